@@ -1,0 +1,75 @@
+//! What is asked of an array, and how it is answered.
+
+use crate::{RequestId, Span};
+
+/// One request on the array's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The submitter's name for it.
+    pub id: RequestId,
+    /// What to do.
+    pub command: Command,
+}
+
+/// What to do. Offsets and lengths are bytes of array content and multiples of the logical block size; the length of
+/// a read or a write is that of its span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Fill the span from the array. The span belongs to the engine until completion.
+    Read {
+        /// First byte.
+        offset: u64,
+        /// Where the bytes go.
+        span: Span,
+    },
+    /// Write the span to the array. Its bytes must not change until completion.
+    Write {
+        /// First byte.
+        offset: u64,
+        /// Where the bytes come from.
+        span: Span,
+    },
+    /// Make every write that completed before this request was submitted durable.
+    Flush,
+    /// Tell the members that this range's content is no longer needed.
+    Discard {
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+}
+
+/// The answer to one request. Every request is answered exactly once.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The request.
+    pub id: RequestId,
+    /// Done, or why not. After an error of a read the span's content is undefined; after an error of a write each
+    /// block of the range holds old or new data.
+    pub result: Result<(), RequestError>,
+}
+
+/// Why a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// The range does not lie within the array.
+    OutOfRange,
+    /// Offset or length is no multiple of the logical block size.
+    Misaligned,
+    /// No member, or too few members, hold the bytes from `offset` on: more members are gone than the level survives.
+    Lost {
+        /// First array byte that cannot be had.
+        offset: u64,
+    },
+    /// The array has lost more members than the level survives and takes no writes (parity levels).
+    Failed,
+    /// The members that hold the bytes from `offset` on answer, but cannot read them.
+    Unreadable {
+        /// First array byte that cannot be read.
+        offset: u64,
+    },
+    /// The level or its members cannot do this (discard on parity levels).
+    Unsupported,
+}

@@ -1,0 +1,2 @@
+//! shoal.
+fn main() {}

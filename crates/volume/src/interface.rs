@@ -1,0 +1,53 @@
+//! The interface upward: what benchmarks, servers and the command line see of a drive or an array.
+
+use std::time::Duration;
+
+use shoal_array::{BufferId, Completion, Request, Span};
+use shoal_drive::{Arena, LoopError, Memory};
+
+/// Why a volume cannot go on at all (errors of single requests are in their [`Completion`]).
+#[derive(Debug, thiserror::Error)]
+pub enum VolumeError {
+    /// The loop under it broke.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+}
+
+/// Content that can be read and written by requests, many in flight at a time: one drive, or an array of them.
+///
+/// The volume owns `request_buffers` buffers of `request_buffer_bytes` each, laid out one after the other from the
+/// arena's start. A request names one of them (or a part) as its span; it belongs to the volume until completion.
+pub trait Volume {
+    /// Bytes of content.
+    fn size_bytes(&self) -> u64;
+    /// Requests are multiples of this.
+    fn logical_block_bytes(&self) -> u32;
+    /// The memory of the request buffers.
+    fn arena(&self) -> &Arena;
+    /// How many request buffers there are.
+    fn request_buffers(&self) -> u32;
+    /// Size of each.
+    fn request_buffer_bytes(&self) -> u32;
+    /// Queues a request.
+    fn submit(&mut self, request: Request);
+    /// Starts what is queued, waits until at least `at_least` requests are answered or `timeout` is over, and appends
+    /// the answers to `completions`. With `at_least` 0 it never blocks. With nothing in flight it returns at once.
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError>;
+
+    /// The span of `length` bytes at the start of a request buffer.
+    fn request_span(&self, buffer: u32, length: u32) -> Span {
+        assert!(buffer < self.request_buffers() && length <= self.request_buffer_bytes());
+        Span { buffer: BufferId(buffer), offset: 0, length }
+    }
+
+    /// Where a request buffer lies in the arena.
+    fn request_memory(&self, buffer: u32) -> Memory {
+        let bytes = self.request_buffer_bytes();
+        Memory { offset: buffer as usize * bytes as usize, length: bytes }
+    }
+}
