@@ -70,6 +70,24 @@ pub enum RequestError {
         /// First array byte that cannot be read.
         offset: u64,
     },
+    /// The array or drive is open for reading only.
+    ReadOnly,
     /// The level or its members cannot do this (discard on parity levels).
     Unsupported,
 }
+
+impl core::fmt::Display for RequestError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::OutOfRange => write!(f, "the range does not lie within the array"),
+            Self::Misaligned => write!(f, "offset or length is no multiple of the logical block size"),
+            Self::Lost { offset } => write!(f, "too few members are left to have the bytes from {offset} on"),
+            Self::Failed => write!(f, "the array has lost more members than its level survives, and takes no writes"),
+            Self::Unreadable { offset } => write!(f, "the members cannot read the bytes from {offset} on"),
+            Self::ReadOnly => write!(f, "it is open for reading only"),
+            Self::Unsupported => write!(f, "the level or its members cannot do this"),
+        }
+    }
+}
+
+impl core::error::Error for RequestError {}

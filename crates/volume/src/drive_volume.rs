@@ -1,0 +1,127 @@
+//! A single drive as a volume: what a benchmark of a plain file or device runs on. Nothing on the drive is
+//! interpreted.
+
+use std::time::Duration;
+
+use shoal_array::{Command, Completion, Request, RequestError, RequestId, Span};
+use shoal_drive::{Arena, DriveId, Finished, Io, IoKind};
+
+use crate::world::{DriveFacts, World};
+use crate::{BufferPlan, Volume, VolumeError, fault};
+
+/// One drive of a world, whole, from its first byte to its last whole block.
+#[derive(Debug)]
+pub struct DriveVolume<W> {
+    world: W,
+    drive: DriveId,
+    facts: DriveFacts,
+    plan: BufferPlan,
+    in_flight: usize,
+    refused: Vec<Completion>,
+    finished: Vec<Finished>,
+}
+
+impl<W: World> DriveVolume<W> {
+    /// A volume over `drive`; `plan` says how the world's arena is cut.
+    pub fn new(world: W, drive: DriveId, plan: BufferPlan) -> Self {
+        let facts = world.facts(drive);
+        Self { world, drive, facts, plan, in_flight: 0, refused: Vec::new(), finished: Vec::new() }
+    }
+
+    /// What is known of the drive.
+    pub fn facts(&self) -> &DriveFacts {
+        &self.facts
+    }
+
+    /// Gives the world back.
+    pub fn into_world(self) -> W {
+        self.world
+    }
+
+    fn check(&self, offset: u64, length: u64) -> Result<(), RequestError> {
+        let block = u64::from(self.facts.logical_block_bytes);
+        if !offset.is_multiple_of(block) || !length.is_multiple_of(block) {
+            return Err(RequestError::Misaligned);
+        }
+        match offset.checked_add(length) {
+            Some(end) if end <= self.size_bytes() => Ok(()),
+            _ => Err(RequestError::OutOfRange),
+        }
+    }
+
+    fn check_writable(&self) -> Result<(), RequestError> {
+        if self.facts.writable { Ok(()) } else { Err(RequestError::ReadOnly) }
+    }
+
+    fn io(&self, request: &Request) -> Result<Io, RequestError> {
+        let memory = |span: Span| self.plan.memory(span);
+        let (kind, offset) = match request.command {
+            Command::Read { offset, span } => {
+                self.check(offset, u64::from(span.length))?;
+                (IoKind::Read(memory(span)), offset)
+            }
+            Command::Write { offset, span } => {
+                self.check_writable()?;
+                self.check(offset, u64::from(span.length))?;
+                (IoKind::Write(memory(span)), offset)
+            }
+            Command::Flush => (IoKind::Flush, 0),
+            Command::Discard { offset, length } => {
+                self.check_writable()?;
+                self.check(offset, length)?;
+                (IoKind::Discard(length), offset)
+            }
+        };
+        Ok(Io { token: request.id.0, drive: self.drive, kind, offset })
+    }
+}
+
+impl<W: World> Volume for DriveVolume<W> {
+    fn size_bytes(&self) -> u64 {
+        let block = u64::from(self.facts.logical_block_bytes);
+        self.facts.size_bytes / block * block
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.facts.logical_block_bytes
+    }
+
+    fn arena(&self) -> &Arena {
+        self.world.arena()
+    }
+
+    fn request_buffers(&self) -> u32 {
+        self.plan.request_count
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        self.plan.request_bytes
+    }
+
+    fn submit(&mut self, request: Request) {
+        match self.io(&request) {
+            Ok(io) => {
+                self.world.submit(io);
+                self.in_flight += 1;
+            }
+            Err(error) => self.refused.push(Completion { id: request.id, result: Err(error) }),
+        }
+    }
+
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError> {
+        let wanted = at_least.saturating_sub(self.refused.len()).min(self.in_flight);
+        completions.append(&mut self.refused);
+        self.world.wait(wanted, timeout, &mut self.finished)?;
+        self.in_flight -= self.finished.len();
+        completions.extend(self.finished.drain(..).map(|finished| Completion {
+            id: RequestId(finished.token),
+            result: finished.result.map_err(|error| fault::request_error(&error)),
+        }));
+        Ok(())
+    }
+}

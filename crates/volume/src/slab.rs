@@ -1,0 +1,35 @@
+//! A table that hands out small numbers for what is in flight.
+
+/// Values by token; a token is free again once its value is taken.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    entries: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Slab<T> {
+    pub(crate) fn new() -> Self {
+        Self { entries: Vec::new(), free: Vec::new() }
+    }
+
+    /// Keeps a value and names it.
+    pub(crate) fn insert(&mut self, value: T) -> u64 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.entries.len() - 1
+        });
+        self.entries[index] = Some(value);
+        index as u64
+    }
+
+    /// Takes the value out.
+    ///
+    /// # Panics
+    /// If there is none: something was answered twice.
+    pub(crate) fn take(&mut self, token: u64) -> T {
+        let index = usize::try_from(token).expect("tokens are indices");
+        let value = self.entries.get_mut(index).and_then(Option::take).expect("every token is answered once");
+        self.free.push(index);
+        value
+    }
+}

@@ -1,0 +1,367 @@
+//! The event loop: engines, the drives below them, and arrays as members of arrays.
+//!
+//! A [`Tree`] owns a world and any number of nodes. A node is one array: an engine, the places of its members, and
+//! their superblocks. A place is a drive of the world or another node, so an array of arrays is a tree with drives as
+//! leaves. Everything moves in one thread and one loop:
+//!
+//! 1. outcomes are handed to the engines they belong to;
+//! 2. every engine's effects are carried out: member I/O goes to the world or, as a request, to the node below;
+//!    computations are done on the spot; `Record` starts a [`record`] run;
+//! 3. every engine's events are routed: answers to whoever asked, news to whoever listens;
+//! 4. when nothing moves any more, the world waits for I/O or for an engine's timer.
+//!
+//! Invariant: whatever is in flight in the world has exactly one entry in `pending`.
+
+mod node;
+mod record;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use shoal_array::{
+    Command, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError, RequestId,
+    Role, Span,
+};
+use shoal_drive::{DriveId, Finished, Io, IoKind};
+use shoal_parity::Parity;
+
+use crate::compute::Bytes;
+use crate::slab::Slab;
+use crate::world::World;
+use crate::{BufferPlan, VolumeError, fault};
+
+pub(crate) use node::{Activity, Node, Slot};
+
+/// Ids with this bit belong to the tree's own requests; requests from outside have it clear.
+pub(crate) const INTERNAL: u64 = 1 << 63;
+
+/// A node's place in its tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeId(pub(crate) usize);
+
+/// What a member's bytes lie on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Drive(DriveId),
+    Node(NodeId),
+}
+
+/// Something that a node's engine told, beside answers to requests.
+pub(crate) struct News {
+    pub(crate) node: NodeId,
+    pub(crate) event: Event,
+}
+
+/// Who waits for an I/O or an internal request.
+enum Pending {
+    /// A member I/O of an engine.
+    Effect { node: NodeId, id: EffectId, kind: IoKind },
+    /// A superblock write or flush of a node's record run.
+    Superblock { node: NodeId, slot: usize },
+    /// A blocking call, which finds the result in `Tree::awaited`.
+    Caller,
+}
+
+/// See the module's documentation.
+pub(crate) struct Tree<W> {
+    pub(crate) world: W,
+    pub(crate) plan: BufferPlan,
+    pub(crate) parity: Parity,
+    pub(crate) nodes: Vec<Node>,
+    /// Answers to requests from outside.
+    pub(crate) completions: Vec<Completion>,
+    pub(crate) news: VecDeque<News>,
+    pending: Slab<Pending>,
+    ready: VecDeque<(NodeId, EffectId, Outcome)>,
+    awaited: Option<Result<(), Fault>>,
+    finished: Vec<Finished>,
+    /// Requests from outside that are not answered yet.
+    pub(crate) in_flight: usize,
+}
+
+impl<W: World> Tree<W> {
+    /// A tree without arrays over a world whose arena is cut by `plan`.
+    pub(crate) fn new(world: W, plan: BufferPlan, parity: Parity) -> Self {
+        Self {
+            world,
+            plan,
+            parity,
+            nodes: Vec::new(),
+            completions: Vec::new(),
+            news: VecDeque::new(),
+            pending: Slab::new(),
+            ready: VecDeque::new(),
+            awaited: None,
+            finished: Vec::new(),
+            in_flight: 0,
+        }
+    }
+
+    /// Takes a request from outside in, for the node's content.
+    pub(crate) fn submit(&mut self, node: NodeId, request: Request) {
+        assert!(request.id.0 & INTERNAL == 0, "request ids with the top bit are the volume's own");
+        self.in_flight += 1;
+        let now = self.world.now();
+        self.submit_to(now, node, request);
+    }
+
+    /// Starts what is queued and waits until `at_least` requests from outside are answered, nothing is in flight, or
+    /// `timeout` is over. The answers are in `completions`.
+    pub(crate) fn run(&mut self, at_least: usize, timeout: Option<Duration>) -> Result<(), VolumeError> {
+        let deadline = timeout.map(|timeout| self.world.now().after_ns(duration_ns(timeout)));
+        self.run_until(deadline, |tree| tree.completions.len() >= at_least || tree.in_flight == 0)
+    }
+
+    /// Turns the loop until `done`, or until the deadline; at least once.
+    pub(crate) fn run_until(
+        &mut self,
+        deadline: Option<Instant>,
+        done: impl Fn(&Self) -> bool,
+    ) -> Result<(), VolumeError> {
+        let mut now = self.world.now();
+        self.pump(now);
+        loop {
+            let finished = done(self);
+            let wake = self.timer().into_iter().chain(deadline).min();
+            let patience = wake.map(|wake| Duration::from_nanos(wake.since_ns(now)));
+            if finished || self.world.pending() > 0 {
+                self.world.wait(usize::from(!finished), patience, &mut self.finished)?;
+            } else if let Some(patience) = patience {
+                self.world.sleep(patience);
+            } else {
+                return Ok(()); // nothing in flight, nothing to wait for
+            }
+            now = self.world.now();
+            self.take_finished(now);
+            self.fire_timers(now);
+            self.pump(now);
+            if done(self) || deadline.is_some_and(|deadline| now >= deadline) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Carries out effects and routes events until nothing moves.
+    fn pump(&mut self, now: Instant) {
+        loop {
+            let mut moved = false;
+            while let Some((node, id, outcome)) = self.ready.pop_front() {
+                self.nodes[node.0].array.handle_outcome(now, id, outcome);
+                moved = true;
+            }
+            for index in 0..self.nodes.len() {
+                let node = NodeId(index);
+                while let Some(effect) = self.nodes[index].array.poll_effect() {
+                    self.carry_out(now, node, effect);
+                    moved = true;
+                }
+                while let Some(event) = self.nodes[index].array.poll_event() {
+                    self.route(now, node, event);
+                    moved = true;
+                }
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, now: Instant, node: NodeId, effect: Effect) {
+        match effect {
+            Effect::Io { id, role, io } => self.member_io(now, node, id, role, io),
+            Effect::Compute { id, compute } => {
+                let bytes = Bytes { arena: self.world.arena(), plan: &self.plan };
+                let outcome = bytes.perform(self.parity, &compute);
+                self.ready.push_back((node, id, outcome));
+            }
+            Effect::Record { id } => self.record(now, node, record::Waiter::Engine(id)),
+        }
+    }
+
+    fn member_io(&mut self, now: Instant, node: NodeId, id: EffectId, role: Role, io: MemberIo) {
+        let Some(place) = self.nodes[node.0].place(role) else {
+            self.ready.push_back((node, id, Outcome::Failed(Fault::Gone)));
+            return;
+        };
+        let kind = self.kind(io);
+        let token = self.pending.insert(Pending::Effect { node, id, kind });
+        self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes));
+    }
+
+    fn kind(&self, io: MemberIo) -> IoKind {
+        match io {
+            MemberIo::Read { span, .. } => IoKind::Read(self.plan.memory(span)),
+            MemberIo::Write { span, .. } => IoKind::Write(self.plan.memory(span)),
+            MemberIo::Flush => IoKind::Flush,
+            MemberIo::Discard { length, .. } => IoKind::Discard(length),
+        }
+    }
+
+    /// Sends I/O, at an absolute offset, to a drive or to a node's content.
+    fn submit_io(&mut self, now: Instant, target: Target, token: u64, io: MemberIo) {
+        match target {
+            Target::Drive(drive) => {
+                let offset = match io {
+                    MemberIo::Read { offset, .. } | MemberIo::Write { offset, .. } => offset,
+                    MemberIo::Discard { offset, .. } => offset,
+                    MemberIo::Flush => 0,
+                };
+                self.world.submit(Io { token, drive, kind: self.kind(io), offset });
+            }
+            Target::Node(node) => {
+                let request = Request { id: RequestId(INTERNAL | token), command: as_command(io) };
+                self.submit_to(now, node, request);
+            }
+        }
+    }
+
+    fn take_finished(&mut self, now: Instant) {
+        let mut finished = std::mem::take(&mut self.finished);
+        for Finished { token, result } in finished.drain(..) {
+            match self.pending.take(token) {
+                Pending::Effect { node, id, kind } => {
+                    let outcome = match result {
+                        Ok(()) => Outcome::Done,
+                        Err(error) => Outcome::Failed(fault::member_fault(kind, &error)),
+                    };
+                    self.ready.push_back((node, id, outcome));
+                }
+                Pending::Superblock { node, slot } => self.superblock_done(now, node, slot, result.is_ok()),
+                Pending::Caller => {
+                    self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
+                }
+            }
+        }
+        self.finished = finished;
+    }
+
+    fn route(&mut self, now: Instant, node: NodeId, event: Event) {
+        match event {
+            Event::Completed(completion) if completion.id.0 & INTERNAL == 0 => {
+                self.in_flight -= 1;
+                self.completions.push(completion);
+            }
+            Event::Completed(completion) => self.route_internal(now, completion),
+            event => {
+                self.note(now, node, &event);
+                self.news.push_back(News { node, event });
+            }
+        }
+    }
+
+    /// An inner array has answered: to the array around it, a record run, or a blocking call.
+    fn route_internal(&mut self, now: Instant, completion: Completion) {
+        match self.pending.take(completion.id.0 & !INTERNAL) {
+            Pending::Effect { node, id, kind } => {
+                let outcome = match completion.result {
+                    Ok(()) => Outcome::Done,
+                    Err(error) => Outcome::Failed(fault::nested_fault(matches!(kind, IoKind::Read(_)), error)),
+                };
+                self.ready.push_back((node, id, outcome));
+            }
+            Pending::Superblock { node, slot } => self.superblock_done(now, node, slot, completion.result.is_ok()),
+            Pending::Caller => {
+                self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));
+            }
+        }
+    }
+
+    fn timer(&self) -> Option<Instant> {
+        self.nodes.iter().filter_map(|node| node.array.poll_timeout()).min()
+    }
+
+    fn fire_timers(&mut self, now: Instant) {
+        for node in &mut self.nodes {
+            if node.array.poll_timeout().is_some_and(|timeout| timeout <= now) {
+                node.array.handle_timeout(now);
+            }
+        }
+    }
+
+    /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile.
+    pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
+        let token = self.pending.insert(Pending::Caller);
+        let now = self.world.now();
+        self.submit_io(now, target, token, io);
+        self.run_until(None, |tree| tree.awaited.is_some())?;
+        Ok(self.awaited.take().unwrap_or(Err(Fault::Gone)))
+    }
+
+    /// Reads through superblock buffer 0 into `bytes` (at most a superblock's length), at an absolute offset.
+    pub(crate) fn read_small(
+        &mut self,
+        target: Target,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<Result<(), Fault>, VolumeError> {
+        let span = self.small_span(bytes.len());
+        let result = self.call(target, MemberIo::Read { offset, span })?;
+        self.world.arena().read(self.plan.memory(span), bytes);
+        Ok(result)
+    }
+
+    /// Writes `bytes` through superblock buffer 0 at an absolute offset, and makes them durable.
+    pub(crate) fn write_small(
+        &mut self,
+        target: Target,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<Result<(), Fault>, VolumeError> {
+        let span = self.small_span(bytes.len());
+        self.world.arena().write(self.plan.memory(span), bytes);
+        if let Err(fault) = self.call(target, MemberIo::Write { offset, span })? {
+            return Ok(Err(fault));
+        }
+        self.call(target, MemberIo::Flush)
+    }
+
+    fn small_span(&self, length: usize) -> Span {
+        self.plan.superblock_span(0).part(0, u32::try_from(length).expect("superblocks are short"))
+    }
+
+    /// Bytes that a target offers.
+    pub(crate) fn size_bytes(&self, target: Target) -> u64 {
+        match target {
+            Target::Drive(drive) => self.world.facts(drive).size_bytes,
+            Target::Node(node) => self.nodes[node.0].array.geometry().capacity_bytes(),
+        }
+    }
+
+    /// The logical block size of a target.
+    pub(crate) fn logical_block_bytes(&self, target: Target) -> u32 {
+        match target {
+            Target::Drive(drive) => self.world.facts(drive).logical_block_bytes,
+            Target::Node(node) => self.nodes[node.0].logical_block_bytes,
+        }
+    }
+
+    /// What people call a target.
+    pub(crate) fn name(&self, target: Target) -> String {
+        match target {
+            Target::Drive(drive) => self.world.facts(drive).name,
+            Target::Node(node) => format!("the inner array {}", self.nodes[node.0].label()),
+        }
+    }
+}
+
+fn shifted(io: MemberIo, by: u64) -> MemberIo {
+    match io {
+        MemberIo::Read { offset, span } => MemberIo::Read { offset: offset + by, span },
+        MemberIo::Write { offset, span } => MemberIo::Write { offset: offset + by, span },
+        MemberIo::Flush => MemberIo::Flush,
+        MemberIo::Discard { offset, length } => MemberIo::Discard { offset: offset + by, length },
+    }
+}
+
+fn as_command(io: MemberIo) -> Command {
+    match io {
+        MemberIo::Read { offset, span } => Command::Read { offset, span },
+        MemberIo::Write { offset, span } => Command::Write { offset, span },
+        MemberIo::Flush => Command::Flush,
+        MemberIo::Discard { offset, length } => Command::Discard { offset, length },
+    }
+}
+
+fn duration_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,124 @@
+//! The seam between a volume and its drives: the one place where the real world and a simulated one differ.
+
+use std::time::Duration;
+
+use shoal_array::Instant;
+use shoal_drive::{Arena, Drive, DriveId, Finished, Io, IoLoop, LoopError};
+
+/// Drives, the memory that I/O goes to and from, and a clock.
+///
+/// A world answers every I/O exactly once. Its clock never goes back. The engine above it is the same whether the
+/// world is real or simulated.
+pub trait World {
+    /// The memory that I/O goes to and from.
+    fn arena(&self) -> &Arena;
+    /// All drives that are present, in the order in which they were given.
+    fn drives(&self) -> Vec<DriveId>;
+    /// What is known of a drive.
+    fn facts(&self, drive: DriveId) -> DriveFacts;
+    /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
+    fn submit(&mut self, io: Io);
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends all
+    /// that have finished.
+    fn wait(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError>;
+    /// I/Os queued or in flight.
+    fn pending(&self) -> usize;
+    /// The time.
+    fn now(&self) -> Instant;
+}
+
+/// What a volume needs to know of a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriveFacts {
+    /// What people call it: its path.
+    pub name: String,
+    /// Capacity.
+    pub size_bytes: u64,
+    /// Smallest unit of I/O.
+    pub logical_block_bytes: u32,
+    /// Whether writes are possible.
+    pub writable: bool,
+    /// Whether I/O bypasses the page cache.
+    pub direct: bool,
+}
+
+/// The real world: drives behind an [`IoLoop`] and the machine's monotonic clock.
+#[derive(Debug)]
+pub struct RealWorld {
+    io_loop: IoLoop,
+    arena: Arena,
+    drives: Vec<DriveId>,
+    origin: std::time::Instant,
+}
+
+impl RealWorld {
+    /// Joins a loop, made over `arena`, to the machine's clock.
+    pub fn new(io_loop: IoLoop, arena: Arena) -> Self {
+        Self { io_loop, arena, drives: Vec::new(), origin: std::time::Instant::now() }
+    }
+
+    /// Takes a drive in.
+    pub fn add_drive(&mut self, drive: Drive) -> Result<DriveId, LoopError> {
+        let id = self.io_loop.add_drive(drive)?;
+        self.drives.push(id);
+        Ok(id)
+    }
+
+    /// The open drive behind an id.
+    pub fn drive(&self, id: DriveId) -> &Drive {
+        self.io_loop.drive(id)
+    }
+
+    /// The loop.
+    pub fn io_loop(&self) -> &IoLoop {
+        &self.io_loop
+    }
+}
+
+impl World for RealWorld {
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    fn drives(&self) -> Vec<DriveId> {
+        self.drives.clone()
+    }
+
+    fn facts(&self, drive: DriveId) -> DriveFacts {
+        let drive = self.io_loop.drive(drive);
+        DriveFacts {
+            name: drive.path().display().to_string(),
+            size_bytes: drive.size_bytes(),
+            logical_block_bytes: drive.logical_block_bytes(),
+            writable: drive.access() == shoal_drive::Access::Write,
+            direct: drive.is_direct(),
+        }
+    }
+
+    fn submit(&mut self, io: Io) {
+        self.io_loop.submit(io);
+    }
+
+    fn wait(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.io_loop.wait(at_least, timeout, finished)
+    }
+
+    fn pending(&self) -> usize {
+        self.io_loop.pending()
+    }
+
+    fn now(&self) -> Instant {
+        let ns = self.origin.elapsed().as_nanos();
+        Instant { ns: u64::try_from(ns).unwrap_or(u64::MAX) }
+    }
+}
