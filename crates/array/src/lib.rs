@@ -24,7 +24,7 @@ pub use array::{
     Array, Background, CommandError, Config, Event, Health, MemberState, Mismatch, Progress, Scratch, ScrubMode,
 };
 pub use effect::{Block, Compute, Effect, Fault, MemberIo, Outcome};
-pub use geometry::{Copies, Geometry, Home, Piece, ShapeError, Stripe};
+pub use geometry::{Copies, Geometry, Home, Piece, Position, ShapeError, Stripe, UnknownLayout};
 pub use geometry::{Level, ParityLayout, Raid0Layout, Raid10Layout, Shape};
 pub use request::{Command, Completion, Request, RequestError};
 pub use units::{BufferId, EffectId, Instant, RequestId, Role, Span};
