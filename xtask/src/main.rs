@@ -1,2 +1,45 @@
-//! Tasks.
-fn main() {}
+//! The repository's own gates, run as `cargo xtask GATE`; never shipped.
+
+mod aarch64;
+mod process;
+mod purity;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask GATE
+
+  tidy            arrows between crates, dependencies, sizes, names, text
+  tidy --update   the same, and lower the recorded sizes to what they have become
+  purity          the engine links without the standard library and asks the system for nothing
+  aarch64         the parity kernels' tests, built for aarch64 and run under emulation";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["tidy"] => tidy::run(&repository(), tidy::Ratcheting::Check),
+        ["tidy", "--update"] => tidy::run(&repository(), tidy::Ratcheting::Tighten),
+        ["purity"] => purity::run(&repository()),
+        ["aarch64"] => aarch64::run(&repository()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository: the folder above this crate.
+fn repository() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().expect("xtask is a folder of the repository").to_path_buf()
+}

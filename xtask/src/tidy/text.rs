@@ -1,0 +1,111 @@
+//! Plain text rules over every tracked file.
+//!
+//! The banned words are put together from halves so that this file does not find itself.
+
+use super::finding::Finding;
+use super::sources::Source;
+
+/// A piece of text that no file may hold.
+struct Word {
+    text: &'static str,
+    why: &'static str,
+    mend: &'static str,
+}
+
+const LEFTOVER_WHY: &str = "a note to oneself is not seen by whoever could act on it";
+const LEFTOVER_MEND: &str = "do it, or say in plain words what is not there";
+const ELSEWHERE_WHY: &str = "a fresh clone knows only itself";
+const HOST_WHY: &str = "the registry is the reader's choice, made in the reader's own configuration";
+
+const WORDS: &[Word] = &[
+    Word { text: concat!("TO", "DO"), why: LEFTOVER_WHY, mend: LEFTOVER_MEND },
+    Word { text: concat!("FIX", "ME"), why: LEFTOVER_WHY, mend: LEFTOVER_MEND },
+    Word { text: concat!("XX", "X"), why: LEFTOVER_WHY, mend: LEFTOVER_MEND },
+    Word { text: concat!("HA", "CK"), why: LEFTOVER_WHY, mend: LEFTOVER_MEND },
+    Word { text: concat!("/wo", "rk/"), why: ELSEWHERE_WHY, mend: "name a path inside the repository" },
+    Word { text: concat!("../sha", "red"), why: ELSEWHERE_WHY, mend: "bring what is needed into the repository" },
+    Word { text: concat!("registry.npm", "js.org"), why: HOST_WHY, mend: "npm's omit-lockfile-registry-resolved" },
+    Word { text: concat!("static.cra", "tes.io"), why: HOST_WHY, mend: "leave the host out" },
+    Word { text: concat!("index.cra", "tes.io"), why: HOST_WHY, mend: "leave the host out" },
+];
+
+/// Every breach in the file.
+pub(super) fn check(file: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, line) in file.content.split('\n').enumerate() {
+        check_line(file, index + 1, line, &mut findings);
+    }
+    if !file.content.is_empty() && !file.content.ends_with('\n') {
+        let line = file.content.lines().count();
+        let why = "tools that join files join the last line to the next";
+        findings.push(finding(file, line, "no newline at the end", why, "end the last line"));
+    }
+    findings
+}
+
+fn check_line(file: &Source, number: usize, line: &str, findings: &mut Vec<Finding>) {
+    for word in WORDS.iter().filter(|word| contains_word(line, word.text)) {
+        findings.push(finding(file, number, &format!("`{}`", word.text), word.why, word.mend));
+    }
+    if line.ends_with([' ', '\t', '\r']) && !file.is_generated() {
+        findings.push(finding(file, number, "white space at the end of the line", "noise in every diff", "remove it"));
+    }
+    if let Some(letter) = line.chars().find(|letter| file.is_rust() && !letter.is_ascii()) {
+        let what = format!("`{letter}` is not ASCII");
+        let mend = format!("in a string write {}, in a comment use words", letter.escape_unicode());
+        findings.push(finding(file, number, &what, "letters that look alike hide mistakes in code", &mend));
+    }
+}
+
+fn finding(file: &Source, line: usize, what: &str, why: &str, mend: &str) -> Finding {
+    Finding { path: file.path.clone(), line, what: what.to_owned(), why: why.to_owned(), mend: mend.to_owned() }
+}
+
+/// Whether `text` stands in `line` with no letter directly before or after it.
+fn contains_word(line: &str, text: &str) -> bool {
+    line.match_indices(text).any(|(start, found)| {
+        let before = line[..start].chars().next_back();
+        let after = line[start + found.len()..].chars().next();
+        let cut_before = found.starts_with(char::is_alphabetic) && before.is_some_and(char::is_alphabetic);
+        let cut_after = found.ends_with(char::is_alphabetic) && after.is_some_and(char::is_alphabetic);
+        !cut_before && !cut_after
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::sample;
+    use super::{WORDS, check};
+
+    fn found(path: &str, content: &str) -> Vec<(usize, String)> {
+        check(&sample(path, content)).into_iter().map(|finding| (finding.line, finding.what)).collect()
+    }
+
+    #[test]
+    fn every_banned_word_is_found_in_any_file() {
+        for word in WORDS {
+            let content = format!("first\nsee {} here\n", word.text);
+            assert_eq!(found("README.md", &content), [(2, format!("`{}`", word.text))]);
+        }
+    }
+
+    #[test]
+    fn a_banned_word_inside_a_longer_one_is_fine() {
+        assert!(found("a.md", concat!("HA", "CKING the ME", "THOD\n")).is_empty());
+    }
+
+    #[test]
+    fn white_space_and_the_last_newline() {
+        for line in ["text \n", "text\t\n", "text\r\n"] {
+            assert_eq!(found("a.md", line), [(1, "white space at the end of the line".to_owned())]);
+        }
+        assert_eq!(found("a.md", "one\ntwo"), [(2, "no newline at the end".to_owned())]);
+        assert!(found("a.md", "").is_empty());
+    }
+
+    #[test]
+    fn rust_is_ascii() {
+        assert_eq!(found("a.rs", "// \u{b5}s\n"), [(1, "`\u{b5}` is not ASCII".to_owned())]);
+        assert!(found("a.md", "\u{b5}s\n").is_empty());
+    }
+}
