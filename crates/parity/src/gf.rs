@@ -67,6 +67,17 @@ pub(crate) fn inverse(value: u8) -> u8 {
     power(ORDER - usize::from(LOGARITHMS[usize::from(value)]))
 }
 
+/// The products of `value` with every low half of a byte, and with every high half: a byte's product is the sum of two.
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(dead_code))]
+pub(crate) fn half_products(value: u8) -> [[u8; 16]; 2] {
+    let mut tables = [[0; 16]; 2];
+    for half in 0..16 {
+        tables[0][usize::from(half)] = multiply(value, half);
+        tables[1][usize::from(half)] = multiply(value, half << 4);
+    }
+    tables
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(target_arch = "aarch64")]
+use crate::neon;
 use crate::operation::{self, Operations};
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
 
 /// A way to compute parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +16,7 @@ pub enum Kernel {
     Scalar,
     /// x86-64 with AVX2: 32 bytes at a time.
     Avx2,
-    /// x86-64 with AVX-512 (F, BW, VL) and GFNI: 64 bytes at a time, multiplied by one instruction.
+    /// x86-64 with AVX-512 (F, BW) and GFNI: 64 bytes at a time, multiplied by one instruction.
     Avx512Gfni,
     /// aarch64 with NEON: 16 bytes at a time.
     Neon,
@@ -41,9 +45,21 @@ impl Kernel {
     pub(crate) fn operations(self) -> Option<&'static Operations> {
         match self {
             Self::Scalar => Some(&operation::SCALAR),
-            _ => None,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 if is_x86_feature_detected!("avx2") => Some(&x86::avx2::OPERATIONS),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Gfni if has_avx512_gfni() => Some(&x86::avx512::OPERATIONS),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon if std::arch::is_aarch64_feature_detected!("neon") => Some(&neon::OPERATIONS),
+            Self::Avx2 | Self::Avx512Gfni | Self::Neon => None,
         }
     }
+}
+
+/// All that the kernel is compiled for.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512_gfni() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("gfni")
 }
 
 impl fmt::Display for Kernel {

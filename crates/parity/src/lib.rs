@@ -8,9 +8,15 @@
 
 mod gf;
 mod kernel;
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(dead_code))]
+mod lane;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod operation;
 mod scalar;
 mod solve;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use kernel::{Kernel, KernelUnavailable, UnknownKernel};
 pub use solve::Unsolvable;
