@@ -116,10 +116,11 @@ impl Raid10 {
 }
 
 /// Refuses layouts without copies, and those in which md itself would put two chunks in one place: near copies that
-/// wrap into the next row would meet offset copies there, or a far set of another length.
+/// wrap into the next row meet offset copies there, and those before a longer last far set step into it.
 fn check_layout(layout: Raid10Layout, member_count: usize) -> Result<(), ShapeError> {
     let near_wraps = !member_count.is_multiple_of(usize::from(layout.near.max(1)));
-    let sets_uneven = !member_count.is_multiple_of(layout.copies().max(1));
+    let set_length = layout.copies().max(1);
+    let sets_uneven = member_count >= 2 * set_length && !member_count.is_multiple_of(set_length);
     let clashes =
         layout.far > 1 && layout.near > 1 && ((layout.offset && near_wraps) || (layout.far_sets && sets_uneven));
     if layout.copies() < 2 || clashes {

@@ -131,7 +131,8 @@ impl Shape {
             return Err(ShapeError::TooManyMembers { limit, given });
         }
         let chunk_ignored = self.level == Level::Raid1 || (self.level == Level::Linear && self.chunk_bytes == 0);
-        if !chunk_ignored && !(self.chunk_bytes.is_power_of_two() && self.chunk_bytes >= CHUNK_BYTES_MIN) {
+        let chunk_is_good = self.chunk_bytes.is_power_of_two() && self.chunk_bytes >= CHUNK_BYTES_MIN;
+        if !chunk_ignored && !chunk_is_good {
             return Err(ShapeError::Chunk { chunk_bytes: self.chunk_bytes });
         }
         for (role, &member_bytes) in (0..).map(Role).zip(&self.member_bytes) {
