@@ -1,0 +1,276 @@
+//! The superblocks of an array that runs, kept up to date: every change of a member's state makes a new set of them, one
+//! update fresher, to be written to all members.
+//!
+//! Invariant: all superblocks in the set agree on everything but what is their own member's. A member that is not in the
+//! set is not in the table of roles either: should it come back, it is seen to be old.
+
+use shoal_array::{MemberState, Role};
+
+use crate::create::NewMember;
+use crate::place::{SECTOR_BYTES, creation_bad_block_log};
+use crate::superblock::MemberUse;
+use crate::{Assembly, BadBlockLog, Candidate, Creation, Features, MinorVersion, Superblock, Timestamp};
+
+/// The members of a running array, with their superblocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    members: Vec<Superblock>,
+}
+
+/// No member of the set has this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the array has no member of number {dev_number}")]
+pub struct NotAMember {
+    /// The number.
+    pub dev_number: u32,
+}
+
+/// Why a drive cannot be added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddError {
+    /// It does not hold what the array uses of each member.
+    #[error("{drive} is too small: it has {size_bytes} bytes, {needed_bytes} are needed")]
+    DriveTooSmall {
+        /// The drive.
+        drive: String,
+        /// Its size.
+        size_bytes: u64,
+        /// What would do.
+        needed_bytes: u64,
+    },
+    /// The table of roles is full.
+    #[error("{drive} cannot be added: the array's superblock has no place for another member")]
+    TableFull {
+        /// The drive.
+        drive: String,
+    },
+    /// The members' superblocks do not lie where new ones are put.
+    #[error("{drive} cannot be added: the array has metadata of version 1.{minor}, only 1.2 is written to new members")]
+    MinorVersion {
+        /// The drive.
+        drive: String,
+        /// The array's minor version.
+        minor: u32,
+    },
+    /// Linear and RAID0 have no use for it.
+    #[error("{drive} cannot be added: {} arrays do not take spares", crate::level_name(*level))]
+    Level {
+        /// The drive.
+        drive: String,
+        /// md's number of the level.
+        level: i32,
+    },
+}
+
+impl Membership {
+    /// All members and spares of a new array.
+    pub fn of_creation(creation: &Creation) -> Self {
+        Self { members: creation.superblocks.clone() }
+    }
+
+    /// The members that an assembly found good, and the spares. `candidates` are those it was made of.
+    pub fn of_assembly(assembly: &Assembly, candidates: &[Candidate]) -> Self {
+        let mut table = assembly.superblock.clone();
+        for number in 0..table.max_dev() {
+            if matches!(table.member_use(number), MemberUse::Active(_)) {
+                table.set_member_use(number, MemberUse::Spare);
+            }
+        }
+        let mut membership = Self { members: Vec::new() };
+        let mut seats = Vec::new();
+        for (role, slot) in (0..).map(Role).zip(&assembly.slots) {
+            let Some(index) = slot.candidate else { continue };
+            let mut member = with_own_fields(&table, &candidates[index].superblock);
+            if let MemberState::Rebuilding { position } = slot.state {
+                member.features = member.features.with(Features::RECOVERY_OFFSET, true);
+                member.recovery_offset_sectors = position / SECTOR_BYTES;
+            }
+            seats.push((member.dev_number, role));
+            membership.members.push(member);
+        }
+        for index in assembly.spares() {
+            membership.members.push(with_own_fields(&table, &candidates[index].superblock));
+        }
+        for (dev_number, role) in seats {
+            membership.record(dev_number, MemberUse::Active(role));
+        }
+        membership
+    }
+
+    /// The superblocks, each to be written at its [`Superblock::super_offset_bytes`] on the drive of its member.
+    pub fn superblocks(&self) -> &[Superblock] {
+        &self.members
+    }
+
+    /// The superblock of one member.
+    pub fn superblock(&self, dev_number: u32) -> Result<&Superblock, NotAMember> {
+        self.members.iter().find(|member| member.dev_number == dev_number).ok_or(NotAMember { dev_number })
+    }
+
+    /// A member failed: the others say so, and it is not written any more.
+    pub fn fail(&mut self, dev_number: u32, now: Timestamp) -> Result<(), NotAMember> {
+        self.superblock(dev_number)?;
+        self.members.retain(|member| member.dev_number != dev_number);
+        self.record(dev_number, MemberUse::Faulty);
+        self.stamp(now);
+        Ok(())
+    }
+
+    /// A drive is added as a spare. Gives the number it has from now on.
+    pub fn add_spare(&mut self, drive: &NewMember, now: Timestamp) -> Result<u32, AddError> {
+        let own = self.spare_superblock(drive)?;
+        let dev_number = own.dev_number;
+        self.members.push(own);
+        self.record(dev_number, MemberUse::Spare);
+        self.stamp(now);
+        Ok(dev_number)
+    }
+
+    /// A spare takes a role, to be rebuilt from the start. Whoever had the role loses it.
+    pub fn start_rebuild(&mut self, dev_number: u32, role: Role, now: Timestamp) -> Result<(), NotAMember> {
+        self.superblock(dev_number)?;
+        for number in 0..self.members.first().map_or(0, Superblock::max_dev) {
+            if self.members[0].member_use(number) == MemberUse::Active(role) {
+                self.record(number, MemberUse::Spare);
+            }
+        }
+        self.record(dev_number, MemberUse::Active(role));
+        self.record_recovery(dev_number, Some(0), now)
+    }
+
+    /// A rebuild has come so far.
+    pub fn record_rebuild_position(
+        &mut self,
+        dev_number: u32,
+        position_bytes: u64,
+        now: Timestamp,
+    ) -> Result<(), NotAMember> {
+        self.record_recovery(dev_number, Some(position_bytes / SECTOR_BYTES), now)
+    }
+
+    /// A rebuild is finished.
+    pub fn finish_rebuild(&mut self, dev_number: u32, now: Timestamp) -> Result<(), NotAMember> {
+        self.record_recovery(dev_number, None, now)
+    }
+
+    /// Writes may be under way: to be on disk before the first of them.
+    pub fn mark_active(&mut self, now: Timestamp) {
+        self.set_resync_offset(0, now);
+    }
+
+    /// No write is under way and everything is in sync.
+    pub fn mark_clean(&mut self, now: Timestamp) {
+        self.set_resync_offset(Superblock::CLEAN, now);
+    }
+
+    /// A resync has come so far on each member.
+    pub fn record_resync_position(&mut self, position_bytes: u64, now: Timestamp) {
+        self.set_resync_offset(position_bytes / SECTOR_BYTES, now);
+    }
+
+    fn set_resync_offset(&mut self, sectors: u64, now: Timestamp) {
+        for member in &mut self.members {
+            member.resync_offset_sectors = sectors;
+        }
+        self.stamp(now);
+    }
+
+    fn record_recovery(
+        &mut self,
+        dev_number: u32,
+        recovered_sectors: Option<u64>,
+        now: Timestamp,
+    ) -> Result<(), NotAMember> {
+        let member =
+            self.members.iter_mut().find(|member| member.dev_number == dev_number).ok_or(NotAMember { dev_number })?;
+        member.features = member.features.with(Features::RECOVERY_OFFSET, recovered_sectors.is_some());
+        member.recovery_offset_sectors = recovered_sectors.unwrap_or(0);
+        self.stamp(now);
+        Ok(())
+    }
+
+    /// One update more on all members.
+    fn stamp(&mut self, now: Timestamp) {
+        for member in &mut self.members {
+            member.events = member.events.saturating_add(1);
+            member.update_time = now;
+        }
+    }
+
+    fn record(&mut self, dev_number: u32, member_use: MemberUse) {
+        for member in &mut self.members {
+            let recorded = member.set_member_use(dev_number, member_use);
+            assert!(recorded, "number {dev_number} was given out within the table's limit");
+        }
+    }
+
+    fn spare_superblock(&self, drive: &NewMember) -> Result<Superblock, AddError> {
+        let full = || AddError::TableFull { drive: drive.drive.clone() };
+        let mut own = self.members.first().ok_or_else(full)?.clone();
+        if own.level_number <= 0 {
+            return Err(AddError::Level { drive: drive.drive.clone(), level: own.level_number });
+        }
+        let minor = own.minor_version();
+        if minor != MinorVersion::Start4K {
+            return Err(AddError::MinorVersion { drive: drive.drive.clone(), minor: minor.number() });
+        }
+        let drive_sectors = drive.size_bytes / SECTOR_BYTES;
+        let needed_sectors = own.data_offset_sectors + own.size_sectors;
+        if drive_sectors < needed_sectors {
+            return Err(AddError::DriveTooSmall {
+                drive: drive.drive.clone(),
+                size_bytes: drive.size_bytes,
+                needed_bytes: needed_sectors * SECTOR_BYTES,
+            });
+        }
+        own.dev_number = self.free_number(&own).ok_or_else(full)?;
+        own.device_uuid = drive.uuid;
+        own.device_flags = 0;
+        own.corrected_read_errors = 0;
+        own.data_size_sectors = drive_sectors - own.data_offset_sectors;
+        own.features = own.features.with(Features::RECOVERY_OFFSET, false);
+        own.recovery_offset_sectors = 0;
+        let log = creation_bad_block_log(own.size_sectors);
+        own.bad_block_log = if log_fits(log, &own) { log } else { BadBlockLog::default() };
+        Ok(own)
+    }
+
+    /// The first number behind the members of the complete array that nobody has or had.
+    fn free_number(&self, superblock: &Superblock) -> Option<u32> {
+        let free = |number: &u32| {
+            superblock.member_use(*number) == MemberUse::Spare
+                && self.members.iter().all(|member| member.dev_number != *number)
+        };
+        let limit = u32::try_from(crate::superblock::MAX_DEV_LIMIT).expect("1920");
+        (superblock.raid_devices..limit).chain(0..superblock.raid_devices).find(free)
+    }
+}
+
+/// What all members share, with what `own` says of its own member.
+fn with_own_fields(shared: &Superblock, own: &Superblock) -> Superblock {
+    const OWN_FEATURES: Features = Features(
+        Features::RECOVERY_OFFSET.0 | Features::BAD_BLOCKS.0 | Features::REPLACEMENT.0 | Features::RECOVERY_BITMAP.0,
+    );
+    let mut member = shared.clone();
+    member.features = shared.features.with(OWN_FEATURES, false) | Features(own.features.0 & OWN_FEATURES.0);
+    member.bitmap_offset = own.bitmap_offset;
+    member.data_offset_sectors = own.data_offset_sectors;
+    member.data_size_sectors = own.data_size_sectors;
+    member.super_offset_sectors = own.super_offset_sectors;
+    member.recovery_offset_sectors = own.recovery_offset_sectors;
+    member.dev_number = own.dev_number;
+    member.corrected_read_errors = own.corrected_read_errors;
+    member.device_uuid = own.device_uuid;
+    member.device_flags = own.device_flags;
+    member.bad_block_log = own.bad_block_log;
+    member
+}
+
+/// Whether a bad-block log lies before the data.
+fn log_fits(log: BadBlockLog, superblock: &Superblock) -> bool {
+    let end = i64::from(log.offset_sectors) + i64::from(log.size_sectors);
+    u64::try_from(end).is_ok_and(|end| superblock.super_offset_sectors + end <= superblock.data_offset_sectors)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,552 @@
+//! The superblock of version 1.x.
+//!
+//! On disk it is 256 bytes of fields, then `max_dev` roles of two bytes each; at most 4 KiB belong to it. Bytes behind
+//! the roles, and fields that we do not understand, are kept as they were read and written back.
+//!
+//! Reading takes two steps: [`Unverified::parse`] finds out whether there is a superblock at all, [`Unverified::verify`]
+//! whether it may be believed. Only the second gives out a [`Superblock`].
+
+use shoal_array::{Level, Role};
+
+use crate::field::Field;
+use crate::level::{DiskLevel, LevelError};
+use crate::place::SECTOR_BYTES;
+use crate::{Features, MinorVersion, Timestamp, Uuid};
+
+/// Bytes that belong to a superblock of any length: what is to be read, and what [`Superblock::encode`] gives.
+pub const SUPERBLOCK_BYTES: usize = 4096;
+
+const MAGIC: u32 = 0xa92b_4efc;
+const MAJOR_VERSION: u32 = 1;
+/// Bytes of the fields, and the place of the roles.
+const FIELD_BYTES: usize = 256;
+const ROLE_BYTES: usize = 2;
+/// As many roles as fit in.
+pub(crate) const MAX_DEV_LIMIT: usize = (SUPERBLOCK_BYTES - FIELD_BYTES) / ROLE_BYTES;
+/// A member with less room for data is none.
+const LEAST_DATA_SECTORS: u64 = 10;
+
+const ROLE_SPARE: u16 = 0xffff;
+const ROLE_FAULTY: u16 = 0xfffe;
+const ROLE_JOURNAL: u16 = 0xfffd;
+/// Roles of active members lie below.
+const ROLE_LIMIT: u16 = 0xff00;
+
+/// Makes the struct, its reading and its writing of one list, and checks that the list tiles all 256 bytes.
+macro_rules! superblock_fields {
+    ($($(#[$doc:meta])* $offset:literal $name:ident: $type:ty,)*) => {
+        /// A superblock that was found right: magic, version, checksum, place and sizes.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Superblock {
+            $($(#[$doc])* pub $name: $type,)*
+            /// What each `dev_number` is for, as numbers; read by [`Superblock::member_use`].
+            roles: Vec<u16>,
+            /// What lies behind the roles, up to 4 KiB; not covered by the checksum.
+            tail: Vec<u8>,
+        }
+
+        impl Superblock {
+            /// A superblock with every field 0, room for `max_dev` roles, all of them unused.
+            pub(crate) fn blank(max_dev: usize) -> Self {
+                assert!(max_dev <= MAX_DEV_LIMIT, "{max_dev} roles do not fit in a superblock");
+                Self {
+                    $($name: <$type as Field>::read(&[0; <$type as Field>::BYTES]),)*
+                    roles: vec![ROLE_SPARE; max_dev],
+                    tail: vec![0; SUPERBLOCK_BYTES - FIELD_BYTES - max_dev * ROLE_BYTES],
+                }
+            }
+
+            fn read_fields(&mut self, bytes: &[u8; SUPERBLOCK_BYTES]) {
+                $(self.$name = Field::read(&bytes[$offset..$offset + <$type as Field>::BYTES]);)*
+            }
+
+            fn write_fields(&self, bytes: &mut [u8; SUPERBLOCK_BYTES]) {
+                $(self.$name.write(&mut bytes[$offset..$offset + <$type as Field>::BYTES]);)*
+            }
+        }
+
+        const FIELD_PLACES: &[(usize, usize)] = &[$(($offset, <$type as Field>::BYTES)),*];
+    };
+}
+
+superblock_fields! {
+    /// What a reader must understand.
+    8 features: Features,
+    /// Names the array: the same on all members.
+    16 array_uuid: Uuid,
+    /// `homehost:name`, padded with zeros; read by [`Superblock::name`].
+    32 name_bytes: [u8; 32],
+    /// When the array was created.
+    64 creation_time: Timestamp,
+    /// md's number of the level; read by [`Superblock::level`].
+    72 level_number: i32,
+    /// md's number of the layout; read by [`Superblock::level`].
+    76 layout_number: u32,
+    /// Sectors that the array uses on each member; 0 for linear and RAID0.
+    80 size_sectors: u64,
+    /// Sectors of a chunk; 0 for RAID1; for linear the rounding of member sizes.
+    88 chunk_sectors: u32,
+    /// Number of active members of the complete array.
+    92 raid_devices: u32,
+    /// Where the bitmap starts, in sectors from the superblock, with [`Features::BITMAP`]; with PPL, offset and size of
+    /// its area.
+    96 bitmap_offset: i32,
+    /// Where a reshape is, with [`Features::RESHAPE_ACTIVE`].
+    100 reshape: Reshape,
+    /// First data sector of this member.
+    128 data_offset_sectors: u64,
+    /// Sectors for data on this member.
+    136 data_size_sectors: u64,
+    /// The sector where this superblock lies.
+    144 super_offset_sectors: u64,
+    /// With [`Features::RECOVERY_OFFSET`]: sectors from the start of the data that are rebuilt. On a journal: its tail.
+    152 recovery_offset_sectors: u64,
+    /// This member's permanent number: its place in the table of roles, not its role.
+    160 dev_number: u32,
+    /// Read errors corrected on this member.
+    164 corrected_read_errors: u32,
+    /// Names this member.
+    168 device_uuid: Uuid,
+    /// 1 write-mostly, 2 failfast.
+    184 device_flags: u8,
+    /// Where this member lists its bad blocks.
+    185 bad_block_log: BadBlockLog,
+    /// When the array's state was last written.
+    192 update_time: Timestamp,
+    /// Counts the updates: the higher, the fresher.
+    200 events: u64,
+    /// The array's first sector not known to be in sync; [`Superblock::CLEAN`] if all of it is.
+    208 resync_offset_sectors: u64,
+    /// The logical block size that newer kernels record, else 0.
+    224 logical_block_bytes: u32,
+    /// Not used yet.
+    228 padding: [u8; 28],
+}
+
+/// Fields that are always made anew: magic, major version, padding that must be 0, checksum, number of roles.
+const DERIVED_PLACES: &[(usize, usize)] =
+    &[(MAGIC_PLACE, 4), (MAJOR_VERSION_PLACE, 4), (ZERO_PLACE, 4), (CHECKSUM_PLACE, 4), (MAX_DEV_PLACE, 4)];
+const MAGIC_PLACE: usize = 0;
+const MAJOR_VERSION_PLACE: usize = 4;
+const ZERO_PLACE: usize = 12;
+const CHECKSUM_PLACE: usize = 216;
+const MAX_DEV_PLACE: usize = 220;
+
+const _: () = assert!(tiles(FIELD_PLACES, DERIVED_PLACES), "every byte of the fields belongs to exactly one of them");
+
+/// Whether the places of both lists cover every byte of the fields once.
+const fn tiles(fields: &[(usize, usize)], derived: &[(usize, usize)]) -> bool {
+    let mut owners = [0_u8; FIELD_BYTES];
+    let mut index = 0;
+    while index < fields.len() + derived.len() {
+        let (offset, bytes) = if index < fields.len() { fields[index] } else { derived[index - fields.len()] };
+        let mut at = offset;
+        while at < offset + bytes {
+            owners[at] += 1;
+            at += 1;
+        }
+        index += 1;
+    }
+    let mut at = 0;
+    while at < FIELD_BYTES {
+        if owners[at] != 1 {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Where a change of the array's shape is. Kept, and otherwise not understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reshape {
+    /// md's number of the new level.
+    pub new_level: i32,
+    /// The array sector up to which (or down to which) it has come.
+    pub position_sectors: u64,
+    /// Members more (or less).
+    pub delta_devices: i32,
+    /// md's number of the new layout.
+    pub new_layout: u32,
+    /// Sectors of the new chunk.
+    pub new_chunk_sectors: u32,
+    /// By how much the start of the data moves, with [`Features::NEW_OFFSET`].
+    pub new_offset_sectors: i32,
+}
+
+impl Field for Reshape {
+    const BYTES: usize = 28;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            new_level: Field::read(&bytes[..4]),
+            position_sectors: Field::read(&bytes[4..12]),
+            delta_devices: Field::read(&bytes[12..16]),
+            new_layout: Field::read(&bytes[16..20]),
+            new_chunk_sectors: Field::read(&bytes[20..24]),
+            new_offset_sectors: Field::read(&bytes[24..]),
+        }
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        self.new_level.write(&mut bytes[..4]);
+        self.position_sectors.write(&mut bytes[4..12]);
+        self.delta_devices.write(&mut bytes[12..16]);
+        self.new_layout.write(&mut bytes[16..20]);
+        self.new_chunk_sectors.write(&mut bytes[20..24]);
+        self.new_offset_sectors.write(&mut bytes[24..]);
+    }
+}
+
+/// Where a member lists the blocks that it cannot store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BadBlockLog {
+    /// Entries count in sectors shifted right by this.
+    pub shift: u8,
+    /// Sectors reserved; 0 if there is no log.
+    pub size_sectors: u16,
+    /// Where it starts, in sectors from the superblock.
+    pub offset_sectors: i32,
+}
+
+impl Field for BadBlockLog {
+    const BYTES: usize = 7;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            shift: Field::read(&bytes[..1]),
+            size_sectors: Field::read(&bytes[1..3]),
+            offset_sectors: Field::read(&bytes[3..]),
+        }
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        self.shift.write(&mut bytes[..1]);
+        self.size_sectors.write(&mut bytes[1..3]);
+        self.offset_sectors.write(&mut bytes[3..]);
+    }
+}
+
+/// What the table of roles says of a `dev_number`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemberUse {
+    /// It has this role (in sync, or being rebuilt).
+    Active(Role),
+    /// It waits, or the number is not in use.
+    Spare,
+    /// It failed.
+    Faulty,
+    /// It is the write journal.
+    Journal,
+    /// The number means nothing, or a role that the array does not have.
+    Unknown(u16),
+}
+
+/// Why bytes are no superblock, or none that may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SuperblockError {
+    /// There is none.
+    #[error("no md superblock")]
+    NoMagic,
+    /// Written by a version that is not 1.x.
+    #[error("md superblock of version {major}: only version 1 is understood")]
+    MajorVersion {
+        /// What it says.
+        major: u32,
+    },
+    /// More roles than fit in.
+    #[error("damaged md superblock: it claims {max_dev} roles, {MAX_DEV_LIMIT} fit in")]
+    MaxDev {
+        /// What it says.
+        max_dev: u32,
+    },
+    /// Bytes were changed, or are missing.
+    #[error("damaged md superblock: checksum {stored:#010x}, its bytes make {computed:#010x}")]
+    Checksum {
+        /// What it says.
+        stored: u32,
+        /// What its bytes make.
+        computed: u32,
+    },
+    /// It was written for another place: an old one, or one of an array inside.
+    #[error("md superblock of another place: found at sector {found}, written for sector {written_for}")]
+    Misplaced {
+        /// Where it was found.
+        found: u64,
+        /// Where it says it lies.
+        written_for: u64,
+    },
+    /// A field that must be 0 is not.
+    #[error("md superblock with {value:#x} in a field that must be 0")]
+    Padding {
+        /// What is there.
+        value: u32,
+    },
+    /// Feature bits that nobody knew when this was written.
+    #[error("md superblock with unknown feature bits {bits:#x}: a newer shoal or Linux is needed for it")]
+    UnknownFeatures {
+        /// The unknown ones.
+        bits: u32,
+    },
+    /// The data do not lie on the drive, behind the superblock.
+    #[error(
+        "md superblock with {data_size} sectors of data at sector {data_offset}, on a drive of {drive} sectors: it was cut or is damaged"
+    )]
+    DataArea {
+        /// First sector of the data.
+        data_offset: u64,
+        /// Sectors for data.
+        data_size: u64,
+        /// Sectors of the drive.
+        drive: u64,
+    },
+    /// The drive cannot hold a superblock.
+    #[error("a drive of {drive} sectors is too small for an md superblock")]
+    DriveTooSmall {
+        /// Sectors of the drive.
+        drive: u64,
+    },
+    /// Level or layout mean nothing.
+    #[error(transparent)]
+    Level(#[from] LevelError),
+}
+
+/// A superblock whose claims nobody has checked yet.
+#[derive(Clone, Debug)]
+pub struct Unverified {
+    superblock: Superblock,
+    zero: u32,
+    stored_checksum: u32,
+    computed_checksum: u32,
+}
+
+impl Unverified {
+    /// Takes bytes for a superblock if they start as one.
+    pub fn parse(bytes: &[u8; SUPERBLOCK_BYTES]) -> Result<Self, SuperblockError> {
+        let word = |place: usize| u32::read(&bytes[place..place + 4]);
+        if word(MAGIC_PLACE) != MAGIC {
+            return Err(SuperblockError::NoMagic);
+        }
+        let major = word(MAJOR_VERSION_PLACE);
+        if major != MAJOR_VERSION {
+            return Err(SuperblockError::MajorVersion { major });
+        }
+        let max_dev = word(MAX_DEV_PLACE);
+        let roles = usize::try_from(max_dev)
+            .ok()
+            .filter(|roles| *roles <= MAX_DEV_LIMIT)
+            .ok_or(SuperblockError::MaxDev { max_dev })?;
+        let mut superblock = Superblock::blank(roles);
+        superblock.read_fields(bytes);
+        let (_, behind_fields) = bytes.split_at(FIELD_BYTES);
+        let (role_bytes, tail) = behind_fields.split_at(roles * ROLE_BYTES);
+        superblock.roles = role_bytes.chunks_exact(ROLE_BYTES).map(u16::read).collect();
+        superblock.tail = tail.to_vec();
+        Ok(Self {
+            superblock,
+            zero: word(ZERO_PLACE),
+            stored_checksum: word(CHECKSUM_PLACE),
+            computed_checksum: checksum(bytes, roles),
+        })
+    }
+
+    /// Checks everything that one superblock alone allows to check. `minor` is where it was found on a drive of
+    /// `drive_bytes`.
+    pub fn verify(self, minor: MinorVersion, drive_bytes: u64) -> Result<Superblock, SuperblockError> {
+        let Self { superblock, zero, stored_checksum, computed_checksum } = self;
+        if stored_checksum != computed_checksum {
+            return Err(SuperblockError::Checksum { stored: stored_checksum, computed: computed_checksum });
+        }
+        if zero != 0 {
+            return Err(SuperblockError::Padding { value: zero });
+        }
+        let drive = drive_bytes / SECTOR_BYTES;
+        let found = minor.superblock_sector(drive).ok_or(SuperblockError::DriveTooSmall { drive })?;
+        if superblock.super_offset_sectors != found {
+            return Err(SuperblockError::Misplaced { found, written_for: superblock.super_offset_sectors });
+        }
+        let unknown = superblock.features.unknown();
+        if unknown != Features(0) {
+            return Err(SuperblockError::UnknownFeatures { bits: unknown.0 });
+        }
+        superblock.check_data_area(minor, drive)?;
+        superblock.level()?;
+        Ok(superblock)
+    }
+
+    /// Both steps for a superblock found at `minor`'s place on a drive of `drive_bytes`.
+    pub fn parse_and_verify(
+        bytes: &[u8; SUPERBLOCK_BYTES],
+        minor: MinorVersion,
+        drive_bytes: u64,
+    ) -> Result<Superblock, SuperblockError> {
+        Self::parse(bytes)?.verify(minor, drive_bytes)
+    }
+}
+
+impl Superblock {
+    /// `resync_offset_sectors` of an array that is in sync.
+    pub const CLEAN: u64 = u64::MAX;
+
+    /// The bytes, with their checksum, as they are to be written at `super_offset_sectors`. The first
+    /// [`Superblock::written_bytes`] of them matter.
+    pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
+        let mut bytes = Box::new([0; SUPERBLOCK_BYTES]);
+        MAGIC.write(&mut bytes[MAGIC_PLACE..MAGIC_PLACE + 4]);
+        MAJOR_VERSION.write(&mut bytes[MAJOR_VERSION_PLACE..MAJOR_VERSION_PLACE + 4]);
+        self.max_dev().write(&mut bytes[MAX_DEV_PLACE..MAX_DEV_PLACE + 4]);
+        self.write_fields(&mut bytes);
+        for (role, place) in self.roles.iter().zip(bytes[FIELD_BYTES..].chunks_exact_mut(ROLE_BYTES)) {
+            role.write(place);
+        }
+        bytes[SUPERBLOCK_BYTES - self.tail.len()..].copy_from_slice(&self.tail);
+        let sum = checksum(&bytes, self.roles.len());
+        sum.write(&mut bytes[CHECKSUM_PLACE..CHECKSUM_PLACE + 4]);
+        bytes
+    }
+
+    /// The checksum that [`Superblock::encode`] writes.
+    pub fn checksum(&self) -> u32 {
+        u32::read(&self.encode()[CHECKSUM_PLACE..CHECKSUM_PLACE + 4])
+    }
+
+    /// How many bytes mdadm would write: fields and roles, rounded up to sectors.
+    pub fn written_bytes(&self) -> usize {
+        (FIELD_BYTES + self.roles.len() * ROLE_BYTES).next_multiple_of(512)
+    }
+
+    /// The minor version, by the place that the superblock was written for.
+    pub fn minor_version(&self) -> MinorVersion {
+        match self.super_offset_sectors {
+            0 => MinorVersion::Start,
+            8 => MinorVersion::Start4K,
+            _ => MinorVersion::End,
+        }
+    }
+
+    /// Level and layout, in the engine's words.
+    pub fn level(&self) -> Result<Level, LevelError> {
+        self.disk_level().level()
+    }
+
+    /// Level and layout, in md's numbers.
+    pub fn disk_level(&self) -> DiskLevel {
+        DiskLevel { level: self.level_number, layout: self.layout_number }
+    }
+
+    /// The array's name: `homehost:name` or `name`.
+    pub fn name(&self) -> String {
+        let length = self.name_bytes.iter().position(|byte| *byte == 0).unwrap_or(self.name_bytes.len());
+        String::from_utf8_lossy(&self.name_bytes[..length]).into_owned()
+    }
+
+    /// Bytes of a chunk.
+    pub fn chunk_bytes(&self) -> u64 {
+        u64::from(self.chunk_sectors) * SECTOR_BYTES
+    }
+
+    /// Where the member's data area starts on the drive.
+    pub fn data_offset_bytes(&self) -> u64 {
+        self.data_offset_sectors * SECTOR_BYTES
+    }
+
+    /// Bytes of the member's data area that the array uses: the same on all members, except for linear and RAID0.
+    pub fn used_bytes(&self) -> u64 {
+        let sectors = if self.level_number > 0 { self.size_sectors } else { self.data_size_sectors };
+        sectors * SECTOR_BYTES
+    }
+
+    /// Where the superblock lies on the drive.
+    pub fn super_offset_bytes(&self) -> u64 {
+        self.super_offset_sectors * SECTOR_BYTES
+    }
+
+    /// Whether all of the array is in sync and no write is under way.
+    pub fn is_clean(&self) -> bool {
+        self.resync_offset_sectors == Self::CLEAN
+    }
+
+    /// The number of roles in the table.
+    pub fn max_dev(&self) -> u32 {
+        u32::try_from(self.roles.len()).expect("bounded by the superblock's size")
+    }
+
+    /// What this superblock says of a member's number; numbers beyond the table are spares.
+    pub fn member_use(&self, dev_number: u32) -> MemberUse {
+        let role = usize::try_from(dev_number).ok().and_then(|number| self.roles.get(number));
+        match role.copied() {
+            None | Some(ROLE_SPARE) => MemberUse::Spare,
+            Some(ROLE_FAULTY) => MemberUse::Faulty,
+            Some(ROLE_JOURNAL) => MemberUse::Journal,
+            Some(role) if role < ROLE_LIMIT && u32::from(role) < self.raid_devices => MemberUse::Active(Role(role)),
+            Some(role) => MemberUse::Unknown(role),
+        }
+    }
+
+    /// What this superblock says of its own member.
+    pub fn own_use(&self) -> MemberUse {
+        self.member_use(self.dev_number)
+    }
+
+    /// Writes a role down, with as many more places in the table as it takes; false if a superblock has no place for
+    /// this number.
+    pub(crate) fn set_member_use(&mut self, dev_number: u32, member_use: MemberUse) -> bool {
+        let Some(number) = usize::try_from(dev_number).ok().filter(|number| *number < MAX_DEV_LIMIT) else {
+            return false;
+        };
+        if number >= self.roles.len() {
+            self.tail.truncate(SUPERBLOCK_BYTES - FIELD_BYTES - (number + 1) * ROLE_BYTES);
+            self.roles.resize(number + 1, ROLE_SPARE);
+        }
+        self.roles[number] = match member_use {
+            MemberUse::Active(role) => role.0,
+            MemberUse::Spare => ROLE_SPARE,
+            MemberUse::Faulty => ROLE_FAULTY,
+            MemberUse::Journal => ROLE_JOURNAL,
+            MemberUse::Unknown(value) => value,
+        };
+        true
+    }
+
+    /// The data lie behind a superblock at the start, or before one at the end, on a drive of so many sectors; and so
+    /// does what the array uses of them. After this no position within them overflows as bytes.
+    fn check_data_area(&self, minor: MinorVersion, drive_sectors: u64) -> Result<(), SuperblockError> {
+        let (first, end) = match minor {
+            MinorVersion::End => (0, self.super_offset_sectors),
+            MinorVersion::Start | MinorVersion::Start4K => {
+                let written_sectors = self.written_bytes() as u64 / SECTOR_BYTES;
+                (self.super_offset_sectors + written_sectors, drive_sectors)
+            }
+        };
+        let fits = self.data_offset_sectors >= first
+            && self.data_offset_sectors.checked_add(self.data_size_sectors).is_some_and(|data_end| data_end <= end)
+            && self.data_size_sectors >= LEAST_DATA_SECTORS
+            && self.size_sectors <= self.data_size_sectors;
+        if fits {
+            return Ok(());
+        }
+        Err(SuperblockError::DataArea {
+            data_offset: self.data_offset_sectors,
+            data_size: self.data_size_sectors.max(self.size_sectors),
+            drive: drive_sectors,
+        })
+    }
+}
+
+/// md's checksum over the fields and `roles` roles, the place of the checksum itself taken as 0: the sum of all
+/// little-endian words, its high half added to the low one.
+fn checksum(bytes: &[u8; SUPERBLOCK_BYTES], roles: usize) -> u32 {
+    let covered = &bytes[..FIELD_BYTES + roles * ROLE_BYTES];
+    let words = covered.chunks_exact(4);
+    let rest = match words.remainder() {
+        [] => 0,
+        pair => u64::from(u16::read(pair)),
+    };
+    let own = u64::from(u32::read(&bytes[CHECKSUM_PLACE..CHECKSUM_PLACE + 4]));
+    let sum = words.map(|word| u64::from(u32::read(word))).sum::<u64>() + rest - own;
+    let [low, high] = [sum & 0xffff_ffff, sum >> 32];
+    ((low + high) & 0xffff_ffff) as u32
+}
+
+#[cfg(test)]
+mod tests;
