@@ -1,18 +1,65 @@
-//! The engine. (Contract first; see the methods.)
+//! The engine: one owner of all state, one event at a time.
+//!
+//! How a request travels:
+//!
+//! ```text
+//!  submit ► requests ► order ► direct ──────────────────────────► effects ► driver
+//!           (checks)   (who     │ │ (pieces that are one member's,  (I/O, computations,
+//!                      overlaps │ │  or every mirror's)              records)
+//!                      waits)   │ └─ a read failed ─┐                   │
+//!                               ▼                   ▼                   ▼
+//!                            slices ──────────────► op ◄─────── handle_outcome
+//!                            (parity stripes:       (reads, computes, writes as
+//!                             lock, queue, gather)   planned by plan/)
+//!                               ▲                   ▲
+//!                               └── jobs (rebuild, scrub) ◄ pace
+//! ```
+//!
+//! Two levels of locking keep content right. *Requests that overlap* run in the order of submission ([`order`]). *Slices of
+//! stripes* ([`slices`]) are held by one operation at a time, as parity ties its blocks together. Levels without parity
+//! need no slices: what the background does to a mirror takes its turn among the requests.
+//!
+//! [`member`] has the members' states, their one table of changes, and all that is derived from them. [`record`] holds
+//! answers back until failed members are recorded. [`scratch`] deals out buffers so that nobody waits for ever.
 
-use alloc::vec::Vec;
+mod direct;
+mod effects;
+mod jobs;
+mod member;
+mod op;
+mod order;
+mod pace;
+mod plan;
+mod profile;
+mod record;
+mod requests;
+mod scratch;
+mod slab;
+mod slices;
+
+use alloc::{collections::VecDeque, vec::Vec};
 use core::ops::Range;
 
-use crate::{
-    BufferId, Completion, Effect, EffectId, Geometry, Instant, Outcome, Request, RequestError, Role, Shape, ShapeError,
-};
+use crate::{BufferId, Completion, Effect, EffectId, Geometry, Instant, Outcome, Request, Role, Shape, ShapeError};
+use effects::Effects;
+use jobs::Jobs;
+use member::Members;
+use op::Op;
+use order::Order;
+use pace::Pace;
+use profile::Profile;
+use record::Records;
+use requests::Active;
+use scratch::Pool;
+use slab::{Key, Slab};
+use slices::Slices;
 
 /// What an array is made from.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Level, layout, chunk, member sizes.
     pub shape: Shape,
-    /// State of each member at the start, in role order.
+    /// State of each member at the start, in role order. Rebuilds go on by themselves where they stood.
     pub members: Vec<MemberState>,
     /// Requests are multiples of this; at least every member's own logical block size.
     pub logical_block_bytes: u32,
@@ -35,8 +82,11 @@ pub struct Scratch {
 
 impl Scratch {
     /// The fewest buffers an array of so many members can work with.
-    pub fn least_count(_member_count: usize) -> u32 {
-        todo!()
+    ///
+    /// The largest plan is a scrub of a RAID6 stripe: every block, and what P and Q should be. More buffers let more
+    /// operations run at once.
+    pub fn least_count(member_count: usize) -> u32 {
+        u32::try_from(member_count).map_or(u32::MAX, |members| members.saturating_add(2))
     }
 }
 
@@ -107,17 +157,37 @@ pub enum Event {
     /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more I/O.
     MemberFailed(Role),
     /// A range of a member could not be read and was written anew from redundancy.
-    Healed { role: Role, member_range: Range<u64> },
+    Healed {
+        /// Which member.
+        role: Role,
+        /// Bytes of its data area.
+        member_range: Range<u64>,
+    },
     /// A member is fully rebuilt and in sync; the driver records it in the superblocks.
     RebuildFinished(Role),
     /// A rebuild cannot go on: its member failed, or the data to rebuild from is gone from `member_offset` on.
-    RebuildStopped { role: Role, member_offset: u64 },
+    RebuildStopped {
+        /// Which member.
+        role: Role,
+        /// Byte of its data area that could not be rebuilt.
+        member_offset: u64,
+    },
     /// A scrub found something.
     Mismatch(Mismatch),
     /// A range could not be read during a scrub and redundancy did not suffice to write it anew.
-    ScrubUnreadable { role: Role, member_range: Range<u64> },
+    ScrubUnreadable {
+        /// Which member.
+        role: Role,
+        /// Bytes of its data area.
+        member_range: Range<u64>,
+    },
     /// A scrub is over.
-    ScrubFinished { mismatched_bytes: u64, completed: bool },
+    ScrubFinished {
+        /// Bytes of parity or copies that did not agree with the data.
+        mismatched_bytes: u64,
+        /// It went through the whole array; otherwise it was stopped, or too many members failed.
+        completed: bool,
+    },
 }
 
 /// Why a command is refused.
@@ -127,9 +197,11 @@ pub enum CommandError {
     NoSuchRole,
     /// The member is not in a state for this.
     State(MemberState),
-    /// The array has no redundancy to do this with.
+    /// The array has no redundancy to do this with: nothing to rebuild from or to compare, or the member is the last
+    /// that has some mirrored data.
     NoRedundancy,
-    /// A scrub or rebuild is under way already.
+    /// A scrub is under way, or this member's rebuild; or I/O that was given out before the member failed is not
+    /// answered yet.
     Busy,
 }
 
@@ -142,6 +214,14 @@ pub struct Progress {
     pub total_bytes: u64,
 }
 
+/// Who waits for a turn in the order.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Request(Key<Active>),
+    /// A background step on a mirror.
+    Step(Key<Op>),
+}
+
 /// An array that runs.
 ///
 /// Methods come in four kinds:
@@ -151,83 +231,220 @@ pub struct Progress {
 /// * outputs: [`Array::poll_effect`], [`Array::poll_event`], [`Array::poll_timeout`].
 ///
 /// After every command or input the driver polls effects until there are none, then events until there are none, then
-/// the timeout. Times must not go back.
+/// the timeout. Several requests may be submitted in one go before that: small writes to one stripe are then done as one.
+/// Times must not go back.
 #[derive(Debug)]
-pub struct Array {}
+pub struct Array {
+    geometry: Geometry,
+    profile: Profile,
+    members: Members,
+    requests: Slab<Active>,
+    order: Order<Owner>,
+    /// Those whose turn in the order has come.
+    runnable: VecDeque<Owner>,
+    slices: Slices,
+    ops: Slab<Op>,
+    pool: Pool,
+    records: Records,
+    jobs: Jobs,
+    pace: Pace,
+    effects: Effects,
+    events: VecDeque<Event>,
+    /// The latest time heard.
+    now: Instant,
+}
 
 impl Array {
     /// Makes the engine for an array whose members are in the given states.
-    pub fn new(_config: Config) -> Result<Self, ShapeError> {
-        todo!()
+    ///
+    /// # Panics
+    /// If there is not one state for each member, or fewer or smaller buffers than [`Scratch`] asks for: bugs in the
+    /// driver.
+    pub fn new(config: Config) -> Result<Self, ShapeError> {
+        let geometry = Geometry::new(config.shape.clone())?;
+        let member_count = geometry.shape().member_bytes.len();
+        assert_eq!(config.members.len(), member_count, "one state for each member");
+        assert!(config.scratch.count >= Scratch::least_count(member_count), "too few buffers: {:?}", config.scratch);
+        assert!(config.scratch.bytes_each.is_multiple_of(4096) && config.scratch.bytes_each > 0, "odd buffers");
+        assert!(config.logical_block_bytes.is_power_of_two(), "odd block size {}", config.logical_block_bytes);
+        let profile = Profile::new(&geometry, &config);
+        let members = Members::new(&geometry, config.members);
+        let mut array = Self {
+            geometry,
+            profile,
+            members,
+            requests: Slab::new(),
+            order: Order::new(),
+            runnable: VecDeque::new(),
+            slices: Slices::default(),
+            ops: Slab::new(),
+            pool: Pool::new(config.scratch),
+            records: Records::default(),
+            jobs: Jobs::default(),
+            pace: Pace::new(config.background),
+            effects: Effects::new(),
+            events: VecDeque::new(),
+            now: Instant::default(),
+        };
+        for role in array.members.roles() {
+            if let MemberState::Rebuilding { position } = array.members.state(role) {
+                array.list_rebuild(role, position);
+            }
+        }
+        Ok(array)
     }
+
     /// Where everything lives.
     pub fn geometry(&self) -> &Geometry {
-        todo!()
+        &self.geometry
     }
+
     /// The members' states in role order.
     pub fn member_states(&self) -> &[MemberState] {
-        todo!()
+        self.members.states()
     }
+
     /// Health, derived from the member states.
     pub fn health(&self) -> Health {
-        todo!()
+        self.members.health()
     }
+
     /// Progress of the rebuild or scrub under way.
     pub fn progress(&self) -> Option<Progress> {
-        todo!()
+        self.job_progress()
     }
+
     /// Nothing is in flight: no request, no effect, no background work.
     pub fn is_idle(&self) -> bool {
-        todo!()
+        self.requests.len() == 0 && self.effects.in_flight() == 0 && self.ops.len() == 0 && self.jobs.are_idle()
     }
 
     /// Takes a request in. It is answered by [`Event::Completed`], at once if it is refused.
-    pub fn submit(&mut self, _now: Instant, _request: Request) {
-        todo!()
+    pub fn submit(&mut self, now: Instant, request: Request) {
+        self.hear(now);
+        self.pace.foreground(now);
+        self.take_in(request);
+        self.settle();
     }
-    /// Takes a member out: it failed, or it is to be removed. Requests in flight go on without it.
-    pub fn fail_member(&mut self, _now: Instant, _role: Role) -> Result<(), CommandError> {
-        todo!()
+
+    /// Takes a member out: it failed, or it is to be removed. Requests in flight go on without it. The last member that
+    /// has some mirrored data is not taken out; a level with parity, or without redundancy, loses data by the member
+    /// that is one too many, and is [`Health::Failed`] then.
+    pub fn fail_member(&mut self, now: Instant, role: Role) -> Result<(), CommandError> {
+        self.hear(now);
+        match self.members.states().get(role.index()) {
+            None => return Err(CommandError::NoSuchRole),
+            Some(MemberState::Missing) => return Err(CommandError::State(MemberState::Missing)),
+            Some(_) if self.members.is_last_copy(role) => return Err(CommandError::NoRedundancy),
+            Some(_) => self.take_out(role),
+        }
+        self.settle();
+        Ok(())
     }
-    /// A fresh drive has taken a missing member's place: fill it, from `position` on.
-    pub fn rebuild_member(&mut self, _now: Instant, _role: Role, _position: u64) -> Result<(), CommandError> {
-        todo!()
+
+    /// A fresh drive has taken a missing member's place: fill it, from `position` on. What it holds below must be up to
+    /// date. Several members are rebuilt one after the other. Also starts a rebuild again that had stopped.
+    pub fn rebuild_member(&mut self, now: Instant, role: Role, position: u64) -> Result<(), CommandError> {
+        self.hear(now);
+        self.start_rebuild(role, position)?;
+        self.settle();
+        Ok(())
     }
-    /// Reads everything and compares.
-    pub fn scrub(&mut self, _now: Instant, _mode: ScrubMode) -> Result<(), CommandError> {
-        todo!()
+
+    /// Reads everything and compares. A scrub that repairs also makes the parity of a new array.
+    pub fn scrub(&mut self, now: Instant, mode: ScrubMode) -> Result<(), CommandError> {
+        self.hear(now);
+        self.start_scrub(mode)?;
+        self.settle();
+        Ok(())
     }
+
     /// Stops a scrub; its [`Event::ScrubFinished`] says `completed: false`.
-    pub fn stop_scrub(&mut self, _now: Instant) {
-        todo!()
+    pub fn stop_scrub(&mut self, now: Instant) {
+        self.hear(now);
+        self.end_scrub_early();
+        self.settle();
     }
+
     /// Changes the rate of background work.
-    pub fn set_background(&mut self, _now: Instant, _background: crate::Background) {
-        todo!()
+    pub fn set_background(&mut self, now: Instant, background: Background) {
+        self.hear(now);
+        self.pace.set(background);
+        self.settle();
     }
 
     /// An effect has ended.
-    pub fn handle_outcome(&mut self, _now: Instant, _id: EffectId, _outcome: Outcome) {
-        todo!()
+    ///
+    /// # Panics
+    /// If no such effect is in flight, or it cannot end like that: bugs in the driver.
+    pub fn handle_outcome(&mut self, now: Instant, id: EffectId, outcome: Outcome) {
+        self.hear(now);
+        self.effect_ended(id, outcome);
+        self.settle();
     }
+
     /// The moment that [`Array::poll_timeout`] named has come.
-    pub fn handle_timeout(&mut self, _now: Instant) {
-        todo!()
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.hear(now);
+        self.settle();
     }
 
     /// The next thing to do outside.
     pub fn poll_effect(&mut self) -> Option<Effect> {
-        todo!()
+        loop {
+            if let Some(effect) = self.effects.poll() {
+                return Some(effect);
+            }
+            if !self.slices.has_work() {
+                return None;
+            }
+            self.work_on_slices();
+            self.settle();
+        }
     }
+
     /// The next thing to tell.
     pub fn poll_event(&mut self) -> Option<Event> {
-        todo!()
+        self.events.pop_front()
     }
+
     /// When to call [`Array::handle_timeout`], if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        todo!()
+        self.next_step_due()
+    }
+
+    fn hear(&mut self, now: Instant) {
+        debug_assert!(now >= self.now, "time went back from {:?} to {now:?}", self.now);
+        self.now = now;
+    }
+
+    /// Brings everything to rest that an event has set in motion, short of the slices: these are looked at when the
+    /// driver polls, see [`slices`].
+    fn settle(&mut self) {
+        loop {
+            self.serve_scratch();
+            self.run_jobs();
+            let Some(owner) = self.runnable.pop_front() else { break };
+            match owner {
+                Owner::Request(request) => self.cut_pieces(request),
+                Owner::Step(op) => self.begin(op),
+            }
+        }
+        if cfg!(debug_assertions) {
+            self.check_invariants();
+        }
+    }
+
+    /// What holds between events.
+    fn check_invariants(&self) {
+        let scratch_held = self.ops.values().map(Op::scratch_held).sum();
+        assert!(self.pool.adds_up(scratch_held), "buffers are lost: {scratch_held} held");
+        let outstanding: usize = self.ops.values().map(Op::outstanding).sum();
+        assert!(outstanding <= self.effects.in_flight(), "operations wait for effects that nobody has");
+        let stripe_ops = self.ops.values().filter(|op| op.holds_slice()).count();
+        assert!(self.slices.held_count() <= stripe_ops, "a slice is held by nobody");
+        let somebody_waits = self.requests.len() > 0 || self.ops.len() > 0;
+        let something_moves = self.effects.in_flight() > 0 || self.slices.has_work();
+        assert!(!somebody_waits || something_moves, "requests wait for nothing");
     }
 }
-
-#[allow(dead_code)]
-type Unused = RequestError;

@@ -1,0 +1,102 @@
+//! Effects: given out, remembered until answered, and told to whoever asked for them.
+
+use alloc::collections::VecDeque;
+
+use super::{
+    Array,
+    op::Op,
+    requests::Active,
+    slab::{Key, Slab},
+};
+use crate::{Compute, Effect, EffectId, MemberIo, Outcome, Role};
+
+/// Why an effect was given out.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    /// A piece of a request, straight to a member.
+    Piece {
+        request: Key<Active>,
+        /// First array byte.
+        offset: u64,
+        length: u64,
+    },
+    /// A flush of one member.
+    Flush(Key<Active>),
+    /// The operation's present phase; the number is the transfer's place in the plan.
+    Op(Key<Op>, usize),
+    /// The member states as of this many changes.
+    Record(u64),
+}
+
+/// An effect that was given out.
+#[derive(Debug)]
+pub(super) struct Pending {
+    purpose: Purpose,
+    /// Member I/O: whose.
+    role: Option<Role>,
+}
+
+/// The effects in flight, and those that the driver has not fetched yet.
+#[derive(Debug)]
+pub(super) struct Effects {
+    pending: Slab<Pending>,
+    out: VecDeque<Effect>,
+}
+
+impl Effects {
+    pub(super) fn new() -> Self {
+        Self { pending: Slab::new(), out: VecDeque::new() }
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Effect> {
+        self.out.pop_front()
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.pending.len()
+    }
+
+    fn remember(&mut self, purpose: Purpose, role: Option<Role>) -> EffectId {
+        EffectId(self.pending.insert(Pending { purpose, role }).to_number())
+    }
+
+    pub(super) fn compute(&mut self, op: Key<Op>, step: usize, compute: Compute) {
+        let id = self.remember(Purpose::Op(op, step), None);
+        self.out.push_back(Effect::Compute { id, compute });
+    }
+
+    pub(super) fn record(&mut self, epoch: u64) {
+        let id = self.remember(Purpose::Record(epoch), None);
+        self.out.push_back(Effect::Record { id });
+    }
+}
+
+impl Array {
+    pub(super) fn issue_io(&mut self, role: Role, io: MemberIo, purpose: Purpose) {
+        let read_end = match io {
+            MemberIo::Read { offset, span } => Some(offset + u64::from(span.length)),
+            _ => None,
+        };
+        self.members.io_started(role, read_end);
+        let id = self.effects.remember(purpose, Some(role));
+        self.effects.out.push_back(Effect::Io { id, role, io });
+    }
+
+    pub(super) fn effect_ended(&mut self, id: EffectId, outcome: Outcome) {
+        let pending = self.effects.pending.take(Key::from_number(id.0));
+        let pending = pending.unwrap_or_else(|| panic!("outcome of {id:?}, which is not in flight: {outcome:?}"));
+        if let Some(role) = pending.role {
+            self.members.io_ended(role);
+        }
+        match (pending.purpose, pending.role) {
+            (Purpose::Piece { request, offset, length }, Some(role)) => {
+                self.piece_ended(request, offset, length, role, &outcome);
+            }
+            (Purpose::Flush(request), Some(role)) => self.flush_ended(request, role, &outcome),
+            (Purpose::Op(op, place), Some(_)) => self.op_transfer_ended(op, place, &outcome),
+            (Purpose::Op(op, step), None) => self.op_step_ended(op, step, outcome),
+            (Purpose::Record(epoch), _) => self.record_ended(epoch, &outcome),
+            (Purpose::Piece { .. } | Purpose::Flush(_), None) => unreachable!("pieces and flushes are member I/O"),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The members: their states, the one table by which these change, and what follows from them.
+//!
+//! Nothing else in the engine writes a member's state. The array's health, whether a member can be read or written at
+//! a place, and whether it may be failed out are derived here from the states, every time they are asked for.
+
+use alloc::vec::Vec;
+
+use super::{Health, MemberState};
+use crate::{Geometry, Level, Role};
+
+/// What makes a member's state change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It failed or was taken out.
+    Fail,
+    /// A fresh drive stands in its place, or a rebuild that had stopped starts again.
+    Rebuild { position: u64 },
+    /// The rebuild got on.
+    Advance { position: u64 },
+    /// The rebuild reached the end.
+    Finish,
+}
+
+/// A state without its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    InSync,
+    Rebuilding,
+    Missing,
+}
+
+/// A change without its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Fail,
+    Rebuild,
+    Advance,
+    Finish,
+}
+
+/// Every change there is. What is not listed does not happen.
+const CHANGES: [(Kind, Cause, Kind); 6] = [
+    (Kind::InSync, Cause::Fail, Kind::Missing),
+    (Kind::Rebuilding, Cause::Fail, Kind::Missing),
+    (Kind::Missing, Cause::Rebuild, Kind::Rebuilding),
+    (Kind::Rebuilding, Cause::Rebuild, Kind::Rebuilding),
+    (Kind::Rebuilding, Cause::Advance, Kind::Rebuilding),
+    (Kind::Rebuilding, Cause::Finish, Kind::InSync),
+];
+
+fn next(state: MemberState, change: Change) -> Option<MemberState> {
+    let kind = match state {
+        MemberState::InSync => Kind::InSync,
+        MemberState::Rebuilding { .. } => Kind::Rebuilding,
+        MemberState::Missing => Kind::Missing,
+    };
+    let (cause, position) = match change {
+        Change::Fail => (Cause::Fail, 0),
+        Change::Rebuild { position } => (Cause::Rebuild, position),
+        Change::Advance { position } => (Cause::Advance, position),
+        Change::Finish => (Cause::Finish, 0),
+    };
+    let (_, _, to) = CHANGES.iter().find(|(from, by, _)| (*from, *by) == (kind, cause))?;
+    Some(match to {
+        Kind::InSync => MemberState::InSync,
+        Kind::Rebuilding => MemberState::Rebuilding { position },
+        Kind::Missing => MemberState::Missing,
+    })
+}
+
+/// How a level keeps its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protection {
+    /// Once: linear, RAID0.
+    None,
+    /// In copies: RAID1, RAID10.
+    Mirrors,
+    /// With parity: RAID4, 5, 6.
+    Parity,
+}
+
+impl Protection {
+    pub(super) fn of(level: Level) -> Self {
+        match level {
+            Level::Linear | Level::Raid0(_) => Self::None,
+            Level::Raid1 | Level::Raid10(_) => Self::Mirrors,
+            Level::Raid4 | Level::Raid5(_) | Level::Raid6(_) => Self::Parity,
+        }
+    }
+}
+
+/// What goes on at one member, for choosing among copies.
+#[derive(Clone, Debug, Default)]
+struct Traffic {
+    in_flight: u32,
+    /// Where the last read ended: the next one from there is sequential.
+    read_end: u64,
+}
+
+/// The members of one array.
+#[derive(Debug)]
+pub(super) struct Members {
+    states: Vec<MemberState>,
+    traffic: Vec<Traffic>,
+    protection: Protection,
+    /// Members that may be lost in any combination.
+    redundancy: usize,
+    /// Mirrors: the sets of roles that hold the same bytes somewhere.
+    groups: Vec<Vec<Role>>,
+}
+
+impl Members {
+    pub(super) fn new(geometry: &Geometry, states: Vec<MemberState>) -> Self {
+        let protection = Protection::of(geometry.shape().level);
+        let groups = if protection == Protection::Mirrors { mirror_groups(geometry, states.len()) } else { Vec::new() };
+        let traffic = states.iter().map(|_| Traffic::default()).collect();
+        Self { states, traffic, protection, redundancy: geometry.redundancy(), groups }
+    }
+
+    pub(super) fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    pub(super) fn states(&self) -> &[MemberState] {
+        &self.states
+    }
+
+    pub(super) fn state(&self, role: Role) -> MemberState {
+        self.states[role.index()]
+    }
+
+    pub(super) fn roles(&self) -> impl Iterator<Item = Role> + use<> {
+        (0..self.states.len() as u16).map(Role)
+    }
+
+    /// Changes a member's state.
+    ///
+    /// # Panics
+    /// If the table does not have the change: a bug in the engine.
+    pub(super) fn change(&mut self, role: Role, change: Change) {
+        let state = self.state(role);
+        let next = next(state, change);
+        self.states[role.index()] = next.unwrap_or_else(|| panic!("{role:?} is {state:?}: {change:?} cannot be"));
+    }
+
+    pub(super) fn is_working(&self, role: Role) -> bool {
+        self.state(role) != MemberState::Missing
+    }
+
+    /// Whether the member holds its data everywhere below `end`.
+    pub(super) fn holds(&self, role: Role, end: u64) -> bool {
+        match self.state(role) {
+            MemberState::InSync => true,
+            MemberState::Rebuilding { position } => end <= position,
+            MemberState::Missing => false,
+        }
+    }
+
+    fn is_in_sync(&self, role: Role) -> bool {
+        self.state(role) == MemberState::InSync
+    }
+
+    fn out_of_sync(&self) -> usize {
+        self.states.iter().filter(|state| **state != MemberState::InSync).count()
+    }
+
+    pub(super) fn health(&self) -> Health {
+        let out_of_sync = self.out_of_sync();
+        let failed = match self.protection {
+            Protection::Mirrors => self.groups.iter().any(|group| !group.iter().any(|role| self.is_in_sync(*role))),
+            Protection::None | Protection::Parity => out_of_sync > self.redundancy,
+        };
+        match (failed, out_of_sync) {
+            (true, _) => Health::Failed,
+            (false, 0) => Health::Optimal,
+            (false, _) => Health::Degraded,
+        }
+    }
+
+    /// Whether taking the member out would lose mirrored data: errors are passed on then, and the member stays.
+    pub(super) fn is_last_copy(&self, role: Role) -> bool {
+        self.is_in_sync(role)
+            && self.groups.iter().any(|group| {
+                group.contains(&role) && !group.iter().any(|other| *other != role && self.is_in_sync(*other))
+            })
+    }
+
+    /// Whether everything that belongs on this member can be had from the others.
+    pub(super) fn can_rebuild(&self, role: Role) -> bool {
+        let is_source = |other: &Role| *other != role && self.is_in_sync(*other);
+        match self.protection {
+            Protection::None => false,
+            Protection::Mirrors => {
+                self.groups.iter().filter(|group| group.contains(&role)).all(|group| group.iter().any(is_source))
+            }
+            Protection::Parity => {
+                let others_lost = self.roles().filter(|other| *other != role && !is_source(other)).count();
+                others_lost < self.redundancy
+            }
+        }
+    }
+
+    /// Whether there is anything that could be compared.
+    pub(super) fn can_scrub(&self) -> bool {
+        match self.protection {
+            Protection::None => false,
+            Protection::Mirrors => {
+                self.groups.iter().any(|group| group.iter().filter(|role| self.is_in_sync(**role)).count() > 1)
+            }
+            Protection::Parity => self.out_of_sync() < self.redundancy,
+        }
+    }
+
+    /// The copy to read: the one whose member would go on sequentially, else that of the least busy member.
+    pub(super) fn choose(
+        &self,
+        copies: impl Iterator<Item = (Role, u64)>,
+        length: u64,
+        except: &[Role],
+    ) -> Option<(Role, u64)> {
+        let mut best: Option<(u32, Role, u64)> = None;
+        for (role, offset) in copies {
+            if !self.holds(role, offset + length) || except.contains(&role) {
+                continue;
+            }
+            let traffic = &self.traffic[role.index()];
+            if traffic.read_end == offset {
+                return Some((role, offset));
+            }
+            if best.is_none_or(|(busy, ..)| traffic.in_flight < busy) {
+                best = Some((traffic.in_flight, role, offset));
+            }
+        }
+        best.map(|(_, role, offset)| (role, offset))
+    }
+
+    pub(super) fn io_started(&mut self, role: Role, read_end: Option<u64>) {
+        let traffic = &mut self.traffic[role.index()];
+        traffic.in_flight += 1;
+        traffic.read_end = read_end.unwrap_or(traffic.read_end);
+    }
+
+    pub(super) fn io_ended(&mut self, role: Role) {
+        self.traffic[role.index()].in_flight -= 1;
+    }
+
+    pub(super) fn io_in_flight(&self, role: Role) -> u32 {
+        self.traffic[role.index()].in_flight
+    }
+}
+
+/// The sets of members that mirror each other. Layouts repeat after as many chunks as there are members.
+fn mirror_groups(geometry: &Geometry, member_count: usize) -> Vec<Vec<Role>> {
+    let step = u64::from(geometry.shape().chunk_bytes.max(1));
+    let mut groups: Vec<Vec<Role>> = Vec::new();
+    for offset in (0..geometry.capacity_bytes()).step_by(step as usize).take(member_count) {
+        let mut group: Vec<_> = geometry.piece(offset, 1).copies.iter().map(|(role, _)| *role).collect();
+        group.sort_unstable();
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_in_the_table_happens_and_no_other() {
+        let states = [MemberState::InSync, MemberState::Rebuilding { position: 7 }, MemberState::Missing];
+        let changes = [Change::Fail, Change::Rebuild { position: 1 }, Change::Advance { position: 9 }, Change::Finish];
+        let allowed = states.iter().flat_map(|state| changes.map(|change| next(*state, change))).flatten().count();
+        assert_eq!(allowed, CHANGES.len());
+        assert_eq!(next(MemberState::InSync, Change::Finish), None);
+        assert_eq!(next(MemberState::Missing, Change::Fail), None);
+        assert_eq!(
+            next(MemberState::Rebuilding { position: 7 }, Change::Advance { position: 9 }),
+            Some(MemberState::Rebuilding { position: 9 })
+        );
+    }
+}

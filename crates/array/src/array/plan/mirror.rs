@@ -1,0 +1,97 @@
+//! Plans for mirrored pieces: reads whose first copy failed, rebuild steps, scrub steps.
+
+use alloc::vec::Vec;
+
+use super::{Cols, Part, Plan, Shortfall, Step, Transfer};
+use crate::{Copies, Role, Span, array::member::Members, array::scratch::Draft};
+
+/// Some columns of a mirrored piece, and who can be read there.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::array) struct Mirror<'a> {
+    pub(in crate::array) copies: &'a Copies,
+    pub(in crate::array) cols: Cols,
+    pub(in crate::array) members: &'a Members,
+    pub(in crate::array) bad: &'a [Role],
+}
+
+impl Mirror<'_> {
+    fn first(&self, offset: u64) -> u64 {
+        offset + u64::from(self.cols.start)
+    }
+
+    /// The best copy that can be read.
+    fn choose(&self) -> Option<(Role, u64)> {
+        let copies = self.copies.iter().map(|(role, offset)| (*role, self.first(*offset)));
+        self.members.choose(copies, u64::from(self.cols.length()), self.bad)
+    }
+
+    fn holds(&self, role: Role, offset: u64) -> bool {
+        self.members.holds(role, offset + u64::from(self.cols.end))
+    }
+
+    /// Writes of `span` to every copy that works but could not be read.
+    fn healing(&self, span: Span) -> impl Iterator<Item = Transfer> {
+        self.copies
+            .iter()
+            .filter(|(role, offset)| self.bad.contains(role) && self.holds(*role, *offset))
+            .map(move |(role, offset)| Transfer { role: *role, offset: self.first(*offset), span, heals: true })
+    }
+}
+
+/// A read: from the member `suspect` if it can be read, to find out which blocks of it cannot; else from any copy.
+pub(in crate::array) fn plan_mirror_read(
+    mirror: &Mirror<'_>,
+    part: &Part,
+    suspect: Option<Role>,
+) -> Result<Plan, Shortfall> {
+    let span = part.clip(mirror.cols).ok_or(Shortfall)?.span;
+    let suspected = mirror
+        .copies
+        .iter()
+        .find(|(role, offset)| Some(*role) == suspect && !mirror.bad.contains(role) && mirror.holds(*role, *offset));
+    let suspected = suspected.map(|(role, offset)| (*role, mirror.first(*offset)));
+    let (role, offset) = suspected.or_else(|| mirror.choose()).ok_or(Shortfall)?;
+    let reads = [Transfer { role, offset, span, heals: false }].into();
+    Ok(Plan { reads, steps: Vec::new(), writes: mirror.healing(span).collect() })
+}
+
+/// A copy onto the member `target`.
+pub(in crate::array) fn plan_mirror_rebuild(
+    mirror: &Mirror<'_>,
+    target: Role,
+    draft: &mut Draft<'_>,
+) -> Result<Plan, Shortfall> {
+    let span = draft.span(mirror.cols.length());
+    let (role, offset) = mirror.choose().ok_or(Shortfall)?;
+    let mut writes: Vec<_> = mirror.healing(span).collect();
+    let here = mirror.copies.iter().filter(|(role, _)| *role == target);
+    writes.extend(here.map(|(role, offset)| Transfer {
+        role: *role,
+        offset: mirror.first(*offset),
+        span,
+        heals: false,
+    }));
+    Ok(Plan { reads: [Transfer { role, offset, span, heals: false }].into(), steps: Vec::new(), writes })
+}
+
+/// A comparison of every copy with the first that can be read.
+pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+    let held = mirror.copies.iter().filter(|(role, offset)| mirror.holds(*role, *offset));
+    let readable: Vec<_> = held.clone().filter(|(role, _)| !mirror.bad.contains(role)).copied().collect();
+    let mut plan = Plan::default();
+    if held.count() < 2 {
+        return Ok(plan);
+    }
+    let mut right = None;
+    for (role, offset) in readable {
+        let read = draft.span(mirror.cols.length());
+        let offset = mirror.first(offset);
+        plan.reads.push(Transfer { role, offset, span: read, heals: false });
+        match right {
+            None => right = Some(read),
+            Some(right) => plan.steps.push(Step::Check { role, offset, read, right }),
+        }
+    }
+    plan.writes = mirror.healing(right.ok_or(Shortfall)?).collect();
+    Ok(plan)
+}

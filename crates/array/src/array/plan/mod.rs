@@ -1,0 +1,155 @@
+//! Plans: what an operation on one slice (or one mirrored piece) reads, computes and writes.
+//!
+//! A plan is a pure function of the stripe, of who can be read and written there now, and of the buffers at hand. It
+//! always runs as all reads, then the steps one by one, then all writes. If a read fails, nothing has been written
+//! yet: the operation waits for its other reads and is planned anew with what is known then. If what is wanted cannot be
+//! had, planning ends in a [`Shortfall`].
+
+mod mirror;
+mod recover;
+mod table;
+mod write;
+
+use alloc::vec::Vec;
+
+use super::{member::Members, requests::Active, slab::Key};
+use crate::{Compute, Role, Span, Stripe};
+
+pub(super) use mirror::{Mirror, plan_mirror_read, plan_mirror_rebuild, plan_mirror_scrub};
+pub(super) use recover::{plan_read, plan_rebuild, plan_scrub};
+pub(super) use write::{hull_of, plan_write};
+
+/// A range of columns: bytes from the start of a chunk, the same on every member of the stripe; for mirrors, bytes
+/// from the start of the piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cols {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Cols {
+    pub(super) fn length(self) -> u32 {
+        self.end - self.start
+    }
+
+    /// What both have, if anything.
+    pub(super) fn common(self, other: Self) -> Option<Self> {
+        let common = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
+        (common.start < common.end).then_some(common)
+    }
+
+    pub(super) fn hull(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// Whether no column lies between the two.
+    pub(super) fn touches(self, other: Self) -> bool {
+        self.start <= other.end && other.start <= self.end
+    }
+
+    /// `span` holds the bytes of `self`; the part of it that holds those of `inner`.
+    pub(super) fn part(self, span: Span, inner: Self) -> Span {
+        span.part(inner.start - self.start, inner.length())
+    }
+}
+
+/// What a request wants of one block of a stripe (or of one mirrored piece).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) request: Key<Active>,
+    /// Which data block; 0 for mirrors.
+    pub(super) index: usize,
+    pub(super) cols: Cols,
+    /// First array byte.
+    pub(super) offset: u64,
+    /// The request's bytes.
+    pub(super) span: Span,
+}
+
+impl Part {
+    /// The part within these columns.
+    pub(super) fn clip(&self, cols: Cols) -> Option<Self> {
+        let common = self.cols.common(cols)?;
+        let skipped = common.start - self.cols.start;
+        Some(Self {
+            cols: common,
+            offset: self.offset + u64::from(skipped),
+            span: self.span.part(skipped, common.length()),
+            ..*self
+        })
+    }
+}
+
+/// One read or write of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Transfer {
+    pub(super) role: Role,
+    /// Byte of the member's data area.
+    pub(super) offset: u64,
+    pub(super) span: Span,
+    /// Writes: puts back what could not be read.
+    pub(super) heals: bool,
+}
+
+/// One step of the computing phase.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Compute(Compute),
+    /// Scrub: what was read of this member, against what it should be.
+    Check {
+        role: Role,
+        offset: u64,
+        read: Span,
+        right: Span,
+    },
+}
+
+/// What to read, then to compute, then to write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    pub(super) reads: Vec<Transfer>,
+    pub(super) steps: Vec<Step>,
+    pub(super) writes: Vec<Transfer>,
+}
+
+/// What is wanted cannot be had: too few blocks can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shortfall;
+
+/// Some columns of a stripe, and who can be read and written there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub(super) stripe: &'a Stripe,
+    pub(super) cols: Cols,
+    pub(super) members: &'a Members,
+    /// Members that answered [`crate::Fault::Unreadable`] within these columns.
+    pub(super) bad: &'a [Role],
+}
+
+impl View<'_> {
+    pub(super) fn can_write(&self, role: Role) -> bool {
+        self.members.holds(role, self.stripe.member_offset + u64::from(self.cols.end))
+    }
+
+    pub(super) fn can_read(&self, role: Role) -> bool {
+        self.can_write(role) && !self.bad.contains(&role)
+    }
+
+    /// The member works, but its block cannot be read.
+    fn needs_healing(&self, role: Role) -> bool {
+        self.can_write(role) && self.bad.contains(&role)
+    }
+
+    /// P and Q, as far as the level has them.
+    fn parities(&self) -> impl Iterator<Item = Role> + use<> {
+        core::iter::once(self.stripe.p).chain(self.stripe.q)
+    }
+
+    fn transfer(&self, role: Role, cols: Cols, span: Span) -> Transfer {
+        Transfer { role, offset: self.stripe.member_offset + u64::from(cols.start), span, heals: false }
+    }
+
+    fn healing(&self, role: Role, span: Span) -> Transfer {
+        Transfer { heals: true, ..self.transfer(role, self.cols, span) }
+    }
+}

@@ -1,0 +1,143 @@
+//! Plans that need content which cannot simply be read: degraded reads, rebuild steps, scrub steps.
+//!
+//! All three read every block that can be read and solve the stripe for the rest. What a member answered to be
+//! unreadable, though it works, is written back from the solution: it is *healed*.
+
+use alloc::{vec, vec::Vec};
+
+use super::{Cols, Part, Plan, Shortfall, Step, View};
+use crate::{Block, Compute, Role, Span, Stripe, array::scratch::Draft};
+
+/// The data of some columns of a stripe, every block in a span: read or solved for.
+pub(super) struct Recovered {
+    pub(super) data: Vec<Span>,
+    /// Spans of the parities that were wanted, as they should be.
+    parities: Vec<(Role, Span)>,
+}
+
+/// Plans to have all data. Blocks that cannot be read are solved for, into `target(index)` if that names a span. The
+/// parities that `wants` names are computed as well, unless the solution needs them.
+pub(super) fn recover(
+    view: &View<'_>,
+    plan: &mut Plan,
+    draft: &mut Draft<'_>,
+    target: impl Fn(usize) -> Option<Span>,
+    wants: impl Fn(Role) -> bool,
+) -> Result<Recovered, Shortfall> {
+    let length = view.cols.length();
+    let stripe = view.stripe;
+    let lost = stripe.data.iter().filter(|role| !view.can_read(**role)).count();
+    let used: Vec<_> = view.parities().filter(|role| view.can_read(*role)).take(lost).collect();
+    if used.len() < lost {
+        return Err(Shortfall);
+    }
+    let mut blocks = Vec::with_capacity(stripe.data.len());
+    let mut data = Vec::with_capacity(stripe.data.len());
+    for (index, role) in stripe.data.iter().enumerate() {
+        let span = target(index).unwrap_or_else(|| draft.span(length));
+        if view.can_read(*role) {
+            plan.reads.push(view.transfer(*role, view.cols, span));
+            blocks.push(Block::Known(span));
+        } else {
+            blocks.push(Block::Lost(span));
+        }
+        data.push(span);
+    }
+    let mut parities = Vec::new();
+    let mut parity_block = |role: Role| {
+        if used.contains(&role) {
+            let span = draft.span(length);
+            plan.reads.push(view.transfer(role, view.cols, span));
+            Block::Known(span)
+        } else if wants(role) {
+            let span = draft.span(length);
+            parities.push((role, span));
+            Block::Lost(span)
+        } else {
+            Block::Absent
+        }
+    };
+    let p = parity_block(stripe.p);
+    let q = stripe.q.map_or(Block::Absent, &mut parity_block);
+    if lost > 0 || !parities.is_empty() {
+        plan.steps.push(solve(stripe, &blocks, p, q));
+    }
+    Ok(Recovered { data, parities })
+}
+
+/// A solve step; `data` in the order of the stripe's data blocks.
+pub(super) fn solve(stripe: &Stripe, data: &[Block], p: Block, q: Block) -> Step {
+    let places = stripe.exponents.iter().max().map_or(0, |last| usize::from(*last) + 1);
+    let mut by_exponent = vec![Block::Absent; places];
+    for (exponent, block) in stripe.exponents.iter().zip(data) {
+        by_exponent[usize::from(*exponent)] = *block;
+    }
+    Step::Compute(Compute::Solve { data: by_exponent, p, q })
+}
+
+/// Puts back what could not be read.
+fn heal(view: &View<'_>, plan: &mut Plan, recovered: &Recovered) {
+    let data = view.stripe.data.iter().copied().zip(recovered.data.iter().copied());
+    for (role, span) in data.chain(recovered.parities.iter().copied()) {
+        if view.needs_healing(role) {
+            plan.writes.push(view.healing(role, span));
+        }
+    }
+}
+
+/// A read of a block: from its own member if that can be read, else from all others.
+pub(in crate::array) fn plan_read(view: &View<'_>, part: &Part, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+    let mut plan = Plan::default();
+    let span = part.clip(view.cols).ok_or(Shortfall)?.span;
+    let role = view.stripe.data[part.index];
+    if view.can_read(role) {
+        plan.reads.push(view.transfer(role, view.cols, span));
+        return Ok(plan);
+    }
+    let target = |index| (index == part.index).then_some(span);
+    let recovered = recover(view, &mut plan, draft, target, |role| view.needs_healing(role))?;
+    heal(view, &mut plan, &recovered);
+    Ok(plan)
+}
+
+/// A rebuild of what belongs on `role`.
+pub(in crate::array) fn plan_rebuild(view: &View<'_>, role: Role, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+    let mut plan = Plan::default();
+    let wants = |parity| parity == role || view.needs_healing(parity);
+    let recovered = recover(view, &mut plan, draft, |_| None, wants)?;
+    heal(view, &mut plan, &recovered);
+    let index = view.stripe.data.iter().position(|data| *data == role);
+    let parity = recovered.parities.iter().find(|(parity, _)| *parity == role).map(|(_, span)| *span);
+    let span = index.map(|index| recovered.data[index]).or(parity).ok_or(Shortfall)?;
+    plan.writes.push(view.transfer(role, view.cols, span));
+    Ok(plan)
+}
+
+/// A comparison of every parity that can be read, and that is not needed to solve for data, with what it should be.
+pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+    let mut plan = Plan::default();
+    let recovered = recover(view, &mut plan, draft, |_| None, |role| view.can_write(role))?;
+    heal(view, &mut plan, &recovered);
+    for (role, right) in recovered.parities.iter().copied() {
+        if view.can_read(role) {
+            let read = draft.span(view.cols.length());
+            let transfer = view.transfer(role, view.cols, read);
+            plan.reads.push(transfer);
+            plan.steps.push(Step::Check { role, offset: transfer.offset, read, right });
+        }
+    }
+    let nothing_to_do = plan.writes.is_empty() && recovered.parities.is_empty();
+    Ok(if nothing_to_do { Plan::default() } else { plan })
+}
+
+impl Recovered {
+    /// The blocks as known ones.
+    pub(super) fn known(&self) -> Vec<Block> {
+        self.data.iter().map(|span| Block::Known(*span)).collect()
+    }
+
+    /// The span of a block, or of the columns of it.
+    pub(super) fn part(&self, view: &View<'_>, index: usize, cols: Cols) -> Span {
+        view.cols.part(self.data[index], cols)
+    }
+}

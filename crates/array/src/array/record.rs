@@ -1,0 +1,80 @@
+//! Failed members are recorded on the others before any write that they missed is answered.
+//!
+//! Otherwise a crash right after the answer could leave a member that looks as fresh as the rest and lacks the write. Every
+//! member that fails begins an *epoch*. A [`crate::Effect::Record`] covers the epochs begun before it was given out, and
+//! one is in flight at a time. While the newest epoch is not covered, the answers to writes, discards and flushes are
+//! held; if recording fails they are answered with [`RequestError::Failed`].
+
+use alloc::vec::Vec;
+
+use super::{Array, Event, member::Change, requests::Active, slab::Key};
+use crate::{Outcome, RequestError, Role};
+
+/// What is recorded, and who waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    epoch: u64,
+    recorded: u64,
+    in_flight: bool,
+    held: Vec<Key<Active>>,
+}
+
+impl Array {
+    /// A member answered that it cannot go on. It is taken out, unless it is the last that has some mirrored data.
+    /// Returns whether it is out.
+    pub(super) fn member_gave_up(&mut self, role: Role) -> bool {
+        if !self.members.is_working(role) {
+            return true;
+        }
+        if self.members.is_last_copy(role) {
+            return false;
+        }
+        self.take_out(role);
+        true
+    }
+
+    /// Takes a working member out.
+    pub(super) fn take_out(&mut self, role: Role) {
+        self.members.change(role, Change::Fail);
+        self.events.push_back(Event::MemberFailed(role));
+        self.records.epoch += 1;
+        self.start_record();
+        self.rebuild_lost_member(role);
+    }
+
+    fn start_record(&mut self) {
+        let records = &mut self.records;
+        if !records.in_flight && records.recorded < records.epoch {
+            records.in_flight = true;
+            self.effects.record(records.epoch);
+        }
+    }
+
+    /// Whether the answer has to wait; it is given later then.
+    pub(super) fn hold_for_record(&mut self, request: Key<Active>) -> bool {
+        let hold = self.records.recorded < self.records.epoch;
+        if hold {
+            self.records.held.push(request);
+            self.start_record();
+        }
+        hold
+    }
+
+    pub(super) fn record_ended(&mut self, epoch: u64, outcome: &Outcome) {
+        self.records.in_flight = false;
+        let failed = *outcome != Outcome::Done;
+        if !failed {
+            self.records.recorded = epoch;
+            self.start_record();
+        }
+        if failed || self.records.recorded == self.records.epoch {
+            for request in core::mem::take(&mut self.records.held) {
+                if failed {
+                    let offset = self.requests[request].start();
+                    self.requests[request].fail(offset, RequestError::Failed);
+                }
+                self.complete(request);
+            }
+        }
+    }
+}
