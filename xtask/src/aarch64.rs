@@ -33,7 +33,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         return Ok(());
     }
     let mut test = Command::new(env!("CARGO"));
-    test.args(["test", "--package", "shoal-parity", "--target", TARGET]).current_dir(root);
+    test.args(["test", "--locked", "--package", "shoal-parity", "--lib", "--tests", "--target", TARGET])
+        .current_dir(root);
     test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
     test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{emulator} -L {C_LIBRARY}"));
     if let Library::Unpacked(sysroot) = library {

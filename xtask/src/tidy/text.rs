@@ -50,11 +50,16 @@ fn check_line(file: &Source, number: usize, line: &str, findings: &mut Vec<Findi
     if line.ends_with([' ', '\t', '\r']) && !file.is_generated() {
         findings.push(finding(file, number, "white space at the end of the line", "noise in every diff", "remove it"));
     }
-    if let Some(letter) = line.chars().find(|letter| file.is_rust() && !letter.is_ascii()) {
+    if let Some(letter) = line.chars().find(|letter| file.is_rust() && !is_plain(*letter)) {
         let what = format!("`{letter}` is not ASCII");
         let mend = format!("in a string write {}, in a comment use words", letter.escape_unicode());
         findings.push(finding(file, number, &what, "letters that look alike hide mistakes in code", &mend));
     }
+}
+
+/// ASCII, and the lines and arrowheads that diagrams in comments are drawn with.
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii() || ('\u{2500}'..='\u{25ff}').contains(&letter)
 }
 
 fn finding(file: &Source, line: usize, what: &str, why: &str, mend: &str) -> Finding {
@@ -104,8 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn rust_is_ascii() {
+    fn rust_is_ascii_apart_from_diagrams() {
         assert_eq!(found("a.rs", "// \u{b5}s\n"), [(1, "`\u{b5}` is not ASCII".to_owned())]);
+        assert!(found("a.rs", "//! read \u{2500}\u{25ba} write\n").is_empty());
         assert!(found("a.md", "\u{b5}s\n").is_empty());
     }
 }
