@@ -243,7 +243,9 @@ pub(crate) unsafe fn sums_by_doubling<L: Lane, const N: usize>(
         let (mut p, mut q) = ([L::zero(); N], [L::zero(); N]);
         for block in data.iter().rev() {
             let Some(block) = block else {
-                q = q.map(&double);
+                for sum in &mut q {
+                    *sum = double(*sum);
+                }
                 continue;
             };
             let address = block.as_ptr().add(offset);

@@ -123,9 +123,11 @@ unsafe impl Lane for __m512i {
     unsafe fn sums<const N: usize>(data: Data<'_>, offset: usize) -> Sums<Self, N> {
         // SAFETY: the processor has the instructions, and the vectors lie in the blocks.
         unsafe {
-            let mut sums = Sums { p: [Self::zero(); N], q: [Self::zero(); N] };
-            let (pairs, rest) = data.as_chunks::<2>();
-            let mut exponent = 0;
+            let (mut sums, mut exponent) = match *data {
+                [Some(first), Some(second), ..] => (first_two([first, second], offset), 2),
+                _ => (Sums { p: [Self::zero(); N], q: [Self::zero(); N] }, 0),
+            };
+            let (pairs, rest) = data[exponent..].as_chunks::<2>();
             for pair in pairs {
                 match *pair {
                     [Some(first), Some(second)] => add_two(&mut sums, [first, second], exponent, offset),
@@ -151,6 +153,28 @@ unsafe fn power_matrix(exponent: usize) -> __m512i {
     debug_assert!(exponent < gf::ORDER);
     // SAFETY: as the caller promises.
     unsafe { _mm512_set1_epi64(POWER_MATRICES.get_unchecked(exponent).cast_signed()) }
+}
+
+/// The sums of the first two blocks, one of which needs no multiplication.
+///
+/// # Safety
+///
+/// As for [`Lane::sums`].
+#[inline(always)]
+unsafe fn first_two<const N: usize>(blocks: [&[u8]; 2], offset: usize) -> Sums<__m512i, N> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let mut sums = Sums { p: [__m512i::zero(); N], q: [__m512i::zero(); N] };
+        let [first, second] = blocks.map(|block| block.as_ptr().add(offset));
+        let double = power_matrix(1);
+        for index in 0..N {
+            let first = __m512i::load(first.add(index * 64));
+            let second = __m512i::load(second.add(index * 64));
+            sums.p[index] = first.xor(second);
+            sums.q[index] = first.xor(second.multiply(double));
+        }
+        sums
+    }
 }
 
 /// Adds two neighbours to the sums.
