@@ -29,7 +29,8 @@ pub enum Command {
         /// Where the bytes come from.
         span: Span,
     },
-    /// Make every write that completed before this request was submitted durable.
+    /// Make every write that completed before this request was submitted durable. Fails with [`RequestError::Failed`] if
+    /// more members are gone than the level survives, as completed writes are gone with them.
     Flush,
     /// Tell the members that this range's content is no longer needed.
     Discard {

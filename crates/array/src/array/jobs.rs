@@ -92,6 +92,9 @@ impl Array {
         if role.index() >= self.members.states().len() {
             return Err(CommandError::NoSuchRole);
         }
+        if !self.profile.is_writable {
+            return Err(CommandError::ReadOnly);
+        }
         let held = match self.members.state(role) {
             MemberState::InSync => return Err(CommandError::State(MemberState::InSync)),
             MemberState::Rebuilding { position } => position,
@@ -129,6 +132,9 @@ impl Array {
     }
 
     pub(super) fn start_scrub(&mut self, mode: ScrubMode) -> Result<(), CommandError> {
+        if mode == ScrubMode::Repair && !self.profile.is_writable {
+            return Err(CommandError::ReadOnly);
+        }
         if !self.jobs.are_idle() {
             return Err(CommandError::Busy);
         }
@@ -263,7 +269,10 @@ impl Array {
     /// Moves the position past the steps that are done, and gives up what these held.
     fn advance_rebuild(&mut self) {
         while let Some(rebuild) = self.jobs.rebuilds.front_mut() {
-            let Some(step) = rebuild.steps.pop_front_if(|step| step.is_done) else { return };
+            if rebuild.steps.front().is_none_or(|step| !step.is_done) {
+                return;
+            }
+            let Some(step) = rebuild.steps.pop_front() else { return };
             let role = rebuild.role;
             let is_filled = rebuild.stopped_at.is_none_or(|stopped_at| step.end <= stopped_at);
             if is_filled && self.members.is_working(role) {

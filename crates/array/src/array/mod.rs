@@ -36,6 +36,8 @@ mod requests;
 mod scratch;
 mod slab;
 mod slices;
+#[cfg(test)]
+mod tests;
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::ops::Range;
@@ -67,6 +69,9 @@ pub struct Config {
     pub scratch: Scratch,
     /// How background work shares the members with requests.
     pub background: Background,
+    /// False: the members are open for reading only. No effect writes to them then: what cannot be read is answered
+    /// from redundancy but not written anew, nothing is recorded, and whatever would write is refused.
+    pub writable: bool,
 }
 
 /// The engine's own buffers: `count` of them, with consecutive ids from `first`, `bytes_each` long (a multiple of 4 KiB).
@@ -203,6 +208,8 @@ pub enum CommandError {
     /// A scrub is under way, or this member's rebuild; or I/O that was given out before the member failed is not
     /// answered yet.
     Busy,
+    /// The members are open for reading only.
+    ReadOnly,
 }
 
 /// A background job's progress.
@@ -287,7 +294,7 @@ impl Array {
             now: Instant::default(),
         };
         for role in array.members.roles() {
-            if let MemberState::Rebuilding { position } = array.members.state(role) {
+            if let (MemberState::Rebuilding { position }, true) = (array.members.state(role), config.writable) {
                 array.list_rebuild(role, position);
             }
         }

@@ -380,6 +380,9 @@ impl Array {
         let target = if let Kind::Rebuild(role) = op.kind { Some(role) } else { None };
         for place in 0..op.plan.writes.len() {
             let Transfer { role, offset, span, .. } = self.ops[key].plan.writes[place];
+            if !self.profile.is_writable {
+                break;
+            }
             let is_target = target == Some(role) && self.members.is_working(role);
             if is_target || self.members.holds(role, offset + u64::from(span.length)) {
                 self.ops[key].outstanding += 1;

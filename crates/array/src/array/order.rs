@@ -29,7 +29,7 @@ pub(super) struct Ticket<T> {
     /// How many earlier tickets it waits for.
     waits_for: usize,
     /// Later tickets that wait for this one.
-    waiting: Vec<Key<Ticket<T>>>,
+    waiting: Vec<Key<Self>>,
 }
 
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use crate::Geometry;
 /// Sizes of one array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Profile {
+    pub(super) is_writable: bool,
     pub(super) capacity_bytes: u64,
     pub(super) block_bytes: u32,
     /// The widest piece that scratch buffers can hold.
@@ -35,6 +36,7 @@ impl Profile {
         let step_bytes = config.scratch.bytes_each;
         let slice_bytes = step_bytes.clamp(1, chunk_bytes);
         Self {
+            is_writable: config.writable,
             capacity_bytes: geometry.capacity_bytes(),
             block_bytes: config.logical_block_bytes,
             step_bytes,

@@ -37,8 +37,10 @@ impl Array {
     pub(super) fn take_out(&mut self, role: Role) {
         self.members.change(role, Change::Fail);
         self.events.push_back(Event::MemberFailed(role));
-        self.records.epoch += 1;
-        self.start_record();
+        if self.profile.is_writable {
+            self.records.epoch += 1;
+            self.start_record();
+        }
         self.rebuild_lost_member(role);
     }
 

@@ -125,6 +125,7 @@ impl Array {
             return Err(RequestError::OutOfRange);
         }
         match (action, self.members.protection()) {
+            (Action::Write | Action::Discard, _) if !self.profile.is_writable => Err(RequestError::ReadOnly),
             (Action::Discard, Protection::Parity) => Err(RequestError::Unsupported),
             (Action::Write, Protection::Parity) if self.health() == Health::Failed => Err(RequestError::Failed),
             _ => Ok(()),
@@ -184,7 +185,7 @@ impl Array {
     fn start_flush(&mut self, key: Key<Active>) {
         self.requests[key].pending += 1;
         for role in self.members.roles() {
-            if self.members.is_working(role) {
+            if self.members.is_working(role) && self.profile.is_writable {
                 self.requests[key].pending += 1;
                 self.issue_io(role, MemberIo::Flush, Purpose::Flush(key));
             }

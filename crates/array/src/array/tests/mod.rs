@@ -1,0 +1,4 @@
+//! Short stories of the engine.
+
+mod fuzz;
+mod rig;
