@@ -3,7 +3,7 @@
 //! `cargo bench -p shoal-parity --bench versus_isal -- [--isal PATH] [--rounds N]`
 //!
 //! ISA-L is loaded when this runs: from PATH, else from the environment's `ISAL_LIBRARY`, else as `libisal.so.2`. Each
-//! cell of the tables is a median over the rounds; in a round every contender runs for a few milliseconds, and ratios
+//! cell of the tables is a median over the rounds; in a round every contender runs for half a millisecond, and ratios
 //! are of speeds of the same round, so that whatever else the machine does meets all of them alike.
 
 use std::error::Error;
@@ -16,8 +16,8 @@ use shoal_parity::{Block, Kernel, Parity};
 const BLOCK_SIZES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 128 << 10, 512 << 10];
 const DATA_BLOCKS: [usize; 5] = [4, 6, 8, 10, 14];
 
-/// How long a contender runs in a round.
-const TURN: Duration = Duration::from_millis(4);
+/// How long a contender runs in a round: shorter than a scheduler's time slice, so that most turns are undisturbed.
+const TURN: Duration = Duration::from_micros(500);
 
 /// ISA-L's generators take the number of vectors, their length, and their addresses with those of the results last.
 type Generator = unsafe extern "C" fn(vectors: c_int, length: c_int, addresses: *mut *mut c_void) -> c_int;
@@ -252,7 +252,7 @@ fn solve(parity: Parity, blocks: &mut [&mut [u8]], lost: &[usize], p_lost: bool,
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut path = std::env::var("ISAL_LIBRARY").unwrap_or_else(|_| "libisal.so.2".to_owned());
-    let mut rounds = 9;
+    let mut rounds = 51;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
