@@ -8,7 +8,7 @@ use shoal_array::{MemberState, Role};
 
 use crate::create::NewMember;
 use crate::place::{SECTOR_BYTES, creation_bad_block_log};
-use crate::superblock::MemberUse;
+use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Assembly, BadBlockLog, Candidate, Creation, Features, MinorVersion, Superblock, Timestamp};
 
 /// The members of a running array, with their superblocks.
@@ -16,6 +16,9 @@ use crate::{Assembly, BadBlockLog, Candidate, Creation, Features, MinorVersion, 
 pub struct Membership {
     members: Vec<Superblock>,
 }
+
+/// Numbers of members lie below.
+const NUMBER_LIMIT: u32 = MAX_DEV_LIMIT as u32;
 
 /// No member of the set has this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +71,8 @@ impl Membership {
         Self { members: creation.superblocks.clone() }
     }
 
-    /// The members that an assembly found good, and the spares. `candidates` are those it was made of.
+    /// The members that an assembly found good, and the spares that have a number of their own. `candidates` are those
+    /// it was made of.
     pub fn of_assembly(assembly: &Assembly, candidates: &[Candidate]) -> Self {
         let mut table = assembly.superblock.clone();
         for number in 0..table.max_dev() {
@@ -89,7 +93,10 @@ impl Membership {
             membership.members.push(member);
         }
         for index in assembly.spares() {
-            membership.members.push(with_own_fields(&table, &candidates[index].superblock));
+            let spare = with_own_fields(&table, &candidates[index].superblock);
+            if spare.dev_number < NUMBER_LIMIT && membership.superblock(spare.dev_number).is_err() {
+                membership.members.push(spare);
+            }
         }
         for (dev_number, role) in seats {
             membership.record(dev_number, MemberUse::Active(role));
@@ -241,8 +248,7 @@ impl Membership {
             superblock.member_use(*number) == MemberUse::Spare
                 && self.members.iter().all(|member| member.dev_number != *number)
         };
-        let limit = u32::try_from(crate::superblock::MAX_DEV_LIMIT).expect("1920");
-        (superblock.raid_devices..limit).chain(0..superblock.raid_devices).find(free)
+        (superblock.raid_devices..NUMBER_LIMIT).chain(0..superblock.raid_devices).find(free)
     }
 }
 

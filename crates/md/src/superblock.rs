@@ -6,12 +6,18 @@
 //! Reading takes two steps: [`Unverified::parse`] finds out whether there is a superblock at all, [`Unverified::verify`]
 //! whether it may be believed. Only the second gives out a [`Superblock`].
 
+mod error;
+mod parts;
+
 use shoal_array::{Level, Role};
 
 use crate::field::Field;
 use crate::level::{DiskLevel, LevelError};
 use crate::place::SECTOR_BYTES;
 use crate::{Features, MinorVersion, Timestamp, Uuid};
+
+pub use error::SuperblockError;
+pub use parts::{BadBlockLog, Reshape};
 
 /// Bytes that belong to a superblock of any length: what is to be read, and what [`Superblock::encode`] gives.
 pub const SUPERBLOCK_BYTES: usize = 4096;
@@ -157,76 +163,6 @@ const fn tiles(fields: &[(usize, usize)], derived: &[(usize, usize)]) -> bool {
     true
 }
 
-/// Where a change of the array's shape is. Kept, and otherwise not understood.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reshape {
-    /// md's number of the new level.
-    pub new_level: i32,
-    /// The array sector up to which (or down to which) it has come.
-    pub position_sectors: u64,
-    /// Members more (or less).
-    pub delta_devices: i32,
-    /// md's number of the new layout.
-    pub new_layout: u32,
-    /// Sectors of the new chunk.
-    pub new_chunk_sectors: u32,
-    /// By how much the start of the data moves, with [`Features::NEW_OFFSET`].
-    pub new_offset_sectors: i32,
-}
-
-impl Field for Reshape {
-    const BYTES: usize = 28;
-
-    fn read(bytes: &[u8]) -> Self {
-        Self {
-            new_level: Field::read(&bytes[..4]),
-            position_sectors: Field::read(&bytes[4..12]),
-            delta_devices: Field::read(&bytes[12..16]),
-            new_layout: Field::read(&bytes[16..20]),
-            new_chunk_sectors: Field::read(&bytes[20..24]),
-            new_offset_sectors: Field::read(&bytes[24..]),
-        }
-    }
-
-    fn write(&self, bytes: &mut [u8]) {
-        self.new_level.write(&mut bytes[..4]);
-        self.position_sectors.write(&mut bytes[4..12]);
-        self.delta_devices.write(&mut bytes[12..16]);
-        self.new_layout.write(&mut bytes[16..20]);
-        self.new_chunk_sectors.write(&mut bytes[20..24]);
-        self.new_offset_sectors.write(&mut bytes[24..]);
-    }
-}
-
-/// Where a member lists the blocks that it cannot store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BadBlockLog {
-    /// Entries count in sectors shifted right by this.
-    pub shift: u8,
-    /// Sectors reserved; 0 if there is no log.
-    pub size_sectors: u16,
-    /// Where it starts, in sectors from the superblock.
-    pub offset_sectors: i32,
-}
-
-impl Field for BadBlockLog {
-    const BYTES: usize = 7;
-
-    fn read(bytes: &[u8]) -> Self {
-        Self {
-            shift: Field::read(&bytes[..1]),
-            size_sectors: Field::read(&bytes[1..3]),
-            offset_sectors: Field::read(&bytes[3..]),
-        }
-    }
-
-    fn write(&self, bytes: &mut [u8]) {
-        self.shift.write(&mut bytes[..1]);
-        self.size_sectors.write(&mut bytes[1..3]);
-        self.offset_sectors.write(&mut bytes[3..]);
-    }
-}
-
 /// What the table of roles says of a `dev_number`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemberUse {
@@ -240,75 +176,6 @@ pub enum MemberUse {
     Journal,
     /// The number means nothing, or a role that the array does not have.
     Unknown(u16),
-}
-
-/// Why bytes are no superblock, or none that may be believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SuperblockError {
-    /// There is none.
-    #[error("no md superblock")]
-    NoMagic,
-    /// Written by a version that is not 1.x.
-    #[error("md superblock of version {major}: only version 1 is understood")]
-    MajorVersion {
-        /// What it says.
-        major: u32,
-    },
-    /// More roles than fit in.
-    #[error("damaged md superblock: it claims {max_dev} roles, {MAX_DEV_LIMIT} fit in")]
-    MaxDev {
-        /// What it says.
-        max_dev: u32,
-    },
-    /// Bytes were changed, or are missing.
-    #[error("damaged md superblock: checksum {stored:#010x}, its bytes make {computed:#010x}")]
-    Checksum {
-        /// What it says.
-        stored: u32,
-        /// What its bytes make.
-        computed: u32,
-    },
-    /// It was written for another place: an old one, or one of an array inside.
-    #[error("md superblock of another place: found at sector {found}, written for sector {written_for}")]
-    Misplaced {
-        /// Where it was found.
-        found: u64,
-        /// Where it says it lies.
-        written_for: u64,
-    },
-    /// A field that must be 0 is not.
-    #[error("md superblock with {value:#x} in a field that must be 0")]
-    Padding {
-        /// What is there.
-        value: u32,
-    },
-    /// Feature bits that nobody knew when this was written.
-    #[error("md superblock with unknown feature bits {bits:#x}: a newer shoal or Linux is needed for it")]
-    UnknownFeatures {
-        /// The unknown ones.
-        bits: u32,
-    },
-    /// The data do not lie on the drive, behind the superblock.
-    #[error(
-        "md superblock with {data_size} sectors of data at sector {data_offset}, on a drive of {drive} sectors: it was cut or is damaged"
-    )]
-    DataArea {
-        /// First sector of the data.
-        data_offset: u64,
-        /// Sectors for data.
-        data_size: u64,
-        /// Sectors of the drive.
-        drive: u64,
-    },
-    /// The drive cannot hold a superblock.
-    #[error("a drive of {drive} sectors is too small for an md superblock")]
-    DriveTooSmall {
-        /// Sectors of the drive.
-        drive: u64,
-    },
-    /// Level or layout mean nothing.
-    #[error(transparent)]
-    Level(#[from] LevelError),
 }
 
 /// A superblock whose claims nobody has checked yet.
@@ -508,14 +375,13 @@ impl Superblock {
         true
     }
 
-    /// The data lie behind a superblock at the start, or before one at the end, on a drive of so many sectors; and so
-    /// does what the array uses of them. After this no position within them overflows as bytes.
+    /// The data lie behind the 4 KiB of a superblock at the start, or before one at the end, on a drive of so many
+    /// sectors; and so does what the array uses of them. After this no position within them overflows as bytes.
     fn check_data_area(&self, minor: MinorVersion, drive_sectors: u64) -> Result<(), SuperblockError> {
         let (first, end) = match minor {
             MinorVersion::End => (0, self.super_offset_sectors),
             MinorVersion::Start | MinorVersion::Start4K => {
-                let written_sectors = self.written_bytes() as u64 / SECTOR_BYTES;
-                (self.super_offset_sectors + written_sectors, drive_sectors)
+                (self.super_offset_sectors + SUPERBLOCK_BYTES as u64 / SECTOR_BYTES, drive_sectors)
             }
         };
         let fits = self.data_offset_sectors >= first

@@ -1,1 +1,264 @@
+use proptest::prelude::*;
+use shoal_array::{Geometry, ParityLayout};
 
+use super::*;
+use crate::{CreateRequest, Membership, NewMember, Timestamp, plan_creation};
+
+const MIB: u64 = 1 << 20;
+const RAID5: Level = Level::Raid5(ParityLayout::LeftSymmetric);
+const RAID0: Level = Level::Raid0(Raid0Layout::Original);
+
+/// The members of a new array of equal drives; `array` makes its UUIDs.
+fn array(array: u8, level: Level, members: u8, spares: u8) -> Vec<Candidate> {
+    let drives = |numbers: std::ops::Range<u8>| {
+        let drive = |number| NewMember {
+            drive: format!("drive{number}"),
+            size_bytes: 64 * MIB,
+            uuid: Uuid([array, number, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+        };
+        numbers.map(drive).collect()
+    };
+    let request = CreateRequest {
+        level,
+        chunk_bytes: None,
+        members: drives(0..members),
+        spares: drives(members..members + spares),
+        name: format!("array{array}"),
+        homehost: None,
+        array_uuid: Uuid([array; 16]),
+        creation_time: Timestamp::from_seconds(1_700_000_000),
+        clean: true,
+    };
+    let superblocks = plan_creation(&request).unwrap().superblocks;
+    let name = |(number, mut superblock): (usize, Superblock)| {
+        superblock.events = 100;
+        Candidate { drive: format!("drive{number}"), superblock }
+    };
+    superblocks.into_iter().enumerate().map(name).collect()
+}
+
+fn set_use(candidate: &mut Candidate, number: u32, member_use: MemberUse) {
+    assert!(candidate.superblock.set_member_use(number, member_use));
+}
+
+fn refusal(candidates: &[Candidate]) -> String {
+    assemble(candidates).unwrap_err().to_string()
+}
+
+#[test]
+fn members_one_update_behind_are_taken_and_older_ones_are_not() {
+    let mut members = array(1, RAID5, 4, 0);
+    members[1].superblock.events = 99;
+    members[2].superblock.events = 98;
+    let assembly = assemble(&members).unwrap();
+    let in_sync = |role| Verdict::InSync(Role(role));
+    assert_eq!(assembly.verdicts, [in_sync(0), in_sync(1), Verdict::Stale { updates_missed: 2 }, in_sync(3)]);
+    assert_eq!(assembly.missing_roles(), [Role(2)]);
+    assert_eq!(assembly.freshest, 0);
+}
+
+#[test]
+fn the_freshest_table_decides() {
+    let mut members = array(1, RAID5, 3, 0);
+    members[1].superblock.events = 99;
+    set_use(&mut members[0], 1, MemberUse::Faulty);
+    set_use(&mut members[2], 1, MemberUse::Faulty);
+    members.swap(0, 1);
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.verdicts, [Verdict::Faulty, Verdict::InSync(Role(0)), Verdict::InSync(Role(2))]);
+}
+
+#[test]
+fn a_spare_that_missed_its_promotion_is_rebuilt_from_the_start() {
+    let mut members = array(1, RAID5, 3, 1);
+    let mut spare = members.remove(3);
+    members.remove(1);
+    for member in &mut members {
+        set_use(member, 1, MemberUse::Faulty);
+        set_use(member, 3, MemberUse::Active(Role(1)));
+    }
+    spare.superblock.events = 99;
+    members.push(spare);
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.verdicts[2], Verdict::Rebuilding { role: Role(1), position_bytes: 0 });
+
+    // What is recorded next says so too.
+    let membership = Membership::of_assembly(&assembly, &members);
+    let recorded = membership.superblock(3).unwrap();
+    assert!(recorded.features.any_of(Features::RECOVERY_OFFSET));
+}
+
+#[test]
+fn an_array_that_was_run_in_two_halves_is_refused() {
+    let mut members = array(1, Level::Raid1, 2, 0);
+    set_use(&mut members[0], 1, MemberUse::Faulty);
+    set_use(&mut members[1], 0, MemberUse::Faulty);
+    assert_eq!(refusal(&members), "drive0 and drive1 disagree about their array's members: leave one of them out");
+}
+
+#[test]
+fn wrong_company_is_named() {
+    let mut members = array(1, RAID5, 3, 0);
+    members.push(array(2, RAID5, 3, 0).remove(0));
+    members[3].drive = "stranger".to_owned();
+    let message = refusal(&members);
+    assert!(message.contains("drive0 belongs to array 01010101:"), "{message}");
+    assert!(message.contains("stranger to array 02020202:"), "{message}");
+    assert_eq!(group_by_array(&members), [vec![0, 1, 2], vec![3]]);
+
+    let mut members = array(1, RAID5, 3, 0);
+    members.push(members[1].clone());
+    members[3].drive = "again".to_owned();
+    assert_eq!(refusal(&members), "drive1 and again are the same member: give it once");
+    assert_eq!(assemble(&[]), Err(AssembleError::Nothing));
+}
+
+#[test]
+fn shapes_must_agree_unless_they_are_old() {
+    let mut members = array(1, RAID5, 3, 0);
+    members[1].superblock.chunk_sectors = 128;
+    assert_eq!(refusal(&members), "drive0 and drive1 disagree about their array's shape: leave one of them out");
+    members[1].superblock.events = 50;
+    assert_eq!(assemble(&members).unwrap().verdicts[1], Verdict::Stale { updates_missed: 50 });
+}
+
+#[test]
+fn one_role_goes_to_the_fresher_of_two() {
+    let mut members = array(1, RAID5, 3, 0);
+    let mut twin = members[1].clone();
+    twin.drive = "twin".to_owned();
+    twin.superblock.device_uuid = Uuid([9; 16]);
+    members.push(twin);
+    assert!(refusal(&members).contains("drive1 and twin disagree"));
+    for (older, fresher) in [(1, 3), (3, 1)] {
+        let mut members = members.clone();
+        members[older].superblock.events = 99;
+        let assembly = assemble(&members).unwrap();
+        assert_eq!(assembly.verdicts[older], Verdict::RoleTaken(Role(1)));
+        assert_eq!(assembly.slots[1].candidate, Some(fresher));
+    }
+}
+
+#[test]
+fn spares_wait_whatever_they_missed() {
+    let mut members = array(1, RAID5, 3, 2);
+    members[3].superblock.events = 7;
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.spares(), [3, 4]);
+    assert_eq!(assembly.member_states(), [MemberState::InSync; 3]);
+    members[4].superblock.dev_number = 128;
+    assert_eq!(assemble(&members).unwrap().verdicts[4], Verdict::Spare, "it is in no table");
+}
+
+#[test]
+fn every_feature_that_forbids_something_is_named() {
+    for (feature, expected) in READ_ONLY {
+        let mut members = array(1, RAID5, 3, 0);
+        members[1].superblock.features = feature;
+        let assembly = assemble(&members).unwrap();
+        assert_eq!((assembly.read_only, assembly.refused), (vec![expected], vec![]), "{feature}");
+    }
+    for (feature, expected) in REFUSED {
+        let mut members = array(1, RAID5, 3, 0);
+        members[1].superblock.features = feature;
+        let assembly = assemble(&members).unwrap();
+        assert_eq!((&assembly.read_only[..], &assembly.refused[..]), (&[][..], &[expected][..]), "{feature}");
+        let message = assembly.shape().unwrap_err().to_string();
+        assert!(message.contains("array1") && message.contains(&expected.to_string()), "{message}");
+    }
+    let mut members = array(1, RAID5, 3, 0);
+    members[1].superblock.logical_block_bytes = 4096;
+    members[2].superblock.padding[27] = 1;
+    let expected = [ReadOnlyReason::LogicalBlockSize, ReadOnlyReason::UnknownField];
+    assert_eq!(assemble(&members).unwrap().read_only, expected);
+}
+
+#[test]
+fn members_that_would_give_wrong_bytes_are_not_seated() {
+    for (feature, expected) in
+        [(Features::BAD_BLOCKS, Verdict::BadBlocks(Role(1))), (Features::REPLACEMENT, Verdict::Replacement(Role(1)))]
+    {
+        let mut members = array(1, RAID5, 3, 0);
+        members[1].superblock.features = feature | Features::RECOVERY_OFFSET;
+        let assembly = assemble(&members).unwrap();
+        assert_eq!((assembly.verdicts[1], assembly.slots[1].candidate), (expected, None));
+    }
+}
+
+#[test]
+fn dirty_and_degraded_is_noticed_where_it_matters() {
+    for (level, members_given, clean, expected) in
+        [(RAID5, 3, false, false), (RAID5, 2, false, true), (RAID5, 2, true, false), (Level::Raid1, 2, false, false)]
+    {
+        let mut members = array(1, level, 3, 0);
+        members.truncate(members_given);
+        for member in &mut members {
+            member.superblock.resync_offset_sectors = if clean { Superblock::CLEAN } else { 0 };
+        }
+        assert_eq!(assemble(&members).unwrap().is_dirty_and_degraded(), expected, "{level} {members_given} {clean}");
+    }
+}
+
+#[test]
+fn raid0_of_unequal_members_needs_its_layout() {
+    let mut members = array(1, RAID0, 2, 0);
+    members[1].superblock.data_size_sectors -= 8;
+    assert!(assemble(&members).unwrap().shape().unwrap_err().to_string().contains("which RAID0 layout"));
+    for member in &mut members {
+        member.superblock.features = Features::RAID0_LAYOUT;
+    }
+    assert!(assemble(&members).unwrap().shape().is_ok());
+}
+
+#[test]
+fn impossible_numbers_of_members_are_refused() {
+    for raid_devices in [0, 1921, u32::MAX] {
+        let mut members = array(1, RAID5, 3, 0);
+        members[0].superblock.raid_devices = raid_devices;
+        assert!(refusal(&members[..1]).contains(&format!("claims an array of {raid_devices} members")));
+    }
+}
+
+/// One field of a superblock with a value that somebody else chose.
+fn tamper(superblock: &mut Superblock, field: u8, value: u64) {
+    let low = value as u32;
+    match field {
+        0 => superblock.features = Features(low & 0x1fff),
+        1 => superblock.level_number = [-1, 0, 1, 4, 5, 6, 10][value as usize % 7],
+        2 => superblock.layout_number = low,
+        3 => superblock.chunk_sectors = low,
+        4 => superblock.raid_devices = low,
+        5 => superblock.dev_number = low,
+        6 => superblock.recovery_offset_sectors = value,
+        7 => superblock.events = value,
+        8 => superblock.resync_offset_sectors = value,
+        9 => superblock.size_sectors = value % superblock.data_size_sectors,
+        10 => assert!(superblock.set_member_use(low % 1920, MemberUse::Unknown((value >> 32) as u16))),
+        _ => superblock.device_uuid = Uuid([low as u8; 16]),
+    }
+}
+
+proptest! {
+    #[test]
+    fn hostile_superblocks_do_not_make_it_panic(
+        changes in proptest::collection::vec((0..5_usize, 0..12_u8, prop_oneof![any::<u64>(), 0..8_u64]), 1..12),
+    ) {
+        let mut members = array(1, RAID5, 4, 1);
+        for (member, field, value) in changes {
+            tamper(&mut members[member].superblock, field, value);
+        }
+        members.retain(|member| member.superblock.level().is_ok());
+        let Ok(assembly) = assemble(&members) else { return Ok(()) };
+        if let Ok(shape) = assembly.shape() {
+            prop_assert_eq!(shape.member_bytes.len(), assembly.slots.len());
+            let _refused_or_not = Geometry::new(shape);
+        }
+        let mut membership = Membership::of_assembly(&assembly, &members);
+        let numbers: Vec<u32> = membership.superblocks().iter().map(|member| member.dev_number).collect();
+        for dev_number in numbers {
+            prop_assert!(membership.start_rebuild(dev_number, Role(0), Timestamp::default()).is_ok());
+            prop_assert!(membership.fail(dev_number, Timestamp::default()).is_ok());
+        }
+        prop_assert!(membership.superblocks().is_empty());
+    }
+}

@@ -1,0 +1,73 @@
+//! What may be wrong with a superblock.
+
+use super::MAX_DEV_LIMIT;
+use crate::level::LevelError;
+
+/// Why bytes are no superblock, or none that may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SuperblockError {
+    /// There is none.
+    #[error("no md superblock")]
+    NoMagic,
+    /// Written by a version that is not 1.x.
+    #[error("md superblock of version {major}: only version 1 is understood")]
+    MajorVersion {
+        /// What it says.
+        major: u32,
+    },
+    /// More roles than fit in.
+    #[error("damaged md superblock: it claims {max_dev} roles, {MAX_DEV_LIMIT} fit in")]
+    MaxDev {
+        /// What it says.
+        max_dev: u32,
+    },
+    /// Bytes were changed, or are missing.
+    #[error("damaged md superblock: checksum {stored:#010x}, its bytes make {computed:#010x}")]
+    Checksum {
+        /// What it says.
+        stored: u32,
+        /// What its bytes make.
+        computed: u32,
+    },
+    /// It was written for another place: an old one, or one of an array inside.
+    #[error("md superblock of another place: found at sector {found}, written for sector {written_for}")]
+    Misplaced {
+        /// Where it was found.
+        found: u64,
+        /// Where it says it lies.
+        written_for: u64,
+    },
+    /// A field that must be 0 is not.
+    #[error("md superblock with {value:#x} in a field that must be 0")]
+    Padding {
+        /// What is there.
+        value: u32,
+    },
+    /// Feature bits that nobody knew when this was written.
+    #[error("md superblock with unknown feature bits {bits:#x}: a newer shoal or Linux is needed for it")]
+    UnknownFeatures {
+        /// The unknown ones.
+        bits: u32,
+    },
+    /// The data do not lie on the drive, behind the superblock.
+    #[error(
+        "md superblock with {data_size} sectors of data at sector {data_offset}, on a drive of {drive} sectors: it was cut or is damaged"
+    )]
+    DataArea {
+        /// First sector of the data.
+        data_offset: u64,
+        /// Sectors for data.
+        data_size: u64,
+        /// Sectors of the drive.
+        drive: u64,
+    },
+    /// The drive cannot hold a superblock.
+    #[error("a drive of {drive} sectors is too small for an md superblock")]
+    DriveTooSmall {
+        /// Sectors of the drive.
+        drive: u64,
+    },
+    /// Level or layout mean nothing.
+    #[error(transparent)]
+    Level(#[from] LevelError),
+}
