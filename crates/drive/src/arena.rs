@@ -1,4 +1,17 @@
 //! One aligned region of memory, cut into buffers, registered with the kernel once.
+//!
+//! Drives write into this memory while the program runs, so no reference into it is ever made: it is reached through raw
+//! pointers and whole copies. Who may touch which run when is the owner's book-keeping: a run that was handed to an
+//! [`IoLoop`](crate::IoLoop) is the loop's until its I/O has finished.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// A run of bytes in an [`Arena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,27 +24,125 @@ pub struct Memory {
 
 /// Page-aligned, zeroed memory that I/O goes to and from. Cheap to clone: clones share the memory.
 #[derive(Clone, Debug)]
-pub struct Arena {}
+pub struct Arena {
+    mapping: Arc<Mapping>,
+}
+
+/// The region itself, unmapped when the last clone goes.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    len_bytes: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and only `drop` changes the struct.
+unsafe impl Send for Mapping {}
+// SAFETY: shared access hands out addresses and copies; exclusion between them is the contract of `Arena`.
+unsafe impl Sync for Mapping {}
+
+/// Regions are rounded up to this, so that the kernel can back them with huge pages: fewer entries per I/O.
+const ROUNDING_BYTES: usize = 2 << 20;
 
 impl Arena {
     /// Maps a region of at least `bytes`.
-    pub fn new(_bytes: usize) -> std::io::Result<Self> {
-        todo!()
+    pub fn new(bytes: usize) -> io::Result<Self> {
+        let len_bytes = bytes.max(1).checked_next_multiple_of(ROUNDING_BYTES).ok_or(io::ErrorKind::OutOfMemory)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel picks the place, so that no existing mapping is replaced.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len_bytes, protection, MapFlags::PRIVATE) }?;
+        // SAFETY: the range was mapped above. Advice never changes content, and may be refused without harm.
+        let _ = unsafe { madvise(start, len_bytes, Advice::LinuxHugepage) };
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { mapping: Arc::new(Mapping { start, len_bytes }) })
     }
+
     /// Size of the region.
     pub fn len_bytes(&self) -> usize {
-        todo!()
+        self.mapping.len_bytes
     }
+
     /// The address of a run, for the kernel and for kernels of arithmetic. Panics if it lies outside.
-    pub fn pointer(&self, _memory: Memory) -> *mut u8 {
-        todo!()
+    pub fn pointer(&self, memory: Memory) -> *mut u8 {
+        let inside = memory.offset.checked_add(memory.length as usize).is_some_and(|end| end <= self.len_bytes());
+        assert!(inside, "{memory:?} lies outside an arena of {} bytes", self.len_bytes());
+        // SAFETY: the offset was just checked to lie within the mapping.
+        unsafe { self.mapping.start.as_ptr().add(memory.offset) }
     }
+
     /// Copies `bytes` into the run's start. The caller makes sure that no I/O is in flight on it.
-    pub fn write(&self, _memory: Memory, _bytes: &[u8]) {
-        todo!()
+    pub fn write(&self, memory: Memory, bytes: &[u8]) {
+        assert!(bytes.len() <= memory.length as usize, "{} bytes do not fit {memory:?}", bytes.len());
+        let to = self.pointer(memory);
+        // SAFETY: `to` is good for `memory.length` bytes, and nothing borrows arena memory, so `bytes` is elsewhere.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) }
     }
+
     /// Copies the run's start out into `bytes`. The caller makes sure that no I/O is in flight on it.
-    pub fn read(&self, _memory: Memory, _bytes: &mut [u8]) {
-        todo!()
+    pub fn read(&self, memory: Memory, bytes: &mut [u8]) {
+        assert!(bytes.len() <= memory.length as usize, "{} bytes are not in {memory:?}", bytes.len());
+        let from = self.pointer(memory);
+        // SAFETY: `from` is good for `memory.length` bytes, and nothing borrows arena memory, so `bytes` is elsewhere.
+        unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Reads from a file into a run, once: bytes moved.
+    pub(crate) fn read_from(&self, file: &File, offset: u64, memory: Memory) -> Result<u32, Errno> {
+        let offset = libc::off64_t::try_from(offset).map_err(|_| Errno::INVAL)?;
+        let (pointer, length) = (self.pointer(memory).cast(), memory.length as usize);
+        // SAFETY: the pointer is good for `length` bytes, and no reference to them exists.
+        bytes_moved(unsafe { libc::pread64(file.as_raw_fd(), pointer, length, offset) })
+    }
+
+    /// Writes a run to a file, once: bytes moved.
+    pub(crate) fn write_to(&self, file: &File, offset: u64, memory: Memory) -> Result<u32, Errno> {
+        let offset = libc::off64_t::try_from(offset).map_err(|_| Errno::INVAL)?;
+        let (pointer, length) = (self.pointer(memory).cast_const().cast(), memory.length as usize);
+        // SAFETY: the pointer is good for `length` bytes, which are initialised: the mapping began as zeroes.
+        bytes_moved(unsafe { libc::pwrite64(file.as_raw_fd(), pointer, length, offset) })
+    }
+}
+
+/// Sorts out the answer of pread and pwrite, which never move more than 2 GiB.
+fn bytes_moved(answer: isize) -> Result<u32, Errno> {
+    u32::try_from(answer).map_err(|_negative| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `Arena::new`, and the last clone that could hand out its addresses is gone;
+        // loops keep a clone until their last I/O has ended.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zeroed_aligned_and_shared_by_clones() {
+        let arena = Arena::new(10_000).unwrap();
+        assert!(arena.len_bytes() >= 10_000);
+        assert_eq!(arena.pointer(Memory { offset: 0, length: 1 }) as usize % 4096, 0);
+        let mut bytes = [9; 4];
+        arena.read(Memory { offset: 5000, length: 8 }, &mut bytes);
+        assert_eq!(bytes, [0; 4]);
+        let clone = arena.clone();
+        std::thread::spawn(move || clone.write(Memory { offset: 5000, length: 4 }, b"fish")).join().unwrap();
+        arena.read(Memory { offset: 5000, length: 4 }, &mut bytes);
+        assert_eq!(&bytes, b"fish");
+    }
+
+    #[test]
+    #[should_panic(expected = "lies outside")]
+    fn a_run_past_the_end_has_no_address() {
+        let arena = Arena::new(4096).unwrap();
+        arena.pointer(Memory { offset: arena.len_bytes() - 4, length: 8 });
+    }
+
+    #[test]
+    #[should_panic(expected = "lies outside")]
+    fn an_offset_that_overflows_has_no_address() {
+        Arena::new(4096).unwrap().pointer(Memory { offset: usize::MAX, length: 8 });
     }
 }

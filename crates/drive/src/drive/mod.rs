@@ -1,0 +1,220 @@
+//! One open drive: what it is, how large, which blocks, and how it is read and written outside a loop.
+//!
+//! Facts are found at opening and do not change afterwards. Nothing here ever makes a file longer: I/O beyond
+//! [`Drive::size_bytes`] is refused before it reaches the kernel.
+
+mod facts;
+mod key;
+mod synchronous;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::Identity;
+use crate::survey::in_use;
+pub(crate) use key::DeviceNumber;
+pub use key::DriveKey;
+
+/// What a drive is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only; nothing can be written through it.
+    Read,
+    /// Reads and writes; a block device is claimed exclusively (O_EXCL).
+    Write,
+}
+
+/// What is behind the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriveKind {
+    /// A regular file.
+    File,
+    /// A block device.
+    BlockDevice,
+}
+
+/// Why a drive cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing is there.
+    #[error("{}: not found; check the path, or plug the drive in", path.display())]
+    NotFound { path: PathBuf },
+    /// The user may not.
+    #[error("{}: permission denied; run as root, or join the group that owns it (disk, for devices)", path.display())]
+    PermissionDenied { path: PathBuf },
+    /// Somebody else has it.
+    #[error("{}: busy: {holder}; release it first", path.display())]
+    Busy { path: PathBuf, holder: String },
+    /// A directory, terminal, socket, ...
+    #[error("{}: is a {what}; a drive is a block device or a regular file", path.display())]
+    NotADrive { path: PathBuf, what: &'static str },
+    /// Not one block fits.
+    #[error("{}: holds {size_bytes} bytes, less than one block; insert the medium, or make the file larger", path.display())]
+    Empty { path: PathBuf, size_bytes: u64 },
+    /// The system says no.
+    #[error("{}: {source}", path.display())]
+    System { path: PathBuf, source: io::Error },
+}
+
+/// An open drive. Facts are found at opening, not assumed.
+#[derive(Debug)]
+pub struct Drive {
+    path: PathBuf,
+    access: Access,
+    file: Arc<File>,
+    key: DriveKey,
+    facts: facts::Facts,
+}
+
+impl Drive {
+    /// Opens a drive with O_DIRECT where it can be had.
+    pub fn open(path: &Path, access: Access) -> Result<Self, OpenError> {
+        let refused = |errno| OpenError::from_errno(path, errno);
+        let kind = kind_of(path, rustix::fs::stat(path).map_err(refused)?.st_mode)?;
+        let file = File::from(open_descriptor(path, access, kind).map_err(refused)?);
+        let stat = rustix::fs::fstat(&file).map_err(refused)?;
+        let kind = kind_of(path, stat.st_mode)?; // the path may lead elsewhere by now
+        let system = |source| OpenError::System { path: path.into(), source };
+        let facts = facts::Facts::find(&file, kind, &stat).map_err(system)?;
+        if facts.size_bytes == 0 {
+            let size_bytes = u64::try_from(stat.st_size).unwrap_or(0);
+            return Err(OpenError::Empty { path: path.into(), size_bytes });
+        }
+        Ok(Self { path: path.into(), access, file: Arc::new(file), key: DriveKey::from_stat(&stat), facts })
+    }
+
+    /// The path as given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it was opened for.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Capacity in bytes, in whole logical blocks.
+    pub fn size_bytes(&self) -> u64 {
+        self.facts.size_bytes
+    }
+
+    /// Smallest unit of I/O: offset, length and memory are multiples of it.
+    pub fn logical_block_bytes(&self) -> u32 {
+        self.facts.logical_block_bytes
+    }
+
+    /// The drive's own unit: smaller writes cost it a read. For a file, the file system's.
+    pub fn physical_block_bytes(&self) -> u32 {
+        self.facts.physical_block_bytes
+    }
+
+    /// File or device.
+    pub fn kind(&self) -> DriveKind {
+        self.facts.kind
+    }
+
+    /// Whether I/O bypasses the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.facts.is_direct
+    }
+
+    /// Whether discard does anything here. What was discarded reads as zeroes.
+    pub fn can_discard(&self) -> bool {
+        self.facts.can_discard
+    }
+
+    /// What the system knows of the thing behind the path. Files have no identity of their own.
+    pub fn identity(&self) -> Identity {
+        self.key.device_number().map(Identity::of_device).unwrap_or_default()
+    }
+
+    /// Tells drives apart whatever the paths are.
+    pub fn key(&self) -> DriveKey {
+        self.key
+    }
+
+    /// Whether both are one and the same file or device, reached by whatever paths.
+    pub fn same_drive_as(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+
+    /// The open file, for engines that outlive a borrow of the drive.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Why I/O there cannot be: outside the drive, or a change to what was opened for reading.
+    pub(crate) fn refusal(&self, offset: u64, length: u64, changes: bool) -> Option<io::Error> {
+        if changes && self.access == Access::Read {
+            let why = format!("{}: opened for reading only", self.path.display());
+            return Some(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        let inside = offset.checked_add(length).is_some_and(|end| end <= self.size_bytes());
+        (!inside).then(|| {
+            let (path, size_bytes) = (self.path.display(), self.size_bytes());
+            let why = format!("{path}: {length} bytes at {offset} are not within its {size_bytes} bytes");
+            io::Error::new(io::ErrorKind::UnexpectedEof, why)
+        })
+    }
+}
+
+impl AsFd for Drive {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl OpenError {
+    /// Sorts what the system said by what the user can do about it.
+    fn from_errno(path: &Path, errno: Errno) -> Self {
+        let path = PathBuf::from(path);
+        match errno {
+            Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOTDIR => Self::NotFound { path },
+            Errno::ACCESS | Errno::PERM => Self::PermissionDenied { path },
+            Errno::BUSY => {
+                let holder = in_use::describe(&path).unwrap_or_else(|| "in use by another program".to_owned());
+                Self::Busy { path, holder }
+            }
+            other => Self::System { path, source: other.into() },
+        }
+    }
+}
+
+/// File, device, or neither.
+fn kind_of(path: &Path, mode: u32) -> Result<DriveKind, OpenError> {
+    let what = match FileType::from_raw_mode(mode) {
+        FileType::RegularFile => return Ok(DriveKind::File),
+        FileType::BlockDevice => return Ok(DriveKind::BlockDevice),
+        FileType::Directory => "directory",
+        FileType::CharacterDevice => "character device",
+        FileType::Fifo => "pipe",
+        FileType::Socket => "socket",
+        _ => "special file",
+    };
+    Err(OpenError::NotADrive { path: path.into(), what })
+}
+
+/// Opens with O_DIRECT, or without where the file system refuses it.
+fn open_descriptor(path: &Path, access: Access, kind: DriveKind) -> Result<std::os::fd::OwnedFd, Errno> {
+    let mut flags = OFlags::CLOEXEC
+        | match access {
+            Access::Read => OFlags::RDONLY,
+            Access::Write => OFlags::RDWR,
+        };
+    if kind == DriveKind::BlockDevice && access == Access::Write {
+        flags |= OFlags::EXCL; // on a device without O_CREAT: a claim that mounts and md respect
+    }
+    match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
+        Err(Errno::INVAL) => rustix::fs::open(path, flags, Mode::empty()),
+        opened => opened,
+    }
+}
+
+#[cfg(test)]
+mod tests;

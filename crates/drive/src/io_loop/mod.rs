@@ -1,0 +1,260 @@
+//! Submission and completion of I/O on many drives from one thread: io_uring, or threads where it is refused.
+//!
+//! Every I/O that is submitted finishes exactly once, in any order. At most `depth` I/Os are in flight, the others wait
+//! inside; so the rings can never overflow. What can be seen to fail (outside the drive, a change to a drive that was
+//! opened for reading, a drive that is gone) never reaches the kernel. Dropping the loop forgets what has not been
+//! started and waits for the rest, so that no drive writes into memory that is gone.
+
+mod threads;
+mod transfer;
+mod uring;
+
+use std::collections::VecDeque;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::{Arena, Drive, Memory};
+
+/// Which mechanism carries the I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoEngine {
+    /// io_uring with registered buffers and files.
+    Uring,
+    /// A pool of threads with pread and pwrite.
+    Threads,
+}
+
+/// A drive within one loop. Never used again for another drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DriveId(pub u32);
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoKind {
+    /// Fill the memory from the drive.
+    Read(Memory),
+    /// Write the memory to the drive.
+    Write(Memory),
+    /// Make completed writes durable.
+    Flush,
+    /// Discard so many bytes.
+    Discard(u64),
+}
+
+/// One I/O. The memory belongs to the loop until the I/O is finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// Handed back when finished.
+    pub token: u64,
+    /// On which drive.
+    pub drive: DriveId,
+    /// What.
+    pub kind: IoKind,
+    /// First byte on the drive.
+    pub offset: u64,
+}
+
+/// A finished I/O.
+#[derive(Debug)]
+pub struct Finished {
+    /// The token given at submission.
+    pub token: u64,
+    /// Done in full (short transfers are continued or turned into errors by the loop), or the system's error.
+    pub result: Result<(), io::Error>,
+}
+
+/// Why a loop cannot be made or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// The kernel, a sandbox or a limit forbids io_uring.
+    #[error(
+        "io_uring is refused here ({source}); use the thread engine, or allow it (kernel.io_uring_disabled, seccomp)"
+    )]
+    UringRefused { source: io::Error },
+    /// The system says no.
+    #[error("I/O loop: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Drives, memory and the I/O between them. One owner, one thread: it stays where it was made.
+#[derive(Debug)]
+pub struct IoLoop {
+    /// Goes first when dropped: it waits for what is in flight.
+    engine: Engine,
+    arena: Arena,
+    /// By number; a drive that was given back leaves its place empty.
+    drives: Vec<Option<Drive>>,
+    depth: usize,
+    /// Waits for a place among the `depth` in flight.
+    queued: VecDeque<Io>,
+    /// Failed before it was started.
+    refused: Vec<Finished>,
+    /// io_uring completes I/O on the thread that submitted it, so the loop cannot be sent to another.
+    stays_on_its_thread: PhantomData<*mut ()>,
+}
+
+/// The deepest queue, which is the largest ring that the kernel makes.
+const MAX_DEPTH: u32 = 32_768;
+
+#[derive(Debug)]
+enum Engine {
+    Uring(Box<uring::Uring>),
+    Threads(threads::Threads),
+}
+
+impl IoLoop {
+    /// Makes a loop over `arena` for up to `depth` I/Os in flight (more are queued inside). `None` probes: io_uring
+    /// if the kernel lets us, else threads.
+    pub fn new(engine: Option<IoEngine>, arena: Arena, depth: u32) -> Result<Self, LoopError> {
+        let depth = depth.clamp(1, MAX_DEPTH);
+        let uring = || uring::Uring::new(arena.clone(), depth).map(|uring| Engine::Uring(Box::new(uring)));
+        let threads = || Engine::Threads(threads::Threads::new(arena.clone(), depth));
+        let engine = match engine {
+            Some(IoEngine::Uring) => uring().map_err(|source| LoopError::UringRefused { source })?,
+            Some(IoEngine::Threads) => threads(),
+            None => uring().unwrap_or_else(|_refused| threads()),
+        };
+        Ok(Self {
+            engine,
+            arena,
+            drives: Vec::new(),
+            depth: depth as usize,
+            queued: VecDeque::new(),
+            refused: Vec::new(),
+            stays_on_its_thread: PhantomData,
+        })
+    }
+
+    /// The mechanism in use.
+    pub fn engine(&self) -> IoEngine {
+        match self.engine {
+            Engine::Uring(_) => IoEngine::Uring,
+            Engine::Threads(_) => IoEngine::Threads,
+        }
+    }
+
+    /// Takes a drive in.
+    pub fn add_drive(&mut self, drive: Drive) -> Result<DriveId, LoopError> {
+        let id = DriveId(u32::try_from(self.drives.len()).map_err(io::Error::other)?);
+        if let Engine::Uring(uring) = &mut self.engine {
+            uring.add_drive(id, &drive);
+        }
+        self.drives.push(Some(drive));
+        Ok(id)
+    }
+
+    /// A drive that was taken in. Panics if it was never, or was given back.
+    pub fn drive(&self, id: DriveId) -> &Drive {
+        self.present(id).expect("the owner knows which drives it took in")
+    }
+
+    /// Gives a drive back, once nothing is in flight on it.
+    pub fn remove_drive(&mut self, id: DriveId) -> Option<Drive> {
+        let drive = self.present(id)?;
+        let in_flight = match &self.engine {
+            Engine::Uring(uring) => uring.uses(id),
+            Engine::Threads(_) => Arc::strong_count(drive.file()) > 1, // each job holds the file
+        };
+        if in_flight || self.queued.iter().any(|io| io.drive == id) {
+            return None;
+        }
+        if let Engine::Uring(uring) = &mut self.engine {
+            uring.remove_drive(id);
+        }
+        self.drives[id.0 as usize].take()
+    }
+
+    /// Queues an I/O; it starts at the next [`IoLoop::wait`] at the latest. Panics if its memory is outside the arena.
+    pub fn submit(&mut self, io: Io) {
+        if let Some(refusal) = self.refusal(&io) {
+            self.refused.push(Finished { token: io.token, result: Err(refusal) });
+        } else if self.in_flight() < self.depth {
+            self.start(io);
+        } else {
+            self.queued.push_back(io);
+        }
+    }
+
+    /// I/Os queued or in flight, or finished and not yet told.
+    pub fn pending(&self) -> usize {
+        self.queued.len() + self.in_flight() + self.refused.len()
+    }
+
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends
+    /// everything that has finished to `finished`. With `at_least` 0 it never blocks; it never waits for more than is
+    /// pending.
+    pub fn wait(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        let goal = finished.len() + at_least.min(self.pending());
+        finished.append(&mut self.refused);
+        let deadline =
+            timeout.filter(|_| finished.len() < goal).and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut left = deadline.and(timeout);
+        loop {
+            let missing = goal.saturating_sub(finished.len());
+            match &mut self.engine {
+                Engine::Uring(uring) => uring.turn(missing.min(self.depth), left, finished)?,
+                Engine::Threads(threads) => threads.turn(missing.min(self.depth), left, finished)?,
+            }
+            self.start_queued();
+            if finished.len() >= goal {
+                return Ok(());
+            }
+            left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn present(&self, id: DriveId) -> Option<&Drive> {
+        self.drives.get(id.0 as usize)?.as_ref()
+    }
+
+    fn in_flight(&self) -> usize {
+        match &self.engine {
+            Engine::Uring(uring) => uring.in_flight(),
+            Engine::Threads(threads) => threads.in_flight(),
+        }
+    }
+
+    /// Why an I/O fails without being tried.
+    fn refusal(&self, io: &Io) -> Option<io::Error> {
+        let Some(drive) = self.present(io.drive) else { return Some(Errno::NODEV.into()) };
+        match io.kind {
+            IoKind::Read(memory) | IoKind::Write(memory) => {
+                self.arena.pointer(memory);
+                drive.refusal(io.offset, u64::from(memory.length), matches!(io.kind, IoKind::Write(_)))
+            }
+            IoKind::Discard(bytes) => drive.refusal(io.offset, bytes, true),
+            IoKind::Flush => None,
+        }
+    }
+
+    /// Hands an I/O to the engine. There is room, and the drive is present.
+    fn start(&mut self, io: Io) {
+        let drive = self.drives[io.drive.0 as usize].as_ref().expect("a drive leaves when nothing is queued for it");
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.start(io, drive),
+            Engine::Threads(threads) => threads.start(io, drive),
+        }
+    }
+
+    fn start_queued(&mut self) {
+        while self.in_flight() < self.depth {
+            let Some(io) = self.queued.pop_front() else { return };
+            self.start(io);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

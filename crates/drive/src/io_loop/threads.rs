@@ -1,0 +1,199 @@
+//! The thread engine: a pool that reads and writes with pread and pwrite, for where io_uring is refused.
+//!
+//! Jobs go to the pool in batches, under one lock, at each turn; threads are made when there are jobs for them. A
+//! worker lets go of a job's file before it tells that the job is done.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+use super::transfer::{Step, Transfer};
+use super::{Finished, Io, IoKind};
+use crate::{Arena, Drive, DriveKind, Memory};
+
+/// More threads than this wait for each other rather than for drives.
+const MAX_THREADS: u32 = 128;
+/// A worker's stack: it calls the kernel and little else.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The engine.
+#[derive(Debug)]
+pub(super) struct Threads {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+    max_workers: usize,
+    /// Started since the last turn.
+    starting: Vec<Job>,
+    in_flight: usize,
+}
+
+#[derive(Debug)]
+struct Job {
+    io: Io,
+    file: Arc<File>,
+    kind: DriveKind,
+}
+
+/// What the owner and the workers share.
+#[derive(Debug)]
+struct Shared {
+    arena: Arena,
+    state: Mutex<State>,
+    /// There are jobs, or the end has come.
+    jobs_came: Condvar,
+    /// As many have finished as the owner waits for.
+    enough_finished: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    finished: Vec<Finished>,
+    /// How many finished I/Os the owner waits for.
+    wanted: usize,
+    is_ending: bool,
+}
+
+impl Threads {
+    pub(super) fn new(arena: Arena, depth: u32) -> Self {
+        let shared =
+            Shared { arena, state: Mutex::default(), jobs_came: Condvar::new(), enough_finished: Condvar::new() };
+        Self {
+            shared: Arc::new(shared),
+            workers: Vec::new(),
+            max_workers: depth.min(MAX_THREADS) as usize,
+            starting: Vec::new(),
+            in_flight: 0,
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Takes an I/O; [`Threads::turn`] hands it to the pool.
+    pub(super) fn start(&mut self, io: Io, drive: &Drive) {
+        self.in_flight += 1;
+        self.starting.push(Job { io, file: Arc::clone(drive.file()), kind: drive.kind() });
+    }
+
+    /// Hands over what was started, waits until `at_least` have finished or the time is over, and takes all finished.
+    pub(super) fn turn(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> io::Result<()> {
+        self.hire()?;
+        let mut state = self.shared.lock();
+        for job in self.starting.drain(..) {
+            state.jobs.push_back(job);
+            self.shared.jobs_came.notify_one();
+        }
+        state.wanted = at_least;
+        let mut state = self.shared.wait_for_finished(state, timeout);
+        self.in_flight -= state.finished.len();
+        finished.append(&mut state.finished);
+        Ok(())
+    }
+
+    /// Makes a thread for every I/O in flight, up to the limit. With at least one, the work gets done.
+    fn hire(&mut self) -> io::Result<()> {
+        while self.workers.len() < self.in_flight.min(self.max_workers) {
+            let shared = Arc::clone(&self.shared);
+            let builder = std::thread::Builder::new().name("shoal-io".to_owned()).stack_size(STACK_BYTES);
+            match builder.spawn(move || shared.work()) {
+                Ok(worker) => self.workers.push(worker),
+                Err(error) if self.workers.is_empty() => return Err(error),
+                Err(_too_many_threads) => self.max_workers = self.workers.len(),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_ending = true;
+        state.jobs.clear();
+        drop(state);
+        self.shared.jobs_came.notify_all();
+        for worker in self.workers.drain(..) {
+            // A worker that panicked is not doing I/O any more, which is all that matters here.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_for_finished<'a>(&self, state: MutexGuard<'a, State>, timeout: Option<Duration>) -> MutexGuard<'a, State> {
+        let missing = |state: &mut State| state.finished.len() < state.wanted;
+        let Some(timeout) = timeout else {
+            return self.enough_finished.wait_while(state, missing).unwrap_or_else(PoisonError::into_inner);
+        };
+        self.enough_finished.wait_timeout_while(state, timeout, missing).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// A worker's life.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if state.is_ending {
+                return;
+            }
+            let Some(job) = state.jobs.pop_front() else {
+                state = self.jobs_came.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(state);
+            let token = job.io.token;
+            let result = self.perform(job);
+            state = self.lock();
+            state.finished.push(Finished { token, result });
+            if state.finished.len() == state.wanted {
+                self.enough_finished.notify_one();
+            }
+        }
+    }
+
+    fn perform(&self, job: Job) -> io::Result<()> {
+        let mut transfer = Transfer::new(job.io);
+        loop {
+            let answer = self.ask(&job, &transfer);
+            if let Step::End(result) = transfer.advance(answer) {
+                return result;
+            }
+        }
+    }
+
+    /// Asks the kernel once, for what is missing.
+    fn ask(&self, job: &Job, transfer: &Transfer) -> Result<u32, Errno> {
+        let Transfer { io, done_bytes } = *transfer;
+        let offset = io.offset + u64::from(done_bytes);
+        let rest =
+            |memory: Memory| Memory { offset: memory.offset + done_bytes as usize, length: memory.length - done_bytes };
+        match io.kind {
+            IoKind::Read(memory) => self.arena.read_from(&job.file, offset, rest(memory)),
+            IoKind::Write(memory) => self.arena.write_to(&job.file, offset, rest(memory)),
+            IoKind::Flush => match job.kind {
+                DriveKind::File => rustix::fs::fdatasync(&job.file).map(|()| 0),
+                DriveKind::BlockDevice => rustix::fs::fsync(&job.file).map(|()| 0),
+            },
+            IoKind::Discard(bytes) => {
+                let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(&job.file, mode, offset, bytes).map(|()| 0)
+            }
+        }
+    }
+}

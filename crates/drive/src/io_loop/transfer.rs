@@ -1,0 +1,89 @@
+//! How far one I/O has come, and what follows from the kernel's answers to it.
+
+use std::io;
+
+use rustix::io::Errno;
+
+use super::{Io, IoKind};
+
+/// The kernel moves whole sectors in direct I/O; a transfer that ends within one has met the end of the file.
+const SECTOR_BYTES: u32 = 512;
+
+/// An I/O in flight. The kernel may move less than was asked for; the rest is asked for again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) io: Io,
+    /// Bytes of a read or write that have been moved.
+    pub(super) done_bytes: u32,
+}
+
+/// What to do after an answer.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Ask (again) for what is missing.
+    Continue,
+    /// That was it.
+    End(io::Result<()>),
+}
+
+impl Transfer {
+    pub(super) fn new(io: Io) -> Self {
+        Self { io, done_bytes: 0 }
+    }
+
+    /// Takes an answer in: bytes moved, or the error.
+    pub(super) fn advance(&mut self, answer: Result<u32, Errno>) -> Step {
+        let moved_bytes = match answer {
+            Ok(bytes) => bytes,
+            Err(Errno::INTR | Errno::AGAIN) => return Step::Continue,
+            Err(errno) => return Step::End(Err(errno.into())),
+        };
+        let (length, ended) = match self.io.kind {
+            IoKind::Read(memory) => (memory.length, io::ErrorKind::UnexpectedEof),
+            IoKind::Write(memory) => (memory.length, io::ErrorKind::WriteZero),
+            IoKind::Flush | IoKind::Discard(_) => return Step::End(Ok(())),
+        };
+        self.done_bytes += moved_bytes;
+        if self.done_bytes >= length {
+            Step::End(Ok(()))
+        } else if moved_bytes == 0 || !moved_bytes.is_multiple_of(SECTOR_BYTES) {
+            Step::End(Err(ended.into()))
+        } else {
+            Step::Continue
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DriveId, Memory};
+
+    fn read_of(length: u32) -> Transfer {
+        let kind = IoKind::Read(Memory { offset: 0, length });
+        Transfer::new(Io { token: 1, drive: DriveId(0), kind, offset: 0 })
+    }
+
+    #[test]
+    fn short_transfers_go_on_until_all_is_moved() {
+        let mut transfer = read_of(8192);
+        assert!(matches!(transfer.advance(Ok(4096)), Step::Continue));
+        assert!(matches!(transfer.advance(Err(Errno::INTR)), Step::Continue));
+        assert_eq!(transfer.done_bytes, 4096);
+        assert!(matches!(transfer.advance(Ok(4096)), Step::End(Ok(()))));
+    }
+
+    #[test]
+    fn the_end_of_the_file_is_an_error() {
+        for moved in [0, 100] {
+            let Step::End(Err(error)) = read_of(8192).advance(Ok(moved)) else { panic!("{moved} bytes must not do") };
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        }
+    }
+
+    #[test]
+    fn an_error_ends_it_at_once() {
+        let Step::End(Err(error)) = read_of(512).advance(Err(Errno::IO)) else { panic!("an error must end it") };
+        assert_eq!(error.raw_os_error(), Some(Errno::IO.raw_os_error()));
+    }
+}

@@ -1,0 +1,271 @@
+//! The io_uring engine: files and memory registered once, and one system call to submit a batch and wait.
+//!
+//! A place in `places` belongs to an I/O from [`Uring::start`] until its last completion was reaped; its index travels
+//! through the kernel as user data. There are no more places than entries in the submission ring, and the completion
+//! ring has twice as many, so that neither can overflow.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
+use super::transfer::{Step, Transfer};
+use super::{DriveId, Finished, Io, IoKind};
+use crate::{Arena, Drive, DriveKind, Memory};
+
+/// Drives with a place in the kernel's table; further ones are reached by their descriptors.
+const REGISTERED_FILES: u32 = 64;
+/// The kernel registers at most this much at a time.
+const REGISTERED_PIECE_BYTES: usize = 1 << 30;
+
+/// The engine.
+pub(super) struct Uring {
+    ring: IoUring,
+    arena: Arena,
+    memory_is_registered: bool,
+    files_are_registered: bool,
+    places: Vec<Place>,
+    free_places: Vec<u32>,
+}
+
+/// One I/O in flight, or room for one.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    transfer: Transfer,
+    file: Target,
+    is_taken: bool,
+}
+
+/// How the kernel finds the file.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    /// The descriptor, or the place in the table of registered files.
+    number: RawFd,
+    is_registered: bool,
+    kind: DriveKind,
+}
+
+impl std::fmt::Debug for Uring {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Uring").field("in_flight", &self.in_flight()).finish_non_exhaustive()
+    }
+}
+
+impl Uring {
+    /// Makes a ring with room for `depth` I/Os and registers the memory, as far as limits allow.
+    pub(super) fn new(arena: Arena, depth: u32) -> io::Result<Self> {
+        let ring = build_ring(depth)?;
+        if !ring.params().is_feature_ext_arg() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "needs Linux 5.11"));
+        }
+        let files_are_registered = ring.submitter().register_files(&[-1; REGISTERED_FILES as usize]).is_ok();
+        let memory_is_registered = register_memory(&ring, &arena).is_ok();
+        let nothing = Io { token: 0, drive: DriveId(0), kind: IoKind::Flush, offset: 0 };
+        let file = Target { number: -1, is_registered: false, kind: DriveKind::File };
+        let room = Place { transfer: Transfer::new(nothing), file, is_taken: false };
+        Ok(Self {
+            ring,
+            arena,
+            memory_is_registered,
+            files_are_registered,
+            places: vec![room; depth as usize],
+            free_places: (0..depth).rev().collect(),
+        })
+    }
+
+    /// Puts the drive's file into the kernel's table, if it has room.
+    pub(super) fn add_drive(&mut self, id: DriveId, drive: &Drive) {
+        self.update_file(id, drive.file().as_raw_fd());
+    }
+
+    /// Makes the kernel let go of the drive's file.
+    pub(super) fn remove_drive(&mut self, id: DriveId) {
+        self.update_file(id, -1);
+    }
+
+    fn update_file(&mut self, id: DriveId, descriptor: RawFd) {
+        if self.files_are_registered && id.0 < REGISTERED_FILES {
+            // A table that cannot be kept up to date is not used any more: the descriptors do as well.
+            self.files_are_registered = self.ring.submitter().register_files_update(id.0, &[descriptor]).is_ok();
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.places.len() - self.free_places.len()
+    }
+
+    pub(super) fn uses(&self, id: DriveId) -> bool {
+        self.places.iter().any(|place| place.is_taken && place.transfer.io.drive == id)
+    }
+
+    /// Puts an I/O into the submission ring; [`Uring::turn`] hands it to the kernel.
+    pub(super) fn start(&mut self, io: Io, drive: &Drive) {
+        let index = self.free_places.pop().expect("the loop starts no more than `depth`");
+        let is_registered = self.files_are_registered && io.drive.0 < REGISTERED_FILES;
+        let number = if is_registered { io.drive.0 as RawFd } else { drive.file().as_raw_fd() };
+        let file = Target { number, is_registered, kind: drive.kind() };
+        self.places[index as usize] = Place { transfer: Transfer::new(io), file, is_taken: true };
+        self.push(index);
+    }
+
+    /// Submits what was started, waits until `at_least` completions have come or the time is over, and reaps all.
+    pub(super) fn turn(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> io::Result<()> {
+        let nothing_to_submit = self.ring.submission().is_empty();
+        let ready = self.ring.completion().len();
+        if !nothing_to_submit || ready == 0 || ready < at_least {
+            self.enter(at_least, timeout)?;
+        }
+        self.reap(finished);
+        Ok(())
+    }
+
+    /// The one system call. Being interrupted, or out of time or memory, is no error: the caller looks and comes again.
+    fn enter(&mut self, at_least: usize, timeout: Option<Duration>) -> io::Result<()> {
+        let submitter = self.ring.submitter();
+        let entered = match timeout {
+            Some(timeout) if at_least > 0 => {
+                let timespec = Timespec::new().sec(timeout.as_secs()).nsec(timeout.subsec_nanos());
+                submitter.submit_with_args(at_least, &SubmitArgs::new().timespec(&timespec))
+            }
+            _ => submitter.submit_and_wait(at_least),
+        };
+        match entered.map_err(|error| Errno::from_io_error(&error).ok_or(error)) {
+            Ok(_) | Err(Ok(Errno::TIME | Errno::INTR)) => Ok(()),
+            Err(Ok(Errno::AGAIN | Errno::BUSY)) => {
+                std::thread::yield_now();
+                Ok(())
+            }
+            Err(Ok(errno)) => Err(errno.into()),
+            Err(Err(error)) => Err(error),
+        }
+    }
+
+    fn reap(&mut self, finished: &mut Vec<Finished>) {
+        // One batch; what arrives meanwhile is the next turn's. Continued transfers go back into the submission ring.
+        let ready = self.ring.completion().len();
+        for _ in 0..ready {
+            let Some(completion) = self.ring.completion().next() else { return };
+            let index = completion.user_data() as u32;
+            let answer = u32::try_from(completion.result())
+                .map_err(|_negative| Errno::from_raw_os_error(completion.result().wrapping_neg()));
+            let place = &mut self.places[index as usize];
+            match place.transfer.advance(answer) {
+                Step::Continue => self.push(index),
+                Step::End(result) => {
+                    place.is_taken = false;
+                    self.free_places.push(index);
+                    finished.push(Finished { token: place.transfer.io.token, result });
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, index: u32) {
+        let entry = self.entry_for(&self.places[index as usize]).user_data(u64::from(index));
+        // SAFETY: the memory that the entry names lies in `arena`, which outlives the I/O: `drop` waits for the last
+        // completion. The owner leaves it alone until then by the contract of `Io`. The file is open or registered, for
+        // a drive leaves only when nothing is in flight on it.
+        unsafe { self.ring.submission().push(&entry) }.expect("the ring has an entry for every place");
+    }
+
+    /// What to ask the kernel for.
+    fn entry_for(&self, place: &Place) -> Entry {
+        let Transfer { io, done_bytes } = place.transfer;
+        let fd = Fd(place.file.number);
+        let offset = io.offset + u64::from(done_bytes);
+        let entry = match io.kind {
+            IoKind::Read(memory) => {
+                let (pointer, length) = self.rest_of(memory, done_bytes);
+                match self.registered_piece(memory) {
+                    Some(piece) => opcode::ReadFixed::new(fd, pointer, length, piece).offset(offset).build(),
+                    None => opcode::Read::new(fd, pointer, length).offset(offset).build(),
+                }
+            }
+            IoKind::Write(memory) => {
+                let (pointer, length) = self.rest_of(memory, done_bytes);
+                match self.registered_piece(memory) {
+                    Some(piece) => opcode::WriteFixed::new(fd, pointer, length, piece).offset(offset).build(),
+                    None => opcode::Write::new(fd, pointer, length).offset(offset).build(),
+                }
+            }
+            IoKind::Flush => {
+                let data_only = place.file.kind == DriveKind::File;
+                let flags = if data_only { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
+                opcode::Fsync::new(fd).flags(flags).build()
+            }
+            IoKind::Discard(bytes) => {
+                let mode = (FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE).bits();
+                opcode::Fallocate::new(fd, bytes).offset(offset).mode(mode as i32).build()
+            }
+        };
+        if place.file.is_registered { entry.flags(Flags::FIXED_FILE) } else { entry }
+    }
+
+    fn rest_of(&self, memory: Memory, done_bytes: u32) -> (*mut u8, u32) {
+        let length = memory.length - done_bytes;
+        (self.arena.pointer(Memory { offset: memory.offset + done_bytes as usize, length }), length)
+    }
+
+    /// The registered piece in which a run lies; none if it crosses a cut.
+    fn registered_piece(&self, memory: Memory) -> Option<u16> {
+        let last = memory.offset + (memory.length as usize).saturating_sub(1);
+        let piece = memory.offset / REGISTERED_PIECE_BYTES;
+        let within = self.memory_is_registered && last / REGISTERED_PIECE_BYTES == piece;
+        within.then(|| u16::try_from(piece).ok()).flatten()
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        let mut forgotten = Vec::new();
+        while self.in_flight() > 0 {
+            if self.turn(1, None, &mut forgotten).is_err() {
+                // The ring is broken and the kernel may still write: the memory is never given back.
+                std::mem::forget(self.arena.clone());
+                return;
+            }
+        }
+    }
+}
+
+/// Makes the cheapest ring that the kernel knows: completions are worked off when this thread asks for them, else at
+/// least without interrupting it.
+fn build_ring(depth: u32) -> io::Result<IoUring> {
+    let entries = depth.next_power_of_two();
+    let mut deferred = IoUring::builder();
+    deferred.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_submit_all();
+    let mut cooperative = IoUring::builder();
+    cooperative.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
+    let unknown_flags = |error: &io::Error| error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
+    match deferred.build(entries) {
+        Err(error) if unknown_flags(&error) => match cooperative.build(entries) {
+            Err(error) if unknown_flags(&error) => IoUring::new(entries),
+            built => built,
+        },
+        built => built,
+    }
+}
+
+/// Registers the arena with the kernel, which then pins and translates its pages once, not with every I/O.
+fn register_memory(ring: &IoUring, arena: &Arena) -> io::Result<()> {
+    let pieces: Vec<libc::iovec> = (0..arena.len_bytes())
+        .step_by(REGISTERED_PIECE_BYTES)
+        .map(|offset| {
+            let length = REGISTERED_PIECE_BYTES.min(arena.len_bytes() - offset);
+            let pointer = arena.pointer(Memory { offset, length: length as u32 });
+            libc::iovec { iov_base: pointer.cast(), iov_len: length }
+        })
+        .collect();
+    // SAFETY: the pieces lie in the arena, and the engine keeps a clone of it for as long as it keeps the ring.
+    unsafe { ring.submitter().register_buffers(&pieces) }
+}

@@ -1,0 +1,187 @@
+//! Who uses a drive: mounts, swap, and drivers above it, asked of procfs and sysfs.
+
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::DriveKey;
+use crate::drive::DeviceNumber;
+
+/// The first use, if there is any, in a few words.
+pub(crate) fn describe(path: &Path) -> Option<String> {
+    uses_of(path).into_iter().next()
+}
+
+/// All uses: `mounted on /media/x`, `swap`, `in use by md0`.
+pub(super) fn uses_of(path: &Path) -> Vec<String> {
+    let Ok(key) = DriveKey::of_path(path) else { return Vec::new() };
+    let tables = Tables::read();
+    match key.device_number() {
+        Some(number) => {
+            let mut uses = uses_of_device(number, &tables);
+            if uses.is_empty() && is_claimed(path) {
+                uses.push("in use by another program or driver".to_owned());
+            }
+            uses
+        }
+        None => uses_of_file(key, &tables),
+    }
+}
+
+/// The kernel's lists, read once for all devices that are looked up in them.
+struct Tables {
+    mounts: Vec<Mount>,
+    swaps: Vec<PathBuf>,
+}
+
+/// A line of mountinfo.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    /// The file system's device; made up for file systems over several, like btrfs.
+    number: String,
+    source: PathBuf,
+    place: PathBuf,
+}
+
+impl Tables {
+    fn read() -> Self {
+        let read = |path| std::fs::read(path).unwrap_or_default();
+        Self { mounts: parse_mountinfo(&read("/proc/self/mountinfo")), swaps: parse_swaps(&read("/proc/swaps")) }
+    }
+}
+
+/// A disk is used if one of its partitions is.
+fn uses_of_device(number: DeviceNumber, tables: &Tables) -> Vec<String> {
+    let directory = PathBuf::from(format!("/sys/dev/block/{number}"));
+    let mut uses = uses_of_one_device(number, &directory, tables);
+    for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+        let partition = entry.path();
+        let Some(number) = device_number(&partition).filter(|_| partition.join("partition").exists()) else { continue };
+        let name = entry.file_name();
+        let of_partition = uses_of_one_device(number, &partition, tables);
+        uses.extend(of_partition.iter().map(|one| format!("partition {} is {one}", name.display())));
+    }
+    uses
+}
+
+fn uses_of_one_device(number: DeviceNumber, directory: &Path, tables: &Tables) -> Vec<String> {
+    let is_it = |path: &Path| DriveKey::of_path(path).is_ok_and(|key| key.device_number() == Some(number));
+    let written = number.to_string();
+    let mounted = tables.mounts.iter().filter(|mount| mount.number == written || is_it(&mount.source));
+    let mut uses: Vec<_> = mounted.map(|mount| format!("mounted on {}", mount.place.display())).collect();
+    if tables.swaps.iter().any(|swap| is_it(swap)) {
+        uses.push("in use as swap".to_owned());
+    }
+    let holders = std::fs::read_dir(directory.join("holders")).into_iter().flatten().flatten();
+    uses.extend(holders.map(|holder| format!("in use by {}", holder.file_name().display())));
+    uses
+}
+
+/// A file is used as swap, or through loop devices.
+fn uses_of_file(key: DriveKey, tables: &Tables) -> Vec<String> {
+    let is_it = |path: &Path| DriveKey::of_path(path).is_ok_and(|other| other == key);
+    let mut uses = Vec::new();
+    if tables.swaps.iter().any(|swap| is_it(swap)) {
+        uses.push("in use as swap".to_owned());
+    }
+    for entry in std::fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let device = entry.path();
+        let Ok(backing) = std::fs::read(device.join("loop/backing_file")) else { continue };
+        if !is_it(&PathBuf::from(std::ffi::OsStr::from_bytes(backing.trim_ascii_end()))) {
+            continue;
+        }
+        let name = entry.file_name();
+        let above = device_number(&device).map(|number| uses_of_device(number, tables)).unwrap_or_default();
+        uses.extend(above.iter().map(|one| format!("{one} through {}", name.display())));
+        if above.is_empty() {
+            uses.push(format!("in use by {}", name.display()));
+        }
+    }
+    uses
+}
+
+/// Whether somebody holds a device exclusively. A claim for reading changes nothing and ends at once.
+fn is_claimed(path: &Path) -> bool {
+    let is_device = path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    is_device && matches!(rustix::fs::open(path, flags, Mode::empty()).map(File::from), Err(Errno::BUSY))
+}
+
+fn device_number(directory: &Path) -> Option<DeviceNumber> {
+    let text = std::fs::read_to_string(directory.join("dev")).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
+}
+
+/// Fields: id, parent, number, root, place, options, optional fields up to `-`, type, source, options.
+fn parse_mountinfo(table: &[u8]) -> Vec<Mount> {
+    let parse = |line: &[u8]| {
+        let mut fields = line.split(|&byte| byte == b' ');
+        let number = String::from_utf8_lossy(fields.nth(2)?).into_owned();
+        let place = unescaped(fields.nth(1)?);
+        let source = unescaped(fields.skip_while(|&field| field != b"-").nth(2)?);
+        Some(Mount { number, source, place })
+    };
+    table.split(|&byte| byte == b'\n').filter_map(parse).collect()
+}
+
+/// A heading, then lines that begin with the path.
+fn parse_swaps(table: &[u8]) -> Vec<PathBuf> {
+    let lines = table.split(|&byte| byte == b'\n').skip(1);
+    let paths = lines.filter_map(|line| line.split(|byte| byte.is_ascii_whitespace()).next());
+    paths.filter(|path| !path.is_empty()).map(unescaped).collect()
+}
+
+/// The kernel writes blanks and the like as a backslash and three octal digits.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match (byte, tail) {
+            (b'\\', &[high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', ref behind @ ..]) => {
+                bytes.push((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'));
+                rest = behind;
+            }
+            _ => {
+                bytes.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read_with_and_without_optional_fields() {
+        let table = b"36 35 98:0 /mnt1 /media/my\\040stick rw,noatime master:1 - ext4 /dev/sdb1 rw\n\
+                      37 35 0:45 / /data rw - btrfs /dev/sdc rw,space_cache\nnonsense\n";
+        let mount = |number: &str, source: &str, place: &str| Mount {
+            number: number.to_owned(),
+            source: source.into(),
+            place: place.into(),
+        };
+        let expected = [mount("98:0", "/dev/sdb1", "/media/my stick"), mount("0:45", "/dev/sdc", "/data")];
+        assert_eq!(parse_mountinfo(table), expected);
+    }
+
+    #[test]
+    fn swaps_are_read_behind_their_heading() {
+        let table =
+            b"Filename\tType\tSize\tUsed\tPriority\n/dev/sda2   partition\t1\t0\t-2\n/swap\\040file file 1 0 -3\n";
+        assert_eq!(parse_swaps(table), [PathBuf::from("/dev/sda2"), PathBuf::from("/swap file")]);
+        assert_eq!(parse_swaps(b""), [PathBuf::new(); 0]);
+    }
+
+    #[test]
+    fn a_backslash_that_escapes_nothing_stays() {
+        assert_eq!(unescaped(b"a\\134b\\9\\04"), PathBuf::from("a\\b\\9\\04"));
+    }
+}

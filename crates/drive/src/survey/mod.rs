@@ -1,0 +1,62 @@
+//! Looks at a path without changing anything: what is on it, and is it in use.
+
+pub(crate) mod in_use;
+mod signatures;
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use signatures::Ends;
+
+/// Something that speaks against wiping a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Mounted, used as swap, or held by another kernel driver (md, dm, loop): never overridden.
+    InUse { how: String },
+    /// It carries a signature: a file system, partition table, md, LUKS, LVM, ...: overridden by force.
+    Signature { what: String, offset: u64 },
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::InUse { how } => formatter.write_str(how),
+            Self::Signature { what, offset } => write!(formatter, "carries {what} (at byte {offset})"),
+        }
+    }
+}
+
+/// What a look at a path showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// What speaks against wiping it, worst first.
+    pub findings: Vec<Finding>,
+}
+
+impl Survey {
+    /// Whether somebody uses it now.
+    pub fn is_in_use(&self) -> bool {
+        self.findings.iter().any(|finding| matches!(finding, Finding::InUse { .. }))
+    }
+}
+
+/// Looks at a file or block device. Reads only.
+pub fn survey(path: &Path) -> io::Result<Survey> {
+    let kind = path.metadata()?.file_type();
+    if !kind.is_file() && !std::os::unix::fs::FileTypeExt::is_block_device(&kind) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "neither a regular file nor a block device"));
+    }
+    let mut file = File::open(path)?;
+    let size_bytes = file.seek(SeekFrom::End(0))?;
+    let ends = Ends::read(size_bytes, |offset, bytes| file.read_exact_at(bytes, offset))?;
+    drop(file);
+    let uses = in_use::uses_of(path).into_iter().map(|how| Finding::InUse { how });
+    let signatures = signatures::find(&ends).into_iter();
+    let findings = uses.chain(signatures.map(|found| Finding::Signature { what: found.what, offset: found.offset }));
+    Ok(Survey { findings: findings.collect() })
+}
+
+#[cfg(test)]
+mod tests;
