@@ -36,7 +36,7 @@ impl BufferPlan {
             request_bytes: request_bytes.max(1).next_multiple_of(4096),
             scratch_count: 16 * drives + 16,
             scratch_bytes: 128 << 10,
-            superblock_count: 2 * drives,
+            superblock_count: 2 * drives + 1,
         }
     }
 

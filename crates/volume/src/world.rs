@@ -28,8 +28,14 @@ pub trait World {
     ) -> Result<(), LoopError>;
     /// I/Os queued or in flight.
     fn pending(&self) -> usize;
-    /// The time.
+    /// The time, for measuring.
     fn now(&self) -> Instant;
+    /// The time, for the record: seconds since 1970.
+    fn unix_time_s(&self) -> u64;
+    /// Lets so much time pass while nothing is in flight.
+    fn sleep(&mut self, duration: Duration);
+    /// Bytes that nobody else draws, for UUIDs.
+    fn random_bytes(&mut self) -> [u8; 16];
 }
 
 /// What a volume needs to know of a drive.
@@ -120,5 +126,21 @@ impl World for RealWorld {
     fn now(&self) -> Instant {
         let ns = self.origin.elapsed().as_nanos();
         Instant { ns: u64::try_from(ns).unwrap_or(u64::MAX) }
+    }
+
+    fn unix_time_s(&self) -> u64 {
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since_1970.map_or(0, |duration| duration.as_secs())
+    }
+
+    fn sleep(&mut self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
+    fn random_bytes(&mut self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        let count = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
+        assert_eq!(count, Ok(bytes.len()), "Linux gives up to 256 random bytes at once");
+        bytes
     }
 }

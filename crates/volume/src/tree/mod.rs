@@ -30,7 +30,8 @@ use crate::slab::Slab;
 use crate::world::World;
 use crate::{BufferPlan, VolumeError, fault};
 
-pub(crate) use node::{Activity, Node, Slot};
+pub(crate) use node::{Activity, Duty, Node, Place, Slot};
+pub(crate) use record::{Recorder, Waiter};
 
 /// Ids with this bit belong to the tree's own requests; requests from outside have it clear.
 pub(crate) const INTERNAL: u64 = 1 << 63;
@@ -339,7 +340,7 @@ impl<W: World> Tree<W> {
     pub(crate) fn name(&self, target: Target) -> String {
         match target {
             Target::Drive(drive) => self.world.facts(drive).name,
-            Target::Node(node) => format!("the inner array {}", self.nodes[node.0].label()),
+            Target::Node(node) => format!("the inner array {}", self.nodes[node.0].facts.name()),
         }
     }
 }

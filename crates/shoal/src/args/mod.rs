@@ -1,0 +1,94 @@
+//! The command line: what can be typed. Parsing never acts.
+
+mod arrays;
+mod measure;
+
+use clap::{Parser, Subcommand};
+
+pub use arrays::{
+    AddArgs, ArrayArgs, CreateArgs, ExamineArgs, FailArgs, ReadArgs, RebuildArgs, ScrubArgs, StatusArgs, WriteArgs,
+};
+pub use measure::{BenchArgs, DemoArgs, StudyArgs};
+
+const AFTER_HELP: &str = "\
+Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.
+
+An array is named by listing its members in any order, or by any one member and --scan DIR.
+
+Exit status: 0 done; 1 failed; 2 wrong usage; 3 refused because data would be in danger.";
+
+/// Measures drives, builds arrays of them in Linux md's format, and runs the arrays in user space.
+#[derive(Debug, Parser)]
+#[command(name = "shoal", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub struct Cli {
+    /// Print one JSON document on standard output instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No progress bars.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// How I/O is done.
+    #[arg(long, global = true, value_name = "ENGINE", default_value = "auto")]
+    pub io_engine: IoEngineChoice,
+    /// Which instructions compute parity: auto, scalar, avx2, avx512-gfni or neon.
+    #[arg(long, global = true, value_name = "KERNEL", default_value = "auto")]
+    pub parity_kernel: String,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// How I/O is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum IoEngineChoice {
+    /// io_uring if the kernel permits it, else threads.
+    Auto,
+    /// io_uring with registered buffers and files.
+    Uring,
+    /// Threads with pread and pwrite.
+    Threads,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// A tour on image files: measure drives, build arrays, fail one and rebuild it, recommend.
+    Demo(DemoArgs),
+    /// Measure drives and arrays of them, and recommend one. Wipes the drives.
+    Study(StudyArgs),
+    /// Measure a file, a device or an array.
+    Bench(BenchArgs),
+    /// Make an array of drives, in md's format.
+    Create(CreateArgs),
+    /// Show the superblock on each drive.
+    Examine(ExamineArgs),
+    /// Show an array's health, members, roles and events.
+    Status(StatusArgs),
+    /// Write an array's content to standard output.
+    Read(ReadArgs),
+    /// Write standard input to an array's content.
+    Write(WriteArgs),
+    /// Take a member out of its array.
+    Fail(FailArgs),
+    /// Add a drive to an array: as a spare, or in the place of a missing member.
+    Add(AddArgs),
+    /// Fill members that are being rebuilt.
+    Rebuild(RebuildArgs),
+    /// Compare parity and mirrors with the data.
+    Scrub(ScrubArgs),
+    /// Write the manual pages into a directory.
+    Man {
+        /// Where to.
+        directory: std::path::PathBuf,
+    },
+    /// Print the completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the JSON schemas of all `--json` documents into a directory.
+    Schemas {
+        /// Where to.
+        directory: std::path::PathBuf,
+    },
+}

@@ -1,0 +1,57 @@
+//! `shoal create`
+
+use shoal_drive::Access;
+use shoal_volume::{ArrayLevel, ArrayVolume, CreateError, CreateOptions, ScrubMode};
+
+use crate::args::{Cli, CreateArgs};
+use crate::commands::status::{array_document, array_text};
+use crate::drives::{check_wipeable, join, open_drives, open_options};
+use crate::exit::Failure;
+use crate::output;
+use crate::progress::run_background;
+
+/// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
+pub fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
+    let level = ArrayLevel::parse(&args.level, args.layout.as_deref(), args.groups).map_err(Failure::usage)?;
+    let drives = open_drives(&args.drives, Access::Read)?;
+    check_wipeable(&args.drives, args.force)?;
+    drop(drives);
+    let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
+    let create = CreateOptions {
+        level,
+        chunk_bytes: args.chunk,
+        spare_count: args.spares,
+        name: args.name.clone(),
+        homehost: homehost(),
+        drive_bytes_limit: args.size,
+        assume_clean: args.assume_clean,
+    };
+    let options = open_options(cli, true, false)?;
+    let mut array = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options)
+        .map_err(create_failure)?;
+    if array.status().needs_resync {
+        array.scrub(ScrubMode::Repair).map_err(Failure::failed)?;
+        run_background(cli, &mut array, "resync")?;
+    }
+    let document = array_document(&array.status());
+    array.close().map_err(Failure::failed)?;
+    output::document(cli, &document, array_text)
+}
+
+/// Who is at fault when an array cannot be made.
+pub fn create_failure(error: CreateError) -> Failure {
+    match error {
+        CreateError::Request(_)
+        | CreateError::Groups { .. }
+        | CreateError::NestedSpares
+        | CreateError::Spares { .. } => Failure::usage(error),
+        CreateError::Write { .. } | CreateError::Open(_) | CreateError::Volume(_) => Failure::failed(error),
+    }
+}
+
+/// The host's name without its domain, as mdadm uses it.
+fn homehost() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let host = name.trim().split('.').next()?;
+    (!host.is_empty()).then(|| host.to_owned())
+}

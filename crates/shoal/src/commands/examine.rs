@@ -1,0 +1,115 @@
+//! `shoal examine`
+
+use std::fmt::Write;
+
+use shoal_drive::{Access, Drive};
+use shoal_md::{Features, MemberUse, Superblock};
+use shoal_volume::layout_name;
+
+use crate::args::{Cli, ExamineArgs};
+use crate::documents::{ExamineDocument, ExaminedDocument, SuperblockDocument};
+use crate::drives::probe;
+use crate::exit::Failure;
+use crate::output;
+use crate::size::format_size;
+
+/// Shows the superblock on each drive. Exit status 1 if a drive has none.
+pub fn run(cli: &Cli, args: &ExamineArgs) -> Result<(), Failure> {
+    let document = ExamineDocument { drives: args.drives.iter().map(|path| examine(path)).collect() };
+    output::document(cli, &document, text)?;
+    match document.drives.iter().find_map(|drive| Some((&drive.drive, drive.problem.as_ref()?))) {
+        None => Ok(()),
+        Some((drive, problem)) => Err(Failure::Failed(format!("{drive}: {problem}"))),
+    }
+}
+
+fn examine(path: &std::path::Path) -> ExaminedDocument {
+    let probed = match Drive::open(path, Access::Read) {
+        Ok(drive) => probe(&drive).map_err(|problem| problem.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let drive = path.display().to_string();
+    match probed {
+        Ok(superblock) => ExaminedDocument { drive, superblock: Some(describe(&superblock)), problem: None },
+        Err(problem) => ExaminedDocument { drive, superblock: None, problem: Some(problem) },
+    }
+}
+
+fn describe(superblock: &Superblock) -> SuperblockDocument {
+    let level = superblock.level().expect("verified superblocks have a known level");
+    let chunk_bytes = superblock.chunk_bytes();
+    let recovering = superblock.features.any_of(Features::RECOVERY_OFFSET);
+    SuperblockDocument {
+        version: format!("1.{}", superblock.minor_version().number()),
+        features: superblock.features.names().iter().map(|&name| name.to_owned()).collect(),
+        array_uuid: superblock.array_uuid.to_string(),
+        name: superblock.name(),
+        creation_time_unix_s: superblock.creation_time.seconds(),
+        level: level.to_string(),
+        layout: layout_name(level),
+        chunk_bytes: (chunk_bytes > 0).then_some(chunk_bytes),
+        raid_devices: superblock.raid_devices,
+        used_member_bytes: superblock.size_sectors * 512,
+        data_offset_bytes: superblock.data_offset_bytes(),
+        data_bytes: superblock.data_size_sectors * 512,
+        super_offset_bytes: superblock.super_offset_bytes(),
+        device_uuid: superblock.device_uuid.to_string(),
+        dev_number: superblock.dev_number,
+        role: role(superblock.own_use()),
+        recovery_offset_bytes: recovering.then_some(superblock.recovery_offset_sectors * 512),
+        clean: superblock.is_clean(),
+        update_time_unix_s: superblock.update_time.seconds(),
+        events: superblock.events,
+    }
+}
+
+fn role(member_use: MemberUse) -> String {
+    match member_use {
+        MemberUse::Active(role) => format!("role {}", role.0),
+        MemberUse::Spare => "spare".to_owned(),
+        MemberUse::Faulty => "faulty".to_owned(),
+        MemberUse::Journal => "journal".to_owned(),
+        MemberUse::Unknown(value) => format!("unknown ({value:#x})"),
+    }
+}
+
+fn text(document: &ExamineDocument) -> String {
+    let mut text = String::new();
+    for drive in &document.drives {
+        let _ = writeln!(text, "{}:", drive.drive);
+        match &drive.superblock {
+            Some(superblock) => describe_text(&mut text, superblock),
+            None => {
+                let _ = writeln!(text, "  {}", drive.problem.as_deref().unwrap_or_default());
+            }
+        }
+    }
+    text
+}
+
+fn describe_text(text: &mut String, it: &SuperblockDocument) {
+    let optional_size = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), format_size);
+    let lines = [
+        ("Version", it.version.clone()),
+        ("Array UUID", it.array_uuid.clone()),
+        ("Name", it.name.clone()),
+        ("Raid Level", it.level.clone()),
+        ("Layout", it.layout.clone().unwrap_or_else(|| "-".to_owned())),
+        ("Chunk Size", optional_size(it.chunk_bytes)),
+        ("Raid Devices", it.raid_devices.to_string()),
+        ("Used Dev Size", format_size(it.used_member_bytes)),
+        ("Avail Dev Size", format_size(it.data_bytes)),
+        ("Data Offset", format_size(it.data_offset_bytes)),
+        ("Super Offset", format_size(it.super_offset_bytes)),
+        ("State", if it.clean { "clean" } else { "active" }.to_owned()),
+        ("Device UUID", it.device_uuid.clone()),
+        ("Device Role", it.role.clone()),
+        ("Events", it.events.to_string()),
+    ];
+    for (name, value) in lines {
+        let _ = writeln!(text, "  {name:>15} : {value}");
+    }
+    if !it.features.is_empty() {
+        let _ = writeln!(text, "  {:>15} : {}", "Features", it.features.join(", "));
+    }
+}

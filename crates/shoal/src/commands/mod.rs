@@ -1,0 +1,38 @@
+//! What the commands do, one file each.
+
+mod add;
+mod bench;
+mod create;
+mod demo;
+mod examine;
+mod fail;
+mod generate;
+mod rebuild;
+mod scrub;
+mod status;
+mod study;
+mod transfer;
+
+use crate::args::{Cli, Command};
+use crate::exit::Failure;
+
+/// Does what was asked.
+pub fn run(cli: &Cli) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Demo(args) => demo::run(cli, args),
+        Command::Study(args) => study::run(cli, args),
+        Command::Bench(args) => bench::run(cli, args),
+        Command::Create(args) => create::run(cli, args),
+        Command::Examine(args) => examine::run(cli, args),
+        Command::Status(args) => status::run(cli, args),
+        Command::Read(args) => transfer::read(cli, args),
+        Command::Write(args) => transfer::write(cli, args),
+        Command::Fail(args) => fail::run(cli, args),
+        Command::Add(args) => add::run(cli, args),
+        Command::Rebuild(args) => rebuild::run(cli, args),
+        Command::Scrub(args) => scrub::run(cli, args),
+        Command::Man { directory } => generate::man_pages(directory),
+        Command::Completions { shell } => generate::completions(*shell),
+        Command::Schemas { directory } => generate::schemas(directory),
+    }
+}

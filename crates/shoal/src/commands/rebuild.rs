@@ -1,0 +1,21 @@
+//! `shoal rebuild`
+
+use crate::args::{Cli, RebuildArgs};
+use crate::commands::status::{array_document, array_text};
+use crate::drives::open_array;
+use crate::exit::Failure;
+use crate::output;
+use crate::progress::run_background;
+
+/// Goes on with rebuilds where they stood, and starts those for which there is a spare.
+pub fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
+    let mut array = open_array(cli, &args.array, true, false)?;
+    if array.progress().is_none() {
+        let health = array_document(&array.status()).health;
+        output::warn(&format!("nothing to rebuild: the array is {health}, and no missing member has a spare"));
+    }
+    run_background(cli, &mut array, "rebuild")?;
+    let document = array_document(&array.status());
+    array.close().map_err(Failure::failed)?;
+    output::document(cli, &document, array_text)
+}

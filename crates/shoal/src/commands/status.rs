@@ -1,0 +1,126 @@
+//! `shoal status`, and the description of an array that other commands end with.
+
+use std::fmt::Write;
+
+use comfy_table::{Table, presets};
+use shoal_volume::{ArrayStatus, Health, LeftOut, MemberOn, MemberState, MemberStatus, Verdict, layout_name};
+
+use crate::args::{Cli, StatusArgs};
+use crate::documents::{ArrayDocument, LeftOutDocument, MemberDocument};
+use crate::drives::open_array;
+use crate::exit::Failure;
+use crate::output;
+use crate::size::format_size;
+
+/// Shows an array without changing anything on its drives.
+pub fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
+    let array = open_array(cli, &args.array, false, false)?;
+    output::document(cli, &array_document(&array.status()), array_text)
+}
+
+/// An array's state as a document.
+pub fn array_document(status: &ArrayStatus) -> ArrayDocument {
+    ArrayDocument {
+        name: status.name.clone(),
+        uuid: status.uuid.clone(),
+        level: status.level.to_string(),
+        layout: layout_name(status.level),
+        chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
+        capacity_bytes: status.capacity_bytes,
+        health: health_name(status.health).to_owned(),
+        redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
+        needs_resync: status.needs_resync,
+        events: status.events,
+        update_time_unix_s: status.update_time_unix_s,
+        members: status.members.iter().map(member_document).collect(),
+        spares: status.spares.clone(),
+        left_out: status.left_out.iter().map(left_out_document).collect(),
+    }
+}
+
+fn health_name(health: Health) -> &'static str {
+    match health {
+        Health::Optimal => "optimal",
+        Health::Degraded => "degraded",
+        Health::Failed => "failed",
+    }
+}
+
+fn member_document(member: &MemberStatus) -> MemberDocument {
+    let (state, rebuilt_bytes) = match member.state {
+        MemberState::InSync => ("in-sync", None),
+        MemberState::Rebuilding { position } => ("rebuilding", Some(position)),
+        MemberState::Missing => ("missing", None),
+    };
+    let (drive, array) = match &member.on {
+        Some(MemberOn::Drive(drive)) => (Some(drive.clone()), None),
+        Some(MemberOn::Array(array)) => (None, Some(Box::new(array_document(array)))),
+        None => (None, None),
+    };
+    MemberDocument { role: member.role.0, drive, state: state.to_owned(), rebuilt_bytes, array }
+}
+
+fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
+    let reason = match left_out.verdict {
+        Verdict::Stale { updates_missed } => format!("stale: it missed {updates_missed} updates"),
+        Verdict::Faulty => "it failed".to_owned(),
+        Verdict::RoleTaken(role) => format!("a fresher drive has its role, {}", role.0),
+        Verdict::Journal => "it is the array's journal".to_owned(),
+        Verdict::Replacement(role) => format!("it was being made a replacement of member {}", role.0),
+        Verdict::BadBlocks(role) => format!("it is member {}, and lists bad blocks", role.0),
+        Verdict::Unusable => "its role is none that the array has".to_owned(),
+        Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare => "it is in use".to_owned(),
+    };
+    LeftOutDocument { drive: left_out.name.clone(), reason }
+}
+
+/// An array's state as text.
+pub fn array_text(document: &ArrayDocument) -> String {
+    let mut text = String::new();
+    describe(&mut text, document, "").expect("strings take everything");
+    text
+}
+
+fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt::Result {
+    let layout = array.layout.as_deref().map_or(String::new(), |layout| format!(", {layout}"));
+    let chunk = array.chunk_bytes.map_or(String::new(), |chunk| format!(", chunk {}", format_size(chunk)));
+    writeln!(text, "{indent}{}: {}{layout}{chunk}, {}", array.name, array.level, format_size(array.capacity_bytes))?;
+    let resync = if array.needs_resync { ", needs a resync (scrub --repair)" } else { "" };
+    writeln!(text, "{indent}  health {}{resync}; survives the loss of {}", array.health, members(array.redundancy))?;
+    writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)?;
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["role", "state", "drive"]);
+    for member in &array.members {
+        let state = match member.rebuilt_bytes {
+            Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),
+            None => member.state.clone(),
+        };
+        let on = match (&member.drive, &member.array) {
+            (Some(drive), _) => drive.clone(),
+            (None, Some(inner)) => format!("array {}", inner.name),
+            (None, None) => "-".to_owned(),
+        };
+        table.add_row([member.role.to_string(), state, on]);
+    }
+    for line in table.lines() {
+        writeln!(text, "{indent} {}", line.trim_end())?;
+    }
+    for spare in &array.spares {
+        writeln!(text, "{indent}  spare: {spare}")?;
+    }
+    for left_out in &array.left_out {
+        writeln!(text, "{indent}  not used: {}: {}", left_out.drive, left_out.reason)?;
+    }
+    for inner in array.members.iter().filter_map(|member| member.array.as_deref()) {
+        describe(text, inner, &format!("{indent}    "))?;
+    }
+    Ok(())
+}
+
+fn members(count: u32) -> String {
+    match count {
+        0 => "no member".to_owned(),
+        1 => "any one member".to_owned(),
+        count => format!("any {count} members"),
+    }
+}

@@ -1,0 +1,62 @@
+//! `shoal read` and `shoal write`: raw access to an array's content.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use shoal_volume::transfer::{TransferError, read_to, write_from};
+use shoal_volume::Volume;
+
+use crate::args::{Cli, ReadArgs, WriteArgs};
+use crate::documents::TransferDocument;
+use crate::drives::open_array;
+use crate::exit::Failure;
+use crate::output;
+use crate::size::{format_ns, format_rate, format_size};
+
+/// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
+pub fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
+    let mut array = open_array(cli, &args.array, false, false)?;
+    let rest = array.size_bytes().checked_sub(args.offset).ok_or_else(|| beyond(args.offset, array.size_bytes()))?;
+    let length = args.length.unwrap_or(rest);
+    let mut sink = io::BufWriter::new(io::stdout().lock());
+    match read_to(&mut array, args.offset, length, &mut sink).and_then(|()| Ok(sink.flush()?)) {
+        Err(TransferError::Stream(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(transfer_failure),
+    }
+}
+
+/// Writes standard input to an array's content.
+pub fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
+    let mut array = open_array(cli, &args.array, true, args.force)?;
+    if args.offset > array.size_bytes() {
+        return Err(beyond(args.offset, array.size_bytes()));
+    }
+    let start = Instant::now();
+    let written = write_from(&mut array, args.offset, &mut io::stdin().lock());
+    let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    // Closed in either case: what was written before an error is to be found clean.
+    let closed = array.close().map_err(Failure::failed);
+    let bytes = written.map_err(transfer_failure)?;
+    closed?;
+    let document = TransferDocument { offset: args.offset, bytes, elapsed_ns };
+    output::document(cli, &document, |document| {
+        let rate = u128::from(document.bytes) * 1_000_000_000 / u128::from(document.elapsed_ns.max(1));
+        format!(
+            "{} written in {}, {}\n",
+            format_size(document.bytes),
+            format_ns(document.elapsed_ns),
+            format_rate(u64::try_from(rate).unwrap_or(u64::MAX))
+        )
+    })
+}
+
+fn beyond(offset: u64, size_bytes: u64) -> Failure {
+    Failure::Usage(format!("offset {offset} is beyond the content, which ends at byte {size_bytes}"))
+}
+
+fn transfer_failure(error: TransferError) -> Failure {
+    match error {
+        TransferError::Range { .. } => Failure::usage(error),
+        _ => Failure::failed(error),
+    }
+}

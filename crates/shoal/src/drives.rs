@@ -1,0 +1,187 @@
+//! Opens drives for the commands: finds a drive given twice, refuses to wipe what is in use or holds something, looks
+//! for an array's other members.
+
+use std::path::{Path, PathBuf};
+
+use shoal_drive::{Access, Arena, Drive, Finding, IoEngine, IoLoop, OpenError, survey};
+use shoal_volume::{
+    ArrayVolume, BufferPlan, DriveId, DriveVolume, OpenOptions, Parity, ProbeError, RealWorld, Superblock,
+    SuperblockError, read_superblock,
+};
+
+use crate::args::{ArrayArgs, Cli, IoEngineChoice};
+use crate::exit::Failure;
+use crate::size::format_size;
+
+/// Requests in flight of the commands that move content.
+const TRANSFER_DEPTH: u32 = 8;
+/// Size of each.
+const TRANSFER_BYTES: u32 = 1 << 20;
+
+/// Drives in one world, ready to become a volume.
+pub struct Opened {
+    /// The drives, their memory, the clock.
+    pub world: RealWorld,
+    /// How the memory is cut.
+    pub plan: BufferPlan,
+    /// In the order given.
+    pub drives: Vec<DriveId>,
+}
+
+/// Opens drives, each of which may be given once.
+pub fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, Failure> {
+    let mut drives: Vec<Drive> = Vec::new();
+    for path in paths {
+        let drive = Drive::open(path, access).map_err(open_failure)?;
+        if let Some(same) = drives.iter().find(|other| other.same_drive_as(&drive)) {
+            let [first, second] = [same.path().display(), drive.path().display()];
+            return Err(Failure::Usage(format!("{first} and {second} are the same drive: give it once")));
+        }
+        drives.push(drive);
+    }
+    Ok(drives)
+}
+
+fn open_failure(error: OpenError) -> Failure {
+    match error {
+        OpenError::Busy { .. } => Failure::Refused(error.to_string()),
+        OpenError::NotFound { .. } | OpenError::NotADrive { .. } | OpenError::Empty { .. } => Failure::usage(error),
+        _ => Failure::failed(error),
+    }
+}
+
+/// Refuses drives that are in use, and drives that hold something unless `force`.
+pub fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failure> {
+    for path in paths {
+        let survey = survey(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        for finding in survey.findings {
+            match finding {
+                Finding::InUse { how } => {
+                    return Err(Failure::Refused(format!("{} is in use: {how}: release it first", path.display())));
+                }
+                Finding::Signature { what, offset } if !force => {
+                    return Err(Failure::Refused(format!(
+                        "{} holds {what} (at byte {offset}), which would be lost: take another drive, or use --force",
+                        path.display()
+                    )));
+                }
+                Finding::Signature { .. } => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts drives into a world with room for `request_count` requests of up to `request_bytes`.
+pub fn join(cli: &Cli, drives: Vec<Drive>, request_count: u32, request_bytes: u32) -> Result<Opened, Failure> {
+    let plan = BufferPlan::for_drives(drives.len(), request_count, request_bytes);
+    let bytes = plan.arena_bytes();
+    let arena =
+        Arena::new(bytes).map_err(|error| Failure::Failed(format!("{} of memory: {error}", format_size(bytes as u64))))?;
+    let io_loop = IoLoop::new(io_engine(cli), arena.clone(), 1024).map_err(Failure::failed)?;
+    let mut world = RealWorld::new(io_loop, arena);
+    let mut ids = Vec::new();
+    for drive in drives {
+        ids.push(world.add_drive(drive).map_err(Failure::failed)?);
+    }
+    Ok(Opened { world, plan, drives: ids })
+}
+
+fn io_engine(cli: &Cli) -> Option<IoEngine> {
+    match cli.io_engine {
+        IoEngineChoice::Auto => None,
+        IoEngineChoice::Uring => Some(IoEngine::Uring),
+        IoEngineChoice::Threads => Some(IoEngine::Threads),
+    }
+}
+
+/// The kernel that is asked for.
+pub fn parity(cli: &Cli) -> Result<Parity, Failure> {
+    if cli.parity_kernel == "auto" {
+        return Ok(Parity::best());
+    }
+    let kernel = cli.parity_kernel.parse().map_err(Failure::usage)?;
+    Parity::with_kernel(kernel).map_err(Failure::usage)
+}
+
+/// Options for running an array, with the kernel that is asked for.
+pub fn open_options(cli: &Cli, writable: bool, force: bool) -> Result<OpenOptions, Failure> {
+    let options = if writable { OpenOptions::writable() } else { OpenOptions::read_only() };
+    Ok(OpenOptions { force, parity: parity(cli)?, ..options })
+}
+
+/// Runs the array that is named, with room for moving content.
+pub fn open_array(
+    cli: &Cli,
+    args: &ArrayArgs,
+    writable: bool,
+    force: bool,
+) -> Result<ArrayVolume<RealWorld>, Failure> {
+    let access = if writable { Access::Write } else { Access::Read };
+    let drives = open_drives(&member_paths(args)?, access)?;
+    let opened = join(cli, drives, TRANSFER_DEPTH, TRANSFER_BYTES)?;
+    let options = open_options(cli, writable, force)?;
+    ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
+}
+
+/// A plain drive as a volume.
+pub fn open_plain(cli: &Cli, drive: Drive, depth: u32, block_bytes: u32) -> Result<DriveVolume<RealWorld>, Failure> {
+    let opened = join(cli, vec![drive], depth, block_bytes)?;
+    Ok(DriveVolume::new(opened.world, opened.drives[0], opened.plan))
+}
+
+/// Who is at fault when an array does not open.
+pub fn array_failure(error: shoal_volume::OpenError) -> Failure {
+    use shoal_volume::OpenError as Error;
+    match error {
+        Error::DirtyDegraded { .. } | Error::ReadOnly { .. } => Failure::Refused(error.to_string()),
+        Error::NoMember { .. } | Error::Assemble(_) | Error::Shape(_) => Failure::usage(error),
+        _ => Failure::failed(error),
+    }
+}
+
+/// The superblock on an open drive.
+pub fn probe(drive: &Drive) -> Result<Superblock, ProbeError<std::io::Error>> {
+    read_superblock(drive.size_bytes(), |offset, bytes| drive.read_at(offset, bytes))
+}
+
+/// Whether a drive is a member of an array, as far as it says.
+pub fn is_member(drive: &Drive) -> bool {
+    !matches!(probe(drive), Err(ProbeError::Superblock(SuperblockError::NoMagic)))
+}
+
+/// The members given, and with `--scan` those that are found beside them.
+pub fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
+    let Some(directory) = &args.scan else { return Ok(args.drives.clone()) };
+    let mut paths = args.drives.clone();
+    let given = open_drives(&paths, Access::Read)?;
+    let mut arrays = Vec::new();
+    for drive in &given {
+        let superblock =
+            probe(drive).map_err(|problem| Failure::Usage(format!("{}: {problem}", drive.path().display())))?;
+        arrays.push(superblock.array_uuid);
+    }
+    for path in files_in(directory)? {
+        // What cannot be opened or read is not a member that could be used.
+        let Ok(drive) = Drive::open(&path, Access::Read) else { continue };
+        let known = given.iter().any(|other| other.same_drive_as(&drive));
+        let Ok(superblock) = probe(&drive) else { continue };
+        if !known && arrays.contains(&superblock.array_uuid) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failure = |error: std::io::Error| Failure::Usage(format!("{}: {error}", directory.display()));
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failure)? {
+        let path = entry.map_err(failure)?.path();
+        if !path.is_dir() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,54 @@
+//! How a command ends: its exit status and its one line.
+
+use std::fmt;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// It was tried and failed: exit status 1.
+    Failed(String),
+    /// What was asked makes no sense: exit status 2.
+    Usage(String),
+    /// It would endanger data: exit status 3.
+    Refused(String),
+}
+
+impl Failure {
+    /// The process's exit status.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Refused(_) => 3,
+        }
+    }
+
+    /// The word for it in `--json` documents.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Failed(_) => "failed",
+            Self::Usage(_) => "usage",
+            Self::Refused(_) => "refused",
+        }
+    }
+
+    /// A failure without a more precise fault.
+    pub fn failed(error: impl fmt::Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+
+    /// What was asked makes no sense.
+    pub fn usage(error: impl fmt::Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(message) | Self::Usage(message) | Self::Refused(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

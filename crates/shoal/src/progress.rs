@@ -1,0 +1,65 @@
+//! Progress bars on standard error, and stopping at Ctrl-C.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use shoal_volume::{ArrayVolume, News, RealWorld};
+
+use crate::args::Cli;
+use crate::exit::Failure;
+
+/// A flag that Ctrl-C and a polite kill set. A second Ctrl-C ends the process at once.
+pub fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let register = || {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))?;
+            signal_hook::flag::register(signal, Arc::clone(&flag))
+        };
+        register().map_err(|error| Failure::Failed(format!("signal handler: {error}")))?;
+    }
+    Ok(flag)
+}
+
+/// A bar over bytes; hidden with `--quiet`, `--json`, or where standard error is no terminal.
+pub fn bytes_bar(cli: &Cli, total_bytes: u64, what: &'static str) -> ProgressBar {
+    if cli.quiet || cli.json {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(
+        "{msg:>10} [{wide_bar}] {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta} left",
+    );
+    let bar = ProgressBar::new(total_bytes).with_message(what);
+    bar.set_style(style.expect("the template is right"));
+    bar
+}
+
+/// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again. Returns what
+/// happened.
+pub fn run_background(
+    cli: &Cli,
+    array: &mut ArrayVolume<RealWorld>,
+    what: &'static str,
+) -> Result<Vec<News>, Failure> {
+    let interrupted = interrupt_flag()?;
+    let total_bytes = array.progress().map_or(0, |progress| progress.total_bytes);
+    let bar = bytes_bar(cli, total_bytes, what);
+    let mut news = array.take_news();
+    while array.run_background(Duration::from_millis(100)).map_err(Failure::failed)? {
+        if let Some(progress) = array.progress() {
+            bar.set_length(progress.total_bytes);
+            bar.set_position(progress.done_bytes);
+        }
+        news.append(&mut array.take_news());
+        if interrupted.load(Ordering::Relaxed) {
+            array.stop_scrub();
+            array.run_background(Duration::from_secs(1)).map_err(Failure::failed)?;
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    news.append(&mut array.take_news());
+    Ok(news)
+}

@@ -1,0 +1,91 @@
+//! Sizes as people write them: `64K`, `512KiB`, `1M` are powers of two; `1MB` and its like are powers of ten.
+
+/// Powers of two, largest first.
+const BINARY: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+/// Reads a size in bytes.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let unit_bytes = match unit.trim_start() {
+        "" | "B" => 1,
+        "K" | "k" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "T" | "TiB" => 1 << 40,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => return Err(format!("`{text}` is no size: write a whole number and a unit, as in 64K, 512KiB, 1M or 1MB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("`{text}` is no size: it must begin with a whole number"))?;
+    number.checked_mul(unit_bytes).ok_or_else(|| format!("`{text}` is too large: sizes go up to 2^64 bytes"))
+}
+
+/// Reads a size of less than 4 GiB.
+pub fn parse_small_size(text: &str) -> Result<u32, String> {
+    u32::try_from(parse_size(text)?).map_err(|_| format!("`{text}` is too large here: at most 4095 MiB"))
+}
+
+/// Writes a size so that it reads back exactly if it is a whole number of a binary unit, else to three digits.
+pub fn format_size(bytes: u64) -> String {
+    for (unit, unit_bytes) in BINARY {
+        if bytes >= unit_bytes && bytes.is_multiple_of(unit_bytes) {
+            return format!("{} {unit}", bytes / unit_bytes);
+        }
+    }
+    for (unit, unit_bytes) in BINARY {
+        if bytes >= unit_bytes {
+            return format!("{:.2} {unit}", bytes as f64 / unit_bytes as f64);
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// Writes a rate in MB/s, powers of ten, as drives are sold.
+pub fn format_rate(bytes_per_s: u64) -> String {
+    let mb_per_s = bytes_per_s as f64 / 1e6;
+    if mb_per_s >= 100.0 { format!("{mb_per_s:.0} MB/s") } else { format!("{mb_per_s:.1} MB/s") }
+}
+
+/// Writes a duration with the unit that suits it.
+pub fn format_ns(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        _ => format!("{:.2} s", ns as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_of_two_and_of_ten_are_told_apart() {
+        assert_eq!(parse_size("64K"), Ok(65_536));
+        assert_eq!(parse_size("512KiB"), Ok(524_288));
+        assert_eq!(parse_size("1M"), Ok(1_048_576));
+        assert_eq!(parse_size("1MB"), Ok(1_000_000));
+        assert_eq!(parse_size("1 GB"), Ok(1_000_000_000));
+        assert_eq!(parse_size("4096"), Ok(4096));
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for text in ["", "K", "12X", "-1", "1.5M", "99999999999999999999", "16777216T"] {
+            let error = parse_size(text).expect_err("nonsense is refused");
+            assert!(error.contains(&format!("`{text}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn sizes_read_back() {
+        for bytes in [0, 1, 511, 512, 4096, 65_536, 1 << 20, 3 << 30, 5 << 40] {
+            assert_eq!(parse_size(&format_size(bytes)), Ok(bytes));
+        }
+        assert_eq!(format_size(1_000_000), "976.56 KiB");
+    }
+}

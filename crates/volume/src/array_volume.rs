@@ -1,0 +1,327 @@
+//! An array that runs, as a volume, with everything that is done to it while it runs.
+
+use std::time::Duration;
+
+use shoal_array::{
+    Background, CommandError, Completion, Event, MemberIo, MemberState, Progress, Request, Role, ScrubMode,
+};
+use shoal_drive::{Arena, DriveId};
+use shoal_md::{AddError, NewMember, Timestamp, Uuid};
+use shoal_parity::Parity;
+
+use crate::assemble::{OpenError, assemble_tree};
+use crate::create::{CreateError, CreateOptions, clear_superblocks, create_tree};
+use crate::status::{ArrayStatus, array_status};
+use crate::tree::{Activity, Duty, NodeId, Place, Slot, Target, Tree, Waiter};
+use crate::world::World;
+use crate::{BufferPlan, Volume, VolumeError};
+
+/// How an array is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenOptions {
+    /// Write to it, mark it active, heal, rebuild. If not, nothing is written to any drive.
+    pub writable: bool,
+    /// Write to an array that is degraded and was not shut down cleanly.
+    pub force: bool,
+    /// Rate of rebuilds and scrubs.
+    pub background: Background,
+    /// The instructions that compute parity.
+    pub parity: Parity,
+}
+
+impl OpenOptions {
+    /// For reading only.
+    pub fn read_only() -> Self {
+        Self { writable: false, ..Self::writable() }
+    }
+
+    /// For reading and writing, with md's default rates (md(4): 1 to 200 MB/s), and no upper limit.
+    pub fn writable() -> Self {
+        let background =
+            Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: u64::MAX, depth: 4 };
+        Self { writable: true, force: false, background, parity: Parity::best() }
+    }
+}
+
+/// Why something cannot be done to a running array.
+#[derive(Debug, thiserror::Error)]
+pub enum ManageError {
+    /// The drive is not there.
+    #[error("{drive} is no member of the array: name one that `status` shows")]
+    NotAMember {
+        /// The drive.
+        drive: String,
+    },
+    /// The engine refuses.
+    #[error("{what}: {}", explain(*.why))]
+    Refused {
+        /// What was asked.
+        what: String,
+        /// Why not.
+        why: CommandError,
+    },
+    /// The drive cannot become a member.
+    #[error(transparent)]
+    Add(#[from] AddError),
+    /// The drive did not take its superblock.
+    #[error(transparent)]
+    Superblock(#[from] CreateError),
+    /// The world broke.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+}
+
+fn explain(why: CommandError) -> &'static str {
+    match why {
+        CommandError::NoSuchRole => "there is no such member",
+        CommandError::State(MemberState::Missing) => "the member is missing already",
+        CommandError::State(MemberState::InSync) => "the member is in sync",
+        CommandError::State(MemberState::Rebuilding { .. }) => "the member is being rebuilt",
+        CommandError::NoRedundancy => "the array has no redundancy for this, or the member holds the last copy of some data",
+        CommandError::Busy => "a rebuild or scrub is under way: wait for it, or stop it",
+        CommandError::ReadOnly => "the array is open for reading only",
+    }
+}
+
+/// Something that happened in an array or in an array inside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// The array's name.
+    pub array: String,
+    /// What happened.
+    pub event: Event,
+}
+
+/// An array that runs over the drives of a world.
+pub struct ArrayVolume<W> {
+    tree: Tree<W>,
+    root: NodeId,
+}
+
+impl<W: World> ArrayVolume<W> {
+    /// Runs the array that `drives` are members of. `plan` says how the world's arena is cut.
+    pub fn open(world: W, plan: BufferPlan, drives: &[DriveId], options: &OpenOptions) -> Result<Self, OpenError> {
+        let mut tree = Tree::new(world, plan, options.parity);
+        let targets = drives.iter().copied().map(Target::Drive).collect();
+        let root = assemble_tree(&mut tree, targets, options)?;
+        let mut volume = Self { tree, root };
+        volume.employ_spares();
+        Ok(volume)
+    }
+
+    /// Makes an array of `drives`, in the order given, and runs it. What the drives hold is lost.
+    pub fn create(
+        world: W,
+        plan: BufferPlan,
+        drives: &[DriveId],
+        create: &CreateOptions,
+        options: &OpenOptions,
+    ) -> Result<Self, CreateError> {
+        let mut tree = Tree::new(world, plan, options.parity);
+        let targets: Vec<_> = drives.iter().copied().map(Target::Drive).collect();
+        let root = create_tree(&mut tree, &targets, create, options)?;
+        Ok(Self { tree, root })
+    }
+
+    /// What the array is and how it is.
+    pub fn status(&self) -> ArrayStatus {
+        array_status(&self.tree, self.root)
+    }
+
+    /// The world under it.
+    pub fn world(&self) -> &W {
+        &self.tree.world
+    }
+
+    /// What has happened since the last call.
+    pub fn take_news(&mut self) -> Vec<News> {
+        let nodes = &self.tree.nodes;
+        let named = |news: crate::tree::News| News { array: nodes[news.node.0].facts.name(), event: news.event };
+        self.tree.news.drain(..).map(named).collect()
+    }
+
+    /// Takes a member out, for good.
+    pub fn fail_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        let (node, role) = self.seat(drive)?;
+        let now = self.tree.world.now();
+        let failed = self.tree.nodes[node.0].array.fail_member(now, role);
+        failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
+        Ok(self.settle()?)
+    }
+
+    /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the array or in one inside
+    /// it, its rebuild starts. What the drive holds is lost.
+    pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        let node = self.node_in_need();
+        let facts = self.tree.world.facts(drive);
+        clear_superblocks(&mut self.tree, Target::Drive(drive))?;
+        let uuid = Uuid(self.tree.world.random_bytes());
+        let member = NewMember { drive: facts.name, size_bytes: facts.size_bytes, uuid };
+        let time = Timestamp::from_seconds(self.tree.world.unix_time_s());
+        let used: u32 = self.tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
+        let it = &mut self.tree.nodes[node.0];
+        let dev_number = it.membership.add_spare(&member, time)?;
+        let superblock = it.membership.superblock(dev_number).expect("it was added just now");
+        let place = Place { target: Target::Drive(drive), data_offset_bytes: superblock.data_offset_bytes() };
+        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer: 1 + used });
+        let now = self.tree.world.now();
+        self.tree.record(now, node, Waiter::Nobody);
+        self.tree.employ_spare(now, node);
+        Ok(self.settle()?)
+    }
+
+    /// Starts a scrub of the array, or, if it is an array of arrays, of the arrays inside it and then of itself if it
+    /// has redundancy of its own.
+    pub fn scrub(&mut self, mode: ScrubMode) -> Result<(), ManageError> {
+        let now = self.tree.world.now();
+        let mut started = false;
+        for node in &mut self.tree.nodes {
+            if node.array.geometry().redundancy() == 0 {
+                continue;
+            }
+            let name = node.facts.name();
+            let scrub = node.array.scrub(now, mode);
+            scrub.map_err(|why| ManageError::Refused { what: format!("array {name} cannot be scrubbed"), why })?;
+            node.scrub = Some(mode);
+            started = true;
+        }
+        if started {
+            return Ok(());
+        }
+        let what = format!("array {} cannot be scrubbed", self.status().name);
+        Err(ManageError::Refused { what, why: CommandError::NoRedundancy })
+    }
+
+    /// Stops scrubs under way.
+    pub fn stop_scrub(&mut self) {
+        let now = self.tree.world.now();
+        for node in self.tree.nodes.iter_mut().filter(|node| node.scrub.is_some()) {
+            node.array.stop_scrub(now);
+        }
+    }
+
+    /// Changes the rate of background work.
+    pub fn set_background(&mut self, background: Background) {
+        let now = self.tree.world.now();
+        for node in &mut self.tree.nodes {
+            node.array.set_background(now, background);
+        }
+    }
+
+    /// Progress of background work: of the array that has most left to do.
+    pub fn progress(&self) -> Option<Progress> {
+        let running = self.tree.nodes.iter().filter_map(|node| node.array.progress());
+        running.max_by_key(|progress| progress.total_bytes - progress.done_bytes)
+    }
+
+    /// Lets rebuilds and scrubs go on for so long. Returns whether there is more to do.
+    pub fn run_background(&mut self, patience: Duration) -> Result<bool, VolumeError> {
+        let busy = |tree: &Tree<W>| tree.nodes.iter().any(|node| node.array.progress().is_some());
+        let deadline = self.tree.world.now().after_ns(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+        self.tree.run_until(Some(deadline), |tree| !busy(tree))?;
+        self.settle()?;
+        Ok(busy(&self.tree))
+    }
+
+    /// Ends everything in order: what was written is durable, the superblocks say clean (if the array is) and how far
+    /// rebuilds have come. Gives the world back.
+    pub fn close(mut self) -> Result<W, VolumeError> {
+        self.stop_scrub();
+        self.tree.run_until(None, |tree| tree.in_flight == 0)?;
+        // From the outermost array inward: marking one clean writes to those it lies on.
+        for index in (0..self.tree.nodes.len()).rev() {
+            if !self.tree.nodes[index].writable {
+                continue;
+            }
+            let node = NodeId(index);
+            // Members that do not take the flush fail, and the record run says so.
+            let _ = self.tree.call(Target::Node(node), MemberIo::Flush)?;
+            if matches!(self.tree.nodes[index].activity, Activity::Active) {
+                self.tree.nodes[index].activity = Activity::Clean;
+                let now = self.tree.world.now();
+                self.tree.record(now, node, Waiter::Nobody);
+            }
+            self.settle()?;
+        }
+        Ok(self.tree.world)
+    }
+
+    /// Waits until no superblock is being written.
+    fn settle(&mut self) -> Result<(), VolumeError> {
+        self.tree.run_until(None, |tree| tree.nodes.iter().all(|node| node.recorder.is_idle()))
+    }
+
+    fn employ_spares(&mut self) {
+        let now = self.tree.world.now();
+        for index in 0..self.tree.nodes.len() {
+            if self.tree.nodes[index].writable {
+                self.tree.employ_spare(now, NodeId(index));
+            }
+        }
+    }
+
+    /// The array and role of a drive.
+    fn seat(&self, drive: DriveId) -> Result<(NodeId, Role), ManageError> {
+        for (index, node) in self.tree.nodes.iter().enumerate() {
+            for slot in &node.slots {
+                if let (Duty::Member(role), true) = (slot.duty, slot.place.target == Target::Drive(drive)) {
+                    return Ok((NodeId(index), role));
+                }
+            }
+        }
+        Err(ManageError::NotAMember { drive: self.tree.world.facts(drive).name })
+    }
+
+    /// The array that a new drive helps most: one of drives with a missing member, else the first.
+    fn node_in_need(&self) -> NodeId {
+        let of_drives = |node: &crate::tree::Node| {
+            node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)))
+        };
+        let missing =
+            |node: &crate::tree::Node| node.array.member_states().contains(&MemberState::Missing) && of_drives(node);
+        let needy = self.tree.nodes.iter().position(missing);
+        NodeId(needy.or_else(|| self.tree.nodes.iter().position(of_drives)).unwrap_or(self.root.0))
+    }
+
+    fn refused(&self, drive: DriveId, what: &str, why: CommandError) -> ManageError {
+        ManageError::Refused { what: format!("{} {what}", self.tree.world.facts(drive).name), why }
+    }
+}
+
+impl<W: World> Volume for ArrayVolume<W> {
+    fn size_bytes(&self) -> u64 {
+        let block = u64::from(self.logical_block_bytes());
+        self.tree.size_bytes(Target::Node(self.root)) / block * block
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.tree.nodes[self.root.0].logical_block_bytes
+    }
+
+    fn arena(&self) -> &Arena {
+        self.tree.world.arena()
+    }
+
+    fn request_buffers(&self) -> u32 {
+        self.tree.plan.request_count
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        self.tree.plan.request_bytes
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.tree.submit(self.root, request);
+    }
+
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError> {
+        self.tree.run(at_least, timeout)?;
+        completions.append(&mut self.tree.completions);
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! Makes arrays: writes the superblocks that mdadm would write, and assembles what it wrote.
+//!
+//! Nothing is checked here about what the drives held before; whoever calls has asked.
+
+use shoal_array::Level;
+use shoal_md::{CreateError as MdCreateError, CreateRequest, NewMember, Superblock, Timestamp, Uuid};
+
+use crate::assemble::{OpenError, add_node};
+use crate::superblocks::superblock_places;
+use crate::tree::{NodeId, Target, Tree};
+use crate::world::World;
+use crate::{OpenOptions, VolumeError};
+
+/// What a new array is to be.
+#[derive(Clone, Debug)]
+pub struct CreateOptions {
+    /// Level and layout, or those of arrays in an array.
+    pub level: ArrayLevel,
+    /// The chunk, on all levels that have one.
+    pub chunk_bytes: u32,
+    /// How many of the drives, the last ones, are spares.
+    pub spare_count: usize,
+    /// The array's name.
+    pub name: String,
+    /// The host's name, put before the array's.
+    pub homehost: Option<String>,
+    /// Use no more of each drive.
+    pub drive_bytes_limit: Option<u64>,
+    /// Whether mirrors and parity agree already: the drives hold zeros, or all content will be written before it counts.
+    /// If not, the array needs a resync.
+    pub assume_clean: bool,
+}
+
+/// One array, or an array of arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrayLevel {
+    /// An array of drives.
+    Plain(Level),
+    /// An array of `groups` arrays, which share the drives evenly.
+    Nested {
+        /// The array of arrays.
+        outer: Level,
+        /// The arrays of drives.
+        inner: Level,
+        /// How many of them.
+        groups: usize,
+    },
+}
+
+/// Why an array cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// Level, chunk, members, name, sizes.
+    #[error(transparent)]
+    Request(#[from] MdCreateError),
+    /// The drives do not go into groups.
+    #[error("{drives} drives do not make {groups} groups of one size: give a multiple of {groups}")]
+    Groups {
+        /// How many drives.
+        drives: usize,
+        /// How many groups.
+        groups: usize,
+    },
+    /// Spares for arrays of arrays.
+    #[error("arrays of arrays take no spares: leave them out, and add them to one of the inner arrays later")]
+    NestedSpares,
+    /// More spares than drives.
+    #[error("{spares} of {drives} drives cannot be spares: members are needed too")]
+    Spares {
+        /// How many spares.
+        spares: usize,
+        /// How many drives.
+        drives: usize,
+    },
+    /// A drive did not take its superblock.
+    #[error("{drive}: the superblock could not be written: check the drive")]
+    Write {
+        /// The drive.
+        drive: String,
+    },
+    /// What was written does not assemble.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The world broke.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+}
+
+/// Writes superblocks to `targets` and makes nodes of the arrays. Nothing is written before the
+/// whole request has been found right.
+pub(crate) fn create_tree<W: World>(
+    tree: &mut Tree<W>,
+    targets: &[Target],
+    options: &CreateOptions,
+    open: &OpenOptions,
+) -> Result<NodeId, CreateError> {
+    let root = match options.level {
+        ArrayLevel::Plain(level) => create_node(tree, targets, level, options.spare_count, &options.name, options, open)?,
+        ArrayLevel::Nested { outer, inner, groups } => {
+            if options.spare_count > 0 {
+                return Err(CreateError::NestedSpares);
+            }
+            if groups == 0 || !targets.len().is_multiple_of(groups) || targets.is_empty() {
+                return Err(CreateError::Groups { drives: targets.len(), groups });
+            }
+            let size = targets.len() / groups;
+            check_outer(tree, targets, (outer, inner), size, options)?;
+            let mut nodes = Vec::new();
+            for (number, group) in targets.chunks(size).enumerate() {
+                let name = format!("{}-{number}", options.name);
+                nodes.push(Target::Node(create_node(tree, group, inner, 0, &name, options, open)?));
+            }
+            create_node(tree, &nodes, outer, 0, &options.name, options, open)?
+        }
+    };
+    clear_superblocks(tree, Target::Node(root))?;
+    Ok(root)
+}
+
+/// Finds the faults of an array of arrays before anything is written.
+fn check_outer<W: World>(
+    tree: &mut Tree<W>,
+    targets: &[Target],
+    (outer, inner): (Level, Level),
+    group_size: usize,
+    options: &CreateOptions,
+) -> Result<(), CreateError> {
+    let mut members = Vec::new();
+    for (number, group) in targets.chunks(group_size).enumerate() {
+        let name = format!("{}-{number}", options.name);
+        let creation = shoal_md::plan_creation(&request(tree, group, inner, 0, &name, options)?)?;
+        let size_bytes = shoal_array::Geometry::new(creation.shape).map_or(0, |geometry| geometry.capacity_bytes());
+        members.push(NewMember { drive: format!("inner array {name}"), size_bytes, uuid: Uuid([0; 16]) });
+    }
+    let outer = CreateRequest { level: outer, members, ..request(tree, targets, inner, 0, &options.name, options)? };
+    let outer = CreateRequest { chunk_bytes: chunk(outer.level, options), spares: Vec::new(), ..outer };
+    shoal_md::plan_creation(&outer)?;
+    Ok(())
+}
+
+fn chunk(level: Level, options: &CreateOptions) -> Option<u32> {
+    (!matches!(level, Level::Raid1 | Level::Linear)).then_some(options.chunk_bytes)
+}
+
+fn request<W: World>(
+    tree: &mut Tree<W>,
+    targets: &[Target],
+    level: Level,
+    spare_count: usize,
+    name: &str,
+    options: &CreateOptions,
+) -> Result<CreateRequest, CreateError> {
+    let mut members = Vec::new();
+    for &target in targets {
+        let size_bytes = tree.size_bytes(target).min(options.drive_bytes_limit.unwrap_or(u64::MAX));
+        members.push(NewMember { drive: tree.name(target), size_bytes, uuid: Uuid(tree.world.random_bytes()) });
+    }
+    if spare_count >= members.len() {
+        return Err(CreateError::Spares { spares: spare_count, drives: members.len() });
+    }
+    let spares = members.split_off(members.len() - spare_count);
+    Ok(CreateRequest {
+        level,
+        chunk_bytes: chunk(level, options),
+        members,
+        spares,
+        name: name.to_owned(),
+        homehost: options.homehost.clone(),
+        array_uuid: Uuid(tree.world.random_bytes()),
+        creation_time: Timestamp::from_seconds(tree.world.unix_time_s()),
+        clean: options.assume_clean,
+    })
+}
+
+fn create_node<W: World>(
+    tree: &mut Tree<W>,
+    targets: &[Target],
+    level: Level,
+    spare_count: usize,
+    name: &str,
+    options: &CreateOptions,
+    open: &OpenOptions,
+) -> Result<NodeId, CreateError> {
+    let creation = shoal_md::plan_creation(&request(tree, targets, level, spare_count, name, options)?)?;
+    let members: Vec<(Target, Superblock)> = targets.iter().copied().zip(creation.superblocks).collect();
+    for (target, superblock) in &members {
+        clear_superblocks(tree, *target)?;
+        let written = tree.write_small(*target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
+        written.map_err(|_| CreateError::Write { drive: tree.name(*target) })?;
+    }
+    Ok(add_node(tree, &members, open)?)
+}
+
+/// Takes away superblocks of arrays that a target was a member of, so that nobody takes it for one.
+pub(crate) fn clear_superblocks<W: World>(tree: &mut Tree<W>, target: Target) -> Result<(), CreateError> {
+    let size_bytes = tree.size_bytes(target);
+    for (_, offset) in superblock_places(size_bytes) {
+        let mut bytes = [0; shoal_md::SUPERBLOCK_BYTES];
+        let write_error = |tree: &Tree<W>| CreateError::Write { drive: tree.name(target) };
+        tree.read_small(target, offset, &mut bytes)?.map_err(|_| write_error(tree))?;
+        if shoal_md::Unverified::parse(&bytes).is_ok() {
+            bytes.fill(0);
+            tree.write_small(target, offset, &bytes)?.map_err(|_| write_error(tree))?;
+        }
+    }
+    Ok(())
+}

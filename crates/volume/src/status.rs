@@ -1,0 +1,100 @@
+//! What an array is and how it is, for people.
+
+use shoal_array::{Health, Level, MemberState, Progress, Role};
+
+use crate::assemble::LeftOut;
+use crate::tree::{Duty, NodeId, Target, Tree};
+use crate::world::World;
+
+/// An array's state at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayStatus {
+    /// `homehost:name`, or `name`.
+    pub name: String,
+    /// As md prints it.
+    pub uuid: String,
+    /// Level and layout.
+    pub level: Level,
+    /// 0 for RAID1 and linear.
+    pub chunk_bytes: u32,
+    /// Bytes of content.
+    pub capacity_bytes: u64,
+    /// How many members may be lost in any combination.
+    pub redundancy: usize,
+    /// Derived from the members.
+    pub health: Health,
+    /// Mirrors and parity may disagree with the data until a repairing scrub has gone over all of it.
+    pub needs_resync: bool,
+    /// The superblocks' count of updates.
+    pub events: u64,
+    /// When the superblocks were last written, in seconds since 1970.
+    pub update_time_unix_s: u64,
+    /// In role order.
+    pub members: Vec<MemberStatus>,
+    /// Drives that wait.
+    pub spares: Vec<String>,
+    /// Drives that belong to the array and are not used.
+    pub left_out: Vec<LeftOut>,
+    /// The rebuild or scrub under way.
+    pub progress: Option<Progress>,
+}
+
+/// One member's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberStatus {
+    /// Its place in the array.
+    pub role: Role,
+    /// How it is.
+    pub state: MemberState,
+    /// What it lies on; none if it is missing.
+    pub on: Option<MemberOn>,
+}
+
+/// What a member lies on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberOn {
+    /// A drive, by its path.
+    Drive(String),
+    /// Another array.
+    Array(Box<ArrayStatus>),
+}
+
+/// The state of the array at `node`, and of the arrays in it.
+pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatus {
+    let it = &tree.nodes[node.0];
+    let geometry = it.array.geometry();
+    let newest = it.membership.superblocks().iter().max_by_key(|superblock| superblock.events).unwrap_or(&it.facts);
+    let spares = it.slots.iter().filter(|slot| slot.duty == Duty::Spare);
+    let members = (0..).map(Role).zip(it.array.member_states()).map(|(role, &state)| MemberStatus {
+        role,
+        state,
+        on: member_on(tree, node, role, state),
+    });
+    ArrayStatus {
+        name: it.facts.name(),
+        uuid: it.facts.array_uuid.to_string(),
+        level: geometry.shape().level,
+        chunk_bytes: geometry.shape().chunk_bytes,
+        capacity_bytes: geometry.capacity_bytes(),
+        redundancy: geometry.redundancy(),
+        health: it.array.health(),
+        needs_resync: it.needs_resync,
+        events: newest.events,
+        update_time_unix_s: newest.update_time.seconds(),
+        members: members.collect(),
+        spares: spares.map(|slot| tree.name(slot.place.target)).collect(),
+        left_out: it.left_out.clone(),
+        progress: it.array.progress(),
+    }
+}
+
+fn member_on<W: World>(tree: &Tree<W>, node: NodeId, role: Role, state: MemberState) -> Option<MemberOn> {
+    if state == MemberState::Missing {
+        return None;
+    }
+    let place = tree.nodes[node.0].place(role)?;
+    Some(match place.target {
+        Target::Drive(_) => MemberOn::Drive(tree.name(place.target)),
+        Target::Node(inner) => MemberOn::Array(Box::new(array_status(tree, inner))),
+    })
+}

@@ -1,0 +1,50 @@
+//! Finds the superblock on a drive, wherever version 1 may have put it.
+
+use shoal_md::{MinorVersion, SECTOR_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
+
+/// Why there is no superblock to use.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError<E> {
+    /// There is none, or a damaged one.
+    #[error(transparent)]
+    Superblock(#[from] SuperblockError),
+    /// The place cannot be read.
+    #[error("the superblock's place cannot be read: {0}")]
+    Read(E),
+}
+
+/// Reads the superblock from whatever `read` (offset, bytes) reads and is `size_bytes` long. If there are several, the
+/// array that was created last counts, as for mdadm.
+pub fn read_superblock<E>(
+    size_bytes: u64,
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+) -> Result<Superblock, ProbeError<E>> {
+    let mut found: Option<Superblock> = None;
+    let mut problem = SuperblockError::NoMagic;
+    for (minor, offset) in superblock_places(size_bytes) {
+        let mut bytes = [0; SUPERBLOCK_BYTES];
+        read(offset, &mut bytes).map_err(ProbeError::Read)?;
+        match Unverified::parse_and_verify(&bytes, minor, size_bytes) {
+            Ok(superblock) => {
+                let created = superblock.creation_time.seconds();
+                if found.as_ref().is_none_or(|found| found.creation_time.seconds() < created) {
+                    found = Some(superblock);
+                }
+            }
+            Err(SuperblockError::NoMagic) => {}
+            Err(error) if problem == SuperblockError::NoMagic => problem = error,
+            Err(_) => {}
+        }
+    }
+    found.ok_or(ProbeError::Superblock(problem))
+}
+
+/// Where superblocks may lie, in bytes.
+pub(crate) fn superblock_places(size_bytes: u64) -> impl Iterator<Item = (MinorVersion, u64)> {
+    let place = move |minor: MinorVersion| {
+        let sector = minor.superblock_sector(size_bytes / SECTOR_BYTES)?;
+        let offset = sector * SECTOR_BYTES;
+        (offset + SUPERBLOCK_BYTES as u64 <= size_bytes).then_some((minor, offset))
+    };
+    MinorVersion::ALL.into_iter().filter_map(place)
+}

@@ -1,0 +1,119 @@
+//! One array in a tree: its engine, where its members are, and what their superblocks say.
+
+use shoal_array::{Array, MemberState, Request, Role, ScrubMode};
+use shoal_md::{Membership, Superblock, Timestamp};
+
+use crate::LeftOut;
+
+use super::Target;
+use super::record::Recorder;
+
+/// Where a member's bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) target: Target,
+    /// First byte of the data area.
+    pub(crate) data_offset_bytes: u64,
+}
+
+/// One drive, or inner array, that carries a superblock of this array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub(crate) place: Place,
+    /// Its number in the superblocks, which is not its role.
+    pub(crate) dev_number: u32,
+    pub(crate) duty: Duty,
+    /// Number of its superblock buffer.
+    pub(crate) buffer: u32,
+}
+
+/// What a slot does in the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duty {
+    Member(Role),
+    Spare,
+    /// Failed, or too old to be used: nothing is read from it or written to it any more.
+    Out,
+}
+
+/// Whether the superblocks say that writes may be under way.
+#[derive(Debug)]
+pub(crate) enum Activity {
+    /// Clean; the first write has to wait until the superblocks say otherwise.
+    Clean,
+    /// The superblocks are being marked; these requests wait for it.
+    Marking { held: Vec<Request> },
+    /// Marked: a crash now means a resync.
+    Active,
+}
+
+/// One array. See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) array: Array,
+    pub(crate) slots: Vec<Slot>,
+    /// The superblocks as they are to be written next.
+    pub(crate) membership: Membership,
+    /// The freshest superblock at assembly: what does not change while the array runs.
+    pub(crate) facts: Superblock,
+    /// Drives that were given, belong to the array, and are not used.
+    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) activity: Activity,
+    pub(crate) recorder: Recorder,
+    /// Scratch buffers given to the engine.
+    pub(crate) scratch_count: u32,
+    pub(crate) logical_block_bytes: u32,
+    /// Parity or mirrors may disagree with the data: never synchronised, or a crash while active. Only a complete
+    /// scrub with repair makes the array clean again.
+    pub(crate) needs_resync: bool,
+    /// The scrub under way.
+    pub(crate) scrub: Option<ScrubMode>,
+    /// Open for writing.
+    pub(crate) writable: bool,
+}
+
+impl Node {
+    /// The place of the member with this role.
+    pub(crate) fn place(&self, role: Role) -> Option<Place> {
+        self.slot_of(role).map(|slot| self.slots[slot].place)
+    }
+
+    /// The slot of the member with this role.
+    pub(crate) fn slot_of(&self, role: Role) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.duty == Duty::Member(role))
+    }
+
+    /// Whether the array's superblocks say active and clean, and record failures: levels with redundancy do.
+    pub(crate) fn keeps_records(&self) -> bool {
+        self.writable && self.array.geometry().redundancy() > 0
+    }
+
+    /// The slots that take part: spares, and members that have not failed.
+    pub(crate) fn slots_in_use(&self) -> Vec<usize> {
+        (0..self.slots.len()).filter(|&slot| self.slots[slot].duty != Duty::Out).collect()
+    }
+
+    /// Brings the superblocks in step with the engine: members that failed, rebuilds that went on.
+    pub(crate) fn renew_membership(&mut self, now: Timestamp) {
+        let states = self.array.member_states();
+        for slot in &mut self.slots {
+            let Duty::Member(role) = slot.duty else { continue };
+            let known = match states[role.index()] {
+                MemberState::InSync => Ok(()),
+                MemberState::Rebuilding { position } => {
+                    self.membership.record_rebuild_position(slot.dev_number, position, now)
+                }
+                MemberState::Missing => {
+                    slot.duty = Duty::Out;
+                    self.membership.fail(slot.dev_number, now)
+                }
+            };
+            known.expect("slots in use are in the superblocks");
+        }
+        match self.activity {
+            Activity::Clean if self.needs_resync => {}
+            Activity::Clean => self.membership.mark_clean(now),
+            Activity::Marking { .. } | Activity::Active => self.membership.mark_active(now),
+        }
+    }
+}
