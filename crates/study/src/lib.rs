@@ -5,4 +5,5 @@
 //! * [`analysis`] concludes: summaries, expectations, rankings, a recommendation.
 //! * [`report`] turns the document into a self-contained HTML page.
 
+pub mod analysis;
 pub mod model;
