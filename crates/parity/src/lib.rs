@@ -101,7 +101,8 @@ impl Parity {
         for source in data.iter().flatten() {
             assert_eq!(source.len(), p.len(), "blocks of one length");
         }
-        // SAFETY: the processor has the instructions (invariant of `operations`), and the lengths are equal.
+        // SAFETY: the processor has the instructions (invariant of `operations`), the lengths are equal, and the blocks
+        // are no more than the powers.
         unsafe { (self.operations.pq)(data, p, q) }
     }
 
@@ -134,7 +135,8 @@ impl Parity {
         let lengths = || data.iter().chain([&p, &q]).filter_map(Block::length);
         let length = lengths().next().unwrap_or(0);
         assert!(lengths().all(|other| other == length), "blocks of one length");
-        // SAFETY: the processor has the instructions (invariant of `operations`), and the lengths are equal.
+        // SAFETY: the processor has the instructions (invariant of `operations`), the lengths are equal, and the blocks
+        // are no more than the powers.
         unsafe { solve::solve(self.operations, data, p, q) }
     }
 }

@@ -13,13 +13,13 @@ pub(crate) static OPERATIONS: Operations = Operations { xor, pq, update, recover
 #[target_feature(enable = "neon")]
 unsafe fn xor(target: &mut [u8], sources: &[&[u8]]) {
     // SAFETY: as the caller promises.
-    unsafe { lane::xor::<uint8x16_t, 8>(target, sources) }
+    unsafe { lane::xor::<uint8x16_t, 4, 8>(target, sources) }
 }
 
 #[target_feature(enable = "neon")]
 unsafe fn pq(data: Data<'_>, p: &mut [u8], q: &mut [u8]) {
     // SAFETY: as the caller promises.
-    unsafe { lane::pq::<uint8x16_t, 4>(data, p, q) }
+    unsafe { lane::pq::<uint8x16_t, 4, 4>(data, p, q) }
 }
 
 #[target_feature(enable = "neon")]

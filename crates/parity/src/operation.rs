@@ -23,8 +23,8 @@ pub(crate) struct Output<'a> {
     pub(crate) q_factor: u8,
 }
 
-/// A kernel's functions. Calling one is sound when the processor has the kernel's instructions, and all blocks have one
-/// length.
+/// A kernel's functions. Calling one is sound when the processor has the kernel's instructions, all blocks have one
+/// length, and where Q matters there are at most 255 of them.
 pub(crate) struct Operations {
     /// `target` = XOR of all sources.
     pub(crate) xor: unsafe fn(target: &mut [u8], sources: &[&[u8]]),

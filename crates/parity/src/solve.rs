@@ -53,7 +53,8 @@ struct Stripe<'a> {
 ///
 /// # Safety
 ///
-/// The processor must have the instructions of `operations`, and all blocks must have one length.
+/// The processor must have the instructions of `operations`, all blocks must have one length, and with a Q that is known
+/// or lost, there must be at most 255 data blocks.
 pub(crate) unsafe fn solve(
     operations: &Operations,
     data: &mut [Block<'_>],

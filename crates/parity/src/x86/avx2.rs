@@ -13,13 +13,13 @@ pub(crate) static OPERATIONS: Operations = Operations { xor, pq, update, recover
 #[target_feature(enable = "avx2")]
 unsafe fn xor(target: &mut [u8], sources: &[&[u8]]) {
     // SAFETY: as the caller promises.
-    unsafe { lane::xor::<__m256i, 8>(target, sources) }
+    unsafe { lane::xor::<__m256i, 4, 8>(target, sources) }
 }
 
 #[target_feature(enable = "avx2")]
 unsafe fn pq(data: Data<'_>, p: &mut [u8], q: &mut [u8]) {
     // SAFETY: as the caller promises.
-    unsafe { lane::pq::<__m256i, 4>(data, p, q) }
+    unsafe { lane::pq::<__m256i, 4, 4>(data, p, q) }
 }
 
 #[target_feature(enable = "avx2")]
