@@ -6,6 +6,8 @@
 //! * [`Arena`] is the memory that I/O goes to and from.
 //! * [`IoLoop`] submits I/O and reaps completions; one owner, one thread.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))] // a test may
+
 mod arena;
 mod drive;
 mod identity;

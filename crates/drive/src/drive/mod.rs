@@ -44,22 +44,48 @@ pub enum DriveKind {
 pub enum OpenError {
     /// Nothing is there.
     #[error("{}: not found; check the path, or plug the drive in", path.display())]
-    NotFound { path: PathBuf },
+    NotFound {
+        /// As given.
+        path: PathBuf,
+    },
     /// The user may not.
     #[error("{}: permission denied; run as root, or join the group that owns it (disk, for devices)", path.display())]
-    PermissionDenied { path: PathBuf },
+    PermissionDenied {
+        /// As given.
+        path: PathBuf,
+    },
     /// Somebody else has it.
     #[error("{}: busy: {holder}; release it first", path.display())]
-    Busy { path: PathBuf, holder: String },
+    Busy {
+        /// As given.
+        path: PathBuf,
+        /// Who has it, as a clause: `mounted on /media/x`.
+        holder: String,
+    },
     /// A directory, terminal, socket, ...
     #[error("{}: is a {what}; a drive is a block device or a regular file", path.display())]
-    NotADrive { path: PathBuf, what: &'static str },
+    NotADrive {
+        /// As given.
+        path: PathBuf,
+        /// What it is instead.
+        what: &'static str,
+    },
     /// Not one block fits.
     #[error("{}: holds {size_bytes} bytes, less than one block; insert the medium, or make the file larger", path.display())]
-    Empty { path: PathBuf, size_bytes: u64 },
+    Empty {
+        /// As given.
+        path: PathBuf,
+        /// What it holds.
+        size_bytes: u64,
+    },
     /// The system says no.
     #[error("{}: {source}", path.display())]
-    System { path: PathBuf, source: io::Error },
+    System {
+        /// As given.
+        path: PathBuf,
+        /// The error as it came.
+        source: io::Error,
+    },
 }
 
 /// An open drive. Facts are found at opening, not assumed.
@@ -147,6 +173,12 @@ impl Drive {
     /// The open file, for engines that outlive a borrow of the drive.
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.file
+    }
+
+    /// Puts another file under the drive: one that stalls, or fails.
+    #[cfg(test)]
+    pub(crate) fn replace_file(&mut self, file: File) {
+        self.file = Arc::new(file);
     }
 
     /// Why I/O there cannot be: outside the drive, or a change to what was opened for reading.

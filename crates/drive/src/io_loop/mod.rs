@@ -74,7 +74,10 @@ pub enum LoopError {
     #[error(
         "io_uring is refused here ({source}); use the thread engine, or allow it (kernel.io_uring_disabled, seccomp)"
     )]
-    UringRefused { source: io::Error },
+    UringRefused {
+        /// The error as it came.
+        source: io::Error,
+    },
     /// The system says no.
     #[error("I/O loop: {0}")]
     System(#[from] io::Error),

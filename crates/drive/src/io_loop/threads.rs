@@ -103,6 +103,12 @@ impl Threads {
         Ok(())
     }
 
+    /// Allows so many threads, even none.
+    #[cfg(test)]
+    pub(super) fn limit_workers(&mut self, max_workers: usize) {
+        self.max_workers = max_workers;
+    }
+
     /// Makes a thread for every I/O in flight, up to the limit. With at least one, the work gets done.
     fn hire(&mut self) -> io::Result<()> {
         while self.workers.len() < self.in_flight.min(self.max_workers) {

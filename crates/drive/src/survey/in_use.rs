@@ -177,7 +177,7 @@ mod tests {
         let table =
             b"Filename\tType\tSize\tUsed\tPriority\n/dev/sda2   partition\t1\t0\t-2\n/swap\\040file file 1 0 -3\n";
         assert_eq!(parse_swaps(table), [PathBuf::from("/dev/sda2"), PathBuf::from("/swap file")]);
-        assert_eq!(parse_swaps(b""), [PathBuf::new(); 0]);
+        assert!(parse_swaps(b"").is_empty());
     }
 
     #[test]

@@ -14,9 +14,17 @@ use signatures::Ends;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Mounted, used as swap, or held by another kernel driver (md, dm, loop): never overridden.
-    InUse { how: String },
+    InUse {
+        /// As a clause: `mounted on /media/x`, `in use by md0`.
+        how: String,
+    },
     /// It carries a signature: a file system, partition table, md, LUKS, LVM, ...: overridden by force.
-    Signature { what: String, offset: u64 },
+    Signature {
+        /// The format's name.
+        what: String,
+        /// Where its mark is.
+        offset: u64,
+    },
 }
 
 impl std::fmt::Display for Finding {
