@@ -1,0 +1,318 @@
+//! A rig for the engine: drives in memory, effects carried out one by one in a random order, time that passes by
+//! chance, and a flat model that says what reads must bring.
+//!
+//! Everything follows from a seed.
+
+pub(crate) mod disk;
+pub(crate) mod engine;
+pub(crate) mod galois;
+pub(crate) mod memory;
+pub(crate) mod model;
+pub(crate) mod random;
+pub(crate) mod settled;
+pub(crate) mod shapes;
+pub(crate) mod story;
+
+use shoal_array::{
+    Command, Compute, Effect, EffectId, Event, Fault, Instant, MemberIo, MemberState, Outcome, Request, RequestError,
+    RequestId, Role,
+};
+
+use disk::{Disk, range_of};
+use engine::{Engine, Open, Origin, Setup, Store};
+use memory::Memory;
+use model::Model;
+use random::Random;
+use shapes::Topology;
+
+/// In which order effects are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Schedule {
+    /// Any.
+    Random,
+    /// The latest first, mostly: the oldest starve.
+    LatestFirst,
+    /// As they came.
+    InOrder,
+}
+
+/// An effect that the driver has taken and not carried out yet.
+#[derive(Debug)]
+struct Pending {
+    engine: usize,
+    /// The disk's generation when the effect was given out.
+    generation: u64,
+    effect: Effect,
+}
+
+/// What the top engine answered to the story.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) open: Open,
+    pub(crate) result: Result<(), RequestError>,
+}
+
+/// Engines, drives and memory.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    /// The first is the top.
+    pub(crate) engines: Vec<Engine>,
+    pub(crate) disks: Vec<Disk>,
+    pub(crate) memory: Memory,
+    pub(crate) model: Model,
+    pub(crate) random: Random,
+    pub(crate) schedule: Schedule,
+    pending: Vec<Pending>,
+    pub(crate) now: Instant,
+    pub(crate) step: u64,
+    next_request: u64,
+    /// Answers that the story has not looked at.
+    pub(crate) answers: Vec<Answer>,
+    /// Events other than answers, with the engine they are from.
+    pub(crate) events: Vec<(usize, Event)>,
+    trace: bool,
+}
+
+impl Rig {
+    /// All drives are zeros, which is consistent on every level; `missing` members of each engine of disks start out
+    /// missing.
+    pub(crate) fn new(topology: &Topology, setup: &Setup, missing: &[Role], mut random: Random) -> Self {
+        let mut memory = Memory::default();
+        let mut disks = Vec::new();
+        let mut engines = Vec::new();
+        let outer = topology.outer_shape();
+        let inner_shapes = topology.inner_shapes();
+        for shape in inner_shapes.iter().chain(if inner_shapes.is_empty() { Some(&outer) } else { None }) {
+            let stores = (0..shape.member_bytes.len()).map(|index| Store::Disk(disks.len() + index)).collect();
+            let first_disk = disks.len();
+            disks.extend(shape.member_bytes.iter().map(|bytes| Disk::new(*bytes)));
+            let mut states = vec![MemberState::InSync; shape.member_bytes.len()];
+            for role in missing {
+                states[role.index()] = MemberState::Missing;
+                disks[first_disk + role.index()].replace(&mut random);
+            }
+            engines.push(Engine::new(shape.clone(), states, stores, setup, &mut memory));
+        }
+        if !inner_shapes.is_empty() {
+            let stores = (0..engines.len()).map(|index| Store::Engine(index + 1)).collect();
+            let states = vec![MemberState::InSync; engines.len()];
+            engines.insert(0, Engine::new(outer, states, stores, setup, &mut memory));
+        }
+        let model = Model::new(engines[0].array.geometry().capacity_bytes());
+        let trace = std::env::var_os("SHOAL_TRACE").is_some();
+        Self {
+            engines,
+            disks,
+            memory,
+            model,
+            random,
+            schedule: Schedule::Random,
+            pending: Vec::new(),
+            now: Instant { ns: 1 },
+            step: 1,
+            next_request: 1,
+            answers: Vec::new(),
+            events: Vec::new(),
+            trace,
+        }
+    }
+
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.engines[0].array.geometry().capacity_bytes()
+    }
+
+    /// A name for the story's next request.
+    pub(crate) fn next_request(&mut self) -> RequestId {
+        self.next_request += 1;
+        RequestId(self.next_request - 1)
+    }
+
+    /// Submits a request to an engine, and takes what it gives out.
+    pub(crate) fn submit(&mut self, engine: usize, id: RequestId, io: MemberIo, origin: Origin) {
+        self.submit_unpolled(engine, id, io, origin);
+        self.drain(engine);
+    }
+
+    /// Submits a request without polling: what comes next arrives in one go with it.
+    pub(crate) fn submit_unpolled(&mut self, engine: usize, id: RequestId, io: MemberIo, origin: Origin) {
+        self.note(|| format!("engine {engine}: submit {id:?} {io:?}"));
+        let command = match io {
+            MemberIo::Read { offset, span } => Command::Read { offset, span },
+            MemberIo::Write { offset, span } => Command::Write { offset, span },
+            MemberIo::Flush => Command::Flush,
+            MemberIo::Discard { offset, length } => Command::Discard { offset, length },
+        };
+        self.engines[engine].note_request(id, io, origin, self.step);
+        self.engines[engine].array.submit(self.now, Request { id, command });
+    }
+
+    /// Carries out one effect, or lets time pass until the engine does something. False if nothing is left to do.
+    pub(crate) fn step(&mut self) -> bool {
+        self.step += 1;
+        self.now = self.now.after_ns(self.random.within(0..20_000));
+        if self.run_timeouts() {
+            return true;
+        }
+        if let Some(pending) = self.pick() {
+            self.carry_out(pending);
+            return true;
+        }
+        let timeouts = self.engines.iter().filter_map(|engine| engine.array.poll_timeout());
+        let Some(next) = timeouts.min() else { return false };
+        self.now = self.now.max(next);
+        self.run_timeouts()
+    }
+
+    /// Tells engines whose moment has come. True if there was one.
+    fn run_timeouts(&mut self) -> bool {
+        let is_due = |engine: &Engine| engine.array.poll_timeout().is_some_and(|due| due <= self.now);
+        let Some(engine) = self.engines.iter().position(is_due) else { return false };
+        self.engines[engine].array.handle_timeout(self.now);
+        self.drain(engine);
+        true
+    }
+
+    fn pick(&mut self) -> Option<Pending> {
+        if self.pending.is_empty() {
+            return None;
+        }
+        let count = self.pending.len();
+        Some(match self.schedule {
+            Schedule::InOrder => self.pending.remove(0),
+            Schedule::LatestFirst if !self.random.one_in(8) => self.pending.remove(count - 1),
+            Schedule::LatestFirst | Schedule::Random => self.pending.swap_remove(self.random.index(count)),
+        })
+    }
+
+    fn carry_out(&mut self, pending: Pending) {
+        let Pending { engine, generation, effect } = pending;
+        match effect {
+            Effect::Compute { id, compute } => {
+                let outcome = self.compute(engine, &compute);
+                self.answer_effect(engine, id, outcome);
+            }
+            Effect::Record { id } => self.answer_effect(engine, id, Outcome::Done),
+            Effect::Io { id, role, io } => match self.engines[engine].stores[role.index()] {
+                Store::Disk(disk) => {
+                    let disk = &mut self.disks[disk];
+                    let outcome = if disk.generation == generation {
+                        disk.perform(io, &mut self.memory, self.step, &mut self.random)
+                    } else {
+                        Outcome::Failed(Fault::Gone)
+                    };
+                    self.answer_effect(engine, id, outcome);
+                }
+                Store::Engine(inner) => {
+                    let request = self.next_request();
+                    self.submit(inner, request, io, Origin::Effect(engine, id));
+                }
+            },
+        }
+    }
+
+    fn compute(&mut self, engine: usize, compute: &Compute) -> Outcome {
+        self.note(|| format!("engine {engine}: {compute:?}"));
+        self.memory.perform(compute)
+    }
+
+    fn answer_effect(&mut self, engine: usize, id: EffectId, outcome: Outcome) {
+        self.note(|| format!("engine {engine}: outcome {id:?} {outcome:?}"));
+        self.engines[engine].note_outcome(id, outcome == Outcome::Done);
+        self.engines[engine].array.handle_outcome(self.now, id, outcome);
+        self.drain(engine);
+    }
+
+    /// Takes all that an engine gives out.
+    pub(crate) fn drain(&mut self, engine: usize) {
+        while let Some(effect) = self.engines[engine].array.poll_effect() {
+            self.note(|| format!("engine {engine}: {effect:?}"));
+            let disk = match &effect {
+                Effect::Io { role, io, .. } => self.engines[engine].disk(*role).map(|disk| (&self.disks[disk], *io)),
+                Effect::Compute { .. } | Effect::Record { .. } => None,
+            };
+            let keeps = disk.is_some_and(|(disk, io)| disk.is_kept_by(io, &self.memory));
+            let generation = disk.map_or(0, |(disk, _)| disk.generation);
+            self.engines[engine].note_effect(&effect, keeps);
+            self.pending.push(Pending { engine, generation, effect });
+        }
+        while let Some(event) = self.engines[engine].array.poll_event() {
+            self.note(|| format!("engine {engine}: {event:?}"));
+            match event {
+                Event::Completed(completion) => {
+                    let succeeded = completion.result.is_ok();
+                    let open = self.engines[engine].note_answer(completion.id, succeeded, &self.disks);
+                    self.pass_on(open, completion.result);
+                }
+                other => self.events.push((engine, other)),
+            }
+        }
+    }
+
+    /// An answer goes to who asked.
+    fn pass_on(&mut self, open: Open, result: Result<(), RequestError>) {
+        match open.origin {
+            Origin::Story => {
+                self.check_answer(&open, result);
+                self.answers.push(Answer { open, result });
+            }
+            Origin::Effect(engine, effect) => {
+                let outcome = match (open.io, result) {
+                    (_, Ok(())) => Outcome::Done,
+                    (_, Err(RequestError::Unsupported)) => Outcome::Failed(Fault::Unsupported),
+                    (MemberIo::Read { .. }, Err(_)) => Outcome::Failed(Fault::Unreadable),
+                    (_, Err(_)) => Outcome::Failed(Fault::Gone),
+                };
+                self.answer_effect(engine, effect, outcome);
+            }
+        }
+    }
+
+    /// Compares an answer with the model.
+    fn check_answer(&mut self, open: &Open, result: Result<(), RequestError>) {
+        let (offset, length) = range_of(open.io);
+        match (open.io, result) {
+            (MemberIo::Read { span, .. }, Ok(())) => self.model.check(open.id.0, offset, self.memory.bytes(span)),
+            (MemberIo::Read { .. } | MemberIo::Flush, _) => {}
+            (_, Ok(())) => self.model.complete(open.id.0, offset, length),
+            (MemberIo::Discard { .. }, Err(RequestError::Unsupported)) => {
+                self.model.withdraw(open.id.0, offset, length);
+            }
+            (_, Err(_)) => self.model.fail(open.id.0, offset, length),
+        }
+        let first_lost = match result {
+            Err(RequestError::Lost { offset } | RequestError::Unreadable { offset }) => offset,
+            _ => offset,
+        };
+        let lies_within = first_lost == offset || (offset..offset + length).contains(&first_lost);
+        assert!(lies_within, "{open:?} is answered with an error elsewhere: {result:?}");
+    }
+
+    /// Steps until nothing of the story's is unanswered and no effect is in flight.
+    pub(crate) fn settle(&mut self) {
+        let limit = self.step + 10_000_000;
+        while self.engines.iter().any(|engine| !engine.open.is_empty() || engine.effects_in_flight() > 0) {
+            assert!(self.step(), "stuck: {} requests wait for nothing", self.engines[0].open.len());
+            assert!(self.step < limit, "no end in sight: {:?}", self.engines[0].open);
+        }
+    }
+
+    /// Steps until an event of an engine is there for which `find` has an answer.
+    pub(crate) fn wait_for<T>(&mut self, engine: usize, find: impl Fn(&Event) -> Option<T>) -> T {
+        let limit = self.step + 10_000_000;
+        loop {
+            let found = self.events.iter().position(|(from, event)| *from == engine && find(event).is_some());
+            if let Some(index) = found {
+                let (_, event) = self.events.remove(index);
+                return find(&event).expect("it was found before");
+            }
+            assert!(self.step(), "stuck: what is waited for does not come");
+            assert!(self.step < limit, "what is waited for does not come");
+        }
+    }
+
+    pub(crate) fn note(&self, text: impl FnOnce() -> String) {
+        if self.trace {
+            eprintln!("{:>6} {:>10} {}", self.step, self.now.ns, text());
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! Stories: random requests, faults, rebuilds and scrubs on one array, told from a seed, and what must be true at
+//! their end.
+
+use std::ops::AddAssign;
+
+use shoal_array::{
+    Background, BufferId, CommandError, Event, Geometry, Health, MemberIo, MemberState, RequestError, Role, ScrubMode,
+    Span,
+};
+
+use super::disk::{DiscardSupport, range_of};
+use super::engine::{Origin, Setup};
+use super::model::{BLOCK, Model};
+use super::random::Random;
+use super::shapes::Topology;
+use super::{Answer, Rig, Schedule};
+
+/// The longest request.
+const REQUEST_BYTES_MAX: u64 = 48 << 10;
+
+/// Requests that wait at a time, at most.
+const DEPTH_MAX: usize = 16;
+
+/// A background that is over soon.
+const FAST: Background = Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 33, depth: 4 };
+
+/// How much may go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Faults {
+    /// As much as the level survives.
+    Survivable,
+    /// More.
+    Any,
+}
+
+/// What happened in stories: a test that wants something to have been tried can see whether it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) operations: u64,
+    pub(crate) errors: u64,
+    pub(crate) failures: u64,
+    pub(crate) heals: u64,
+    pub(crate) rebuilds: u64,
+    pub(crate) scrubs: u64,
+    pub(crate) lost_blocks: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.errors += other.errors;
+        self.failures += other.failures;
+        self.heals += other.heals;
+        self.rebuilds += other.rebuilds;
+        self.scrubs += other.scrubs;
+        self.lost_blocks += other.lost_blocks;
+    }
+}
+
+/// A story while it is told.
+struct Story {
+    rig: Rig,
+    faults: Faults,
+    depth: usize,
+    buffers: BufferId,
+    /// Blocks that requests like to go to.
+    hot_blocks: u64,
+    /// Members differ in whether they can discard: mirrors may differ where they were.
+    mixed_discards: bool,
+    /// By engine: a scrub runs.
+    scrubbing: Vec<bool>,
+    /// By engine: sets of members, each of which must not be imperfect as a whole.
+    groups: Vec<Vec<Vec<Role>>>,
+    tally: Tally,
+}
+
+/// Tells the story of a seed to its end.
+pub(crate) fn tell(topology: &Topology, faults: Faults, seed: u64) -> Tally {
+    let mut random = Random::new(seed);
+    let operations = random.within(200..1200);
+    let mut story = Story::new(topology, faults, random);
+    for _ in 0..operations {
+        story.go_on();
+    }
+    match faults {
+        Faults::Survivable => story.end_well(),
+        Faults::Any => story.end_badly(),
+    }
+    story.tally.operations = operations;
+    story.tally
+}
+
+impl Story {
+    fn new(topology: &Topology, faults: Faults, mut random: Random) -> Self {
+        let setup = Setup {
+            scratch_extra: random.choose(&[0, 0, 1, 7, 60]),
+            scratch_bytes: random.choose(&[4096, 4096, 8192, 16384]),
+            background: random_background(&mut random),
+        };
+        let flat = matches!(topology, Topology::Flat(_));
+        let redundant = Geometry::new(topology.outer_shape()).unwrap().redundancy() > 0;
+        let start_degraded = flat && redundant && random.one_in(5);
+        let role = Role(random.index(topology.outer_shape().member_bytes.len()) as u16);
+        let missing = if start_degraded { vec![role] } else { vec![] };
+        let mut rig = Rig::new(topology, &setup, &missing, Random::new(random.next()));
+        rig.schedule = random.choose(&[Schedule::Random, Schedule::Random, Schedule::LatestFirst, Schedule::InOrder]);
+        let support = [DiscardSupport::Zeroes, DiscardSupport::None];
+        let discards = random.choose(&[Some(support[0]), Some(support[0]), Some(support[1]), None]);
+        for disk in &mut rig.disks {
+            disk.discard_support = discards.unwrap_or(support[random.index(2)]);
+        }
+        let groups = rig.engines.iter().map(|engine| vulnerable_groups(engine.array.geometry())).collect();
+        let scrubbing = vec![false; rig.engines.len()];
+        let buffers = rig.memory.add(DEPTH_MAX as u32, REQUEST_BYTES_MAX as u32);
+        let depth = random.within(1..DEPTH_MAX as u64 + 1) as usize;
+        let hot_blocks = random.within(8..rig.capacity_bytes() / BLOCK + 1);
+        let mixed_discards = discards.is_none();
+        rig.note(|| format!("{setup:?}, depth {depth}, missing {missing:?}, {:?}", rig.schedule));
+        Self { rig, faults, depth, buffers, hot_blocks, mixed_discards, scrubbing, groups, tally: Tally::default() }
+    }
+
+    /// One request, and perhaps something else.
+    fn go_on(&mut self) {
+        match self.rig.random.within(0..1000) {
+            0..480 => self.read(),
+            480..960 => self.write(),
+            960..985 => self.flush(),
+            _ => self.discard(),
+        }
+        // Without polling in between, requests arrive in one go.
+        if self.rig.random.one_in(4) {
+            return;
+        }
+        self.rig.drain(0);
+        match self.rig.random.within(0..400) {
+            0..3 => self.fail_by_command(),
+            3..6 => self.fail_by_io(),
+            6..12 => self.make_unreadable(),
+            12..18 => self.replace_missing(),
+            18..21 => self.start_scrub(),
+            21 => self.stop_scrub(),
+            22 => self.ask_nonsense(),
+            23..25 => self.change_background(),
+            _ => {}
+        }
+        for _ in 0..self.rig.random.within(0..8) {
+            self.rig.step();
+        }
+        self.look();
+    }
+
+    fn read(&mut self) {
+        let (offset, length) = self.choose_range();
+        let span = self.free_span(length);
+        self.rig.memory.bytes_mut(span).fill(0x5a);
+        let id = self.rig.next_request();
+        self.rig.submit_unpolled(0, id, MemberIo::Read { offset, span }, Origin::Story);
+    }
+
+    fn write(&mut self) {
+        let (offset, length) = self.choose_range();
+        self.write_to(offset, length);
+    }
+
+    fn write_to(&mut self, offset: u64, length: u64) {
+        let span = self.free_span(length);
+        let id = self.rig.next_request();
+        Model::fill(offset, id.0, self.rig.memory.bytes_mut(span));
+        self.rig.model.submit(id.0, offset, length, false);
+        self.rig.submit_unpolled(0, id, MemberIo::Write { offset, span }, Origin::Story);
+    }
+
+    fn flush(&mut self) {
+        self.await_room();
+        let id = self.rig.next_request();
+        self.rig.submit_unpolled(0, id, MemberIo::Flush, Origin::Story);
+    }
+
+    fn discard(&mut self) {
+        self.await_room();
+        let (offset, length) = self.choose_range();
+        let id = self.rig.next_request();
+        self.rig.model.submit(id.0, offset, length, true);
+        self.rig.submit_unpolled(0, id, MemberIo::Discard { offset, length }, Origin::Story);
+    }
+
+    /// Requests that cannot be are refused and do no harm.
+    fn ask_nonsense(&mut self) {
+        let span = self.free_span(1024);
+        let capacity_bytes = self.rig.capacity_bytes();
+        for (offset, error) in [
+            (capacity_bytes - BLOCK, RequestError::OutOfRange),
+            (u64::MAX - BLOCK + 1, RequestError::OutOfRange),
+            (100, RequestError::Misaligned),
+        ] {
+            let id = self.rig.next_request();
+            self.rig.submit(0, id, MemberIo::Read { offset, span }, Origin::Story);
+            let index = self.rig.answers.iter().position(|answer| answer.open.id == id);
+            let answer = self.rig.answers.swap_remove(index.expect("nonsense is answered at once"));
+            assert_eq!(answer.result, Err(error), "{offset}");
+        }
+    }
+
+    fn choose_range(&mut self) -> (u64, u64) {
+        let random = &mut self.rig.random;
+        let blocks = self.rig.engines[0].array.geometry().capacity_bytes() / BLOCK;
+        let longest = blocks.min(REQUEST_BYTES_MAX / BLOCK);
+        let length = match random.within(0..10) {
+            0..5 => random.within(1..9),
+            5..8 => random.within(1..33),
+            _ => random.within(1..longest + 1),
+        }
+        .min(longest);
+        let start_limit = if random.one_in(2) { self.hot_blocks.min(blocks - length + 1) } else { blocks - length + 1 };
+        let mut start = random.within(0..start_limit);
+        if random.one_in(3) {
+            start -= start % 8;
+        }
+        (start * BLOCK, length * BLOCK)
+    }
+
+    /// Steps until another request may be submitted.
+    fn await_room(&mut self) {
+        self.rig.drain(0);
+        while self.rig.engines[0].open.len() >= self.depth {
+            assert!(self.rig.step(), "stuck: {:?} wait for nothing", self.rig.engines[0].open);
+        }
+    }
+
+    /// A span that no request uses.
+    fn free_span(&mut self, length: u64) -> Span {
+        if self.rig.engines[0].open.len() >= self.depth {
+            self.await_room();
+        }
+        let is_used = |buffer: BufferId| {
+            self.rig.engines[0].open.iter().any(|open| {
+                matches!(open.io, MemberIo::Read { span, .. } | MemberIo::Write { span, .. } if span.buffer == buffer)
+            })
+        };
+        let mut buffers = (self.buffers.0..).map(BufferId);
+        let buffer = buffers.find(|buffer| !is_used(*buffer)).expect("there are as many as requests");
+        let slack = (REQUEST_BYTES_MAX - length) / BLOCK;
+        let offset = self.rig.random.within(0..slack + 1) * BLOCK;
+        Span { buffer, offset: offset as u32, length: length as u32 }
+    }
+
+    /// Looks at what was answered and what happened.
+    fn look(&mut self) {
+        for answer in std::mem::take(&mut self.rig.answers) {
+            self.tally.errors += u64::from(answer.result.is_err());
+            if self.faults == Faults::Survivable {
+                self.assert_well(&answer);
+            }
+        }
+        for (engine, event) in std::mem::take(&mut self.rig.events) {
+            self.look_at(engine, &event);
+        }
+    }
+
+    fn assert_well(&self, answer: &Answer) {
+        let may_be_unsupported = matches!(answer.open.io, MemberIo::Discard { .. });
+        let is_well = answer.result.is_ok() || may_be_unsupported && answer.result == Err(RequestError::Unsupported);
+        assert!(is_well, "{answer:?}, though everything could be had");
+    }
+
+    fn look_at(&mut self, engine: usize, event: &Event) {
+        let state = |role: Role| self.rig.engines[engine].state(role);
+        let survivable = self.faults == Faults::Survivable;
+        match event {
+            Event::Completed(_) => unreachable!("answers are looked at elsewhere"),
+            Event::MemberFailed(_) => self.tally.failures += 1,
+            Event::Healed { .. } => self.tally.heals += 1,
+            Event::RebuildFinished(_) => self.tally.rebuilds += 1,
+            Event::RebuildStopped { role, .. } => {
+                let failed = state(*role) == MemberState::Missing;
+                assert!(failed || !survivable, "a rebuild stopped, though everything could be had: {event:?}");
+            }
+            Event::Mismatch(_) => assert!(self.mixed_discards || !survivable, "{event:?} without a cause"),
+            Event::ScrubUnreadable { .. } => assert!(!survivable, "{event:?}, though everything could be had"),
+            Event::ScrubFinished { completed, mismatched_bytes } => {
+                self.scrubbing[engine] = false;
+                self.tally.scrubs += u64::from(*completed);
+                assert!(*mismatched_bytes == 0 || self.mixed_discards || !survivable, "{event:?}");
+            }
+        }
+    }
+
+    /// Some engine whose members are drives, and one of its members.
+    fn choose_member(&mut self) -> (usize, Role) {
+        let engines: Vec<usize> =
+            (0..self.rig.engines.len()).filter(|engine| self.rig.engines[*engine].disk(Role(0)).is_some()).collect();
+        let engine = self.rig.random.choose(&engines);
+        let role = self.rig.random.index(self.rig.engines[engine].stores.len());
+        (engine, Role(role as u16))
+    }
+
+    /// Whether something may go wrong with a member now.
+    fn may_harm(&mut self, engine: usize, role: Role) -> bool {
+        if self.faults == Faults::Any {
+            return true;
+        }
+        let state = &self.rig.engines[engine];
+        let disk = |role: Role| &self.rig.disks[state.disk(role).expect("members are drives")];
+        let imperfect =
+            |other: &Role| *other == role || state.state(*other) != MemberState::InSync || !disk(*other).is_perfect();
+        let geometry = state.array.geometry();
+        match geometry.rows() {
+            0 => !self.groups[engine].iter().any(|group| group.iter().all(imperfect)),
+            _ => state.roles().filter(imperfect).count() <= geometry.redundancy(),
+        }
+    }
+
+    fn fail_by_command(&mut self) {
+        let (engine, role) = self.choose_member();
+        if self.rig.engines[engine].state(role) == MemberState::Missing || !self.may_harm(engine, role) {
+            return;
+        }
+        let now = self.rig.now;
+        self.rig.note(|| format!("engine {engine}: fail {role:?}"));
+        let result = self.rig.engines[engine].array.fail_member(now, role);
+        match self.faults {
+            Faults::Survivable => assert_eq!(result, Ok(()), "{role:?} can be spared"),
+            Faults::Any => assert!(matches!(result, Ok(()) | Err(CommandError::NoRedundancy)), "{result:?}"),
+        }
+        self.rig.drain(engine);
+    }
+
+    fn fail_by_io(&mut self) {
+        let (engine, role) = self.choose_member();
+        if self.may_harm(engine, role) {
+            let after = self.rig.random.within(0..40);
+            let disk = self.rig.engines[engine].disk(role).expect("members are drives");
+            self.rig.disks[disk].fails_after = Some(after);
+        }
+    }
+
+    fn make_unreadable(&mut self) {
+        let (engine, role) = self.choose_member();
+        if !self.may_harm(engine, role) {
+            return;
+        }
+        let blocks = self.rig.engines[engine].array.geometry().used_bytes(role) / BLOCK;
+        let disk = self.rig.engines[engine].disk(role).expect("members are drives");
+        let first = self.rig.random.within(0..blocks);
+        for block in first..(first + self.rig.random.within(1..12)).min(blocks) {
+            self.rig.disks[disk].make_unreadable(block);
+        }
+        self.rig.note(|| format!("engine {engine}: {role:?} unreadable from block {first}"));
+    }
+
+    /// A fresh drive for a missing member.
+    fn replace_missing(&mut self) {
+        let (engine, role) = self.choose_member();
+        if self.rig.engines[engine].state(role) == MemberState::Missing {
+            self.try_replace(engine, role);
+        }
+    }
+
+    fn try_replace(&mut self, engine: usize, role: Role) {
+        let now = self.rig.now;
+        let result = self.rig.engines[engine].array.rebuild_member(now, role, 0);
+        self.rig.note(|| format!("engine {engine}: rebuild {role:?}: {result:?}"));
+        match result {
+            Ok(()) => {
+                let disk = self.rig.engines[engine].disk(role).expect("members are drives");
+                self.rig.disks[disk].replace(&mut self.rig.random);
+                self.rig.engines[engine].note_rebuild(role);
+                self.rig.drain(engine);
+            }
+            Err(CommandError::Busy) => {}
+            Err(CommandError::NoRedundancy) if self.faults == Faults::Any => {}
+            Err(error) => panic!("{role:?} cannot be rebuilt: {error:?}"),
+        }
+    }
+
+    fn start_scrub(&mut self) {
+        let engine = self.rig.random.index(self.rig.engines.len());
+        let mode = self.rig.random.choose(&[ScrubMode::Check, ScrubMode::Repair]);
+        let now = self.rig.now;
+        let result = self.rig.engines[engine].array.scrub(now, mode);
+        self.rig.note(|| format!("engine {engine}: scrub {mode:?}: {result:?}"));
+        match result {
+            Ok(()) => self.scrubbing[engine] = true,
+            Err(CommandError::Busy | CommandError::NoRedundancy) => {}
+            Err(error) => panic!("a scrub is refused: {error:?}"),
+        }
+        self.rig.drain(engine);
+    }
+
+    fn stop_scrub(&mut self) {
+        for engine in 0..self.rig.engines.len() {
+            self.rig.engines[engine].array.stop_scrub(self.rig.now);
+            self.rig.drain(engine);
+        }
+    }
+
+    fn change_background(&mut self) {
+        let background = random_background(&mut self.rig.random);
+        self.set_background(background);
+    }
+
+    fn set_background(&mut self, background: Background) {
+        for engine in 0..self.rig.engines.len() {
+            self.rig.engines[engine].array.set_background(self.rig.now, background);
+            self.rig.drain(engine);
+        }
+    }
+
+    /// Everything is answered; all is made whole; then nothing may differ.
+    fn end_well(&mut self) {
+        self.settle();
+        self.set_background(FAST);
+        self.stop_scrub();
+        self.steps_until("scrubs have ended", |story| !story.scrubbing.contains(&true));
+        self.spare_drives();
+        self.rebuild_all();
+        self.rewrite_discarded();
+        self.scrub_all();
+        self.rig.check_drives();
+        self.read_all(|_, _| true);
+        for engine in &self.rig.engines {
+            assert_eq!(engine.array.health(), Health::Optimal);
+            assert!(engine.array.is_idle(), "nothing is left to do, but the engine is busy");
+        }
+    }
+
+    /// What cannot be had gives an error, and all else reads right.
+    fn end_badly(&mut self) {
+        self.settle();
+        self.stop_scrub();
+        self.set_background(FAST);
+        self.read_all(|rig, offset| rig.can_be_had(0, offset));
+        self.look();
+    }
+
+    fn settle(&mut self) {
+        self.rig.drain(0);
+        self.rig.settle();
+        self.look();
+    }
+
+    fn steps_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let limit = self.rig.step + 10_000_000;
+        self.look();
+        while !is_so(self) {
+            assert!(self.rig.step(), "stuck before {what}");
+            assert!(self.rig.step < limit, "no end in sight before {what}");
+            self.look();
+        }
+    }
+
+    /// Drives that would fail stay; those that are gone are taken out if the engine has not noticed.
+    fn spare_drives(&mut self) {
+        for engine in 0..self.rig.engines.len() {
+            for role in self.rig.engines[engine].roles() {
+                let Some(disk) = self.rig.engines[engine].disk(role) else { continue };
+                self.rig.disks[disk].fails_after = None;
+                if self.rig.disks[disk].is_gone && self.rig.engines[engine].state(role) != MemberState::Missing {
+                    let now = self.rig.now;
+                    assert_eq!(self.rig.engines[engine].array.fail_member(now, role), Ok(()));
+                    self.rig.drain(engine);
+                }
+            }
+        }
+    }
+
+    fn rebuild_all(&mut self) {
+        let is_whole = |story: &Self| story.rig.engines.iter().all(|engine| engine.array.health() == Health::Optimal);
+        let limit = self.rig.step + 10_000_000;
+        while !is_whole(self) {
+            for engine in 0..self.rig.engines.len() {
+                for role in self.rig.engines[engine].roles() {
+                    if self.rig.engines[engine].state(role) == MemberState::Missing {
+                        self.try_replace(engine, role);
+                    }
+                }
+            }
+            assert!(self.rig.step() || is_whole(self), "stuck in a rebuild");
+            assert!(self.rig.step < limit, "a rebuild does not end");
+            self.look();
+        }
+        self.settle();
+    }
+
+    fn rewrite_discarded(&mut self) {
+        for block in 0..self.rig.capacity_bytes() / BLOCK {
+            if self.rig.model.is_discarded(block) {
+                self.write_to(block * BLOCK, BLOCK);
+                self.settle();
+            }
+        }
+    }
+
+    fn scrub_all(&mut self) {
+        self.mixed_discards = false;
+        for engine in 0..self.rig.engines.len() {
+            let now = self.rig.now;
+            let result = self.rig.engines[engine].array.scrub(now, ScrubMode::Check);
+            self.rig.drain(engine);
+            if self.rig.engines[engine].array.geometry().redundancy() == 0 {
+                assert_eq!(result, Err(CommandError::NoRedundancy));
+                continue;
+            }
+            assert_eq!(result, Ok(()));
+            self.scrubbing[engine] = true;
+            let scrubs_before = self.tally.scrubs;
+            self.steps_until("the scrub has ended", |story| !story.scrubbing[engine]);
+            assert_eq!(self.tally.scrubs, scrubs_before + 1, "the scrub did not go through");
+        }
+        self.settle();
+    }
+
+    /// Reads block by block, in any order; `can_be_had` says what must succeed.
+    fn read_all(&mut self, can_be_had: impl Fn(&Rig, u64) -> bool) {
+        let blocks = self.rig.capacity_bytes() / BLOCK;
+        let first = self.rig.random.within(0..blocks);
+        for block in (first..blocks).chain(0..first) {
+            let offset = block * BLOCK;
+            let expected = can_be_had(&self.rig, offset);
+            let span = self.free_span(BLOCK);
+            let id = self.rig.next_request();
+            self.rig.submit(0, id, MemberIo::Read { offset, span }, Origin::Story);
+            self.rig.settle();
+            let answer = self.rig.answers.pop().expect("all is settled");
+            assert_eq!(range_of(answer.open.io), (offset, BLOCK));
+            assert_eq!(answer.result.is_ok(), expected, "block {block}: {:?}", answer.result);
+            self.tally.lost_blocks += u64::from(!expected);
+        }
+    }
+}
+
+fn random_background(random: &mut Random) -> Background {
+    let rate_min_bytes_per_s = random.choose(&[1, 1 << 20, 1 << 24, 1 << 30]);
+    let rate_max_bytes_per_s = rate_min_bytes_per_s.max(random.choose(&[1 << 22, 1 << 28, 1 << 33]));
+    Background { rate_min_bytes_per_s, rate_max_bytes_per_s, depth: random.within(1..5) as u32 }
+}
+
+/// Levels without parity: the sets of members that hold the same bytes.
+fn vulnerable_groups(geometry: &Geometry) -> Vec<Vec<Role>> {
+    let mut groups: Vec<Vec<Role>> = Vec::new();
+    for piece in geometry.pieces(0, geometry.capacity_bytes()) {
+        let mut group: Vec<Role> = piece.copies.iter().map(|(role, _)| *role).collect();
+        group.sort_unstable();
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
