@@ -142,7 +142,7 @@ impl Array {
         let span = self.requests[key].span_of(offset, length);
         let cols = Cols { start: 0, end: span.length };
         let part = Part { request: key, index: 0, cols, offset, span };
-        let mut op = Op::new(Kind::Read { part, suspect }, Site::Mirror { copies, ticket: None }, cols);
+        let mut op = Op::new(Kind::Read { parts: [part].into(), suspect }, Site::Mirror { copies, ticket: None }, cols);
         match suspect {
             _ if unreadable && op.halve(self.profile.block_bytes) => {}
             Some(role) => op.note_bad(role, !unreadable),
@@ -168,12 +168,13 @@ impl Array {
     /// Cuts off the rest of the row and queues its parts at their slices.
     pub(super) fn cut_row(&mut self, key: Key<Active>) {
         let request = &self.requests[key];
+        let is_write = request.action == Action::Write;
         let row_bytes = self.profile.row_bytes();
         let end = (request.cut / row_bytes + 1).saturating_mul(row_bytes).min(request.cut + request.uncut());
         while self.requests[key].cut < end {
             let (slice, part) = self.part_at(key, self.requests[key].cut, end);
             self.requests[key].cut(u64::from(part.cols.length()));
-            self.slices.queue(slice, Waiter::Write(part));
+            self.slices.queue(slice, if is_write { Waiter::Write(part) } else { Waiter::Read(part, false) });
         }
     }
 

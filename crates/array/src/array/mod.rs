@@ -22,8 +22,10 @@
 //! [`member`] has the members' states, their one table of changes, and all that is derived from them. [`record`] holds
 //! answers back until failed members are recorded. [`scratch`] deals out buffers so that nobody waits for ever.
 
+mod config;
 mod direct;
 mod effects;
+mod event;
 mod jobs;
 mod member;
 mod op;
@@ -39,10 +41,12 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-use alloc::{collections::VecDeque, vec::Vec};
-use core::ops::Range;
+use alloc::collections::VecDeque;
 
-use crate::{BufferId, Completion, Effect, EffectId, Geometry, Instant, Outcome, Request, Role, Shape, ShapeError};
+use crate::{Effect, EffectId, Geometry, Instant, Outcome, Request, Role, ShapeError};
+pub use config::{Background, Config, Health, MemberState, Scratch};
+pub use event::{CommandError, Event, Mismatch, Progress, ScrubMode};
+
 use effects::Effects;
 use jobs::Jobs;
 use member::Members;
@@ -55,171 +59,6 @@ use requests::Active;
 use scratch::Pool;
 use slab::{Key, Slab};
 use slices::Slices;
-
-/// What an array is made from.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Level, layout, chunk, member sizes.
-    pub shape: Shape,
-    /// State of each member at the start, in role order. Rebuilds go on by themselves where they stood.
-    pub members: Vec<MemberState>,
-    /// Requests are multiples of this; at least every member's own logical block size.
-    pub logical_block_bytes: u32,
-    /// Buffers that the engine may use for its own reads, parity and copies.
-    pub scratch: Scratch,
-    /// How background work shares the members with requests.
-    pub background: Background,
-    /// False: the members are open for reading only. No effect writes to them then: what cannot be read is answered
-    /// from redundancy but not written anew, nothing is recorded, and whatever would write is refused.
-    pub writable: bool,
-}
-
-/// The engine's own buffers: `count` of them, with consecutive ids from `first`, `bytes_each` long (a multiple of 4 KiB).
-#[derive(Clone, Copy, Debug)]
-pub struct Scratch {
-    /// First buffer.
-    pub first: BufferId,
-    /// How many.
-    pub count: u32,
-    /// Size of each: also the widest piece of a chunk that is handled as one.
-    pub bytes_each: u32,
-}
-
-impl Scratch {
-    /// The fewest buffers an array of so many members can work with.
-    ///
-    /// The largest plan is a scrub of a RAID6 stripe: every block, and what P and Q should be. More buffers let more
-    /// operations run at once.
-    pub fn least_count(member_count: usize) -> u32 {
-        u32::try_from(member_count).map_or(u32::MAX, |members| members.saturating_add(2))
-    }
-}
-
-/// The rate of background work: as md's sync_speed_min and sync_speed_max, in bytes a second per member.
-#[derive(Clone, Copy, Debug)]
-pub struct Background {
-    /// Goes on at least this fast while requests are served.
-    pub rate_min_bytes_per_s: u64,
-    /// Never goes faster than this.
-    pub rate_max_bytes_per_s: u64,
-    /// Stripes of background work in flight at most.
-    pub depth: u32,
-}
-
-/// What a member can be. Changes only as `member.rs`'s table allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberState {
-    /// Holds all its data.
-    InSync,
-    /// Present; holds its data below `position` (bytes of the data area), the rest is being rebuilt.
-    Rebuilding {
-        /// Everything below is in sync.
-        position: u64,
-    },
-    /// Not there: never given, failed, or removed.
-    Missing,
-}
-
-/// The array's health, derived from its members' states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Health {
-    /// All members are in sync.
-    Optimal,
-    /// Members are missing or rebuilding; everything can still be had.
-    Degraded,
-    /// More members are missing than the level survives.
-    Failed,
-}
-
-/// What a scrub does about what it finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScrubMode {
-    /// Counts and reports.
-    Check,
-    /// Makes parity and mirrors agree with the data again.
-    Repair,
-}
-
-/// What a scrub found in one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// The member whose copy, P or Q does not agree with the data.
-    pub role: Role,
-    /// Where on it, in bytes of the data area.
-    pub member_range: Range<u64>,
-    /// First array byte of the stripe or mirror concerned.
-    pub offset: u64,
-    /// Whether it was repaired.
-    pub repaired: bool,
-}
-
-/// Something that happened, for the driver to pass on.
-#[must_use]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A request is answered.
-    Completed(Completion),
-    /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more I/O.
-    MemberFailed(Role),
-    /// A range of a member could not be read and was written anew from redundancy.
-    Healed {
-        /// Which member.
-        role: Role,
-        /// Bytes of its data area.
-        member_range: Range<u64>,
-    },
-    /// A member is fully rebuilt and in sync; the driver records it in the superblocks.
-    RebuildFinished(Role),
-    /// A rebuild cannot go on: its member failed, or the data to rebuild from is gone from `member_offset` on.
-    RebuildStopped {
-        /// Which member.
-        role: Role,
-        /// Byte of its data area that could not be rebuilt.
-        member_offset: u64,
-    },
-    /// A scrub found something.
-    Mismatch(Mismatch),
-    /// A range could not be read during a scrub and redundancy did not suffice to write it anew.
-    ScrubUnreadable {
-        /// Which member.
-        role: Role,
-        /// Bytes of its data area.
-        member_range: Range<u64>,
-    },
-    /// A scrub is over.
-    ScrubFinished {
-        /// Bytes of parity or copies that did not agree with the data.
-        mismatched_bytes: u64,
-        /// It went through the whole array; otherwise it was stopped, or too many members failed.
-        completed: bool,
-    },
-}
-
-/// Why a command is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandError {
-    /// There is no such role.
-    NoSuchRole,
-    /// The member is not in a state for this.
-    State(MemberState),
-    /// The array has no redundancy to do this with: nothing to rebuild from or to compare, or the member is the last
-    /// that has some mirrored data.
-    NoRedundancy,
-    /// A scrub is under way, or this member's rebuild; or I/O that was given out before the member failed is not
-    /// answered yet.
-    Busy,
-    /// The members are open for reading only.
-    ReadOnly,
-}
-
-/// A background job's progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes of each member done.
-    pub done_bytes: u64,
-    /// Bytes of each member in all.
-    pub total_bytes: u64,
-}
 
 /// Who waits for a turn in the order.
 #[derive(Clone, Copy, Debug)]

@@ -137,12 +137,24 @@ impl Array {
         // Not to be answered by a piece that ends at once while others are still to be cut.
         self.requests[key].pending += 1;
         while self.requests[key].uncut() > 0 && self.requests[key].pending <= PIECES_MAX {
-            match (self.requests[key].action, self.members.protection()) {
-                (Action::Write, Protection::Parity) => self.cut_row(key),
-                _ => self.cut_piece(key),
-            }
+            if self.goes_by_rows(key) { self.cut_row(key) } else { self.cut_piece(key) }
         }
         self.piece_done(key);
+    }
+
+    /// Writes of parity levels are done stripe by stripe. So are long reads while members are missing: their blocks are
+    /// solved for from the others, which are read once for both purposes.
+    fn goes_by_rows(&self, key: Key<Active>) -> bool {
+        let request = &self.requests[key];
+        self.members.protection() == Protection::Parity
+            && match request.action {
+                Action::Write => true,
+                Action::Read => {
+                    let is_long = request.end - request.start >= 2 * u64::from(self.profile.chunk_bytes);
+                    is_long && self.health() == Health::Degraded
+                }
+                Action::Discard | Action::Flush => false,
+            }
     }
 
     /// A piece has ended; its error, if any, is noted already.

@@ -35,7 +35,8 @@ pub(super) enum Waiter {
 pub(super) enum Work {
     /// Writes that touch each other, and their hull.
     Write(Vec<Part>, Cols),
-    Read(Part, bool),
+    /// Reads of the same columns of different blocks: what one needs to be solved for is read for the others anyway.
+    Read(Vec<Part>, bool),
     Step(Key<Op>),
 }
 
@@ -68,8 +69,9 @@ impl Slices {
         let slice = self.busy.get_mut(&number).expect("a ready slice has waiters");
         slice.is_held = true;
         let work = match slice.queue.pop_front().expect("a ready slice has waiters") {
-            Waiter::Write(part) => gather(part, &mut slice.queue),
-            Waiter::Read(part, is_bad) => Work::Read(part, is_bad),
+            Waiter::Write(part) => gather_writes(part, &mut slice.queue),
+            Waiter::Read(part, true) => Work::Read([part].into(), true),
+            Waiter::Read(part, false) => gather_reads(part, &mut slice.queue),
             Waiter::Step(op) => Work::Step(op),
         };
         Some((number, work))
@@ -99,7 +101,7 @@ impl Slices {
 
 /// Takes all writes out of the queue that touch the first, or each other. They come from requests that do not overlap,
 /// so their order does not matter.
-fn gather(first: Part, queue: &mut VecDeque<Waiter>) -> Work {
+fn gather_writes(first: Part, queue: &mut VecDeque<Waiter>) -> Work {
     let mut hull = first.cols;
     let mut parts = Vec::with_capacity(queue.len() + 1);
     parts.push(first);
@@ -117,6 +119,20 @@ fn gather(first: Part, queue: &mut VecDeque<Waiter>) -> Work {
             return Work::Write(parts, hull);
         }
     }
+}
+
+/// Takes all reads of the same columns out of the queue.
+fn gather_reads(first: Part, queue: &mut VecDeque<Waiter>) -> Work {
+    let mut parts = Vec::with_capacity(queue.len() + 1);
+    parts.push(first);
+    queue.retain(|waiter| match waiter {
+        Waiter::Read(part, false) if part.cols == first.cols && parts.iter().all(|other| other.index != part.index) => {
+            parts.push(*part);
+            false
+        }
+        _ => true,
+    });
+    Work::Read(parts, false)
 }
 
 #[cfg(test)]

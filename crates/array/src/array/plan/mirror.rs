@@ -41,10 +41,10 @@ impl Mirror<'_> {
 /// A read: from the member `suspect` if it can be read, to find out which blocks of it cannot; else from any copy.
 pub(in crate::array) fn plan_mirror_read(
     mirror: &Mirror<'_>,
-    part: &Part,
+    parts: &[Part],
     suspect: Option<Role>,
 ) -> Result<Plan, Shortfall> {
-    let span = part.clip(mirror.cols).ok_or(Shortfall)?.span;
+    let span = parts.first().ok_or(Shortfall)?.span;
     let suspected = mirror
         .copies
         .iter()

@@ -85,18 +85,18 @@ fn heal(view: &View<'_>, plan: &mut Plan, recovered: &Recovered) {
     }
 }
 
-/// A read of a block: from its own member if that can be read, else from all others.
-pub(in crate::array) fn plan_read(view: &View<'_>, part: &Part, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+/// Reads of the view's columns of some blocks: from their own members if these can be read, else from all
+/// others.
+pub(in crate::array) fn plan_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
     let mut plan = Plan::default();
-    let span = part.clip(view.cols).ok_or(Shortfall)?.span;
-    let role = view.stripe.data[part.index];
-    if view.can_read(role) {
-        plan.reads.push(view.transfer(role, view.cols, span));
+    let target = |index| parts.iter().find(|part| part.index == index).map(|part| part.span);
+    let is_solved = |part: &Part| !view.can_read(view.stripe.data[part.index]);
+    if parts.iter().any(is_solved) {
+        let recovered = recover(view, &mut plan, draft, target, |role| view.needs_healing(role))?;
+        heal(view, &mut plan, &recovered);
         return Ok(plan);
     }
-    let target = |index| (index == part.index).then_some(span);
-    let recovered = recover(view, &mut plan, draft, target, |role| view.needs_healing(role))?;
-    heal(view, &mut plan, &recovered);
+    plan.reads = parts.iter().map(|part| view.transfer(view.stripe.data[part.index], view.cols, part.span)).collect();
     Ok(plan)
 }
 

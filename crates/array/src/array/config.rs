@@ -1,0 +1,80 @@
+//! What an array is made from, and what its members and it can be.
+
+use alloc::vec::Vec;
+
+use crate::{BufferId, Shape};
+
+/// What an array is made from.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Level, layout, chunk, member sizes.
+    pub shape: Shape,
+    /// State of each member at the start, in role order. Rebuilds go on by themselves where they stood.
+    pub members: Vec<MemberState>,
+    /// Requests are multiples of this; at least every member's own logical block size.
+    pub logical_block_bytes: u32,
+    /// Buffers that the engine may use for its own reads, parity and copies.
+    pub scratch: Scratch,
+    /// How background work shares the members with requests.
+    pub background: Background,
+    /// False: the members are open for reading only. No effect writes to them then: what cannot be read is answered
+    /// from redundancy but not written anew, nothing is recorded, and whatever would write is refused.
+    pub writable: bool,
+}
+
+/// The engine's own buffers: `count` of them, with consecutive ids from `first`, `bytes_each` long (a multiple of 4 KiB).
+#[derive(Clone, Copy, Debug)]
+pub struct Scratch {
+    /// First buffer.
+    pub first: BufferId,
+    /// How many.
+    pub count: u32,
+    /// Size of each: also the widest piece of a chunk that is handled as one.
+    pub bytes_each: u32,
+}
+
+impl Scratch {
+    /// The fewest buffers an array of so many members can work with.
+    ///
+    /// The largest plan is a scrub of a RAID6 stripe: every block, and what P and Q should be. More buffers let more
+    /// operations run at once.
+    pub fn least_count(member_count: usize) -> u32 {
+        u32::try_from(member_count).map_or(u32::MAX, |members| members.saturating_add(2))
+    }
+}
+
+/// The rate of background work: as md's sync_speed_min and sync_speed_max, in bytes a second per member.
+#[derive(Clone, Copy, Debug)]
+pub struct Background {
+    /// Goes on at least this fast while requests are served.
+    pub rate_min_bytes_per_s: u64,
+    /// Never goes faster than this.
+    pub rate_max_bytes_per_s: u64,
+    /// Stripes of background work in flight at most.
+    pub depth: u32,
+}
+
+/// What a member can be. Changes only as `member.rs`'s table allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberState {
+    /// Holds all its data.
+    InSync,
+    /// Present; holds its data below `position` (bytes of the data area), the rest is being rebuilt.
+    Rebuilding {
+        /// Everything below is in sync.
+        position: u64,
+    },
+    /// Not there: never given, failed, or removed.
+    Missing,
+}
+
+/// The array's health, derived from its members' states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    /// All members are in sync.
+    Optimal,
+    /// Members are missing or rebuilding; everything can still be had.
+    Degraded,
+    /// More members are missing than the level survives.
+    Failed,
+}

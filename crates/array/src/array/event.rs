@@ -1,0 +1,96 @@
+//! What the engine tells its driver, and how it answers commands.
+
+use core::ops::Range;
+
+use super::MemberState;
+use crate::{Completion, Role};
+
+/// What a scrub does about what it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScrubMode {
+    /// Counts and reports.
+    Check,
+    /// Makes parity and mirrors agree with the data again.
+    Repair,
+}
+
+/// What a scrub found in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The member whose copy, P or Q does not agree with the data.
+    pub role: Role,
+    /// Where on it, in bytes of the data area.
+    pub member_range: Range<u64>,
+    /// First array byte of the stripe or mirror concerned.
+    pub offset: u64,
+    /// Whether it was repaired.
+    pub repaired: bool,
+}
+
+/// Something that happened, for the driver to pass on.
+#[must_use]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A request is answered.
+    Completed(Completion),
+    /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more I/O.
+    MemberFailed(Role),
+    /// A range of a member could not be read and was written anew from redundancy.
+    Healed {
+        /// Which member.
+        role: Role,
+        /// Bytes of its data area.
+        member_range: Range<u64>,
+    },
+    /// A member is fully rebuilt and in sync; the driver records it in the superblocks.
+    RebuildFinished(Role),
+    /// A rebuild cannot go on: its member failed, or the data to rebuild from is gone from `member_offset` on.
+    RebuildStopped {
+        /// Which member.
+        role: Role,
+        /// Byte of its data area that could not be rebuilt.
+        member_offset: u64,
+    },
+    /// A scrub found something.
+    Mismatch(Mismatch),
+    /// A range could not be read during a scrub and redundancy did not suffice to write it anew.
+    ScrubUnreadable {
+        /// Which member.
+        role: Role,
+        /// Bytes of its data area.
+        member_range: Range<u64>,
+    },
+    /// A scrub is over.
+    ScrubFinished {
+        /// Bytes of parity or copies that did not agree with the data.
+        mismatched_bytes: u64,
+        /// It went through the whole array; otherwise it was stopped, or too many members failed.
+        completed: bool,
+    },
+}
+
+/// Why a command is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandError {
+    /// There is no such role.
+    NoSuchRole,
+    /// The member is not in a state for this.
+    State(MemberState),
+    /// The array has no redundancy to do this with: nothing to rebuild from or to compare, or the member is the last
+    /// that has some mirrored data.
+    NoRedundancy,
+    /// A scrub is under way, or this member's rebuild; or I/O that was given out before the member failed is not
+    /// answered yet.
+    Busy,
+    /// The members are open for reading only.
+    ReadOnly,
+}
+
+/// A background job's progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of each member done.
+    pub done_bytes: u64,
+    /// Bytes of each member in all.
+    pub total_bytes: u64,
+}

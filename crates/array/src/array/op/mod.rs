@@ -1,0 +1,236 @@
+//! Operations: everything that takes more than one step.
+//!
+//! ```text
+//!            ┌──────────── a read failed ───────────┐
+//!            ▼                                      │
+//!  lock ► waiting for ──► reading ── all read ──► computing ──► writing ──► next columns, or over
+//!         buffers, planned                          step by step
+//! ```
+//!
+//! An operation has a slice of a stripe, or an array range of a mirror, for itself while it lasts. It works through its
+//! columns; for each run of columns it takes buffers, is planned, and runs the plan.
+//!
+//! *Reads that fail.* Nothing has been written then. The operation waits for its other reads and plans anew, with
+//! what is known by then. If a member answered that a range is unreadable, the range is halved first, and each half
+//! done by itself, down to single blocks: so what is taken from redundancy, written anew, or reported is exactly what
+//! cannot be read, and two members with bad blocks in different places of a range are no loss.
+//!
+//! What cannot be done for several parts together is tried for each part alone before it is given up.
+//!
+//! *Writes that fail* take their member out; the others go on. What the lost member missed is in the parity or the
+//! other copies, as the plan made them agree. Writes to members that are out by then are left away.
+
+mod phases;
+
+use alloc::vec::Vec;
+
+use super::{
+    Mismatch, Owner,
+    member::Members,
+    order::Ticket,
+    plan::{
+        Cols, Mirror, Part, Plan, Shortfall, View, hull_of, plan_mirror_read, plan_mirror_rebuild, plan_mirror_scrub,
+        plan_read, plan_rebuild, plan_scrub, plan_write,
+    },
+    scratch::Draft,
+    slab::Key,
+};
+use crate::{BufferId, Copies, Health, Role, Stripe};
+
+/// What an operation is for.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Reads that need more than one member. The suspect is asked first (mirrors).
+    Read {
+        parts: Vec<Part>,
+        suspect: Option<Role>,
+    },
+    Write(Vec<Part>),
+    Rebuild(Role),
+    Scrub {
+        repair: bool,
+    },
+}
+
+/// What an operation has for itself.
+#[derive(Debug)]
+pub(super) enum Site {
+    /// A slice.
+    Stripe { slice: u64, stripe: Stripe },
+    /// A piece; the ticket is the background's, requests have their own.
+    Mirror { copies: Copies, ticket: Option<Key<Ticket<Owner>>> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// For its turn, or for buffers.
+    Waiting,
+    Reading,
+    Computing,
+    Writing,
+    /// A rebuild step that is done, but not all before it are.
+    Holding,
+}
+
+/// What is done in one go.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    cols: Cols,
+    /// This part alone. Otherwise all parts within the columns.
+    alone: Option<usize>,
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Op {
+    kind: Kind,
+    site: Site,
+    phase: Phase,
+    /// What is at work.
+    turn: Turn,
+    /// What is to be done after it, last first.
+    todo: Vec<Turn>,
+    /// Members that cannot be read within the columns at work.
+    bad: Vec<Role>,
+    /// A bad member does not answer at all: there is no use in halving.
+    is_gone: bool,
+    read_failed: bool,
+    plan: Plan,
+    outstanding: usize,
+    scratch: Vec<BufferId>,
+    /// Scrub: what was found in the columns at work.
+    found: Vec<Found>,
+    /// Rebuild: where it could not go on.
+    stopped_at: Option<u64>,
+    /// Scrub: there was nothing left to compare with.
+    is_moot: bool,
+}
+
+/// A mismatch, and the write in the plan that repairs it.
+#[derive(Debug)]
+struct Found {
+    mismatch: Mismatch,
+    write: Option<usize>,
+}
+
+/// What became of a background step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) stopped_at: Option<u64>,
+    pub(super) is_moot: bool,
+}
+
+impl Op {
+    pub(super) fn new(kind: Kind, site: Site, cols: Cols) -> Self {
+        Self {
+            kind,
+            site,
+            phase: Phase::Waiting,
+            turn: Turn { cols, alone: None },
+            todo: Vec::new(),
+            bad: Vec::new(),
+            is_gone: false,
+            read_failed: false,
+            plan: Plan::default(),
+            outstanding: 0,
+            scratch: Vec::new(),
+            found: Vec::new(),
+            stopped_at: None,
+            is_moot: false,
+        }
+    }
+
+    /// The background's ticket.
+    pub(super) fn set_ticket(&mut self, own: Key<Ticket<Owner>>) {
+        if let Site::Mirror { ticket, .. } = &mut self.site {
+            *ticket = Some(own);
+        }
+    }
+
+    pub(super) fn note_bad(&mut self, role: Role, is_gone: bool) {
+        self.bad.push(role);
+        self.is_gone |= is_gone;
+    }
+
+    /// Leaves the second half of the columns at work for later; `false` if they are one block.
+    pub(super) fn halve(&mut self, block_bytes: u32) -> bool {
+        let cols = self.turn.cols;
+        let blocks = cols.length() / block_bytes;
+        if blocks < 2 {
+            return false;
+        }
+        let middle = cols.start + blocks / 2 * block_bytes;
+        self.todo.push(Turn { cols: Cols { start: middle, ..cols }, ..self.turn });
+        self.turn.cols.end = middle;
+        self.bad.clear();
+        true
+    }
+
+    /// What is impossible for several parts together may not be so for each; `false` if there is only one.
+    fn separate(&mut self) -> bool {
+        let (Kind::Read { parts, .. } | Kind::Write(parts)) = &self.kind else { return false };
+        let cols = self.turn.cols;
+        if self.turn.alone.is_some() || parts.len() < 2 {
+            return false;
+        }
+        let within = parts.iter().enumerate().filter(|(_, part)| part.cols.common(cols).is_some());
+        self.todo.extend(within.map(|(index, _)| Turn { cols, alone: Some(index) }));
+        true
+    }
+
+    /// The parts at work.
+    fn parts(&self) -> Vec<Part> {
+        let (Kind::Read { parts, .. } | Kind::Write(parts)) = &self.kind else { return Vec::new() };
+        let is_at_work = |index: &usize| self.turn.alone.is_none_or(|alone| alone == *index);
+        let at_work = parts.iter().enumerate().filter(|(index, _)| is_at_work(index));
+        at_work.filter_map(|(_, part)| part.clip(self.turn.cols)).collect()
+    }
+
+    pub(super) fn scratch_held(&self) -> usize {
+        self.scratch.len()
+    }
+
+    pub(super) fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    pub(super) fn holds_slice(&self) -> bool {
+        matches!(self.site, Site::Stripe { .. })
+    }
+
+    fn member_offset(&self, role: Role) -> u64 {
+        match &self.site {
+            Site::Stripe { stripe, .. } => stripe.member_offset,
+            Site::Mirror { copies, .. } => copies.iter().find(|copy| copy.0 == role).map_or(0, |copy| copy.1),
+        }
+    }
+
+    fn plan(&self, members: &Members, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+        let (cols, bad) = (self.turn.cols, self.bad.as_slice());
+        match &self.site {
+            Site::Stripe { stripe, .. } => {
+                let view = View { stripe, cols, members, bad };
+                match &self.kind {
+                    Kind::Read { .. } => plan_read(&view, &self.parts(), draft),
+                    Kind::Rebuild(role) => plan_rebuild(&view, *role, draft),
+                    Kind::Scrub { .. } => plan_scrub(&view, draft),
+                    Kind::Write(_) if members.health() == Health::Failed => Err(Shortfall),
+                    Kind::Write(_) => {
+                        let mut parts = self.parts();
+                        let Some(cols) = hull_of(&parts) else { return Ok(Plan::default()) };
+                        plan_write(&View { cols, ..view }, &mut parts, draft)
+                    }
+                }
+            }
+            Site::Mirror { copies, .. } => {
+                let mirror = Mirror { copies, cols, members, bad };
+                match &self.kind {
+                    Kind::Read { suspect, .. } => plan_mirror_read(&mirror, &self.parts(), *suspect),
+                    Kind::Rebuild(role) => plan_mirror_rebuild(&mirror, *role, draft),
+                    Kind::Scrub { .. } => plan_mirror_scrub(&mirror, draft),
+                    Kind::Write(_) => unreachable!("writes to mirrors need no operation"),
+                }
+            }
+        }
+    }
+}
