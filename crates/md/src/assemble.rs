@@ -4,12 +4,17 @@
 //! table is believed; what becomes of each other member is decided by [`table::decide`] from how far it is behind, what
 //! the freshest table says of it, what its own table says, and its feature bits.
 
+mod error;
+mod reasons;
 mod table;
 
 use shoal_array::{Level, MemberState, Raid0Layout, Role, Shape};
 
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
-use crate::{Features, Superblock, Uuid};
+use crate::{Features, Superblock};
+
+pub use error::{AssembleError, ShapeUnknown};
+pub use reasons::{ReadOnlyReason, RefusalReason};
 
 /// A drive with a superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,127 +65,6 @@ pub struct Slot {
     pub candidate: Option<usize>,
     /// Its state.
     pub state: MemberState,
-}
-
-/// Why the array must not be written. Its content can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum ReadOnlyReason {
-    /// A bitmap would not hear of the writes.
-    #[error("it has a write-intent bitmap, which would become stale")]
-    Bitmap,
-    /// A partial-parity log would not hear of the writes.
-    #[error("it has a partial-parity log (PPL), which would become stale")]
-    Ppl,
-    /// Members list blocks that they could not store.
-    #[error("a member has a bad-block log that is not empty")]
-    BadBlocks,
-    /// A replacement would not hear of the writes.
-    #[error("a member is being replaced")]
-    Replacement,
-    /// A member's rebuild follows the bitmap.
-    #[error("a member is being rebuilt by the write-intent bitmap")]
-    RecoveryBitmap,
-    /// A field that older kernels want to be 0.
-    #[error("it records a logical block size, which only newer kernels do")]
-    LogicalBlockSize,
-    /// A field that nobody used when this was written.
-    #[error("its superblock uses a field that is not known")]
-    UnknownField,
-}
-
-/// Why the array can be shown, and neither read nor written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum RefusalReason {
-    /// Data lie in two geometries.
-    #[error("a reshape is under way: let Linux finish it")]
-    Reshape,
-    /// Other hosts may write.
-    #[error("it is clustered: other hosts may be writing")]
-    Clustered,
-    /// The newest data may be in the journal.
-    #[error("it has a write journal: let Linux replay it and remove it")]
-    Journal,
-}
-
-/// Why an assembly has no shape to run with.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ShapeUnknown {
-    /// Its data cannot be found, or not relied on.
-    #[error("array {name} cannot be used: {reason}")]
-    Refused {
-        /// The array.
-        name: String,
-        /// Why.
-        reason: RefusalReason,
-    },
-    /// Linear and RAID0 depend on every member's size.
-    #[error("array {name}: member {} is missing, and this level needs all of them: give its drive too", role.0)]
-    MemberMissing {
-        /// The array.
-        name: String,
-        /// The first missing one.
-        role: Role,
-    },
-    /// RAID0 with members of unequal size, made before it was recorded how it counts.
-    #[error("array {name} does not say which RAID0 layout it has: set it by mdadm --assemble --update=layout-original")]
-    Raid0Layout {
-        /// The array.
-        name: String,
-    },
-    /// The chunk is larger than any.
-    #[error("array {name} claims a chunk of {chunk_bytes} bytes: its superblock is damaged")]
-    Chunk {
-        /// The array.
-        name: String,
-        /// What it says.
-        chunk_bytes: u64,
-    },
-}
-
-/// Why candidates do not make one array.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AssembleError {
-    /// Nothing was given.
-    #[error("no members were given")]
-    Nothing,
-    /// Two arrays.
-    #[error("{first} belongs to array {first_array}, {second} to array {second_array}: give the members of one")]
-    DifferentArrays {
-        /// One drive.
-        first: String,
-        /// Its array.
-        first_array: Uuid,
-        /// The other drive.
-        second: String,
-        /// Its array.
-        second_array: Uuid,
-    },
-    /// One member, given under two names, or copied.
-    #[error("{first} and {second} are the same member: give it once")]
-    SameMemberTwice {
-        /// One name.
-        first: String,
-        /// The other.
-        second: String,
-    },
-    /// Superblocks of one array that cannot be true together.
-    #[error("{first} and {second} disagree about their array's {what}: leave one of them out")]
-    Disagree {
-        /// The fresher one.
-        first: String,
-        /// The other.
-        second: String,
-        /// About what.
-        what: &'static str,
-    },
-    /// No array has so many members, or none.
-    #[error("{drive} claims an array of {raid_devices} members: its superblock is damaged")]
-    RaidDevices {
-        /// The drive.
-        drive: String,
-        /// What it says.
-        raid_devices: u32,
-    },
 }
 
 /// An array, put together from what was given. Members may be missing: whether it can run is the engine's to say.
@@ -234,14 +118,11 @@ pub fn assemble(candidates: &[Candidate]) -> Result<Assembly, AssembleError> {
         verdicts.push(judge(candidates, freshest, index)?);
     }
     let slots = seat(candidates, &mut verdicts, raid_devices as usize)?;
-    let member_bytes = slots
-        .iter()
-        .map(|slot| match slot.candidate {
-            Some(candidate) => Some(candidates[candidate].superblock.used_bytes()),
-            None if has_one_size(level) => Some(superblock.used_bytes()),
-            None => None,
-        })
-        .collect();
+    let used_bytes = |slot: &Slot| match slot.candidate {
+        Some(candidate) => Some(candidates[candidate].superblock.used_bytes()),
+        None => has_one_size(level).then(|| superblock.used_bytes()),
+    };
+    let member_bytes = slots.iter().map(used_bytes).collect();
     let accepted: Vec<&Superblock> = candidates
         .iter()
         .zip(&verdicts)
@@ -252,8 +133,8 @@ pub fn assemble(candidates: &[Candidate]) -> Result<Assembly, AssembleError> {
         freshest,
         level,
         slots,
-        read_only: read_only_reasons(&accepted),
-        refused: refusal_reasons(&accepted),
+        read_only: reasons::read_only_reasons(&accepted),
+        refused: reasons::refusal_reasons(&accepted),
         member_bytes,
         superblock: superblock.clone(),
         verdicts,
@@ -396,48 +277,6 @@ fn seat(candidates: &[Candidate], verdicts: &mut [Verdict], raid_devices: usize)
         *slot = Slot { candidate: Some(index), state };
     }
     Ok(slots)
-}
-
-/// Features that are read over, and would be harmed by writing.
-const READ_ONLY: [(Features, ReadOnlyReason); 6] = [
-    (Features::BITMAP, ReadOnlyReason::Bitmap),
-    (Features::PPL, ReadOnlyReason::Ppl),
-    (Features::MULTIPLE_PPLS, ReadOnlyReason::Ppl),
-    (Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks),
-    (Features::REPLACEMENT, ReadOnlyReason::Replacement),
-    (Features::RECOVERY_BITMAP, ReadOnlyReason::RecoveryBitmap),
-];
-
-/// Features without which the data cannot be found, or not relied on.
-const REFUSED: [(Features, RefusalReason); 5] = [
-    (Features::RESHAPE_ACTIVE, RefusalReason::Reshape),
-    (Features::RESHAPE_BACKWARDS, RefusalReason::Reshape),
-    (Features::NEW_OFFSET, RefusalReason::Reshape),
-    (Features::CLUSTERED, RefusalReason::Clustered),
-    (Features::JOURNAL, RefusalReason::Journal),
-];
-
-fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReason> {
-    let mut reasons = reasons(superblocks, &READ_ONLY);
-    if superblocks.iter().any(|superblock| superblock.logical_block_bytes != 0) {
-        reasons.push(ReadOnlyReason::LogicalBlockSize);
-    }
-    if superblocks.iter().any(|superblock| superblock.padding.iter().any(|byte| *byte != 0)) {
-        reasons.push(ReadOnlyReason::UnknownField);
-    }
-    reasons
-}
-
-fn refusal_reasons(superblocks: &[&Superblock]) -> Vec<RefusalReason> {
-    reasons(superblocks, &REFUSED)
-}
-
-fn reasons<Reason: Copy + PartialEq>(superblocks: &[&Superblock], table: &[(Features, Reason)]) -> Vec<Reason> {
-    let features = superblocks.iter().fold(Features(0), |all, superblock| all | superblock.features);
-    let mut reasons: Vec<Reason> =
-        table.iter().filter(|(feature, _)| features.any_of(*feature)).map(|(_, reason)| *reason).collect();
-    reasons.dedup();
-    reasons
 }
 
 #[cfg(test)]

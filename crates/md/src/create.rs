@@ -134,13 +134,7 @@ pub fn plan_creation(request: &CreateRequest) -> Result<Creation, CreateError> {
     if given > MAX_DEV_LIMIT {
         return Err(CreateError::TooManyDrives { given });
     }
-    let chunk_sectors = u64::from(chunk_bytes) / SECTOR_BYTES;
-    let first_drive_sectors = request.members.first().map_or(0, |member| member.size_bytes / SECTOR_BYTES);
-    let data_offset_sectors = creation_data_offset_sectors(first_drive_sectors, chunk_sectors);
-    let mut sizes = Vec::with_capacity(given);
-    for drive in request.members.iter().chain(&request.spares) {
-        sizes.push(data_sizes(level, drive, data_offset_sectors, chunk_sectors)?);
-    }
+    let Places { data_offset_sectors, sizes } = places(request, chunk_bytes)?;
     let size_sectors = if one_size { sizes.iter().map(|size| size.used_sectors).min().unwrap_or(0) } else { 0 };
     let member_bytes = sizes[..request.members.len()]
         .iter()
@@ -175,6 +169,23 @@ fn chunk_bytes(level: Level, wanted: Option<u32>) -> Result<u32, CreateError> {
         (_, Some(chunk_bytes)) if chunk_bytes.is_power_of_two() && chunk_bytes >= 4096 => Ok(chunk_bytes),
         (_, Some(chunk_bytes)) => Err(CreateError::Chunk { chunk_bytes }),
     }
+}
+
+/// Where the data of all members start, and what each drive has room for: the members, then the spares.
+struct Places {
+    data_offset_sectors: u64,
+    sizes: Vec<DataSizes>,
+}
+
+fn places(request: &CreateRequest, chunk_bytes: u32) -> Result<Places, CreateError> {
+    let chunk_sectors = u64::from(chunk_bytes) / SECTOR_BYTES;
+    let first_drive_sectors = request.members.first().map_or(0, |member| member.size_bytes / SECTOR_BYTES);
+    let data_offset_sectors = creation_data_offset_sectors(first_drive_sectors, chunk_sectors);
+    let drives = request.members.iter().chain(&request.spares);
+    let sizes = drives
+        .map(|drive| data_sizes(request.level, drive, data_offset_sectors, chunk_sectors))
+        .collect::<Result<_, _>>()?;
+    Ok(Places { data_offset_sectors, sizes })
 }
 
 /// Room for data on one drive.

@@ -63,6 +63,11 @@ impl Features {
         if set { Self(self.0 | features.0) } else { Self(self.0 & !features.0) }
     }
 
+    /// The names of the bits that are set and known.
+    pub fn names(self) -> Vec<&'static str> {
+        Self::NAMES.iter().filter(|(feature, _)| self.any_of(*feature)).map(|&(_, name)| name).collect()
+    }
+
     /// The bits that have no name here: whoever wrote them knows something that we do not.
     pub fn unknown(self) -> Self {
         let known = Self::NAMES.iter().fold(0, |known, (feature, _)| known | feature.0);

@@ -8,6 +8,7 @@
 
 mod error;
 mod parts;
+mod unverified;
 
 use shoal_array::{Level, Role};
 
@@ -18,6 +19,7 @@ use crate::{Features, MinorVersion, Timestamp, Uuid};
 
 pub use error::SuperblockError;
 pub use parts::{BadBlockLog, Reshape};
+pub use unverified::Unverified;
 
 /// Bytes that belong to a superblock of any length: what is to be read, and what [`Superblock::encode`] gives.
 pub const SUPERBLOCK_BYTES: usize = 4096;
@@ -176,79 +178,6 @@ pub enum MemberUse {
     Journal,
     /// The number means nothing, or a role that the array does not have.
     Unknown(u16),
-}
-
-/// A superblock whose claims nobody has checked yet.
-#[derive(Clone, Debug)]
-pub struct Unverified {
-    superblock: Superblock,
-    zero: u32,
-    stored_checksum: u32,
-    computed_checksum: u32,
-}
-
-impl Unverified {
-    /// Takes bytes for a superblock if they start as one.
-    pub fn parse(bytes: &[u8; SUPERBLOCK_BYTES]) -> Result<Self, SuperblockError> {
-        let word = |place: usize| u32::read(&bytes[place..place + 4]);
-        if word(MAGIC_PLACE) != MAGIC {
-            return Err(SuperblockError::NoMagic);
-        }
-        let major = word(MAJOR_VERSION_PLACE);
-        if major != MAJOR_VERSION {
-            return Err(SuperblockError::MajorVersion { major });
-        }
-        let max_dev = word(MAX_DEV_PLACE);
-        let roles = usize::try_from(max_dev)
-            .ok()
-            .filter(|roles| *roles <= MAX_DEV_LIMIT)
-            .ok_or(SuperblockError::MaxDev { max_dev })?;
-        let mut superblock = Superblock::blank(roles);
-        superblock.read_fields(bytes);
-        let (_, behind_fields) = bytes.split_at(FIELD_BYTES);
-        let (role_bytes, tail) = behind_fields.split_at(roles * ROLE_BYTES);
-        superblock.roles = role_bytes.chunks_exact(ROLE_BYTES).map(u16::read).collect();
-        superblock.tail = tail.to_vec();
-        Ok(Self {
-            superblock,
-            zero: word(ZERO_PLACE),
-            stored_checksum: word(CHECKSUM_PLACE),
-            computed_checksum: checksum(bytes, roles),
-        })
-    }
-
-    /// Checks everything that one superblock alone allows to check. `minor` is where it was found on a drive of
-    /// `drive_bytes`.
-    pub fn verify(self, minor: MinorVersion, drive_bytes: u64) -> Result<Superblock, SuperblockError> {
-        let Self { superblock, zero, stored_checksum, computed_checksum } = self;
-        if stored_checksum != computed_checksum {
-            return Err(SuperblockError::Checksum { stored: stored_checksum, computed: computed_checksum });
-        }
-        if zero != 0 {
-            return Err(SuperblockError::Padding { value: zero });
-        }
-        let drive = drive_bytes / SECTOR_BYTES;
-        let found = minor.superblock_sector(drive).ok_or(SuperblockError::DriveTooSmall { drive })?;
-        if superblock.super_offset_sectors != found {
-            return Err(SuperblockError::Misplaced { found, written_for: superblock.super_offset_sectors });
-        }
-        let unknown = superblock.features.unknown();
-        if unknown != Features(0) {
-            return Err(SuperblockError::UnknownFeatures { bits: unknown.0 });
-        }
-        superblock.check_data_area(minor, drive)?;
-        superblock.level()?;
-        Ok(superblock)
-    }
-
-    /// Both steps for a superblock found at `minor`'s place on a drive of `drive_bytes`.
-    pub fn parse_and_verify(
-        bytes: &[u8; SUPERBLOCK_BYTES],
-        minor: MinorVersion,
-        drive_bytes: u64,
-    ) -> Result<Superblock, SuperblockError> {
-        Self::parse(bytes)?.verify(minor, drive_bytes)
-    }
 }
 
 impl Superblock {

@@ -32,10 +32,10 @@ fn areas(fixture: &str) -> Vec<Box<[u8; SUPERBLOCK_BYTES]>> {
 fn candidates(fixture: &str, sizes: &[u64]) -> Vec<Candidate> {
     let areas = areas(fixture);
     assert_eq!(areas.len(), sizes.len(), "{fixture}");
-    let read = |(area, size): (&Box<[u8; SUPERBLOCK_BYTES]>, &u64)| {
+    let read = |(area, size): (&[u8; SUPERBLOCK_BYTES], &u64)| {
         Unverified::parse_and_verify(area, MinorVersion::Start4K, *size).unwrap()
     };
-    let superblocks = areas.iter().zip(sizes).map(read);
+    let superblocks = areas.iter().map(Box::as_ref).zip(sizes).map(read);
     superblocks.zip('b'..).map(|(superblock, letter)| Candidate { drive: letter.to_string(), superblock }).collect()
 }
 

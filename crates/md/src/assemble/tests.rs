@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 use shoal_array::{Geometry, ParityLayout};
 
+use super::reasons::{READ_ONLY, REFUSED};
 use super::*;
-use crate::{CreateRequest, Membership, NewMember, Timestamp, plan_creation};
+use crate::{CreateRequest, Membership, NewMember, Timestamp, Uuid, plan_creation};
 
 const MIB: u64 = 1 << 20;
 const RAID5: Level = Level::Raid5(ParityLayout::LeftSymmetric);

@@ -1,0 +1,85 @@
+//! What keeps an array from being written, or used at all: features that are known and not supported.
+
+use crate::{Features, Superblock};
+
+/// Why the array must not be written. Its content can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum ReadOnlyReason {
+    /// A bitmap would not hear of the writes.
+    #[error("it has a write-intent bitmap, which would become stale")]
+    Bitmap,
+    /// A partial-parity log would not hear of the writes.
+    #[error("it has a partial-parity log (PPL), which would become stale")]
+    Ppl,
+    /// Members list blocks that they could not store.
+    #[error("a member has a bad-block log that is not empty")]
+    BadBlocks,
+    /// A replacement would not hear of the writes.
+    #[error("a member is being replaced")]
+    Replacement,
+    /// A member's rebuild follows the bitmap.
+    #[error("a member is being rebuilt by the write-intent bitmap")]
+    RecoveryBitmap,
+    /// A field that older kernels want to be 0.
+    #[error("it records a logical block size, which only newer kernels do")]
+    LogicalBlockSize,
+    /// A field that nobody used when this was written.
+    #[error("its superblock uses a field that is not known")]
+    UnknownField,
+}
+
+/// Why the array can be shown, and neither read nor written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum RefusalReason {
+    /// Data lie in two geometries.
+    #[error("a reshape is under way: let Linux finish it")]
+    Reshape,
+    /// Other hosts may write.
+    #[error("it is clustered: other hosts may be writing")]
+    Clustered,
+    /// The newest data may be in the journal.
+    #[error("it has a write journal: let Linux replay it and remove it")]
+    Journal,
+}
+
+/// Features that are read over, and would be harmed by writing.
+pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 6] = [
+    (Features::BITMAP, ReadOnlyReason::Bitmap),
+    (Features::PPL, ReadOnlyReason::Ppl),
+    (Features::MULTIPLE_PPLS, ReadOnlyReason::Ppl),
+    (Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks),
+    (Features::REPLACEMENT, ReadOnlyReason::Replacement),
+    (Features::RECOVERY_BITMAP, ReadOnlyReason::RecoveryBitmap),
+];
+
+/// Features without which the data cannot be found, or not relied on.
+pub(super) const REFUSED: [(Features, RefusalReason); 5] = [
+    (Features::RESHAPE_ACTIVE, RefusalReason::Reshape),
+    (Features::RESHAPE_BACKWARDS, RefusalReason::Reshape),
+    (Features::NEW_OFFSET, RefusalReason::Reshape),
+    (Features::CLUSTERED, RefusalReason::Clustered),
+    (Features::JOURNAL, RefusalReason::Journal),
+];
+
+pub(super) fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReason> {
+    let mut reasons = reasons(superblocks, &READ_ONLY);
+    if superblocks.iter().any(|superblock| superblock.logical_block_bytes != 0) {
+        reasons.push(ReadOnlyReason::LogicalBlockSize);
+    }
+    if superblocks.iter().any(|superblock| superblock.padding.iter().any(|byte| *byte != 0)) {
+        reasons.push(ReadOnlyReason::UnknownField);
+    }
+    reasons
+}
+
+pub(super) fn refusal_reasons(superblocks: &[&Superblock]) -> Vec<RefusalReason> {
+    reasons(superblocks, &REFUSED)
+}
+
+fn reasons<Reason: Copy + PartialEq>(superblocks: &[&Superblock], table: &[(Features, Reason)]) -> Vec<Reason> {
+    let features = superblocks.iter().fold(Features(0), |all, superblock| all | superblock.features);
+    let mut reasons: Vec<Reason> =
+        table.iter().filter(|(feature, _)| features.any_of(*feature)).map(|(_, reason)| *reason).collect();
+    reasons.dedup();
+    reasons
+}
