@@ -60,20 +60,14 @@ impl Buffers {
     }
 
     fn blocks(&mut self) -> Vec<&mut [u8]> {
-        self.memory.as_flattened_pages().chunks_exact_mut(self.block_size).collect()
+        bytes(&mut self.memory).chunks_exact_mut(self.block_size).collect()
     }
 }
 
 /// Pages as the bytes they are.
-trait AsFlattenedPages {
-    fn as_flattened_pages(&mut self) -> &mut [u8];
-}
-
-impl AsFlattenedPages for [Page] {
-    fn as_flattened_pages(&mut self) -> &mut [u8] {
-        // SAFETY: a page is 4096 bytes without padding, and pages follow each other without gaps.
-        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().cast(), size_of_val(self)) }
-    }
+fn bytes(pages: &mut [Page]) -> &mut [u8] {
+    // SAFETY: a page is 4096 bytes without padding, and pages follow each other without gaps.
+    unsafe { std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), size_of_val(pages)) }
 }
 
 /// One who computes the same thing; does it this many times.
@@ -265,7 +259,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let isal = match Isal::load(&path) {
         Ok(isal) => Some(isal),
         Err(error) => {
-            eprintln!("SKIPPED: the comparison needs ISA-L as a shared library ({error}).");
+            eprintln!("SKIPPED: the comparison needs ISA-L as a shared library ({path}: {error}).");
             eprintln!("Debian's package libisal2 has one; or build the newest, and give its path by --isal.");
             None
         }

@@ -282,18 +282,24 @@ pub(crate) unsafe fn sums_by_doubling<L: Lane, const N: usize>(
     // SAFETY: the caller promises that the vectors lie in the blocks.
     unsafe {
         let (mut p, mut q) = ([L::zero(); N], [L::zero(); N]);
-        for block in data.iter().rev() {
-            let Some(block) = block else {
-                for sum in &mut q {
-                    *sum = double(*sum);
-                }
-                continue;
-            };
+        let mut rest = data;
+        if let [lower @ .., Some(highest)] = data {
+            rest = lower;
+            for (index, sum) in p.iter_mut().enumerate() {
+                *sum = L::load(highest.as_ptr().add(offset + index * L::BYTES));
+            }
+            q = p;
+        }
+        for block in rest.iter().rev() {
+            for sum in &mut q {
+                *sum = double(*sum);
+            }
+            let Some(block) = block else { continue };
             let address = block.as_ptr().add(offset);
             for index in 0..N {
                 let vector = L::load(address.add(index * L::BYTES));
                 p[index] = p[index].xor(vector);
-                q[index] = double(q[index]).xor(vector);
+                q[index] = q[index].xor(vector);
             }
         }
         Sums { p, q }
