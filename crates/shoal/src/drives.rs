@@ -19,17 +19,17 @@ const TRANSFER_DEPTH: u32 = 8;
 const TRANSFER_BYTES: u32 = 1 << 20;
 
 /// Drives in one world, ready to become a volume.
-pub struct Opened {
+pub(crate) struct Opened {
     /// The drives, their memory, the clock.
-    pub world: RealWorld,
+    pub(crate) world: RealWorld,
     /// How the memory is cut.
-    pub plan: BufferPlan,
+    pub(crate) plan: BufferPlan,
     /// In the order given.
-    pub drives: Vec<DriveId>,
+    pub(crate) drives: Vec<DriveId>,
 }
 
 /// Opens drives, each of which may be given once.
-pub fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, Failure> {
+pub(crate) fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, Failure> {
     let mut drives: Vec<Drive> = Vec::new();
     for path in paths {
         let drive = Drive::open(path, access).map_err(open_failure)?;
@@ -51,7 +51,7 @@ fn open_failure(error: OpenError) -> Failure {
 }
 
 /// Refuses drives that are in use, and drives that hold something unless `force`.
-pub fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failure> {
+pub(crate) fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failure> {
     for path in paths {
         let survey = survey(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
         for finding in survey.findings {
@@ -73,11 +73,11 @@ pub fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failure> {
 }
 
 /// Puts drives into a world with room for `request_count` requests of up to `request_bytes`.
-pub fn join(cli: &Cli, drives: Vec<Drive>, request_count: u32, request_bytes: u32) -> Result<Opened, Failure> {
+pub(crate) fn join(cli: &Cli, drives: Vec<Drive>, request_count: u32, request_bytes: u32) -> Result<Opened, Failure> {
     let plan = BufferPlan::for_drives(drives.len(), request_count, request_bytes);
     let bytes = plan.arena_bytes();
-    let arena =
-        Arena::new(bytes).map_err(|error| Failure::Failed(format!("{} of memory: {error}", format_size(bytes as u64))))?;
+    let arena = Arena::new(bytes)
+        .map_err(|error| Failure::Failed(format!("{} of memory: {error}", format_size(bytes as u64))))?;
     let io_loop = IoLoop::new(io_engine(cli), arena.clone(), 1024).map_err(Failure::failed)?;
     let mut world = RealWorld::new(io_loop, arena);
     let mut ids = Vec::new();
@@ -96,7 +96,7 @@ fn io_engine(cli: &Cli) -> Option<IoEngine> {
 }
 
 /// The kernel that is asked for.
-pub fn parity(cli: &Cli) -> Result<Parity, Failure> {
+pub(crate) fn parity(cli: &Cli) -> Result<Parity, Failure> {
     if cli.parity_kernel == "auto" {
         return Ok(Parity::best());
     }
@@ -105,13 +105,13 @@ pub fn parity(cli: &Cli) -> Result<Parity, Failure> {
 }
 
 /// Options for running an array, with the kernel that is asked for.
-pub fn open_options(cli: &Cli, writable: bool, force: bool) -> Result<OpenOptions, Failure> {
+pub(crate) fn open_options(cli: &Cli, writable: bool, force: bool) -> Result<OpenOptions, Failure> {
     let options = if writable { OpenOptions::writable() } else { OpenOptions::read_only() };
     Ok(OpenOptions { force, parity: parity(cli)?, ..options })
 }
 
 /// Runs the array that is named, with room for moving content.
-pub fn open_array(
+pub(crate) fn open_array(
     cli: &Cli,
     args: &ArrayArgs,
     writable: bool,
@@ -125,13 +125,18 @@ pub fn open_array(
 }
 
 /// A plain drive as a volume.
-pub fn open_plain(cli: &Cli, drive: Drive, depth: u32, block_bytes: u32) -> Result<DriveVolume<RealWorld>, Failure> {
+pub(crate) fn open_plain(
+    cli: &Cli,
+    drive: Drive,
+    depth: u32,
+    block_bytes: u32,
+) -> Result<DriveVolume<RealWorld>, Failure> {
     let opened = join(cli, vec![drive], depth, block_bytes)?;
     Ok(DriveVolume::new(opened.world, opened.drives[0], opened.plan))
 }
 
 /// Who is at fault when an array does not open.
-pub fn array_failure(error: shoal_volume::OpenError) -> Failure {
+pub(crate) fn array_failure(error: shoal_volume::OpenError) -> Failure {
     use shoal_volume::OpenError as Error;
     match error {
         Error::DirtyDegraded { .. } | Error::ReadOnly { .. } => Failure::Refused(error.to_string()),
@@ -141,17 +146,17 @@ pub fn array_failure(error: shoal_volume::OpenError) -> Failure {
 }
 
 /// The superblock on an open drive.
-pub fn probe(drive: &Drive) -> Result<Superblock, ProbeError<std::io::Error>> {
+pub(crate) fn probe(drive: &Drive) -> Result<Superblock, ProbeError<std::io::Error>> {
     read_superblock(drive.size_bytes(), |offset, bytes| drive.read_at(offset, bytes))
 }
 
 /// Whether a drive is a member of an array, as far as it says.
-pub fn is_member(drive: &Drive) -> bool {
+pub(crate) fn is_member(drive: &Drive) -> bool {
     !matches!(probe(drive), Err(ProbeError::Superblock(SuperblockError::NoMagic)))
 }
 
 /// The members given, and with `--scan` those that are found beside them.
-pub fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
     let Some(directory) = &args.scan else { return Ok(args.drives.clone()) };
     let mut paths = args.drives.clone();
     let given = open_drives(&paths, Access::Read)?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// It was tried and failed: exit status 1.
     Failed(String),
     /// What was asked makes no sense: exit status 2.
@@ -15,7 +15,7 @@ pub enum Failure {
 
 impl Failure {
     /// The process's exit status.
-    pub fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
@@ -24,7 +24,7 @@ impl Failure {
     }
 
     /// The word for it in `--json` documents.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Failed(_) => "failed",
             Self::Usage(_) => "usage",
@@ -33,12 +33,12 @@ impl Failure {
     }
 
     /// A failure without a more precise fault.
-    pub fn failed(error: impl fmt::Display) -> Self {
+    pub(crate) fn failed(error: impl fmt::Display) -> Self {
         Self::Failed(error.to_string())
     }
 
     /// What was asked makes no sense.
-    pub fn usage(error: impl fmt::Display) -> Self {
+    pub(crate) fn usage(error: impl fmt::Display) -> Self {
         Self::Usage(error.to_string())
     }
 }

@@ -9,12 +9,9 @@ use crate::documents::{ErrorDocument, FailureDocument};
 use crate::exit::Failure;
 
 /// Prints a document: as JSON if that is asked for, else as `text` writes it.
-pub fn document<D: Serialize>(cli: &Cli, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
-    let printed = if cli.json {
-        serde_json::to_string_pretty(document).map_err(Failure::failed)? + "\n"
-    } else {
-        text(document)
-    };
+pub(crate) fn document<D: Serialize>(cli: &Cli, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
+    let printed =
+        if cli.json { serde_json::to_string_pretty(document).map_err(Failure::failed)? + "\n" } else { text(document) };
     match io::stdout().lock().write_all(printed.as_bytes()) {
         // Whoever reads has had enough, as `head` does: not our failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -23,7 +20,7 @@ pub fn document<D: Serialize>(cli: &Cli, document: &D, text: impl FnOnce(&D) -> 
 }
 
 /// Tells of a failure: one line on standard error, and with `--json` a document on standard output.
-pub fn failure(cli: &Cli, failure: &Failure) {
+pub(crate) fn failure(cli: &Cli, failure: &Failure) {
     eprintln!("shoal: {failure}");
     if cli.json {
         let error = FailureDocument {
@@ -39,6 +36,6 @@ pub fn failure(cli: &Cli, failure: &Failure) {
 }
 
 /// Tells something on the side, on standard error.
-pub fn warn(message: &str) {
+pub(crate) fn warn(message: &str) {
     eprintln!("shoal: {message}");
 }

@@ -11,7 +11,7 @@ use crate::args::Cli;
 use crate::exit::Failure;
 
 /// A flag that Ctrl-C and a polite kill set. A second Ctrl-C ends the process at once.
-pub fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         let register = || {
@@ -24,7 +24,7 @@ pub fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// A bar over bytes; hidden with `--quiet`, `--json`, or where standard error is no terminal.
-pub fn bytes_bar(cli: &Cli, total_bytes: u64, what: &'static str) -> ProgressBar {
+pub(crate) fn bytes_bar(cli: &Cli, total_bytes: u64, what: &'static str) -> ProgressBar {
     if cli.quiet || cli.json {
         return ProgressBar::hidden();
     }
@@ -38,7 +38,7 @@ pub fn bytes_bar(cli: &Cli, total_bytes: u64, what: &'static str) -> ProgressBar
 
 /// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again. Returns what
 /// happened.
-pub fn run_background(
+pub(crate) fn run_background(
     cli: &Cli,
     array: &mut ArrayVolume<RealWorld>,
     what: &'static str,

@@ -4,7 +4,7 @@
 const BINARY: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 /// Reads a size in bytes.
-pub fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);
     let unit_bytes = match unit.trim_start() {
@@ -24,12 +24,12 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a size of less than 4 GiB.
-pub fn parse_small_size(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_small_size(text: &str) -> Result<u32, String> {
     u32::try_from(parse_size(text)?).map_err(|_| format!("`{text}` is too large here: at most 4095 MiB"))
 }
 
 /// Writes a size so that it reads back exactly if it is a whole number of a binary unit, else to three digits.
-pub fn format_size(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     for (unit, unit_bytes) in BINARY {
         if bytes >= unit_bytes && bytes.is_multiple_of(unit_bytes) {
             return format!("{} {unit}", bytes / unit_bytes);
@@ -44,13 +44,13 @@ pub fn format_size(bytes: u64) -> String {
 }
 
 /// Writes a rate in MB/s, powers of ten, as drives are sold.
-pub fn format_rate(bytes_per_s: u64) -> String {
+pub(crate) fn format_rate(bytes_per_s: u64) -> String {
     let mb_per_s = bytes_per_s as f64 / 1e6;
     if mb_per_s >= 100.0 { format!("{mb_per_s:.0} MB/s") } else { format!("{mb_per_s:.1} MB/s") }
 }
 
 /// Writes a duration with the unit that suits it.
-pub fn format_ns(ns: u64) -> String {
+pub(crate) fn format_ns(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
         1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),

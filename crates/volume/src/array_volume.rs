@@ -37,8 +37,7 @@ impl OpenOptions {
 
     /// For reading and writing, with md's default rates (md(4): 1 to 200 MB/s), and no upper limit.
     pub fn writable() -> Self {
-        let background =
-            Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: u64::MAX, depth: 4 };
+        let background = Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: u64::MAX, depth: 4 };
         Self { writable: true, force: false, background, parity: Parity::best() }
     }
 }
@@ -77,7 +76,9 @@ fn explain(why: CommandError) -> &'static str {
         CommandError::State(MemberState::Missing) => "the member is missing already",
         CommandError::State(MemberState::InSync) => "the member is in sync",
         CommandError::State(MemberState::Rebuilding { .. }) => "the member is being rebuilt",
-        CommandError::NoRedundancy => "the array has no redundancy for this, or the member holds the last copy of some data",
+        CommandError::NoRedundancy => {
+            "the array has no redundancy for this, or the member holds the last copy of some data"
+        }
         CommandError::Busy => "a rebuild or scrub is under way: wait for it, or stop it",
         CommandError::ReadOnly => "the array is open for reading only",
     }
@@ -126,6 +127,12 @@ impl<W: World> ArrayVolume<W> {
     /// What the array is and how it is.
     pub fn status(&self) -> ArrayStatus {
         array_status(&self.tree, self.root)
+    }
+
+    /// Whether mirrors or parity, here or in an array inside, may disagree with the data until a repairing scrub has
+    /// gone over all of it.
+    pub fn needs_resync(&self) -> bool {
+        self.tree.nodes.iter().any(|node| node.needs_resync)
     }
 
     /// The world under it.
@@ -274,9 +281,8 @@ impl<W: World> ArrayVolume<W> {
 
     /// The array that a new drive helps most: one of drives with a missing member, else the first.
     fn node_in_need(&self) -> NodeId {
-        let of_drives = |node: &crate::tree::Node| {
-            node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)))
-        };
+        let of_drives =
+            |node: &crate::tree::Node| node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)));
         let missing =
             |node: &crate::tree::Node| node.array.member_states().contains(&MemberState::Missing) && of_drives(node);
         let needy = self.tree.nodes.iter().position(missing);

@@ -166,8 +166,7 @@ pub(crate) fn add_node<W: World>(
         background: options.background,
         writable: options.writable,
     };
-    let array =
-        Array::new(config).map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
+    let array = Array::new(config).map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;
     let left_out = left_out(&candidates, &assembly);
     tree.nodes.push(Node {
@@ -230,9 +229,7 @@ fn scratch<W: World>(tree: &Tree<W>, member_count: usize) -> Result<Scratch, Ope
 }
 
 fn left_out(candidates: &[Candidate], assembly: &Assembly) -> Vec<LeftOut> {
-    let used = |verdict: &Verdict| {
-        matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare)
-    };
+    let used = |verdict: &Verdict| matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare);
     let all = candidates.iter().zip(&assembly.verdicts);
     let out = all.filter(|(_, verdict)| !used(verdict));
     out.map(|(candidate, &verdict)| LeftOut { name: candidate.drive.clone(), verdict }).collect()

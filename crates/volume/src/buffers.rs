@@ -75,7 +75,10 @@ impl BufferPlan {
         } else {
             (self.superblock_base(), id - self.request_count - self.scratch_count, SUPERBLOCK_BYTES)
         };
-        assert!(u64::from(span.offset) + u64::from(span.length) <= u64::from(bytes), "span {span:?} outside its buffer");
+        assert!(
+            u64::from(span.offset) + u64::from(span.length) <= u64::from(bytes),
+            "span {span:?} outside its buffer"
+        );
         Memory { offset: base + number as usize * bytes as usize + span.offset as usize, length: span.length }
     }
 }

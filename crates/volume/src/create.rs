@@ -95,7 +95,9 @@ pub(crate) fn create_tree<W: World>(
     open: &OpenOptions,
 ) -> Result<NodeId, CreateError> {
     let root = match options.level {
-        ArrayLevel::Plain(level) => create_node(tree, targets, level, options.spare_count, &options.name, options, open)?,
+        ArrayLevel::Plain(level) => {
+            create_node(tree, targets, level, options.spare_count, &options.name, options, open)?
+        }
         ArrayLevel::Nested { outer, inner, groups } => {
             if options.spare_count > 0 {
                 return Err(CreateError::NestedSpares);

@@ -20,14 +20,7 @@ pub(crate) fn member_fault(kind: IoKind, error: &io::Error) -> Fault {
     match (kind, errno(error)) {
         (
             IoKind::Read(_),
-            Some(
-                Errno::IO
-                | Errno::ILSEQ
-                | Errno::NODATA
-                | Errno::BADMSG
-                | Errno::REMOTEIO
-                | Errno::TIMEDOUT,
-            ),
+            Some(Errno::IO | Errno::ILSEQ | Errno::NODATA | Errno::BADMSG | Errno::REMOTEIO | Errno::TIMEDOUT),
         ) => Fault::Unreadable,
         (IoKind::Discard(_), Some(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL)) => Fault::Unsupported,
         _ => Fault::Gone,

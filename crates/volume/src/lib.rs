@@ -26,8 +26,8 @@ pub use assemble::{LeftOut, OpenError};
 pub use buffers::BufferPlan;
 pub use create::{ArrayLevel, CreateError, CreateOptions};
 pub use drive_volume::DriveVolume;
-pub use level::{LevelError, layout_name};
 pub use interface::{Volume, VolumeError};
+pub use level::{LevelError, layout_name};
 pub use shoal_array::{
     Background, Command, Completion, Event, Health, Level, MemberState, Mismatch, ParityLayout, Progress, Raid0Layout,
     Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,

@@ -8,137 +8,137 @@ use crate::size::{parse_size, parse_small_size};
 
 /// Which array: its members, or one of them and where to look for the rest.
 #[derive(Args, Clone, Debug)]
-pub struct ArrayArgs {
+pub(crate) struct ArrayArgs {
     /// The array's members, in any order.
     #[arg(required = true, value_name = "DRIVE")]
-    pub drives: Vec<PathBuf>,
+    pub(crate) drives: Vec<PathBuf>,
     /// Look for the other members among the files and devices in this directory.
     #[arg(long, value_name = "DIR")]
-    pub scan: Option<PathBuf>,
+    pub(crate) scan: Option<PathBuf>,
 }
 
 /// `shoal create`
 #[derive(Args, Debug)]
-pub struct CreateArgs {
+pub(crate) struct CreateArgs {
     /// linear, 0, 1, 4, 5, 6 or 10; 50 and 60 stripe over groups of RAID5 or RAID6, 51 and 61 mirror them.
     #[arg(long, short)]
-    pub level: String,
+    pub(crate) level: String,
     /// What lies on one member before the next one's turn; a power of two of at least 4K.
     #[arg(long, short, value_parser = parse_small_size, value_name = "SIZE", default_value = "512K")]
-    pub chunk: u32,
+    pub(crate) chunk: u32,
     /// Where parity or copies go, as for mdadm: left-symmetric, ddf-zero-restart, ..., n2, f2, o2, original, alternate.
     #[arg(long)]
-    pub layout: Option<String>,
+    pub(crate) layout: Option<String>,
     /// How many of the drives, the last ones given, are spares.
     #[arg(long, short = 'x', value_name = "COUNT", default_value_t = 0)]
-    pub spares: usize,
+    pub(crate) spares: usize,
     /// The array's name.
     #[arg(long, short = 'N', value_name = "NAME", default_value = "shoal")]
-    pub name: String,
+    pub(crate) name: String,
     /// Levels 50, 60, 51 and 61: how many groups.
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
-    pub groups: usize,
+    pub(crate) groups: usize,
     /// Use only so much of each drive.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
-    pub size: Option<u64>,
+    pub(crate) size: Option<u64>,
     /// Take parity and mirrors as they are: only right if every drive holds zeros, or all content is rewritten.
     #[arg(long)]
-    pub assume_clean: bool,
+    pub(crate) assume_clean: bool,
     /// Overwrite file systems, partition tables and other arrays. Drives in use are refused all the same.
     #[arg(long, short)]
-    pub force: bool,
+    pub(crate) force: bool,
     /// The drives.
     #[arg(required = true, value_name = "DRIVE")]
-    pub drives: Vec<PathBuf>,
+    pub(crate) drives: Vec<PathBuf>,
 }
 
 /// `shoal examine`
 #[derive(Args, Debug)]
-pub struct ExamineArgs {
+pub(crate) struct ExamineArgs {
     /// The drives.
     #[arg(required = true, value_name = "DRIVE")]
-    pub drives: Vec<PathBuf>,
+    pub(crate) drives: Vec<PathBuf>,
 }
 
 /// `shoal status`
 #[derive(Args, Debug)]
-pub struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// Which array.
     #[command(flatten)]
-    pub array: ArrayArgs,
+    pub(crate) array: ArrayArgs,
 }
 
 /// `shoal read`
 #[derive(Args, Debug)]
-pub struct ReadArgs {
+pub(crate) struct ReadArgs {
     /// First byte of the content.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "0")]
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// How many bytes; all from the offset on if left out.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
-    pub length: Option<u64>,
+    pub(crate) length: Option<u64>,
     /// Which array.
     #[command(flatten)]
-    pub array: ArrayArgs,
+    pub(crate) array: ArrayArgs,
 }
 
 /// `shoal write`
 #[derive(Args, Debug)]
-pub struct WriteArgs {
+pub(crate) struct WriteArgs {
     /// First byte of the content.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "0")]
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Write to a degraded array that was not shut down cleanly, though some blocks may be wrong.
     #[arg(long, short)]
-    pub force: bool,
+    pub(crate) force: bool,
     /// Which array.
     #[command(flatten)]
-    pub array: ArrayArgs,
+    pub(crate) array: ArrayArgs,
 }
 
 /// `shoal fail`
 #[derive(Args, Debug)]
-pub struct FailArgs {
+pub(crate) struct FailArgs {
     /// The member to take out.
     #[arg(long, value_name = "DRIVE")]
-    pub member: PathBuf,
+    pub(crate) member: PathBuf,
     /// Which array.
     #[command(flatten)]
-    pub array: ArrayArgs,
+    pub(crate) array: ArrayArgs,
 }
 
 /// `shoal add`
 #[derive(Args, Debug)]
-pub struct AddArgs {
+pub(crate) struct AddArgs {
     /// The drive to add; its content is lost.
     #[arg(long, value_name = "DRIVE")]
-    pub drive: PathBuf,
+    pub(crate) drive: PathBuf,
     /// Overwrite what the drive holds. A drive in use is refused all the same.
     #[arg(long, short)]
-    pub force: bool,
+    pub(crate) force: bool,
     /// Add it and return; `shoal rebuild` fills it later.
     #[arg(long)]
-    pub no_rebuild: bool,
+    pub(crate) no_rebuild: bool,
     /// Which array.
     #[command(flatten)]
-    pub array: ArrayArgs,
+    pub(crate) array: ArrayArgs,
 }
 
 /// `shoal rebuild`
 #[derive(Args, Debug)]
-pub struct RebuildArgs {
+pub(crate) struct RebuildArgs {
     /// Which array.
     #[command(flatten)]
-    pub array: ArrayArgs,
+    pub(crate) array: ArrayArgs,
 }
 
 /// `shoal scrub`
 #[derive(Args, Debug)]
-pub struct ScrubArgs {
+pub(crate) struct ScrubArgs {
     /// Make parity and mirrors agree with the data again.
     #[arg(long)]
-    pub repair: bool,
+    pub(crate) repair: bool,
     /// Which array.
     #[command(flatten)]
-    pub array: ArrayArgs,
+    pub(crate) array: ArrayArgs,
 }

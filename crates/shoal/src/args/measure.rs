@@ -10,125 +10,125 @@ use crate::size::{parse_size, parse_small_size};
 #[derive(Args, Debug)]
 #[command(after_help = "Several members of one array given together are that array. Without --write or --mix nothing \
                         is written.")]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     /// Files, devices, or the members of one array.
     #[arg(required = true, value_name = "TARGET")]
-    pub targets: Vec<PathBuf>,
+    pub(crate) targets: Vec<PathBuf>,
     /// Look for the other members of the target's array among the files and devices in this directory.
     #[arg(long, value_name = "DIR")]
-    pub scan: Option<PathBuf>,
+    pub(crate) scan: Option<PathBuf>,
     /// Measure the files or devices themselves, even if they are members of an array.
     #[arg(long, conflicts_with = "scan")]
-    pub raw: bool,
+    pub(crate) raw: bool,
     /// Read (the default).
     #[arg(long, group = "direction")]
-    pub read: bool,
+    pub(crate) read: bool,
     /// Write. What the target holds is lost.
     #[arg(long, group = "direction")]
-    pub write: bool,
+    pub(crate) write: bool,
     /// Read so many of a hundred requests, write the others. What the target holds is lost.
     #[arg(long, group = "direction", value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub mix: Option<u8>,
+    pub(crate) mix: Option<u8>,
     /// Blocks one after the other (the default).
     #[arg(long, group = "pattern")]
-    pub sequential: bool,
+    pub(crate) sequential: bool,
     /// Blocks anywhere.
     #[arg(long, group = "pattern")]
-    pub random: bool,
+    pub(crate) random: bool,
     /// Size of each request [default: 1M sequential, 4K random].
     #[arg(long, value_parser = parse_small_size, value_name = "SIZE")]
-    pub block_size: Option<u32>,
+    pub(crate) block_size: Option<u32>,
     /// Requests in flight [default: 4 sequential, 32 random].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub depth: Option<u32>,
+    pub(crate) depth: Option<u32>,
     /// How long to measure.
     #[arg(long, group = "limit", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub seconds: u64,
+    pub(crate) seconds: u64,
     /// How much to transfer, instead of how long.
     #[arg(long, group = "limit", value_parser = parse_size, value_name = "SIZE")]
-    pub bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// Run so long before measuring.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3600))]
-    pub warm_up: u64,
+    pub(crate) warm_up: u64,
     /// How often to measure.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeat: u32,
+    pub(crate) repeat: u32,
     /// First byte of the range to visit.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "0")]
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Length of the range to visit; everything from the offset on if left out.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
-    pub length: Option<u64>,
+    pub(crate) length: Option<u64>,
     /// Repeats a run: the same blocks in the same order, the same bytes.
     #[arg(long)]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Overwrite file systems, partition tables and arrays when writing. Drives in use are refused all the same.
     #[arg(long, short)]
-    pub force: bool,
+    pub(crate) force: bool,
 }
 
 /// `shoal study`
 #[derive(Args, Debug)]
-pub struct StudyArgs {
+pub(crate) struct StudyArgs {
     /// The drives. What they hold is lost.
     #[arg(required = true, value_name = "DRIVE")]
-    pub drives: Vec<PathBuf>,
+    pub(crate) drives: Vec<PathBuf>,
     /// What to vary.
     #[command(flatten)]
-    pub plan: PlanArgs,
+    pub(crate) plan: PlanArgs,
     /// Wipe drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
     #[arg(long, short)]
-    pub force: bool,
+    pub(crate) force: bool,
     /// Say what would be done, how long it would take and what would be written, and stop.
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Write the report here: one page that needs nothing else.
     #[arg(long, value_name = "FILE.html")]
-    pub report: Option<PathBuf>,
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// `shoal demo`
 #[derive(Args, Debug)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Where the image files go, in a temporary directory that is removed afterwards.
     #[arg(long, value_name = "DIR")]
-    pub directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// How many image files.
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=26))]
-    pub drives: u32,
+    pub(crate) drives: u32,
     /// Size of each image file.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "96M")]
-    pub size: u64,
+    pub(crate) size: u64,
     /// Write the report here.
     #[arg(long, value_name = "FILE.html", default_value = "shoal-demo.html")]
-    pub report: PathBuf,
+    pub(crate) report: PathBuf,
     /// Repeats a tour: the same order, the same blocks, the same bytes.
     #[arg(long)]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
 }
 
 /// The factors of a study and their levels.
 #[derive(Args, Clone, Debug)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// Levels of the arrays.
     #[arg(long, value_delimiter = ',', value_name = "LEVELS", default_value = "0,5")]
-    pub levels: Vec<String>,
+    pub(crate) levels: Vec<String>,
     /// Chunk sizes of the arrays.
     #[arg(long, value_delimiter = ',', value_parser = parse_small_size, value_name = "SIZES", default_value = "64K,512K")]
-    pub chunks: Vec<u32>,
+    pub(crate) chunks: Vec<u32>,
     /// Numbers of members: one, several, or a range as 2..6 [default: all drives].
     #[arg(long, value_name = "COUNTS")]
-    pub members: Option<String>,
+    pub(crate) members: Option<String>,
     /// How often each point is measured.
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub repeat: u32,
+    pub(crate) repeat: u32,
     /// How long each measurement takes.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub seconds: u64,
+    pub(crate) seconds: u64,
     /// Use only so much of each drive [default: 1 GiB, or the whole drive if it is smaller].
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
-    pub size: Option<u64>,
+    pub(crate) size: Option<u64>,
     /// Decides the order of the runs and all they do.
     #[arg(long)]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
 }

@@ -5,10 +5,10 @@ mod measure;
 
 use clap::{Parser, Subcommand};
 
-pub use arrays::{
+pub(crate) use arrays::{
     AddArgs, ArrayArgs, CreateArgs, ExamineArgs, FailArgs, ReadArgs, RebuildArgs, ScrubArgs, StatusArgs, WriteArgs,
 };
-pub use measure::{BenchArgs, DemoArgs, StudyArgs};
+pub(crate) use measure::{BenchArgs, DemoArgs, StudyArgs};
 
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.
@@ -20,27 +20,27 @@ Exit status: 0 done; 1 failed; 2 wrong usage; 3 refused because data would be in
 /// Measures drives, builds arrays of them in Linux md's format, and runs the arrays in user space.
 #[derive(Debug, Parser)]
 #[command(name = "shoal", version, after_help = AFTER_HELP, max_term_width = 100)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// Print one JSON document on standard output instead of text.
     #[arg(long, global = true)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// No progress bars.
     #[arg(long, short, global = true)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
     /// How I/O is done.
     #[arg(long, global = true, value_name = "ENGINE", default_value = "auto")]
-    pub io_engine: IoEngineChoice,
+    pub(crate) io_engine: IoEngineChoice,
     /// Which instructions compute parity: auto, scalar, avx2, avx512-gfni or neon.
     #[arg(long, global = true, value_name = "KERNEL", default_value = "auto")]
-    pub parity_kernel: String,
+    pub(crate) parity_kernel: String,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// How I/O is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum IoEngineChoice {
+pub(crate) enum IoEngineChoice {
     /// io_uring if the kernel permits it, else threads.
     Auto,
     /// io_uring with registered buffers and files.
@@ -51,7 +51,7 @@ pub enum IoEngineChoice {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// A tour on image files: measure drives, build arrays, fail one and rebuild it, recommend.
     Demo(DemoArgs),
     /// Measure drives and arrays of them, and recommend one. Wipes the drives.

@@ -12,7 +12,7 @@ use crate::output;
 use crate::progress::run_background;
 
 /// Adds a drive to an array. If a member is missing, the drive takes its place and is filled.
-pub fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
     let mut paths = member_paths(&args.array)?;
     paths.push(args.drive.clone());
     drop(open_drives(&paths, Access::Read)?);

@@ -11,7 +11,7 @@ use crate::output;
 use crate::progress::run_background;
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
-pub fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let level = ArrayLevel::parse(&args.level, args.layout.as_deref(), args.groups).map_err(Failure::usage)?;
     let drives = open_drives(&args.drives, Access::Read)?;
     check_wipeable(&args.drives, args.force)?;
@@ -27,9 +27,9 @@ pub fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
         assume_clean: args.assume_clean,
     };
     let options = open_options(cli, true, false)?;
-    let mut array = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options)
-        .map_err(create_failure)?;
-    if array.status().needs_resync {
+    let mut array =
+        ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;
+    if array.needs_resync() {
         array.scrub(ScrubMode::Repair).map_err(Failure::failed)?;
         run_background(cli, &mut array, "resync")?;
     }
@@ -39,7 +39,7 @@ pub fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
 }
 
 /// Who is at fault when an array cannot be made.
-pub fn create_failure(error: CreateError) -> Failure {
+pub(crate) fn create_failure(error: CreateError) -> Failure {
     match error {
         CreateError::Request(_)
         | CreateError::Groups { .. }

@@ -14,7 +14,7 @@ use crate::output;
 use crate::size::format_size;
 
 /// Shows the superblock on each drive. Exit status 1 if a drive has none.
-pub fn run(cli: &Cli, args: &ExamineArgs) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli, args: &ExamineArgs) -> Result<(), Failure> {
     let document = ExamineDocument { drives: args.drives.iter().map(|path| examine(path)).collect() };
     output::document(cli, &document, text)?;
     match document.drives.iter().find_map(|drive| Some((&drive.drive, drive.problem.as_ref()?))) {

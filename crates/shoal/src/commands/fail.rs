@@ -10,15 +10,14 @@ use crate::exit::Failure;
 use crate::output;
 
 /// Takes a member out of its array. It is not written any more, and the others remember.
-pub fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
     let drives = open_drives(&member_paths(&with_member(args))?, Access::Write)?;
     let member = open_drives(std::slice::from_ref(&args.member), Access::Read)?.remove(0);
     let position = drives.iter().position(|drive| drive.same_drive_as(&member));
     let position = position.ok_or_else(|| Failure::failed("the member was opened a moment ago and is gone"))?;
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, true, false)?;
-    let mut array =
-        ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
+    let mut array = ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
     array.fail_drive(opened.drives[position]).map_err(manage_failure)?;
     let document = array_document(&array.status());
     array.close().map_err(Failure::failed)?;
@@ -43,7 +42,7 @@ fn same_file(left: &std::path::Path, right: &std::path::Path) -> bool {
 }
 
 /// Who is at fault when an array does not take a command.
-pub fn manage_failure(error: ManageError) -> Failure {
+pub(crate) fn manage_failure(error: ManageError) -> Failure {
     match error {
         ManageError::NotAMember { .. } | ManageError::Add(_) => Failure::usage(error),
         ManageError::Refused { .. } => Failure::Refused(error.to_string()),

@@ -17,7 +17,7 @@ use crate::args::{Cli, Command};
 use crate::exit::Failure;
 
 /// Does what was asked.
-pub fn run(cli: &Cli) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Demo(args) => demo::run(cli, args),
         Command::Study(args) => study::run(cli, args),
@@ -32,7 +32,10 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),
         Command::Man { directory } => generate::man_pages(directory),
-        Command::Completions { shell } => generate::completions(*shell),
+        Command::Completions { shell } => {
+            generate::completions(*shell);
+            Ok(())
+        }
         Command::Schemas { directory } => generate::schemas(directory),
     }
 }

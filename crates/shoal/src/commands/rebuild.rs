@@ -8,7 +8,7 @@ use crate::output;
 use crate::progress::run_background;
 
 /// Goes on with rebuilds where they stood, and starts those for which there is a spare.
-pub fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, true, false)?;
     if array.progress().is_none() {
         let health = array_document(&array.status()).health;

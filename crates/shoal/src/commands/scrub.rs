@@ -18,7 +18,7 @@ use crate::size::format_size;
 const PLACES_MAX: usize = 1000;
 
 /// Compares parity and mirrors with the data. Exit status 1 if they disagree and were not repaired.
-pub fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, args.repair, false)?;
     array.scrub(if args.repair { ScrubMode::Repair } else { ScrubMode::Check }).map_err(manage_failure)?;
     let news = run_background(cli, &mut array, "scrub")?;

@@ -13,13 +13,13 @@ use crate::output;
 use crate::size::format_size;
 
 /// Shows an array without changing anything on its drives.
-pub fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
+pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     let array = open_array(cli, &args.array, false, false)?;
     output::document(cli, &array_document(&array.status()), array_text)
 }
 
 /// An array's state as a document.
-pub fn array_document(status: &ArrayStatus) -> ArrayDocument {
+pub(crate) fn array_document(status: &ArrayStatus) -> ArrayDocument {
     ArrayDocument {
         name: status.name.clone(),
         uuid: status.uuid.clone(),
@@ -75,7 +75,7 @@ fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
 }
 
 /// An array's state as text.
-pub fn array_text(document: &ArrayDocument) -> String {
+pub(crate) fn array_text(document: &ArrayDocument) -> String {
     let mut text = String::new();
     describe(&mut text, document, "").expect("strings take everything");
     text
@@ -89,7 +89,7 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
     writeln!(text, "{indent}  health {}{resync}; survives the loss of {}", array.health, members(array.redundancy))?;
     writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)?;
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(["role", "state", "drive"]);
+    table.load_style(presets::NOTHING).set_header(["role", "state", "drive"]);
     for member in &array.members {
         let state = match member.rebuilt_bytes {
             Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),

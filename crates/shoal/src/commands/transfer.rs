@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use shoal_volume::transfer::{TransferError, read_to, write_from};
 use shoal_volume::Volume;
+use shoal_volume::transfer::{TransferError, read_to, write_from};
 
 use crate::args::{Cli, ReadArgs, WriteArgs};
 use crate::documents::TransferDocument;
@@ -14,7 +14,7 @@ use crate::output;
 use crate::size::{format_ns, format_rate, format_size};
 
 /// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
-pub fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
+pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, false, false)?;
     let rest = array.size_bytes().checked_sub(args.offset).ok_or_else(|| beyond(args.offset, array.size_bytes()))?;
     let length = args.length.unwrap_or(rest);
@@ -26,7 +26,7 @@ pub fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
 }
 
 /// Writes standard input to an array's content.
-pub fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
+pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, true, args.force)?;
     if args.offset > array.size_bytes() {
         return Err(beyond(args.offset, array.size_bytes()));

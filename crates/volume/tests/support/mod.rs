@@ -16,19 +16,19 @@ use shoal_volume::{
 const DRIVE_BYTES: u64 = 6 << 20;
 
 /// A handful of image files.
-pub struct Bench {
+pub(crate) struct Bench {
     directory: tempfile::TempDir,
     paths: Vec<PathBuf>,
 }
 
 /// A running array and its drives in the order given.
-pub struct Running {
+pub(crate) struct Running {
     array: ArrayVolume<RealWorld>,
     drives: Vec<DriveId>,
 }
 
 impl Bench {
-    pub fn new(drives: usize) -> Self {
+    pub(crate) fn new(drives: usize) -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let paths: Vec<_> = (0..drives).map(|number| directory.path().join(format!("drive{number}"))).collect();
         for path in &paths {
@@ -46,15 +46,15 @@ impl Bench {
         (world, plan, ids)
     }
 
-    pub fn create(&self, level: &str, layout: Option<&str>) -> Running {
+    pub(crate) fn create(&self, level: &str, layout: Option<&str>) -> Running {
         self.create_on(0..self.paths.len(), level, layout)
     }
 
-    pub fn create_on(&self, drives: std::ops::Range<usize>, level: &str, layout: Option<&str>) -> Running {
+    pub(crate) fn create_on(&self, drives: std::ops::Range<usize>, level: &str, layout: Option<&str>) -> Running {
         self.make(drives, level, layout, 0)
     }
 
-    pub fn create_with_spares(&self, level: &str, spare_count: usize) -> Running {
+    pub(crate) fn create_with_spares(&self, level: &str, spare_count: usize) -> Running {
         self.make(0..self.paths.len(), level, None, spare_count)
     }
 
@@ -73,7 +73,7 @@ impl Bench {
         Running { array: array.unwrap_or_else(|error| panic!("raid {level}: {error}")), drives }
     }
 
-    pub fn open(&self, drives: impl IntoIterator<Item = usize>, writable: bool) -> Running {
+    pub(crate) fn open(&self, drives: impl IntoIterator<Item = usize>, writable: bool) -> Running {
         let access = if writable { Access::Write } else { Access::Read };
         let options = if writable { OpenOptions::writable() } else { OpenOptions::read_only() };
         let (world, plan, drives) = self.world(drives, access);
@@ -82,7 +82,7 @@ impl Bench {
     }
 
     /// Opens an array with one more drive in its world, which is the last of `drives()`.
-    pub fn open_adding(&self, drives: impl IntoIterator<Item = usize>, added: usize) -> Running {
+    pub(crate) fn open_adding(&self, drives: impl IntoIterator<Item = usize>, added: usize) -> Running {
         let (world, plan, drives) = self.world(drives.into_iter().chain([added]), Access::Write);
         let members = &drives[..drives.len() - 1];
         let array = ArrayVolume::open(world, plan, members, &OpenOptions::writable());
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     /// All bytes of all drives.
-    pub fn bytes(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn bytes(&self) -> Vec<Vec<u8>> {
         let read = |path: &PathBuf| {
             let mut bytes = Vec::new();
             File::open(path).unwrap().read_to_end(&mut bytes).unwrap();
@@ -101,7 +101,7 @@ impl Bench {
     }
 
     /// Changes bytes behind everybody's back, from `offset` on within a drive's data area of 1 MiB offset.
-    pub fn damage(&self, drive: usize, offset: u64, length: usize) {
+    pub(crate) fn damage(&self, drive: usize, offset: u64, length: usize) {
         let mut file = FileOptions::new().read(true).write(true).open(&self.paths[drive]).unwrap();
         let mut bytes = vec![0; length];
         file.seek(SeekFrom::Start((1 << 20) + offset)).unwrap();
@@ -113,16 +113,16 @@ impl Bench {
 }
 
 impl Running {
-    pub fn drives(&self) -> &[DriveId] {
+    pub(crate) fn drives(&self) -> &[DriveId] {
         &self.drives
     }
 
-    pub fn close(self) -> Result<RealWorld, VolumeError> {
+    pub(crate) fn close(self) -> Result<RealWorld, VolumeError> {
         self.array.close()
     }
 
     /// Lets rebuilds and scrubs end.
-    pub fn finish_background(&mut self) -> Vec<News> {
+    pub(crate) fn finish_background(&mut self) -> Vec<News> {
         let mut news = self.array.take_news();
         while self.array.run_background(Duration::from_secs(10)).unwrap() {
             news.append(&mut self.array.take_news());
@@ -132,7 +132,7 @@ impl Running {
     }
 
     /// Scrubs all and returns the number of bytes that disagree.
-    pub fn scrub_mismatches(&mut self, mode: ScrubMode) -> u64 {
+    pub(crate) fn scrub_mismatches(&mut self, mode: ScrubMode) -> u64 {
         self.array.scrub(mode).unwrap();
         let news = self.finish_background();
         let finished = news.iter().filter_map(|news| match news.event {
@@ -159,18 +159,18 @@ impl DerefMut for Running {
     }
 }
 
-pub fn write(volume: &mut ArrayVolume<RealWorld>, offset: u64, bytes: &[u8]) {
+pub(crate) fn write(volume: &mut ArrayVolume<RealWorld>, offset: u64, bytes: &[u8]) {
     assert_eq!(write_from(volume, offset, &mut &bytes[..]).unwrap(), bytes.len() as u64);
 }
 
-pub fn read(volume: &mut ArrayVolume<RealWorld>, offset: u64, length: usize) -> Vec<u8> {
+pub(crate) fn read(volume: &mut ArrayVolume<RealWorld>, offset: u64, length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     read_to(volume as &mut dyn Volume, offset, length as u64, &mut bytes).unwrap();
     bytes
 }
 
 /// Bytes that differ from place to place and from seed to seed.
-pub fn pattern(length: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn pattern(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state ^= state << 13;
