@@ -125,10 +125,19 @@ impl Disk {
         Outcome::Done
     }
 
-    /// Whether this writes what is there already.
-    pub(crate) fn is_kept_by(&self, io: MemberIo, memory: &Memory) -> bool {
-        let MemberIo::Write { offset, span } = io else { return false };
-        self.content[offset as usize..].starts_with(memory.bytes(span))
+    /// First bytes of the blocks that this I/O will change.
+    pub(crate) fn changes(&self, io: MemberIo, memory: &Memory) -> Vec<u64> {
+        let (offset, length) = range_of(io);
+        let blocks = (offset..offset + length).step_by(BLOCK as usize);
+        match io {
+            MemberIo::Read { .. } | MemberIo::Flush => vec![],
+            MemberIo::Discard { .. } => blocks.collect(),
+            MemberIo::Write { span, .. } => {
+                let new = memory.bytes(span).chunks(BLOCK as usize);
+                let changed = blocks.zip(new).filter(|(block, new)| !self.content[*block as usize..].starts_with(new));
+                changed.map(|(block, _)| block).collect()
+            }
+        }
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8], step: u64) {

@@ -41,8 +41,8 @@ pub(crate) struct Open {
     pub(crate) io: MemberIo,
     pub(crate) origin: Origin,
     pub(crate) submitted_at: u64,
-    /// Flushes: how many flushes each member had done before.
-    flushes_before: Vec<u64>,
+    /// Flushes: by role, how many flushes each member had done before; none for those that were missing.
+    flushes_before: Vec<Option<u64>>,
 }
 
 /// An effect that is not answered yet.
@@ -51,10 +51,11 @@ struct InFlight {
     id: EffectId,
     targets: Vec<Span>,
     sources: Vec<Span>,
-    /// Member I/O: who, where, and whether it writes.
-    member: Option<(Role, Range<u64>, bool)>,
-    /// Changes nothing: what could not be read is written anew. Reads may go on meanwhile, they find it or they do not.
-    keeps: bool,
+    /// Member I/O: who and where.
+    member: Option<(Role, Range<u64>)>,
+    /// First bytes of the member's blocks that it changes. Others it may write as they are: what could not be read is
+    /// written anew, and gaps between small writes are filled. Reads may go on there meanwhile.
+    changes: Vec<u64>,
     /// Flushes: whose.
     flushes: Option<Role>,
     /// Records: the members that were missing when it was given out.
@@ -82,6 +83,8 @@ pub(crate) struct Engine {
     recorded: Vec<bool>,
     /// By role: how often it was flushed.
     flushes: Vec<u64>,
+    /// Mirrors may differ, as writes failed that some of them had taken: a healing then changes what is read meanwhile.
+    pub(crate) mirrors_may_differ: bool,
 }
 
 impl Engine {
@@ -106,7 +109,16 @@ impl Engine {
         let array = Array::new(config).expect("the rig's shapes are arrays");
         let flushes = vec![0; stores.len()];
         let scratch = first.0..first.0 + count;
-        Self { array, stores, scratch, open: Vec::new(), in_flight: Vec::new(), recorded, flushes }
+        Self {
+            array,
+            stores,
+            scratch,
+            open: Vec::new(),
+            in_flight: Vec::new(),
+            recorded,
+            flushes,
+            mirrors_may_differ: false,
+        }
     }
 
     pub(crate) fn state(&self, role: Role) -> MemberState {
@@ -127,13 +139,15 @@ impl Engine {
 
     /// A request is about to be submitted.
     pub(crate) fn note_request(&mut self, id: RequestId, io: MemberIo, origin: Origin, step: u64) {
-        let flushes_before = self.flushes.clone();
+        let flushes_before =
+            self.roles().map(|role| (self.state(role) != MemberState::Missing).then_some(self.flushes[role.index()]));
+        let flushes_before = flushes_before.collect();
         self.open.push(Open { id, io, origin, submitted_at: step, flushes_before });
     }
 
-    /// The engine gave an effect out; `keeps` says that it is a write of what is there already.
-    pub(crate) fn note_effect(&mut self, effect: &Effect, keeps: bool) {
-        let effect = InFlight { keeps, ..self.in_flight_of(effect) };
+    /// The engine gave an effect out, which changes these blocks of its member.
+    pub(crate) fn note_effect(&mut self, effect: &Effect, changes: Vec<u64>) {
+        let effect = InFlight { changes, ..self.in_flight_of(effect) };
         for target in &effect.targets {
             let is_read = |open: &Open| matches!(open.io, MemberIo::Read { span, .. } if overlap(span, *target));
             let is_allowed = self.scratch.contains(&target.buffer.0) || self.open.iter().any(is_read);
@@ -141,7 +155,10 @@ impl Engine {
             assert!(!effect.sources.iter().any(|source| overlap(*source, *target)), "{target:?} is also a source");
         }
         for other in &self.in_flight {
-            effect.assert_apart(other);
+            effect.assert_buffers_apart(other);
+            if !self.mirrors_may_differ {
+                effect.assert_members_apart(other);
+            }
         }
         self.in_flight.push(effect);
     }
@@ -152,7 +169,7 @@ impl Engine {
             targets: vec![],
             sources: vec![],
             member: None,
-            keeps: false,
+            changes: vec![],
             flushes: None,
             records: vec![],
         };
@@ -161,10 +178,9 @@ impl Engine {
                 assert_ne!(self.state(*role), MemberState::Missing, "I/O to a missing member: {io:?}");
                 let (offset, length) = range_of(*io);
                 assert!(offset + length <= self.array.geometry().used_bytes(*role), "{io:?} beyond the used part");
-                let writes = matches!(io, MemberIo::Write { .. } | MemberIo::Discard { .. });
                 result.id = *id;
                 result.flushes = (*io == MemberIo::Flush).then_some(*role);
-                result.member = Some((*role, offset..offset + length, writes));
+                result.member = Some((*role, offset..offset + length));
                 match io {
                     MemberIo::Read { span, .. } => result.targets.push(*span),
                     MemberIo::Write { span, .. } => result.sources.push(*span),
@@ -201,6 +217,9 @@ impl Engine {
     /// A drive has taken a missing member's place.
     pub(crate) fn note_rebuild(&mut self, role: Role) {
         self.recorded[role.index()] = false;
+        for open in &mut self.open {
+            open.flushes_before[role.index()] = None;
+        }
     }
 
     /// The engine answered a request.
@@ -214,9 +233,10 @@ impl Engine {
             assert!(user.is_none(), "{open:?} is answered, but its bytes are still in use by {user:?}");
         }
         if succeeded && open.io == MemberIo::Flush {
-            for role in self.roles().filter(|role| self.state(*role) == MemberState::InSync) {
-                let flushed = self.flushes[role.index()] > open.flushes_before[role.index()];
-                assert!(flushed, "a flush is answered, but {role:?} was not flushed");
+            for (role, before) in self.roles().zip(&open.flushes_before) {
+                let is_flushed = before.is_none_or(|before| self.flushes[role.index()] > before);
+                let is_missing = self.state(role) == MemberState::Missing;
+                assert!(is_flushed || is_missing, "a flush is answered, but {role:?} was not flushed");
             }
         }
         if let (true, MemberIo::Write { .. }) = (succeeded, open.io) {
@@ -267,7 +287,7 @@ impl Engine {
 }
 
 impl InFlight {
-    fn assert_apart(&self, other: &Self) {
+    fn assert_buffers_apart(&self, other: &Self) {
         let clash = |targets: &[Span], spans: &[Span]| {
             targets.iter().any(|target| spans.iter().any(|span| overlap(*target, *span)))
         };
@@ -275,12 +295,13 @@ impl InFlight {
             || clash(&self.targets, &other.sources)
             || clash(&self.sources, &other.targets);
         assert!(!buffers_clash, "two effects use the same bytes of a buffer: {self:?} and {other:?}");
-        if let (Some((role, range, writes)), Some((other_role, other_range, other_writes))) =
-            (&self.member, &other.member)
-        {
-            let apart = range.end <= other_range.start || other_range.end <= range.start;
-            let both_keep = (self.keeps || !writes) && (other.keeps || !other_writes);
-            let members_clash = role == other_role && !apart && !both_keep;
+    }
+
+    fn assert_members_apart(&self, other: &Self) {
+        if let (Some((role, range)), Some((other_role, other_range))) = (&self.member, &other.member) {
+            let clash = self.changes.iter().any(|block| other_range.contains(block))
+                || other.changes.iter().any(|block| range.contains(block));
+            let members_clash = role == other_role && clash;
             assert!(!members_clash, "two effects touch the same bytes of a member: {self:?} and {other:?}");
         }
     }

@@ -34,6 +34,11 @@ pub(crate) enum Schedule {
     LatestFirst,
     /// As they came.
     InOrder,
+    /// Each drive serves its I/O one by one, and each takes so long; computations take no time.
+    Served {
+        /// Time for one I/O.
+        service_ns: u64,
+    },
 }
 
 /// An effect that the driver has taken and not carried out yet.
@@ -42,6 +47,8 @@ struct Pending {
     engine: usize,
     /// The disk's generation when the effect was given out.
     generation: u64,
+    /// When it is done, if drives serve one by one.
+    due: Instant,
     effect: Effect,
 }
 
@@ -63,6 +70,10 @@ pub(crate) struct Rig {
     pub(crate) random: Random,
     pub(crate) schedule: Schedule,
     pending: Vec<Pending>,
+    /// By disk: when it has served all that it was given.
+    busy_until: Vec<Instant>,
+    /// Records are not carried out for the time being.
+    pub(crate) holds_records: bool,
     pub(crate) now: Instant,
     pub(crate) step: u64,
     next_request: u64,
@@ -99,6 +110,7 @@ impl Rig {
             engines.insert(0, Engine::new(outer, states, stores, setup, &mut memory));
         }
         let model = Model::new(engines[0].array.geometry().capacity_bytes());
+        let busy_until = vec![Instant::default(); disks.len()];
         let trace = std::env::var_os("SHOAL_TRACE").is_some();
         Self {
             engines,
@@ -108,6 +120,8 @@ impl Rig {
             random,
             schedule: Schedule::Random,
             pending: Vec::new(),
+            busy_until,
+            holds_records: false,
             now: Instant { ns: 1 },
             step: 1,
             next_request: 1,
@@ -149,17 +163,19 @@ impl Rig {
     /// Carries out one effect, or lets time pass until the engine does something. False if nothing is left to do.
     pub(crate) fn step(&mut self) -> bool {
         self.step += 1;
-        self.now = self.now.after_ns(self.random.within(0..20_000));
+        if !matches!(self.schedule, Schedule::Served { .. }) {
+            self.now = self.now.after_ns(self.random.within(0..20_000));
+        }
         if self.run_timeouts() {
             return true;
         }
-        if let Some(pending) = self.pick() {
+        let timeout = self.engines.iter().filter_map(|engine| engine.array.poll_timeout()).min();
+        if let Some(pending) = self.pick(timeout) {
             self.carry_out(pending);
             return true;
         }
-        let timeouts = self.engines.iter().filter_map(|engine| engine.array.poll_timeout());
-        let Some(next) = timeouts.min() else { return false };
-        self.now = self.now.max(next);
+        let Some(timeout) = timeout else { return false };
+        self.now = self.now.max(timeout);
         self.run_timeouts()
     }
 
@@ -172,20 +188,43 @@ impl Rig {
         true
     }
 
-    fn pick(&mut self) -> Option<Pending> {
-        if self.pending.is_empty() {
-            return None;
+    /// The effect to carry out next; none if the moment of `timeout` comes before.
+    fn pick(&mut self, timeout: Option<Instant>) -> Option<Pending> {
+        let is_held = |pending: &Pending| self.holds_records && matches!(pending.effect, Effect::Record { .. });
+        let ready = (0..self.pending.len()).filter(|index| !is_held(&self.pending[*index]));
+        let ready: Vec<usize> = ready.collect();
+        let (first, last) = (*ready.first()?, *ready.last()?);
+        let any = ready[self.random.index(ready.len())];
+        match self.schedule {
+            Schedule::InOrder => Some(self.pending.remove(first)),
+            Schedule::LatestFirst if !self.random.one_in(8) => Some(self.pending.remove(last)),
+            Schedule::LatestFirst | Schedule::Random => Some(self.pending.swap_remove(any)),
+            Schedule::Served { .. } => {
+                let next = *ready.iter().min_by_key(|index| self.pending[**index].due)?;
+                let due = self.pending[next].due;
+                if timeout.is_some_and(|timeout| timeout < due) {
+                    return None;
+                }
+                self.now = self.now.max(due);
+                Some(self.pending.remove(next))
+            }
         }
-        let count = self.pending.len();
-        Some(match self.schedule {
-            Schedule::InOrder => self.pending.remove(0),
-            Schedule::LatestFirst if !self.random.one_in(8) => self.pending.remove(count - 1),
-            Schedule::LatestFirst | Schedule::Random => self.pending.swap_remove(self.random.index(count)),
-        })
+    }
+
+    /// When an effect given out now is done, if drives serve one by one.
+    fn due(&mut self, disk: Option<usize>) -> Instant {
+        match (self.schedule, disk) {
+            (Schedule::Served { service_ns }, Some(disk)) => {
+                let due = self.busy_until[disk].max(self.now).after_ns(service_ns);
+                self.busy_until[disk] = due;
+                due
+            }
+            _ => self.now,
+        }
     }
 
     fn carry_out(&mut self, pending: Pending) {
-        let Pending { engine, generation, effect } = pending;
+        let Pending { engine, generation, effect, .. } = pending;
         match effect {
             Effect::Compute { id, compute } => {
                 let outcome = self.compute(engine, &compute);
@@ -226,14 +265,15 @@ impl Rig {
     pub(crate) fn drain(&mut self, engine: usize) {
         while let Some(effect) = self.engines[engine].array.poll_effect() {
             self.note(|| format!("engine {engine}: {effect:?}"));
-            let disk = match &effect {
-                Effect::Io { role, io, .. } => self.engines[engine].disk(*role).map(|disk| (&self.disks[disk], *io)),
+            let io = match &effect {
+                Effect::Io { role, io, .. } => self.engines[engine].disk(*role).map(|disk| (disk, *io)),
                 Effect::Compute { .. } | Effect::Record { .. } => None,
             };
-            let keeps = disk.is_some_and(|(disk, io)| disk.is_kept_by(io, &self.memory));
-            let generation = disk.map_or(0, |(disk, _)| disk.generation);
-            self.engines[engine].note_effect(&effect, keeps);
-            self.pending.push(Pending { engine, generation, effect });
+            let changes = io.map_or(vec![], |(disk, io)| self.disks[disk].changes(io, &self.memory));
+            let generation = io.map_or(0, |(disk, _)| self.disks[disk].generation);
+            let due = self.due(io.map(|(disk, _)| disk));
+            self.engines[engine].note_effect(&effect, changes);
+            self.pending.push(Pending { engine, generation, due, effect });
         }
         while let Some(event) = self.engines[engine].array.poll_event() {
             self.note(|| format!("engine {engine}: {event:?}"));

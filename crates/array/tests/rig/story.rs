@@ -109,6 +109,9 @@ impl Story {
         for disk in &mut rig.disks {
             disk.discard_support = discards.unwrap_or(support[random.index(2)]);
         }
+        for engine in &mut rig.engines {
+            engine.mirrors_may_differ = faults == Faults::Any;
+        }
         let groups = rig.engines.iter().map(|engine| vulnerable_groups(engine.array.geometry())).collect();
         let scrubbing = vec![false; rig.engines.len()];
         let buffers = rig.memory.add(DEPTH_MAX as u32, REQUEST_BYTES_MAX as u32);
@@ -429,6 +432,9 @@ impl Story {
         self.settle();
         self.stop_scrub();
         self.set_background(FAST);
+        for disk in &mut self.rig.disks {
+            disk.fails_after = None;
+        }
         self.read_all(|rig, offset| rig.can_be_had(0, offset));
         self.look();
     }
