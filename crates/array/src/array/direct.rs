@@ -102,6 +102,10 @@ impl Array {
             return;
         }
         self.requests[key].fail(offset, RequestError::Lost { offset });
+        if is_out {
+            return;
+        }
+        self.members.distrust(role);
         // The last copy has old data, or a mix. A copy that is being rebuilt may have the new: it must not be read.
         for &(other, at) in &self.geometry.piece(offset, length).copies {
             let is_rebuilding = matches!(self.members.state(other), MemberState::Rebuilding { .. });

@@ -107,14 +107,22 @@ pub(super) struct Members {
     redundancy: usize,
     /// Mirrors: the sets of roles that hold the same bytes somewhere.
     groups: Vec<Vec<Role>>,
+    /// Mirrors: how far each member is trusted; see [`Members::distrust`].
+    trust: Vec<u32>,
+    /// The trust of the member that is distrusted next.
+    next_trust: u32,
 }
+
+/// The trust in a member that never missed a write.
+const FULL_TRUST: u32 = u32::MAX;
 
 impl Members {
     pub(super) fn new(geometry: &Geometry, states: Vec<MemberState>) -> Self {
         let protection = Protection::of(geometry.shape().level);
         let groups = if protection == Protection::Mirrors { mirror_groups(geometry, states.len()) } else { Vec::new() };
         let traffic = states.iter().map(|_| Traffic::default()).collect();
-        Self { states, traffic, protection, redundancy: geometry.redundancy(), groups }
+        let trust = states.iter().map(|_| FULL_TRUST).collect();
+        Self { states, traffic, protection, redundancy: geometry.redundancy(), groups, trust, next_trust: 0 }
     }
 
     pub(super) fn protection(&self) -> Protection {
@@ -141,6 +149,35 @@ impl Members {
         let state = self.state(role);
         let next = next(state, change);
         self.states[role.index()] = next.unwrap_or_else(|| panic!("{role:?} is {state:?}: {change:?} cannot be"));
+        match change {
+            Change::Fail => self.trust[role.index()] = FULL_TRUST,
+            Change::Finish => self.regain_trust(role),
+            Change::Rebuild { .. } | Change::Advance { .. } => {}
+        }
+    }
+
+    /// A member missed a write but is kept, as it has the last copy of something. Where its mirrors have what it
+    /// missed, only they are read from now on, and none of them is taken out for errors either: each would be the last.
+    /// Of several distrusted members the one that was trusted longest knows most.
+    pub(super) fn distrust(&mut self, role: Role) {
+        if self.trust[role.index()] == FULL_TRUST {
+            self.trust[role.index()] = self.next_trust;
+            self.next_trust += 1;
+        }
+    }
+
+    /// The member `rebuilt` is a copy of its best mirror everywhere; where all that this one holds is mirrored there,
+    /// the two agree again.
+    fn regain_trust(&mut self, rebuilt: Role) {
+        for role in self.roles().filter(|role| *role != rebuilt) {
+            let was_source = |group: &Vec<Role>| {
+                let mut others = group.iter().filter(|other| **other != rebuilt && self.is_in_sync(**other));
+                group.contains(&rebuilt) && others.all(|other| self.trust[other.index()] <= self.trust[role.index()])
+            };
+            if self.groups.iter().filter(|group| group.contains(&role)).all(was_source) {
+                self.trust[role.index()] = FULL_TRUST;
+            }
+        }
     }
 
     pub(super) fn is_working(&self, role: Role) -> bool {
@@ -179,10 +216,9 @@ impl Members {
 
     /// Whether taking the member out would lose mirrored data: errors are passed on then, and the member stays.
     pub(super) fn is_last_copy(&self, role: Role) -> bool {
-        self.is_in_sync(role)
-            && self.groups.iter().any(|group| {
-                group.contains(&role) && !group.iter().any(|other| *other != role && self.is_in_sync(*other))
-            })
+        let trust = self.trust[role.index()];
+        let is_as_good = |other: &Role| *other != role && self.is_in_sync(*other) && self.trust[other.index()] >= trust;
+        self.is_in_sync(role) && self.groups.iter().any(|group| group.contains(&role) && !group.iter().any(is_as_good))
     }
 
     /// Whether everything that belongs on this member can be had from the others.
@@ -214,13 +250,18 @@ impl Members {
     /// The copy to read: the one whose member would go on sequentially, else that of the least busy member.
     pub(super) fn choose(
         &self,
-        copies: impl Iterator<Item = (Role, u64)>,
+        copies: impl Iterator<Item = (Role, u64)> + Clone,
         length: u64,
         except: &[Role],
     ) -> Option<(Role, u64)> {
+        let holders = copies.filter(|(role, offset)| self.holds(*role, offset + length));
+        let trust = match self.next_trust {
+            0 => FULL_TRUST,
+            _ => holders.clone().map(|(role, _)| self.trust[role.index()]).max()?,
+        };
         let mut best: Option<(u32, Role, u64)> = None;
-        for (role, offset) in copies {
-            if !self.holds(role, offset + length) || except.contains(&role) {
+        for (role, offset) in holders {
+            if self.trust[role.index()] < trust || except.contains(&role) {
                 continue;
             }
             let traffic = &self.traffic[role.index()];

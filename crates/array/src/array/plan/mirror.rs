@@ -74,24 +74,22 @@ pub(in crate::array) fn plan_mirror_rebuild(
     Ok(Plan { reads: [Transfer { role, offset, span, heals: false }].into(), steps: Vec::new(), writes })
 }
 
-/// A comparison of every copy with the first that can be read.
+/// A comparison of every copy with the best that can be read.
 pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
     let held = mirror.copies.iter().filter(|(role, offset)| mirror.holds(*role, *offset));
-    let readable: Vec<_> = held.clone().filter(|(role, _)| !mirror.bad.contains(role)).copied().collect();
     let mut plan = Plan::default();
-    if held.count() < 2 {
+    if held.clone().count() < 2 {
         return Ok(plan);
     }
-    let mut right = None;
-    for (role, offset) in readable {
-        let read = draft.span(mirror.cols.length());
-        let offset = mirror.first(offset);
+    let length = mirror.cols.length();
+    let (first, offset) = mirror.choose().ok_or(Shortfall)?;
+    let right = draft.span(length);
+    plan.reads.push(Transfer { role: first, offset, span: right, heals: false });
+    for (role, offset) in held.filter(|(role, _)| *role != first && !mirror.bad.contains(role)) {
+        let (role, offset, read) = (*role, mirror.first(*offset), draft.span(length));
         plan.reads.push(Transfer { role, offset, span: read, heals: false });
-        match right {
-            None => right = Some(read),
-            Some(right) => plan.steps.push(Step::Check { role, offset, read, right }),
-        }
+        plan.steps.push(Step::Check { role, offset, read, right });
     }
-    plan.writes = mirror.healing(right.ok_or(Shortfall)?).collect();
+    plan.writes = mirror.healing(right).collect();
     Ok(plan)
 }

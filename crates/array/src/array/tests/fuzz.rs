@@ -7,7 +7,7 @@ use crate::*;
 
 const LAYOUT10: Raid10Layout = Raid10Layout { near: 2, far: 1, offset: false, far_sets: false };
 
-fn levels() -> Vec<(Level, usize)> {
+pub(super) fn levels() -> Vec<(Level, usize)> {
     vec![
         (Level::Linear, 3),
         (Level::Raid0(Raid0Layout::Original), 3),
@@ -36,7 +36,6 @@ struct Fuzz {
     model: Vec<u8>,
     live: Vec<Live>,
     survives: usize,
-    chunk_bytes: u64,
     steps: usize,
 }
 
@@ -159,7 +158,6 @@ impl Fuzz {
             assert!(wrong.is_empty(), "{wrong:?}");
             assert!(matches!(self.rig.events.last(), Some(Event::ScrubFinished { completed: true, .. })));
         }
-        let _ = self.chunk_bytes;
     }
 }
 
@@ -172,8 +170,8 @@ fn random_work_on_every_level() {
             let geometry = rig.array.geometry();
             let (capacity, survives) = (geometry.capacity_bytes(), geometry.redundancy());
             let model = vec![0; capacity as usize];
-            std::println!("{level:?} {count} seed {seed}");
-            Fuzz { rig, model, live: vec![], survives, chunk_bytes: u64::from(chunk_bytes), steps: 3000 }.run();
+            std::println!("{level:?} of {count}, seed {seed}");
+            Fuzz { rig, model, live: vec![], survives, steps: 3000 }.run();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Short stories of the engine.
 
 mod fuzz;
+mod hostile;
 mod rig;
 
 use alloc::{vec, vec::Vec};

@@ -43,11 +43,12 @@ impl Rig {
     pub(super) fn with_states(shape: Shape, states: Vec<MemberState>, seed: u64, writable: bool) -> Self {
         let members: Vec<_> = shape.member_bytes.iter().map(|bytes| vec![0; *bytes as usize]).collect();
         let count = Scratch::least_count(members.len()) + (seed % 3) as u32 * 4;
+        let bytes_each = [SCRATCH_BYTES, 12288, 4096][(seed % 7 % 3) as usize];
         let config = Config {
             shape,
             members: states,
             logical_block_bytes: BLOCK as u32,
-            scratch: Scratch { first: BufferId(0), count, bytes_each: SCRATCH_BYTES },
+            scratch: Scratch { first: BufferId(0), count, bytes_each },
             background: Background { rate_min_bytes_per_s: 1 << 40, rate_max_bytes_per_s: 1 << 50, depth: 3 },
             writable,
         };
@@ -56,7 +57,7 @@ impl Rig {
             members,
             unreadable: vec![],
             gone: vec![],
-            buffers: vec![vec![0; SCRATCH_BYTES as usize]; count as usize],
+            buffers: vec![vec![0; bytes_each as usize]; count as usize],
             free: vec![],
             in_flight: VecDeque::new(),
             events: vec![],
@@ -93,6 +94,10 @@ impl Rig {
         self.now = self.now.after_ns(1000);
         self.array.submit(self.now, Request { id, command });
         id
+    }
+
+    pub(super) fn last_id(&self) -> u64 {
+        self.next_id - 1
     }
 
     pub(super) fn submit_write(&mut self, offset: u64, bytes: &[u8]) -> RequestId {
