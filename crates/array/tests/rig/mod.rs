@@ -4,6 +4,7 @@
 //! Everything follows from a seed.
 
 pub(crate) mod disk;
+mod ending;
 pub(crate) mod engine;
 pub(crate) mod galois;
 pub(crate) mod memory;

@@ -4,11 +4,11 @@
 use std::ops::AddAssign;
 
 use shoal_array::{
-    Background, BufferId, CommandError, Event, Geometry, Health, MemberIo, MemberState, RequestError, Role, ScrubMode,
-    Span,
+    Background, BufferId, CommandError, Event, Geometry, MemberIo, MemberState, Mismatch, RequestError, Role,
+    ScrubMode, Span,
 };
 
-use super::disk::{DiscardSupport, range_of};
+use super::disk::DiscardSupport;
 use super::engine::{Origin, Setup};
 use super::model::{BLOCK, Model};
 use super::random::Random;
@@ -22,7 +22,8 @@ const REQUEST_BYTES_MAX: u64 = 48 << 10;
 const DEPTH_MAX: usize = 16;
 
 /// A background that is over soon.
-const FAST: Background = Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 33, depth: 4 };
+pub(super) const FAST: Background =
+    Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 33, depth: 4 };
 
 /// How much may go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,20 +59,24 @@ impl AddAssign for Tally {
 }
 
 /// A story while it is told.
-struct Story {
-    rig: Rig,
+pub(super) struct Story {
+    pub(super) rig: Rig,
     faults: Faults,
     depth: usize,
     buffers: BufferId,
     /// Blocks that requests like to go to.
     hot_blocks: u64,
     /// Members differ in whether they can discard: mirrors may differ where they were.
-    mixed_discards: bool,
+    pub(super) mixed_discards: bool,
     /// By engine: a scrub runs.
-    scrubbing: Vec<bool>,
+    pub(super) scrubbing: Vec<bool>,
     /// By engine: sets of members, each of which must not be imperfect as a whole.
     groups: Vec<Vec<Vec<Role>>>,
-    tally: Tally,
+    /// By engine: what the latest scrub found.
+    pub(super) mismatches: Vec<Vec<Mismatch>>,
+    /// Parity or copies were spoilt on purpose.
+    pub(super) is_spoilt: bool,
+    pub(super) tally: Tally,
 }
 
 /// Tells the story of a seed to its end.
@@ -114,12 +119,25 @@ impl Story {
         }
         let groups = rig.engines.iter().map(|engine| vulnerable_groups(engine.array.geometry())).collect();
         let scrubbing = vec![false; rig.engines.len()];
+        let mismatches = vec![vec![]; rig.engines.len()];
         let buffers = rig.memory.add(DEPTH_MAX as u32, REQUEST_BYTES_MAX as u32);
         let depth = random.within(1..DEPTH_MAX as u64 + 1) as usize;
         let hot_blocks = random.within(8..rig.capacity_bytes() / BLOCK + 1);
         let mixed_discards = discards.is_none();
         rig.note(|| format!("{setup:?}, depth {depth}, missing {missing:?}, {:?}", rig.schedule));
-        Self { rig, faults, depth, buffers, hot_blocks, mixed_discards, scrubbing, groups, tally: Tally::default() }
+        Self {
+            rig,
+            faults,
+            depth,
+            buffers,
+            hot_blocks,
+            mixed_discards,
+            scrubbing,
+            groups,
+            mismatches,
+            is_spoilt: false,
+            tally: Tally::default(),
+        }
     }
 
     /// One request, and perhaps something else.
@@ -165,7 +183,7 @@ impl Story {
         self.write_to(offset, length);
     }
 
-    fn write_to(&mut self, offset: u64, length: u64) {
+    pub(super) fn write_to(&mut self, offset: u64, length: u64) {
         let span = self.free_span(length);
         let id = self.rig.next_request();
         Model::fill(offset, id.0, self.rig.memory.bytes_mut(span));
@@ -231,7 +249,7 @@ impl Story {
     }
 
     /// A span that no request uses.
-    fn free_span(&mut self, length: u64) -> Span {
+    pub(super) fn free_span(&mut self, length: u64) -> Span {
         if self.rig.engines[0].open.len() >= self.depth {
             self.await_room();
         }
@@ -248,7 +266,7 @@ impl Story {
     }
 
     /// Looks at what was answered and what happened.
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         for answer in std::mem::take(&mut self.rig.answers) {
             self.tally.errors += u64::from(answer.result.is_err());
             if self.faults == Faults::Survivable {
@@ -278,12 +296,18 @@ impl Story {
                 let failed = state(*role) == MemberState::Missing;
                 assert!(failed || !survivable, "a rebuild stopped, though everything could be had: {event:?}");
             }
-            Event::Mismatch(_) => assert!(self.mixed_discards || !survivable, "{event:?} without a cause"),
+            Event::Mismatch(mismatch) => {
+                assert!(self.mixed_discards || self.is_spoilt || !survivable, "{event:?} without a cause");
+                self.mismatches[engine].push(mismatch.clone());
+            }
             Event::ScrubUnreadable { .. } => assert!(!survivable, "{event:?}, though everything could be had"),
             Event::ScrubFinished { completed, mismatched_bytes } => {
                 self.scrubbing[engine] = false;
                 self.tally.scrubs += u64::from(*completed);
-                assert!(*mismatched_bytes == 0 || self.mixed_discards || !survivable, "{event:?}");
+                let found =
+                    self.mismatches[engine].iter().map(|found| found.member_range.end - found.member_range.start);
+                let found_bytes: u64 = found.sum();
+                assert_eq!(*mismatched_bytes, found_bytes, "a scrub counts otherwise than it tells");
             }
         }
     }
@@ -359,7 +383,7 @@ impl Story {
         }
     }
 
-    fn try_replace(&mut self, engine: usize, role: Role) {
+    pub(super) fn try_replace(&mut self, engine: usize, role: Role) {
         let now = self.rig.now;
         let result = self.rig.engines[engine].array.rebuild_member(now, role, 0);
         self.rig.note(|| format!("engine {engine}: rebuild {role:?}: {result:?}"));
@@ -379,18 +403,24 @@ impl Story {
     fn start_scrub(&mut self) {
         let engine = self.rig.random.index(self.rig.engines.len());
         let mode = self.rig.random.choose(&[ScrubMode::Check, ScrubMode::Repair]);
+        let result = self.scrub(engine, mode);
+        let is_fine = matches!(result, Ok(()) | Err(CommandError::Busy | CommandError::NoRedundancy));
+        assert!(is_fine, "a scrub is refused: {result:?}");
+    }
+
+    pub(super) fn scrub(&mut self, engine: usize, mode: ScrubMode) -> Result<(), CommandError> {
         let now = self.rig.now;
         let result = self.rig.engines[engine].array.scrub(now, mode);
         self.rig.note(|| format!("engine {engine}: scrub {mode:?}: {result:?}"));
-        match result {
-            Ok(()) => self.scrubbing[engine] = true,
-            Err(CommandError::Busy | CommandError::NoRedundancy) => {}
-            Err(error) => panic!("a scrub is refused: {error:?}"),
+        if result.is_ok() {
+            self.scrubbing[engine] = true;
+            self.mismatches[engine].clear();
         }
         self.rig.drain(engine);
+        result
     }
 
-    fn stop_scrub(&mut self) {
+    pub(super) fn stop_scrub(&mut self) {
         for engine in 0..self.rig.engines.len() {
             self.rig.engines[engine].array.stop_scrub(self.rig.now);
             self.rig.drain(engine);
@@ -402,135 +432,10 @@ impl Story {
         self.set_background(background);
     }
 
-    fn set_background(&mut self, background: Background) {
+    pub(super) fn set_background(&mut self, background: Background) {
         for engine in 0..self.rig.engines.len() {
             self.rig.engines[engine].array.set_background(self.rig.now, background);
             self.rig.drain(engine);
-        }
-    }
-
-    /// Everything is answered; all is made whole; then nothing may differ.
-    fn end_well(&mut self) {
-        self.settle();
-        self.set_background(FAST);
-        self.stop_scrub();
-        self.steps_until("scrubs have ended", |story| !story.scrubbing.contains(&true));
-        self.spare_drives();
-        self.rebuild_all();
-        self.rewrite_discarded();
-        self.scrub_all();
-        self.rig.check_drives();
-        self.read_all(|_, _| true);
-        for engine in &self.rig.engines {
-            assert_eq!(engine.array.health(), Health::Optimal);
-            assert!(engine.array.is_idle(), "nothing is left to do, but the engine is busy");
-        }
-    }
-
-    /// What cannot be had gives an error, and all else reads right.
-    fn end_badly(&mut self) {
-        self.settle();
-        self.stop_scrub();
-        self.set_background(FAST);
-        for disk in &mut self.rig.disks {
-            disk.fails_after = None;
-        }
-        self.read_all(|rig, offset| rig.can_be_had(0, offset));
-        self.look();
-    }
-
-    fn settle(&mut self) {
-        self.rig.drain(0);
-        self.rig.settle();
-        self.look();
-    }
-
-    fn steps_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
-        let limit = self.rig.step + 10_000_000;
-        self.look();
-        while !is_so(self) {
-            assert!(self.rig.step(), "stuck before {what}");
-            assert!(self.rig.step < limit, "no end in sight before {what}");
-            self.look();
-        }
-    }
-
-    /// Drives that would fail stay; those that are gone are taken out if the engine has not noticed.
-    fn spare_drives(&mut self) {
-        for engine in 0..self.rig.engines.len() {
-            for role in self.rig.engines[engine].roles() {
-                let Some(disk) = self.rig.engines[engine].disk(role) else { continue };
-                self.rig.disks[disk].fails_after = None;
-                if self.rig.disks[disk].is_gone && self.rig.engines[engine].state(role) != MemberState::Missing {
-                    let now = self.rig.now;
-                    assert_eq!(self.rig.engines[engine].array.fail_member(now, role), Ok(()));
-                    self.rig.drain(engine);
-                }
-            }
-        }
-    }
-
-    fn rebuild_all(&mut self) {
-        let is_whole = |story: &Self| story.rig.engines.iter().all(|engine| engine.array.health() == Health::Optimal);
-        let limit = self.rig.step + 10_000_000;
-        while !is_whole(self) {
-            for engine in 0..self.rig.engines.len() {
-                for role in self.rig.engines[engine].roles() {
-                    if self.rig.engines[engine].state(role) == MemberState::Missing {
-                        self.try_replace(engine, role);
-                    }
-                }
-            }
-            assert!(self.rig.step() || is_whole(self), "stuck in a rebuild");
-            assert!(self.rig.step < limit, "a rebuild does not end");
-            self.look();
-        }
-        self.settle();
-    }
-
-    fn rewrite_discarded(&mut self) {
-        for block in 0..self.rig.capacity_bytes() / BLOCK {
-            if self.rig.model.is_discarded(block) {
-                self.write_to(block * BLOCK, BLOCK);
-                self.settle();
-            }
-        }
-    }
-
-    fn scrub_all(&mut self) {
-        self.mixed_discards = false;
-        for engine in 0..self.rig.engines.len() {
-            let now = self.rig.now;
-            let result = self.rig.engines[engine].array.scrub(now, ScrubMode::Check);
-            self.rig.drain(engine);
-            if self.rig.engines[engine].array.geometry().redundancy() == 0 {
-                assert_eq!(result, Err(CommandError::NoRedundancy));
-                continue;
-            }
-            assert_eq!(result, Ok(()));
-            self.scrubbing[engine] = true;
-            let scrubs_before = self.tally.scrubs;
-            self.steps_until("the scrub has ended", |story| !story.scrubbing[engine]);
-            assert_eq!(self.tally.scrubs, scrubs_before + 1, "the scrub did not go through");
-        }
-        self.settle();
-    }
-
-    /// Reads block by block, in any order; `can_be_had` says what must succeed.
-    fn read_all(&mut self, can_be_had: impl Fn(&Rig, u64) -> bool) {
-        let blocks = self.rig.capacity_bytes() / BLOCK;
-        let first = self.rig.random.within(0..blocks);
-        for block in (first..blocks).chain(0..first) {
-            let offset = block * BLOCK;
-            let expected = can_be_had(&self.rig, offset);
-            let span = self.free_span(BLOCK);
-            let id = self.rig.next_request();
-            self.rig.submit(0, id, MemberIo::Read { offset, span }, Origin::Story);
-            self.rig.settle();
-            let answer = self.rig.answers.pop().expect("all is settled");
-            assert_eq!(range_of(answer.open.io), (offset, BLOCK));
-            assert_eq!(answer.result.is_ok(), expected, "block {block}: {:?}", answer.result);
-            self.tally.lost_blocks += u64::from(!expected);
         }
     }
 }
