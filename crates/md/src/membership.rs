@@ -1,5 +1,5 @@
-//! The superblocks of an array that runs, kept up to date: every change of a member's state makes a new set of them, one
-//! update fresher, to be written to all members.
+//! The superblocks of an array that runs, kept up to date. Changes of members' states are gathered; [`Membership::advance`]
+//! then closes the set, one update fresher, to be written to all members.
 //!
 //! Invariant: all superblocks in the set agree on everything but what is their own member's. A member that is not in the
 //! set is not in the table of roles either: should it come back, it is seen to be old.
@@ -115,26 +115,24 @@ impl Membership {
     }
 
     /// A member failed: the others say so, and it is not written any more.
-    pub fn fail(&mut self, dev_number: u32, now: Timestamp) -> Result<(), NotAMember> {
+    pub fn fail(&mut self, dev_number: u32) -> Result<(), NotAMember> {
         self.superblock(dev_number)?;
         self.members.retain(|member| member.dev_number != dev_number);
         self.record(dev_number, MemberUse::Faulty);
-        self.stamp(now);
         Ok(())
     }
 
     /// A drive is added as a spare. Gives the number it has from now on.
-    pub fn add_spare(&mut self, drive: &NewMember, now: Timestamp) -> Result<u32, AddError> {
+    pub fn add_spare(&mut self, drive: &NewMember) -> Result<u32, AddError> {
         let own = self.spare_superblock(drive)?;
         let dev_number = own.dev_number;
         self.members.push(own);
         self.record(dev_number, MemberUse::Spare);
-        self.stamp(now);
         Ok(dev_number)
     }
 
     /// A spare takes a role, to be rebuilt from the start. Whoever had the role loses it.
-    pub fn start_rebuild(&mut self, dev_number: u32, role: Role, now: Timestamp) -> Result<(), NotAMember> {
+    pub fn start_rebuild(&mut self, dev_number: u32, role: Role) -> Result<(), NotAMember> {
         self.superblock(dev_number)?;
         for number in 0..self.members.first().map_or(0, Superblock::max_dev) {
             if self.members[0].member_use(number) == MemberUse::Active(role) {
@@ -142,62 +140,52 @@ impl Membership {
             }
         }
         self.record(dev_number, MemberUse::Active(role));
-        self.record_recovery(dev_number, Some(0), now)
+        self.record_recovery(dev_number, Some(0))
     }
 
     /// A rebuild has come so far.
-    pub fn record_rebuild_position(
-        &mut self,
-        dev_number: u32,
-        position_bytes: u64,
-        now: Timestamp,
-    ) -> Result<(), NotAMember> {
-        self.record_recovery(dev_number, Some(position_bytes / SECTOR_BYTES), now)
+    pub fn record_rebuild_position(&mut self, dev_number: u32, position_bytes: u64) -> Result<(), NotAMember> {
+        self.record_recovery(dev_number, Some(position_bytes / SECTOR_BYTES))
     }
 
     /// A rebuild is finished.
-    pub fn finish_rebuild(&mut self, dev_number: u32, now: Timestamp) -> Result<(), NotAMember> {
-        self.record_recovery(dev_number, None, now)
+    pub fn finish_rebuild(&mut self, dev_number: u32) -> Result<(), NotAMember> {
+        self.record_recovery(dev_number, None)
     }
 
     /// Writes may be under way: to be on disk before the first of them.
-    pub fn mark_active(&mut self, now: Timestamp) {
-        self.set_resync_offset(0, now);
+    pub fn mark_active(&mut self) {
+        self.set_resync_offset(0);
     }
 
     /// No write is under way and everything is in sync.
-    pub fn mark_clean(&mut self, now: Timestamp) {
-        self.set_resync_offset(Superblock::CLEAN, now);
+    pub fn mark_clean(&mut self) {
+        self.set_resync_offset(Superblock::CLEAN);
     }
 
     /// A resync has come so far on each member.
-    pub fn record_resync_position(&mut self, position_bytes: u64, now: Timestamp) {
-        self.set_resync_offset(position_bytes / SECTOR_BYTES, now);
+    pub fn record_resync_position(&mut self, position_bytes: u64) {
+        self.set_resync_offset(position_bytes / SECTOR_BYTES);
     }
 
-    fn set_resync_offset(&mut self, sectors: u64, now: Timestamp) {
+    fn set_resync_offset(&mut self, sectors: u64) {
         for member in &mut self.members {
             member.resync_offset_sectors = sectors;
         }
-        self.stamp(now);
     }
 
-    fn record_recovery(
-        &mut self,
-        dev_number: u32,
-        recovered_sectors: Option<u64>,
-        now: Timestamp,
-    ) -> Result<(), NotAMember> {
+    fn record_recovery(&mut self, dev_number: u32, recovered_sectors: Option<u64>) -> Result<(), NotAMember> {
         let member =
             self.members.iter_mut().find(|member| member.dev_number == dev_number).ok_or(NotAMember { dev_number })?;
         member.features = member.features.with(Features::RECOVERY_OFFSET, recovered_sectors.is_some());
         member.recovery_offset_sectors = recovered_sectors.unwrap_or(0);
-        self.stamp(now);
         Ok(())
     }
 
-    /// One update more on all members.
-    fn stamp(&mut self, now: Timestamp) {
+    /// Closes the set: one update more on all members. To be called once before the set is written, however much has
+    /// changed: a member that is one update behind is still taken for a fresh one, as power may be cut between the
+    /// members' writes; one that is two behind is not.
+    pub fn advance(&mut self, now: Timestamp) {
         for member in &mut self.members {
             member.events = member.events.saturating_add(1);
             member.update_time = now;

@@ -6,7 +6,7 @@ use shoal_array::{
     Background, CommandError, Completion, Event, MemberIo, MemberState, Progress, Request, Role, ScrubMode,
 };
 use shoal_drive::{Arena, DriveId};
-use shoal_md::{AddError, NewMember, Timestamp, Uuid};
+use shoal_md::{AddError, NewMember, Uuid};
 use shoal_parity::Parity;
 
 use crate::assemble::{OpenError, assemble_tree};
@@ -164,10 +164,9 @@ impl<W: World> ArrayVolume<W> {
         clear_superblocks(&mut self.tree, Target::Drive(drive))?;
         let uuid = Uuid(self.tree.world.random_bytes());
         let member = NewMember { drive: facts.name, size_bytes: facts.size_bytes, uuid };
-        let time = Timestamp::from_seconds(self.tree.world.unix_time_s());
         let used: u32 = self.tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
         let it = &mut self.tree.nodes[node.0];
-        let dev_number = it.membership.add_spare(&member, time)?;
+        let dev_number = it.membership.add_spare(&member)?;
         let superblock = it.membership.superblock(dev_number).expect("it was added just now");
         let place = Place { target: Target::Drive(drive), data_offset_bytes: superblock.data_offset_bytes() };
         it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer: 1 + used });

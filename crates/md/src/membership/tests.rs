@@ -47,8 +47,9 @@ fn verdicts(superblocks: &[Superblock]) -> Vec<Verdict> {
 fn a_failed_member_is_out_even_if_it_comes_back() {
     let mut members = raid5();
     let lost = members.superblock(1).unwrap().clone();
-    members.fail(1, time(1)).unwrap();
-    assert_eq!(members.fail(1, time(1)), Err(NotAMember { dev_number: 1 }));
+    members.fail(1).unwrap();
+    members.advance(time(1));
+    assert_eq!(members.fail(1), Err(NotAMember { dev_number: 1 }));
     let mut found = members.superblocks().to_vec();
     assert_eq!(found.len(), 2);
     for superblock in &found {
@@ -62,17 +63,22 @@ fn a_failed_member_is_out_even_if_it_comes_back() {
 #[test]
 fn a_spare_is_added_rebuilt_and_in_sync() {
     let mut members = raid5();
-    members.fail(1, time(1)).unwrap();
-    let number = members.add_spare(&drive(7), time(2)).unwrap();
+    members.fail(1).unwrap();
+    members.advance(time(1));
+    let number = members.add_spare(&drive(7)).unwrap();
+    members.advance(time(2));
     assert_eq!(number, 3, "the number of the failed member is not given out again");
     assert_eq!(verdicts(members.superblocks())[2], Verdict::Spare);
 
-    members.start_rebuild(number, Role(1), time(3)).unwrap();
+    members.start_rebuild(number, Role(1)).unwrap();
+    members.advance(time(3));
     let rebuilding = |position_bytes| Verdict::Rebuilding { role: Role(1), position_bytes };
     assert_eq!(verdicts(members.superblocks())[2], rebuilding(0));
-    members.record_rebuild_position(number, 5 * MIB, time(4)).unwrap();
+    members.record_rebuild_position(number, 5 * MIB).unwrap();
+    members.advance(time(4));
     assert_eq!(verdicts(members.superblocks())[2], rebuilding(5 * MIB));
-    members.finish_rebuild(number, time(5)).unwrap();
+    members.finish_rebuild(number).unwrap();
+    members.advance(time(5));
     assert_eq!(verdicts(members.superblocks())[2], Verdict::InSync(Role(1)));
 
     let own = members.superblock(number).unwrap();
@@ -87,7 +93,8 @@ fn a_member_that_was_missing_at_assembly_is_forgotten_by_the_next_update() {
     let all = candidates(raid5().superblocks());
     let assembly = assemble(&all[..2]).unwrap();
     let mut members = Membership::of_assembly(&assembly, &all[..2]);
-    members.mark_active(time(1));
+    members.mark_active();
+    members.advance(time(1));
     let mut found = members.superblocks().to_vec();
     found.push(all[2].superblock.clone());
     let found = verdicts(&found);
@@ -113,11 +120,14 @@ fn members_catch_up_with_the_freshest() {
 #[test]
 fn clean_active_and_resync_are_recorded_on_all() {
     let mut members = raid5();
-    members.mark_active(time(1));
+    members.mark_active();
+    members.advance(time(1));
     assert!(members.superblocks().iter().all(|own| own.resync_offset_sectors == 0 && own.events == 1));
-    members.record_resync_position(MIB, time(2));
+    members.record_resync_position(MIB);
+    members.advance(time(2));
     assert!(members.superblocks().iter().all(|own| own.resync_offset_sectors == 2048 && own.events == 2));
-    members.mark_clean(time(3));
+    members.mark_clean();
+    members.advance(time(3));
     assert!(members.superblocks().iter().all(|own| own.is_clean() && own.events == 3 && own.update_time == time(3)));
 }
 
@@ -125,7 +135,7 @@ fn clean_active_and_resync_are_recorded_on_all() {
 fn drives_that_cannot_be_added_are_refused_by_name() {
     let mut members = raid5();
     let small = NewMember { size_bytes: SIZE - 512, ..drive(8) };
-    let message = members.add_spare(&small, time(1)).unwrap_err().to_string();
+    let message = members.add_spare(&small).unwrap_err().to_string();
     assert_eq!(message, "drive8 is too small: it has 67108352 bytes, 67108864 are needed");
     let mut superblocks = members.superblocks().to_vec();
     for superblock in &mut superblocks {
@@ -133,7 +143,7 @@ fn drives_that_cannot_be_added_are_refused_by_name() {
         superblock.layout_number = 1;
     }
     let mut raid0 = Membership { members: superblocks };
-    let message = raid0.add_spare(&drive(8), time(1)).unwrap_err().to_string();
+    let message = raid0.add_spare(&drive(8)).unwrap_err().to_string();
     assert_eq!(message, "drive8 cannot be added: raid0 arrays do not take spares");
     assert_eq!(raid0.superblocks()[0].events, 0, "a refusal changes nothing");
 }
@@ -144,10 +154,11 @@ fn numbers_are_given_out_until_the_table_is_full() {
     let expected = (3..1920).map(Some).chain([None]);
     for (count, number) in expected.enumerate() {
         let uuid = Uuid((count as u128 + 1000).to_le_bytes());
-        assert_eq!(members.add_spare(&NewMember { uuid, ..drive(9) }, time(1)).ok(), number);
+        assert_eq!(members.add_spare(&NewMember { uuid, ..drive(9) }).ok(), number);
         members.members.truncate(4);
         if let Some(number) = number {
-            members.fail(number, time(1)).unwrap();
+            members.fail(number).unwrap();
+            members.advance(time(1));
         }
     }
 }

@@ -113,7 +113,8 @@ fn needs_mdadm_reads_a_failed_member_and_its_rebuild() {
     let mut members = Membership::of_creation(&drives.create(level, None, 1, true));
     let said = |drive: usize| fields(&mdadm(&["--examine"], &drives.path(drive)), " : ");
 
-    members.fail(1, Timestamp::from_seconds(CREATED + 60)).unwrap();
+    members.fail(1).unwrap();
+    members.advance(Timestamp::from_seconds(CREATED + 60));
     drives.write(members.superblocks());
     for drive in [0, 2, 3] {
         let said = said(drive);
@@ -124,16 +125,20 @@ fn needs_mdadm_reads_a_failed_member_and_its_rebuild() {
     }
     assert_eq!(said(1)["Array State"], format!("AAA {STATE_LEGEND}"), "nobody writes to a failed member");
 
-    members.start_rebuild(3, Role(1), Timestamp::from_seconds(CREATED + 120)).unwrap();
-    members.record_rebuild_position(3, 8 * MIB, Timestamp::from_seconds(CREATED + 180)).unwrap();
+    members.start_rebuild(3, Role(1)).unwrap();
+    members.advance(Timestamp::from_seconds(CREATED + 120));
+    members.record_rebuild_position(3, 8 * MIB).unwrap();
+    members.advance(Timestamp::from_seconds(CREATED + 180));
     drives.write(members.superblocks());
     let rebuilding = said(3);
     assert_eq!(rebuilding["Feature Map"], format!("{:#x}", Features::RECOVERY_OFFSET.0));
     assert_eq!(rebuilding["Recovery Offset"], "16384 sectors");
     assert_eq!(rebuilding["Device Role"], "Active device 1");
 
-    members.finish_rebuild(3, Timestamp::from_seconds(CREATED + 240)).unwrap();
-    members.mark_active(Timestamp::from_seconds(CREATED + 300));
+    members.finish_rebuild(3).unwrap();
+    members.advance(Timestamp::from_seconds(CREATED + 240));
+    members.mark_active();
+    members.advance(Timestamp::from_seconds(CREATED + 300));
     drives.write(members.superblocks());
     for drive in [0, 2, 3] {
         let said = said(drive);

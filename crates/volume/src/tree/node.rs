@@ -1,7 +1,7 @@
 //! One array in a tree: its engine, where its members are, and what their superblocks say.
 
 use shoal_array::{Array, MemberState, Request, Role, ScrubMode};
-use shoal_md::{Membership, Superblock, Timestamp};
+use shoal_md::{Membership, Superblock};
 
 use crate::LeftOut;
 
@@ -94,26 +94,26 @@ impl Node {
     }
 
     /// Brings the superblocks in step with the engine: members that failed, rebuilds that went on.
-    pub(crate) fn renew_membership(&mut self, now: Timestamp) {
+    pub(crate) fn renew_membership(&mut self) {
         let states = self.array.member_states();
         for slot in &mut self.slots {
             let Duty::Member(role) = slot.duty else { continue };
             let known = match states[role.index()] {
                 MemberState::InSync => Ok(()),
                 MemberState::Rebuilding { position } => {
-                    self.membership.record_rebuild_position(slot.dev_number, position, now)
+                    self.membership.record_rebuild_position(slot.dev_number, position)
                 }
                 MemberState::Missing => {
                     slot.duty = Duty::Out;
-                    self.membership.fail(slot.dev_number, now)
+                    self.membership.fail(slot.dev_number)
                 }
             };
             known.expect("slots in use are in the superblocks");
         }
         match self.activity {
             Activity::Clean if self.needs_resync => {}
-            Activity::Clean => self.membership.mark_clean(now),
-            Activity::Marking { .. } | Activity::Active => self.membership.mark_active(now),
+            Activity::Clean => self.membership.mark_clean(),
+            Activity::Marking { .. } | Activity::Active => self.membership.mark_active(),
         }
     }
 }

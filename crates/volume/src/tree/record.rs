@@ -84,7 +84,8 @@ impl<W: World> Tree<W> {
     fn start_run(&mut self, now: Instant, node: NodeId) {
         let it = &mut self.nodes[node.0];
         let waiters = std::mem::take(&mut it.recorder.next);
-        it.renew_membership(Timestamp::from_seconds(self.world.unix_time_s()));
+        it.renew_membership();
+        it.membership.advance(Timestamp::from_seconds(self.world.unix_time_s()));
         let slots = if it.keeps_records() { it.slots_in_use() } else { Vec::new() };
         it.recorder.run = Some(Run { stage: Stage::Writing, outstanding: slots.len(), slots: slots.clone(), waiters });
         if slots.is_empty() {
@@ -169,10 +170,9 @@ impl<W: World> Tree<W> {
         match *event {
             Event::MemberFailed(_) => self.employ_spare(now, node),
             Event::RebuildFinished(role) => {
-                let time = Timestamp::from_seconds(self.world.unix_time_s());
                 let it = &mut self.nodes[node.0];
                 if let Some(slot) = it.slot_of(role) {
-                    let known = it.membership.finish_rebuild(it.slots[slot].dev_number, time);
+                    let known = it.membership.finish_rebuild(it.slots[slot].dev_number);
                     known.expect("a rebuilt member is in the superblocks");
                 }
                 self.record(now, node, Waiter::Nobody);
@@ -189,16 +189,15 @@ impl<W: World> Tree<W> {
 
     /// Gives a spare to a member that is missing, as md does, one at a time.
     pub(crate) fn employ_spare(&mut self, now: Instant, node: NodeId) {
-        let time = Timestamp::from_seconds(self.world.unix_time_s());
         let it = &mut self.nodes[node.0];
-        it.renew_membership(time);
+        it.renew_membership();
         let missing = it.array.member_states().iter().position(|&state| state == MemberState::Missing);
         let spare = it.slots.iter_mut().find(|slot| slot.duty == Duty::Spare);
         let (Some(missing), Some(spare)) = (missing, spare) else { return };
         let role = Role(u16::try_from(missing).expect("roles fit 16 bits"));
         if it.writable && it.array.rebuild_member(now, role, 0).is_ok() {
             spare.duty = Duty::Member(role);
-            let known = it.membership.start_rebuild(spare.dev_number, role, time);
+            let known = it.membership.start_rebuild(spare.dev_number, role);
             known.expect("spares are in the superblocks");
             self.record(now, node, Waiter::Nobody);
         }
