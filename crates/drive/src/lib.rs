@@ -13,6 +13,8 @@ mod drive;
 mod identity;
 mod io_loop;
 mod survey;
+#[cfg(test)]
+mod testing;
 
 pub use arena::{Arena, Memory};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};

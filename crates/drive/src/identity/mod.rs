@@ -59,10 +59,7 @@ impl Identity {
             serial,
             wwid: attribute(&disk, "wwid").or_else(|| attribute(&device, "wwid")),
             usb: usb_device.and_then(UsbPort::of_directory),
-            bus_path: device
-                .starts_with("/sys/devices/virtual")
-                .then_some(())
-                .map_or_else(|| file_name(&device), |()| None),
+            bus_path: (!device.starts_with("/sys/devices/virtual")).then(|| file_name(&device)).flatten(),
             is_removable: flag(&disk, "removable"),
             is_rotational_as_reported: flag(&disk, "queue/rotational"),
         }

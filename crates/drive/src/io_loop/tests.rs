@@ -9,14 +9,14 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::Access;
+use crate::testing::{LoopDevice, beside_the_binary};
 
 const MIB: u64 = 1 << 20;
 const ENGINES: [IoEngine; 2] = [IoEngine::Uring, IoEngine::Threads];
 
 /// Directories with a real file system (next to the test's binary) and without one.
 fn directories() -> Vec<std::path::PathBuf> {
-    let beside_the_binary = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    vec![beside_the_binary, "/dev/shm".into()]
+    vec![beside_the_binary(), "/dev/shm".into()]
 }
 
 /// Makes a loop, or says loudly why there is none.
@@ -261,6 +261,29 @@ fn flush_and_discard_do_their_work() {
 }
 
 #[test]
+fn needs_root_loop_devices_are_driven_like_files() {
+    for engine in ENGINES {
+        let file = file_of(&beside_the_binary(), MIB);
+        let Some(device) = LoopDevice::attach(file.path(), 512) else { return };
+        let arena = Arena::new(MIB as usize).unwrap();
+        let Some(mut io_loop) = io_loop(engine, &arena, 4) else { continue };
+        let drive = io_loop.add_drive(Drive::open(device.path(), Access::Write).unwrap()).unwrap();
+        let run = memory(0, 64 << 10);
+        arena.write(run, &[3; 64 << 10]);
+        io_loop.submit(Io { token: 1, drive, kind: IoKind::Write(run), offset: MIB - (64 << 10) });
+        drain_without_errors(&mut io_loop, 1);
+        io_loop.submit(Io { token: 2, drive, kind: IoKind::Flush, offset: 0 });
+        drain_without_errors(&mut io_loop, 1);
+        assert!(std::fs::read(file.path()).unwrap().ends_with(&[3; 64 << 10]));
+        if io_loop.drive(drive).can_discard() {
+            io_loop.submit(Io { token: 3, drive, kind: IoKind::Discard(32 << 10), offset: MIB - (32 << 10) });
+            drain_without_errors(&mut io_loop, 1);
+            assert!(std::fs::read(file.path()).unwrap().ends_with(&[0; 32 << 10]));
+        }
+    }
+}
+
+#[test]
 fn waiting_for_nothing_returns_at_once() {
     with_each(4, |io_loop, _arena, directory| {
         let file = file_of(directory, 8192);
@@ -301,7 +324,7 @@ fn a_timeout_ends_the_wait_and_not_the_io(mut io_loop: IoLoop, drive: Drive, ans
 fn a_timeout_ends_a_wait_for_io_uring() {
     let arena = Arena::new(4096).unwrap();
     let Some(io_loop) = io_loop(IoEngine::Uring, &arena, 4) else { return };
-    let file = file_of(&directories()[0], 8192);
+    let file = file_of(&beside_the_binary(), 8192);
     let mut drive = Drive::open(file.path(), Access::Read).unwrap();
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     drive.replace_file(File::from(reader));
@@ -318,7 +341,7 @@ fn a_timeout_ends_a_wait_for_threads() {
         threads.limit_workers(limit);
     };
     limit_workers(&mut io_loop, 0);
-    let file = file_of(&directories()[0], 8192);
+    let file = file_of(&beside_the_binary(), 8192);
     let drive = Drive::open(file.path(), Access::Read).unwrap();
     a_timeout_ends_the_wait_and_not_the_io(io_loop, drive, |io_loop| limit_workers(io_loop, 1));
 }
@@ -346,7 +369,7 @@ fn a_drive_that_left_is_an_error_and_its_id_is_not_used_again() {
 #[test]
 fn dropping_a_busy_loop_waits_for_the_drives() {
     for engine in ENGINES {
-        let file = file_of(&directories()[0], 16 * MIB);
+        let file = file_of(&beside_the_binary(), 16 * MIB);
         let arena = Arena::new(4 * MIB as usize).unwrap();
         arena.write(memory(0, MIB as u32), &vec![5; MIB as usize]);
         let Some(mut io_loop) = io_loop(engine, &arena, 4) else { continue };
@@ -367,7 +390,7 @@ fn dropping_a_busy_loop_waits_for_the_drives() {
 fn memory_across_a_cut_between_registered_pieces_works() {
     let arena = Arena::new((1 << 30) + (2 << 20)).unwrap();
     let Some(mut io_loop) = io_loop(IoEngine::Uring, &arena, 4) else { return };
-    let file = file_of(&directories()[0], 64 << 10);
+    let file = file_of(&beside_the_binary(), 64 << 10);
     let drive = add(&mut io_loop, &file);
     let content: Vec<u8> = (0..65_536_u32).map(|index| (index / 512) as u8).collect();
     let across = Memory { offset: (1 << 30) - (32 << 10), length: 64 << 10 };
@@ -387,7 +410,7 @@ fn memory_across_a_cut_between_registered_pieces_works() {
 #[should_panic(expected = "lies outside")]
 fn memory_outside_the_arena_is_a_mistake_of_the_owner() {
     let arena = Arena::new(4096).unwrap();
-    let file = file_of(&directories()[0], 8192);
+    let file = file_of(&beside_the_binary(), 8192);
     let mut io_loop = IoLoop::new(Some(IoEngine::Threads), arena.clone(), 1).unwrap();
     let drive = add(&mut io_loop, &file);
     let outside = Memory { offset: arena.len_bytes(), length: 512 };
