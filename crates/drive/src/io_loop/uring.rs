@@ -118,7 +118,7 @@ impl Uring {
         let file = Target { number, is_registered, kind: drive.kind() };
         self.places[index as usize] = Place { transfer: Transfer::new(io), file, is_taken: true };
         self.push(index);
-        if self.untold >= std::env::var("SLICE").map(|v| v.parse().unwrap()).unwrap_or(SLICE) {
+        if self.untold >= SLICE {
             // An error shows again in `turn`, which can tell it.
             let _ = self.enter(0, None);
         }
