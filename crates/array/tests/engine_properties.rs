@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod rig;
+mod scenarios;
 
 use std::env;
 

@@ -83,7 +83,8 @@ pub(crate) struct Engine {
     recorded: Vec<bool>,
     /// By role: how often it was flushed.
     flushes: Vec<u64>,
-    /// Mirrors may differ, as writes failed that some of them had taken: a healing then changes what is read meanwhile.
+    /// Mirrors may differ, as some have taken a write or a discard that others have not: a healing then changes what is
+    /// read meanwhile.
     pub(crate) mirrors_may_differ: bool,
 }
 

@@ -22,7 +22,7 @@ const REQUEST_BYTES_MAX: u64 = 48 << 10;
 const DEPTH_MAX: usize = 16;
 
 /// A background that is over soon.
-pub(super) const FAST: Background =
+pub(crate) const FAST: Background =
     Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 33, depth: 4 };
 
 /// How much may go wrong.
@@ -115,7 +115,7 @@ impl Story {
             disk.discard_support = discards.unwrap_or(support[random.index(2)]);
         }
         for engine in &mut rig.engines {
-            engine.mirrors_may_differ = faults == Faults::Any;
+            engine.mirrors_may_differ = faults == Faults::Any || discards.is_none();
         }
         let groups = rig.engines.iter().map(|engine| vulnerable_groups(engine.array.geometry())).collect();
         let scrubbing = vec![false; rig.engines.len()];
@@ -384,6 +384,7 @@ impl Story {
     }
 
     pub(super) fn try_replace(&mut self, engine: usize, role: Role) {
+        self.look();
         let now = self.rig.now;
         let result = self.rig.engines[engine].array.rebuild_member(now, role, 0);
         self.rig.note(|| format!("engine {engine}: rebuild {role:?}: {result:?}"));
