@@ -73,6 +73,16 @@ pub enum Block {
     Absent,
 }
 
+impl Block {
+    /// Where the block is; nowhere if it is absent.
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            Self::Known(span) | Self::Lost(span) => Some(*span),
+            Self::Absent => None,
+        }
+    }
+}
+
 /// A computation on buffers. All spans of one computation have one length; targets do not overlap sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compute {

@@ -1,6 +1,6 @@
 //! What the engine tells its driver, and how it answers commands.
 
-use core::ops::Range;
+use core::{fmt, ops::Range};
 
 use super::MemberState;
 use crate::{Completion, Role};
@@ -85,6 +85,22 @@ pub enum CommandError {
     /// The members are open for reading only.
     ReadOnly,
 }
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NoSuchRole => "the array has no such member",
+            Self::State(MemberState::InSync) => "the member is in sync already",
+            Self::State(MemberState::Rebuilding { .. }) => "the member is being rebuilt",
+            Self::State(MemberState::Missing) => "the member is missing already",
+            Self::NoRedundancy => "the array has no redundancy left to do this with",
+            Self::Busy => "a scrub or a rebuild is under way; wait until it is over, or stop it",
+            Self::ReadOnly => "the members are open for reading only",
+        })
+    }
+}
+
+impl core::error::Error for CommandError {}
 
 /// A background job's progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -247,6 +247,21 @@ impl Members {
         }
     }
 
+    /// The copies that may be read: present, not excepted, and of members that are trusted as far as any that has one.
+    pub(super) fn readable<'a>(
+        &'a self,
+        copies: impl Iterator<Item = (Role, u64)> + Clone + 'a,
+        length: u64,
+        except: &'a [Role],
+    ) -> impl Iterator<Item = (Role, u64)> + 'a {
+        let holders = copies.filter(move |(role, offset)| self.holds(*role, offset + length));
+        let trust = match self.next_trust {
+            0 => FULL_TRUST,
+            _ => holders.clone().map(|(role, _)| self.trust[role.index()]).max().unwrap_or(FULL_TRUST),
+        };
+        holders.filter(move |(role, _)| self.trust[role.index()] >= trust && !except.contains(role))
+    }
+
     /// The copy to read: the one whose member would go on sequentially, else that of the least busy member.
     pub(super) fn choose(
         &self,
@@ -254,16 +269,8 @@ impl Members {
         length: u64,
         except: &[Role],
     ) -> Option<(Role, u64)> {
-        let holders = copies.filter(|(role, offset)| self.holds(*role, offset + length));
-        let trust = match self.next_trust {
-            0 => FULL_TRUST,
-            _ => holders.clone().map(|(role, _)| self.trust[role.index()]).max()?,
-        };
         let mut best: Option<(u32, Role, u64)> = None;
-        for (role, offset) in holders {
-            if self.trust[role.index()] < trust || except.contains(&role) {
-                continue;
-            }
+        for (role, offset) in self.readable(copies, length, except) {
             let traffic = &self.traffic[role.index()];
             if traffic.read_end == offset {
                 return Some((role, offset));

@@ -19,10 +19,19 @@ impl Mirror<'_> {
         offset + u64::from(self.cols.start)
     }
 
+    /// The copies here.
+    fn copies(&self) -> impl Iterator<Item = (Role, u64)> + Clone {
+        self.copies.iter().map(|(role, offset)| (*role, self.first(*offset)))
+    }
+
     /// The best copy that can be read.
     fn choose(&self) -> Option<(Role, u64)> {
-        let copies = self.copies.iter().map(|(role, offset)| (*role, self.first(*offset)));
-        self.members.choose(copies, u64::from(self.cols.length()), self.bad)
+        self.members.choose(self.copies(), u64::from(self.cols.length()), self.bad)
+    }
+
+    /// The first copy that can be read.
+    fn reference(&self) -> Option<(Role, u64)> {
+        self.members.readable(self.copies(), u64::from(self.cols.length()), self.bad).next()
     }
 
     fn holds(&self, role: Role, offset: u64) -> bool {
@@ -74,7 +83,7 @@ pub(in crate::array) fn plan_mirror_rebuild(
     Ok(Plan { reads: [Transfer { role, offset, span, heals: false }].into(), steps: Vec::new(), writes })
 }
 
-/// A comparison of every copy with the best that can be read.
+/// A comparison of every copy with the first that can be read.
 pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
     let held = mirror.copies.iter().filter(|(role, offset)| mirror.holds(*role, *offset));
     let mut plan = Plan::default();
@@ -82,7 +91,7 @@ pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft
         return Ok(plan);
     }
     let length = mirror.cols.length();
-    let (first, offset) = mirror.choose().ok_or(Shortfall)?;
+    let (first, offset) = mirror.reference().ok_or(Shortfall)?;
     let right = draft.span(length);
     plan.reads.push(Transfer { role: first, offset, span: right, heals: false });
     for (role, offset) in held.filter(|(role, _)| *role != first && !mirror.bad.contains(role)) {

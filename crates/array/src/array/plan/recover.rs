@@ -31,37 +31,34 @@ pub(super) fn recover(
     if used.len() < lost {
         return Err(Shortfall);
     }
-    let mut blocks = Vec::with_capacity(stripe.data.len());
     let mut data = Vec::with_capacity(stripe.data.len());
     for (index, role) in stripe.data.iter().enumerate() {
         let span = target(index).unwrap_or_else(|| draft.span(length));
-        if view.can_read(*role) {
+        data.push(if view.can_read(*role) {
             plan.reads.push(view.transfer(*role, view.cols, span));
-            blocks.push(Block::Known(span));
+            Block::Known(span)
         } else {
-            blocks.push(Block::Lost(span));
-        }
-        data.push(span);
+            Block::Lost(span)
+        });
     }
     let mut parities = Vec::new();
-    let mut parity_block = |role: Role| {
-        if used.contains(&role) {
+    let [p, q] = [Some(stripe.p), stripe.q].map(|role| match role {
+        Some(role) if used.contains(&role) => {
             let span = draft.span(length);
             plan.reads.push(view.transfer(role, view.cols, span));
             Block::Known(span)
-        } else if wants(role) {
+        }
+        Some(role) if wants(role) => {
             let span = draft.span(length);
             parities.push((role, span));
             Block::Lost(span)
-        } else {
-            Block::Absent
         }
-    };
-    let p = parity_block(stripe.p);
-    let q = stripe.q.map_or(Block::Absent, &mut parity_block);
+        _ => Block::Absent,
+    });
     if lost > 0 || !parities.is_empty() {
-        plan.steps.push(solve(stripe, &blocks, p, q));
+        plan.steps.push(solve(stripe, &data, p, q));
     }
+    let data = data.iter().filter_map(Block::span).collect();
     Ok(Recovered { data, parities })
 }
 

@@ -327,3 +327,34 @@ fn a_rebuild_yields_to_requests_but_never_stands_still() {
     assert!((1_000_000..120_000_000).contains(&took_ns), "{took_ns}");
     assert_eq!(rig.array.health(), Health::Optimal);
 }
+
+#[test]
+fn a_request_of_thousands_of_pieces_is_cut_bit_by_bit() {
+    for level in [Level::Raid0(Raid0Layout::Original), RAID5] {
+        let mut rig = Rig::new(shape(level, 3, CHUNK, 1500), 1);
+        let capacity = rig.array.geometry().capacity_bytes();
+        let write = rig.submit_write(0, &pattern(capacity, 3));
+        rig.poll();
+        assert!(rig.in_flight() < 1200, "{}", rig.in_flight());
+        rig.run();
+        assert_eq!(rig.result(write), Some(Ok(())));
+        assert_eq!((rig.reads, rig.writes), (0, 1500 * 3), "whole stripes only");
+        assert!(rig.read(0, capacity).unwrap() == pattern(capacity, 3));
+    }
+}
+
+#[test]
+fn a_mirror_that_missed_a_write_but_has_to_stay_is_not_believed() {
+    // Chunks lie on members 0 and 1, 2 and 0, 1 and 2, in turn.
+    let (mut rig, _) = filled(NEAR2, 3);
+    fail(&mut rig, 1);
+    rig.gone.push(0);
+    let chunk = u64::from(CHUNK);
+    assert_eq!(rig.write(chunk, &pattern(BLOCK, 9)), Err(RequestError::Lost { offset: chunk }));
+    rig.gone.clear();
+    for _ in 0..10 {
+        assert_eq!(rig.read(chunk, BLOCK).unwrap(), pattern(BLOCK, 9), "from member 2, always");
+    }
+    assert_eq!(rig.array.fail_member(rig.now, Role(2)), Err(CommandError::NoRedundancy));
+    assert_eq!(rig.read(0, chunk).unwrap(), pattern(chunk, 1), "what only member 0 has");
+}

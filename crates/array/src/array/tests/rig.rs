@@ -96,6 +96,10 @@ impl Rig {
         id
     }
 
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
     pub(super) fn last_id(&self) -> u64 {
         self.next_id - 1
     }
