@@ -1,13 +1,16 @@
-//! Prints the tests' made-up study: `cargo run -p shoal-study --example sample_report -- json` or `-- html`.
+//! Prints the tests' made-up study, to look at while working on the viewer:
+//! `cargo run --package shoal-study --example sample_report -- html > sample.html`, or `-- json`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = sample::study();
-    match std::env::args().nth(1).as_deref() {
-        Some("json") => println!("{}", serde_json::to_string(&report)?),
-        _ => return Err("say json or html".into()),
-    }
+    let text = match std::env::args().nth(1).as_deref() {
+        Some("html") => shoal_study::report::render(&report)?,
+        Some("json") => serde_json::to_string(&report)?,
+        _ => return Err("say html or json".into()),
+    };
+    println!("{text}");
     Ok(())
 }
