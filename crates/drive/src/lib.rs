@@ -20,4 +20,4 @@ pub use arena::{Arena, Memory};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};
-pub use survey::{Finding, Survey, survey};
+pub use survey::{Finding, Survey, survey, survey_content};

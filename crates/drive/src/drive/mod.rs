@@ -5,6 +5,7 @@
 
 mod facts;
 mod key;
+mod lock;
 mod synchronous;
 
 use std::fs::File;
@@ -26,7 +27,7 @@ pub use key::DriveKey;
 pub enum Access {
     /// Reads only; nothing can be written through it.
     Read,
-    /// Reads and writes; a block device is claimed exclusively (O_EXCL).
+    /// Reads and writes; a block device is claimed exclusively (O_EXCL), a file is locked against other writers.
     Write,
 }
 
@@ -94,6 +95,7 @@ pub struct Drive {
     path: PathBuf,
     access: Access,
     file: Arc<File>,
+    lock: Option<lock::FileLock>,
     key: DriveKey,
     facts: facts::Facts,
 }
@@ -112,7 +114,27 @@ impl Drive {
             let size_bytes = u64::try_from(stat.st_size).unwrap_or(0);
             return Err(OpenError::Empty { path: path.into(), size_bytes });
         }
-        Ok(Self { path: path.into(), access, file: Arc::new(file), key: DriveKey::from_stat(&stat), facts })
+        let key = DriveKey::from_stat(&stat);
+        let mut drive = Self { path: path.into(), access, file: Arc::new(file), lock: None, key, facts };
+        if access == Access::Write {
+            drive.lock(lock::Kind::Alone)?;
+        }
+        Ok(drive)
+    }
+
+    /// Keeps writers that open drives as this crate does away while this drive is open, or says who is there. For what
+    /// is only right while nothing changes, like a comparison of members. Block devices are not held: a claim for
+    /// reading would keep other readers away too.
+    pub fn keep_writers_out(&mut self) -> Result<(), OpenError> {
+        if self.lock.is_some() { Ok(()) } else { self.lock(lock::Kind::Shared) }
+    }
+
+    fn lock(&mut self, kind: lock::Kind) -> Result<(), OpenError> {
+        if self.kind() == DriveKind::File {
+            let locked = lock::FileLock::take(&self.file, kind);
+            self.lock = locked.map_err(|errno| OpenError::from_errno(&self.path, errno))?;
+        }
+        Ok(())
     }
 
     /// The path as given.

@@ -134,3 +134,21 @@ fn needs_root_loop_a_device_is_claimed_and_its_blocks_are_found() {
     assert!(matches!(second, OpenError::Busy { .. }), "{second}");
     assert!(Drive::open(device.path(), Access::Read).unwrap().same_drive_as(&drive), "readers may look");
 }
+
+#[test]
+fn a_file_has_one_writer_at_a_time() {
+    let file = file_of(1 << 20);
+    let open = |access| Drive::open(file.path(), access);
+    let writer = open(Access::Write).unwrap();
+    let error = open(Access::Write).unwrap_err();
+    assert!(matches!(error, OpenError::Busy { .. }), "{error}");
+    assert!(error.to_string().ends_with("busy: in use by another program; release it first"), "{error}");
+    let mut reader = open(Access::Read).unwrap();
+    assert!(matches!(reader.keep_writers_out(), Err(OpenError::Busy { .. })));
+    drop(writer);
+    reader.keep_writers_out().unwrap();
+    open(Access::Read).unwrap().keep_writers_out().unwrap();
+    assert!(matches!(open(Access::Write), Err(OpenError::Busy { .. })));
+    drop(reader);
+    open(Access::Write).unwrap();
+}

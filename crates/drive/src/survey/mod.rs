@@ -61,9 +61,20 @@ pub fn survey(path: &Path) -> io::Result<Survey> {
     let ends = Ends::read(size_bytes, |offset, bytes| file.read_exact_at(bytes, offset))?;
     drop(file);
     let uses = in_use::uses_of(path).into_iter().map(|how| Finding::InUse { how });
-    let signatures = signatures::find(&ends).into_iter();
-    let findings = uses.chain(signatures.map(|found| Finding::Signature { what: found.what, offset: found.offset }));
-    Ok(Survey { findings: findings.collect() })
+    Ok(Survey { findings: uses.chain(signatures_in(&ends)).collect() })
+}
+
+/// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads.
+pub fn survey_content(
+    size_bytes: u64,
+    read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
+) -> io::Result<Vec<Finding>> {
+    Ok(signatures_in(&Ends::read(size_bytes, read)?).collect())
+}
+
+fn signatures_in(ends: &Ends) -> impl Iterator<Item = Finding> {
+    let found = signatures::find(ends).into_iter();
+    found.map(|found| Finding::Signature { what: found.what, offset: found.offset })
 }
 
 #[cfg(test)]
