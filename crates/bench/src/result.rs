@@ -253,6 +253,8 @@ pub enum ReasonCode {
     TooShort,
     /// The load generator, not the target, set the speed.
     GeneratorBound,
+    /// A whole processor was busy with the load: it may have set the speed.
+    CpuBound,
     /// The page cache stood between the benchmark and the drive.
     Buffered,
     /// Faster than anything but memory: a cache answered.

@@ -1,0 +1,158 @@
+//! The closed loop under every load: keeps a number of requests in flight until the load has no more.
+//!
+//! The clock is read once per turn, after the answers of a batch have come in: that moment is the completion of all of
+//! them, and the submission of the requests that take their places. Latencies are therefore too long by at most the
+//! time it takes to handle one batch, a fraction of a microsecond per request, and never too short. Nothing is
+//! allocated while the loop turns.
+
+use shoal_volume::{Arena, Command, Completion, Memory, Request, RequestId, Volume, VolumeError};
+
+use crate::{Clock, Direction, Event, Operation};
+
+/// What the loop asks, and whom it tells.
+pub(crate) trait Load<V: ?Sized> {
+    /// The next request; `None` if there are no more for good. Asked only if there is a place for it.
+    fn next(&mut self, now_ns: u64) -> Option<Operation>;
+    /// Makes a buffer ready: it holds what is to be written, or is about to be read into.
+    fn prepare(&mut self, arena: &Arena, place: Place, operation: &Operation);
+    /// A request was answered; its buffer holds what was read.
+    fn completed(&mut self, arena: &Arena, place: Place, event: &Event);
+    /// A batch of answers is dealt with.
+    fn turned(&mut self, volume: &mut V, now_ns: u64);
+}
+
+/// A request buffer and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) buffer: u32,
+    pub(crate) memory: Memory,
+}
+
+/// When a load began and ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Took {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+impl Took {
+    pub(crate) fn elapsed_ns(self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+/// The requests in flight.
+struct InFlight {
+    /// By buffer: the request it carries, or carried last.
+    requests: Vec<(Operation, u64)>,
+    /// Buffers that carry none; the one that was free longest is used next, so that all are used in turn.
+    free: std::collections::VecDeque<u32>,
+    depth: usize,
+    count: usize,
+}
+
+impl InFlight {
+    fn new(depth: u32, buffers: u32) -> Self {
+        let nothing = Operation { offset: 0, length: 0, direction: Direction::Read };
+        Self {
+            requests: vec![(nothing, 0); buffers as usize],
+            free: (0..buffers).collect(),
+            depth: depth as usize,
+            count: 0,
+        }
+    }
+}
+
+/// Runs a load with up to `depth` requests in flight and waits for the last answer. The volume has at least `depth`
+/// request buffers, each large enough for every operation.
+pub(crate) fn pump<V: Volume + ?Sized, C: Clock>(
+    volume: &mut V,
+    clock: &C,
+    depth: u32,
+    load: &mut impl Load<V>,
+) -> Result<Took, VolumeError> {
+    let mut in_flight = InFlight::new(depth, volume.request_buffers());
+    let mut completions: Vec<Completion> = Vec::with_capacity(depth as usize);
+    let arena = volume.arena().clone();
+    let start_ns = clock.now_ns();
+    let mut now_ns = start_ns;
+    loop {
+        submit(volume, &arena, &mut in_flight, load, now_ns);
+        if in_flight.count == 0 {
+            return Ok(Took { start_ns, end_ns: now_ns });
+        }
+        volume.poll(1, None, &mut completions)?;
+        now_ns = clock.now_ns();
+        for completion in completions.drain(..) {
+            complete(volume, &arena, &mut in_flight, load, completion, now_ns);
+        }
+        load.turned(volume, now_ns);
+    }
+}
+
+fn submit<V: Volume + ?Sized>(
+    volume: &mut V,
+    arena: &Arena,
+    in_flight: &mut InFlight,
+    load: &mut impl Load<V>,
+    now_ns: u64,
+) {
+    while in_flight.count < in_flight.depth {
+        let Some(buffer) = in_flight.free.pop_front() else { return };
+        let Some(operation) = load.next(now_ns) else {
+            in_flight.free.push_front(buffer);
+            return;
+        };
+        in_flight.requests[buffer as usize] = (operation, now_ns);
+        load.prepare(arena, place(volume, buffer, operation.length), &operation);
+        let span = volume.request_span(buffer, operation.length);
+        let command = match operation.direction {
+            Direction::Read => Command::Read { offset: operation.offset, span },
+            Direction::Write => Command::Write { offset: operation.offset, span },
+        };
+        volume.submit(Request { id: RequestId(u64::from(buffer)), command });
+        in_flight.count += 1;
+    }
+}
+
+fn complete<V: Volume + ?Sized>(
+    volume: &V,
+    arena: &Arena,
+    in_flight: &mut InFlight,
+    load: &mut impl Load<V>,
+    completion: Completion,
+    now_ns: u64,
+) {
+    let buffer = u32::try_from(completion.id.0).expect("a request is named after its buffer");
+    let (operation, submitted_ns) = in_flight.requests[buffer as usize];
+    let event = Event {
+        intended_ns: submitted_ns,
+        submitted_ns,
+        completed_ns: now_ns,
+        offset: operation.offset,
+        length: operation.length,
+        direction: operation.direction,
+        result: completion.result,
+    };
+    load.completed(arena, place(volume, buffer, operation.length), &event);
+    in_flight.free.push_back(buffer);
+    in_flight.count -= 1;
+}
+
+fn place<V: Volume + ?Sized>(volume: &V, buffer: u32, length: u32) -> Place {
+    Place { buffer, memory: Memory { length, ..volume.request_memory(buffer) } }
+}
+
+/// Makes durable what was written: how long that took, and whether it worked.
+pub(crate) fn flush<V: Volume + ?Sized, C: Clock>(
+    volume: &mut V,
+    clock: &C,
+) -> Result<(Took, Result<(), shoal_volume::RequestError>), VolumeError> {
+    let start_ns = clock.now_ns();
+    volume.submit(Request { id: RequestId(u64::MAX), command: Command::Flush });
+    let mut completions = Vec::with_capacity(1);
+    while completions.is_empty() {
+        volume.poll(1, None, &mut completions)?;
+    }
+    Ok((Took { start_ns, end_ns: clock.now_ns() }, completions[0].result))
+}
