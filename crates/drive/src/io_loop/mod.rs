@@ -12,7 +12,6 @@ mod uring;
 use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -157,10 +156,10 @@ impl IoLoop {
 
     /// Gives a drive back, once nothing is in flight on it.
     pub fn remove_drive(&mut self, id: DriveId) -> Option<Drive> {
-        let drive = self.present(id)?;
+        self.present(id)?;
         let in_flight = match &self.engine {
             Engine::Uring(uring) => uring.uses(id),
-            Engine::Threads(_) => Arc::strong_count(drive.file()) > 1, // each job holds the file
+            Engine::Threads(threads) => threads.uses(id),
         };
         if in_flight || self.queued.iter().any(|io| io.drive == id) {
             return None;

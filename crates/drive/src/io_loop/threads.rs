@@ -14,7 +14,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::transfer::{Step, Transfer};
-use super::{Finished, Io, IoKind};
+use super::{DriveId, Finished, Io, IoKind};
 use crate::{Arena, Drive, DriveKind, Memory};
 
 /// More threads than this wait for each other rather than for drives.
@@ -31,6 +31,8 @@ pub(super) struct Threads {
     /// Started since the last turn.
     starting: Vec<Job>,
     in_flight: usize,
+    /// By the drive's number, what of `in_flight` is on it.
+    in_flight_on: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -38,6 +40,13 @@ struct Job {
     io: Io,
     file: Arc<File>,
     kind: DriveKind,
+}
+
+/// A finished job.
+#[derive(Debug)]
+struct Done {
+    drive: DriveId,
+    finished: Finished,
 }
 
 /// What the owner and the workers share.
@@ -54,7 +63,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     jobs: VecDeque<Job>,
-    finished: Vec<Finished>,
+    finished: Vec<Done>,
     /// How many finished I/Os the owner waits for.
     wanted: usize,
     is_ending: bool,
@@ -70,6 +79,7 @@ impl Threads {
             max_workers: depth.min(MAX_THREADS) as usize,
             starting: Vec::new(),
             in_flight: 0,
+            in_flight_on: Vec::new(),
         }
     }
 
@@ -77,8 +87,17 @@ impl Threads {
         self.in_flight
     }
 
+    pub(super) fn uses(&self, id: DriveId) -> bool {
+        self.in_flight_on.get(id.0 as usize).is_some_and(|&count| count > 0)
+    }
+
     /// Takes an I/O; [`Threads::turn`] hands it to the pool.
     pub(super) fn start(&mut self, io: Io, drive: &Drive) {
+        let drive_index = io.drive.0 as usize;
+        if self.in_flight_on.len() <= drive_index {
+            self.in_flight_on.resize(drive_index + 1, 0);
+        }
+        self.in_flight_on[drive_index] += 1;
         self.in_flight += 1;
         self.starting.push(Job { io, file: Arc::clone(drive.file()), kind: drive.kind() });
     }
@@ -99,7 +118,10 @@ impl Threads {
         state.wanted = at_least;
         let mut state = self.shared.wait_for_finished(state, timeout);
         self.in_flight -= state.finished.len();
-        finished.append(&mut state.finished);
+        for done in state.finished.drain(..) {
+            self.in_flight_on[done.drive.0 as usize] -= 1;
+            finished.push(done.finished);
+        }
         Ok(())
     }
 
@@ -163,10 +185,10 @@ impl Shared {
                 continue;
             };
             drop(state);
-            let token = job.io.token;
+            let Io { token, drive, .. } = job.io;
             let result = self.perform(job);
             state = self.lock();
-            state.finished.push(Finished { token, result });
+            state.finished.push(Done { drive, finished: Finished { token, result } });
             if state.finished.len() == state.wanted {
                 self.enough_finished.notify_one();
             }
