@@ -149,7 +149,7 @@ pub(crate) fn flush<V: Volume + ?Sized, C: Clock>(
     clock: &C,
 ) -> Result<(Took, Result<(), shoal_volume::RequestError>), VolumeError> {
     let start_ns = clock.now_ns();
-    volume.submit(Request { id: RequestId(u64::MAX), command: Command::Flush });
+    volume.submit(Request { id: RequestId(u64::MAX >> 1), command: Command::Flush });
     let mut completions = Vec::with_capacity(1);
     while completions.is_empty() {
         volume.poll(1, None, &mut completions)?;

@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use shoal_drive::{Access, Arena, Drive, Finding, IoEngine, IoLoop, OpenError, survey};
+use shoal_drive::{Access, Arena, Drive, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
 use shoal_volume::{
-    ArrayVolume, BufferPlan, DriveId, DriveVolume, OpenOptions, Parity, ProbeError, RealWorld, Superblock,
-    SuperblockError, read_superblock,
+    ArrayVolume, BufferPlan, DriveId, OpenOptions, Parity, ProbeError, RealWorld, Superblock, SuperblockError, Volume,
+    read_superblock,
 };
+
+use shoal_volume::transfer::read_to;
 
 use crate::args::{ArrayArgs, Cli, IoEngineChoice};
 use crate::exit::Failure;
@@ -72,6 +74,22 @@ pub(crate) fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failu
     Ok(())
 }
 
+/// Refuses an array whose content holds something.
+pub(crate) fn check_content(array: &mut ArrayVolume<RealWorld>) -> Result<(), Failure> {
+    let found = survey_content(array.size_bytes(), |offset, bytes| {
+        let mut sink: &mut [u8] = bytes;
+        let length = sink.len() as u64;
+        read_to(array, offset, length, &mut sink).map_err(std::io::Error::other)
+    });
+    match found.map_err(Failure::failed)?.first() {
+        None => Ok(()),
+        Some(finding) => Err(Failure::Refused(format!(
+            "array {} {finding}, which would be lost: take another one, or use --force",
+            array.status().name
+        ))),
+    }
+}
+
 /// Puts drives into a world with room for `request_count` requests of up to `request_bytes`.
 pub(crate) fn join(cli: &Cli, drives: Vec<Drive>, request_count: u32, request_bytes: u32) -> Result<Opened, Failure> {
     let plan = BufferPlan::for_drives(drives.len(), request_count, request_bytes);
@@ -122,17 +140,6 @@ pub(crate) fn open_array(
     let opened = join(cli, drives, TRANSFER_DEPTH, TRANSFER_BYTES)?;
     let options = open_options(cli, writable, force)?;
     ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
-}
-
-/// A plain drive as a volume.
-pub(crate) fn open_plain(
-    cli: &Cli,
-    drive: Drive,
-    depth: u32,
-    block_bytes: u32,
-) -> Result<DriveVolume<RealWorld>, Failure> {
-    let opened = join(cli, vec![drive], depth, block_bytes)?;
-    Ok(DriveVolume::new(opened.world, opened.drives[0], opened.plan))
 }
 
 /// Who is at fault when an array does not open.

@@ -10,6 +10,7 @@ mod drives;
 mod exit;
 mod output;
 mod progress;
+mod seed;
 mod size;
 
 use std::process::ExitCode;

@@ -36,6 +36,17 @@ pub(crate) fn bytes_bar(cli: &Cli, total_bytes: u64, what: &'static str) -> Prog
     bar
 }
 
+/// A bar over thousandths of something named; hidden as [`bytes_bar`] is.
+pub(crate) fn per_mille_bar(cli: &Cli, name: &str) -> ProgressBar {
+    if cli.quiet || cli.json {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg:>10} [{wide_bar}] {percent} % {eta} left");
+    let bar = ProgressBar::new(1000).with_message(name.to_owned());
+    bar.set_style(style.expect("the template is right"));
+    bar
+}
+
 /// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again. Returns what
 /// happened.
 pub(crate) fn run_background(

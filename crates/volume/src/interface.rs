@@ -28,7 +28,7 @@ pub trait Volume {
     fn request_buffers(&self) -> u32;
     /// Size of each.
     fn request_buffer_bytes(&self) -> u32;
-    /// Queues a request.
+    /// Queues a request. Its id must be below 2^63: the others are the volume's own.
     fn submit(&mut self, request: Request);
     /// Starts what is queued, waits until at least `at_least` requests are answered or `timeout` is over, and appends
     /// the answers to `completions`. With `at_least` 0 it never blocks. With nothing in flight it returns at once.

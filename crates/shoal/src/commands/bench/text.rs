@@ -1,0 +1,80 @@
+//! A benchmark's results as text.
+
+use std::fmt::Write;
+
+use shoal_bench::{Latency, Measurement, Pattern, Summary, Verdict};
+
+use crate::documents::BenchDocument;
+use crate::size::{format_ns, format_rate, format_size};
+
+pub(super) fn text(document: &BenchDocument) -> String {
+    let mut text = String::new();
+    for of_target in document.results.chunk_by(|left, right| left.target == right.target) {
+        describe(&mut text, of_target).expect("strings take everything");
+    }
+    text
+}
+
+fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result {
+    let Some(first) = measurements.first() else { return Ok(()) };
+    writeln!(text, "{}: {}", first.target.name, what(first))?;
+    for measurement in measurements {
+        writeln!(
+            text,
+            "  {}, {} IOPS, latency {}, CPU {} per I/O{}",
+            format_rate(measurement.bytes_per_s),
+            measurement.iops,
+            latency(&measurement.latency_ns),
+            format_ns(measurement.cpu_ns_per_io),
+            verdict(measurement.validity.verdict)
+        )?;
+        for reason in &measurement.validity.reasons {
+            writeln!(text, "    {}", reason.text)?;
+        }
+    }
+    match Summary::of(measurements) {
+        Some(summary) if measurements.len() > 1 => writeln!(
+            text,
+            "  median of {}: {} ({} to {}), {} IOPS",
+            summary.repeats,
+            format_rate(summary.bytes_per_s.median),
+            format_rate(summary.bytes_per_s.min),
+            format_rate(summary.bytes_per_s.max),
+            summary.iops.median
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn what(measurement: &Measurement) -> String {
+    let workload = &measurement.workload;
+    let pattern = match workload.pattern {
+        Pattern::Sequential => "sequential",
+        Pattern::Random => "random",
+    };
+    let direction = match workload.read_percent {
+        100 => "read".to_owned(),
+        0 => "write".to_owned(),
+        percent => format!("{percent} % read"),
+    };
+    let block = format_size(u64::from(workload.block_size_bytes));
+    format!("{pattern} {direction}, {block}, depth {}, seed {}", workload.depth, workload.seed)
+}
+
+fn latency(latency: &Latency) -> String {
+    let mut text = format!("mean {}", format_ns(latency.mean));
+    for percentile in ["50", "99", "99.99"] {
+        if let Some(&ns) = latency.percentiles.get(percentile) {
+            let _ = write!(text, ", p{percentile} {}", format_ns(ns));
+        }
+    }
+    text + &format!(", max {}", format_ns(latency.max))
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "",
+        Verdict::Suspect => " (suspect)",
+        Verdict::Invalid => " (INVALID)",
+    }
+}
