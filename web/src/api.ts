@@ -14,6 +14,7 @@ export type ReasonCode =
   | "too_few_samples"
   | "too_short"
   | "generator_bound"
+  | "cpu_bound"
   | "buffered"
   | "cached"
   | "unwritten"

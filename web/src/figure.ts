@@ -34,7 +34,7 @@ export const CHART = {
     overflow: "visible",
   },
   marginTop: 26,
-  marginBottom: 38,
+  marginBottom: 42,
 } as const;
 
 /** How tips look on either theme. */

@@ -63,6 +63,12 @@ export function latency(ns: number): string {
   return "0 ns";
 }
 
+/** A time on an axis, where the values are round: 10 ms. */
+export function tick(ns: number): string {
+  const [unit, name] = TIME_UNITS.find(([least]) => ns >= least) ?? [1, "ns"];
+  return `${Number((ns / unit).toPrecision(3))} ${name}`;
+}
+
 /** A long time: 45 min 12 s. */
 export function duration(ns: number): string {
   const seconds = Math.round(ns / 1e9);

@@ -20,7 +20,7 @@ export function drivesChart(drives: DriveSpeeds[]): Draw {
     ]
       .filter((line) => line !== false)
       .join("\n");
-  const longest = Math.max(...drives.map(({ name }) => name.length));
+  const longest = Math.max(0, ...drives.map(({ name }) => name.length));
   return (width) =>
     Plot.plot({
       ...CHART,

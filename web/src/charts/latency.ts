@@ -2,8 +2,9 @@
 
 import * as Plot from "@observablehq/plot";
 import { CHART, type Draw, TIP } from "../figure";
-import { latency } from "../format";
+import { latency, tick } from "../format";
 import type { TailPoint } from "../shape";
+import { logAxis } from "./log";
 
 export interface LatencySeries {
   name: string;
@@ -12,19 +13,21 @@ export interface LatencySeries {
   tail: TailPoint[];
 }
 
-const PERCENTILES = ["0", "50", "90", "99", "99.9", "99.99", "99.999"] as const;
+const PERCENTILES = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"] as const;
 
-/** 0.01 as "99". */
-function percentileLabel(beyond: number): string {
-  return PERCENTILES.find((label) => Math.abs(1 - Number(label) / 100 - beyond) < beyond / 100) ?? "";
+/** A percentile's place: every further nine is one further on. */
+function nines(beyond: number): number {
+  return -Math.log10(beyond);
 }
 
 export function latencyChart(series: LatencySeries[]): Draw {
   const points = series.flatMap(({ name, tail }) => tail.map((point) => ({ name, ...point })));
-  const least = Math.min(...points.map(({ beyond }) => beyond), 0.01);
-  const ticks = PERCENTILES.map((label) => 1 - Number(label) / 100).filter((beyond) => beyond >= least);
+  const last = Math.max(...points.map(({ beyond }) => nines(beyond)), 1);
+  const places = new Map(PERCENTILES.map((label) => [nines(1 - Number(label) / 100), label]));
   const tip = ({ name, beyond, ns }: (typeof points)[number]): string =>
     `${name}\n${Number(((1 - beyond) * 100).toPrecision(5))} % took at most ${latency(ns)}`;
+  const x = ({ beyond }: TailPoint): number => nines(beyond);
+  const y = ({ ns }: TailPoint): number => Math.log10(ns);
   return (width) =>
     Plot.plot({
       ...CHART,
@@ -32,12 +35,18 @@ export function latencyChart(series: LatencySeries[]): Draw {
       marginLeft: 58,
       marks: [
         ...series.map(({ tail, color, dash }) =>
-          Plot.line(tail, { x: "beyond", y: "ns", stroke: color, strokeWidth: 2, strokeDasharray: dash ?? "none", curve: "step-after" }),
+          Plot.line(tail, { x, y, stroke: color, strokeWidth: 2, strokeDasharray: dash ?? "none", curve: "monotone-x" }),
         ),
-        Plot.tip(points, Plot.pointer({ x: "beyond", y: "ns", title: tip, ...TIP })),
+        Plot.tip(points, Plot.pointer({ x, y, title: tip, ...TIP })),
       ],
       width,
-      x: { domain: [1, least], grid: true, label: "Percentile of requests →", tickFormat: percentileLabel, ticks, type: "log" },
-      y: { grid: true, label: "↑ Latency", tickFormat: (ns: number) => latency(ns), ticks: 5, type: "log" },
+      x: {
+        domain: [0, last],
+        grid: true,
+        label: "Percentile of requests →",
+        tickFormat: (place: number) => places.get(place) ?? "",
+        ticks: [...places.keys()].filter((place) => place <= last),
+      },
+      y: { grid: true, label: "↑ Latency", ...logAxis(points.map(({ ns }) => ns), tick) },
     });
 }

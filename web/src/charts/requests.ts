@@ -4,6 +4,7 @@ import * as Plot from "@observablehq/plot";
 import { CHART, type Draw, TIP } from "../figure";
 import { grouped } from "../format";
 import type { levelScales } from "../theme";
+import { logAxis } from "./log";
 
 export interface RequestRate {
   array: string;
@@ -14,7 +15,9 @@ export interface RequestRate {
 }
 
 export function requestsChart(rates: RequestRate[], scales: ReturnType<typeof levelScales>): Draw {
-  const longest = Math.max(...rates.map(({ array }) => array.length));
+  const longest = Math.max(0, ...rates.map(({ array }) => array.length));
+  const x = ({ median }: RequestRate): number => Math.log10(median);
+  const axis = logAxis(rates.flatMap(({ min, max }) => [min, max]), grouped);
   return (width) =>
     Plot.plot({
       ...CHART,
@@ -23,12 +26,12 @@ export function requestsChart(rates: RequestRate[], scales: ReturnType<typeof le
       marginLeft: Math.min(12 + 6.6 * longest, width / 2),
       marginRight: 24,
       marks: [
-        Plot.ruleY(rates, { y: "array", x1: "min", x2: "max", stroke: "level", strokeWidth: 1.5 }),
-        Plot.dot(rates, { x: "median", y: "array", symbol: "level", fill: "level", stroke: "var(--card)", r: 5 }),
+        Plot.ruleY(rates, { y: "array", x1: ({ min }) => Math.log10(min), x2: ({ max }) => Math.log10(max), stroke: "level", strokeWidth: 1.5 }),
+        Plot.dot(rates, { x, y: "array", symbol: "level", fill: "level", stroke: "var(--card)", r: 5 }),
         Plot.tip(
           rates,
           Plot.pointerY({
-            x: "median",
+            x,
             y: "array",
             title: ({ array, median, min, max }) => `${array}\n${grouped(median)}/s (${grouped(min)} to ${grouped(max)})`,
             ...TIP,
@@ -36,7 +39,7 @@ export function requestsChart(rates: RequestRate[], scales: ReturnType<typeof le
         ),
       ],
       width,
-      x: { grid: true, label: "Requests per second →", nice: true, ticks: width < 420 ? 3 : 6, tickFormat: "~s", type: "log" },
+      x: { grid: true, label: "Requests per second →", ...axis },
       y: { domain: rates.map(({ array }) => array), label: null, type: "point" },
     });
 }

@@ -55,7 +55,7 @@ export interface FaultStretch {
 
 /** The load through a fault; stretches shaded by the array's state, the failure marked. */
 export function faultChart(rates: RateInterval[], stretches: FaultStretch[], failedAt: number): Draw {
-  const top = Math.max(...rates.map(({ megabytesPerSecond }) => megabytesPerSecond), 1) * 1.12;
+  const top = Math.max(...rates.map(({ megabytesPerSecond }) => megabytesPerSecond), 1) * 1.18;
   return (width) => {
     const end = Math.max(...stretches.map((stretch) => stretch.end), 1e-9);
     const roomy = stretches.filter((stretch) => ((stretch.end - stretch.start) / end) * (width - 60) > 7 * stretch.label.length);
@@ -67,7 +67,7 @@ export function faultChart(rates: RateInterval[], stretches: FaultStretch[], fai
         Plot.text(roomy, {
           x: ({ start, end: stop }) => (start + stop) / 2,
           y: top,
-          dy: -8,
+          dy: 10,
           text: "label",
           fill: "var(--muted)",
         }),

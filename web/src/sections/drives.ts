@@ -17,7 +17,7 @@ export function drives(report: StudyReport): HTMLElement {
     figure({
       title: "Each drive alone, and all at once",
       caption:
-        "Medians of the repeats, in MB/s (1 MB = 10^6 bytes). Where the pairs lie apart, the drives share a bus or a " +
+        "Medians of the repeats, in MB/s (a million bytes a second). Where the pairs lie apart, the drives share a bus or a " +
         "host that cannot carry them all.",
       legend: legend([
         { name: "alone", color: "var(--series-4)", symbol: "circle" },

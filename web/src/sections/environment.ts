@@ -28,7 +28,7 @@ export function environment(report: StudyReport): HTMLElement {
       element("dl", { class: "environment" }, ...facts.flatMap(([name, value]) => (value ? [element("dt", {}, name), element("dd", {}, value)] : []))),
       element("p", {}, "The same runs in the same order:"),
       element("pre", { tabindex: 0 }, element("code", {}, rerunCommand(report))),
-      element("p", { class: "facts" }, "Speeds in MB/s are 10^6 bytes per second; chunk and request sizes in KiB and MiB are powers of two. All data behind this page is in its source, as JSON."),
+      element("p", { class: "facts" }, "1 MB is 10⁶ bytes; chunk and request sizes in KiB and MiB are powers of two. All data behind this page is in its source, as JSON."),
     ),
   );
 }

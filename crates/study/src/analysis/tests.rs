@@ -35,7 +35,11 @@ fn results_differ_only_beyond_spread_and_noise() {
 #[test]
 fn numbers_in_words() {
     assert_eq!(decimal_bytes(182_490_000), "182 MB");
-    assert_eq!(decimal_bytes(1_326_000_000), "1.32 GB");
+    assert_eq!(decimal_bytes(1_326_000_000), "1.33 GB");
+    assert_eq!(decimal_bytes(9_996_000), "10.0 MB");
+    assert_eq!(decimal_bytes(99_960_000), "100 MB");
+    assert_eq!(decimal_bytes(999_600_000), "1.00 GB");
+    assert_eq!(decimal_bytes(999_400_000), "999 MB");
     assert_eq!(decimal_bytes(64_100), "64.1 kB");
     assert_eq!(decimal_bytes(12), "12 B");
     assert_eq!(decimal_bytes(0), "0 B");

@@ -23,7 +23,9 @@ pub(super) fn binary_bytes(bytes: u64) -> String {
 pub(super) fn decimal_bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 5] =
         [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB"), (1, "B")];
-    let (unit, name) = UNITS.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1, "B"));
+    // What rounds to 1000 of a unit is 1 of the next.
+    let fits = |unit: u64| bytes >= unit - unit / 2000;
+    let (unit, name) = UNITS.into_iter().find(|(unit, _)| fits(*unit)).unwrap_or((1, "B"));
     format!("{} {name}", three_digits(bytes, unit))
 }
 
@@ -40,19 +42,20 @@ pub(super) fn count(value: u64) -> String {
     text
 }
 
-/// `value / unit` to three significant digits, rounded down.
+/// `value / unit` to three significant digits, rounded to the nearest.
 fn three_digits(value: u64, unit: u64) -> String {
-    let whole = value / unit;
-    let thousandths = u128::from(value % unit) * 1000 / u128::from(unit);
-    match whole {
-        _ if unit == 1 => whole.to_string(),
-        0..10 => format!("{whole}.{:02}", thousandths / 10),
-        10..100 => format!("{whole}.{}", thousandths / 100),
-        _ => whole.to_string(),
+    if unit == 1 {
+        return value.to_string();
+    }
+    let rounded = |steps: u64| (u128::from(value) * u128::from(steps) + u128::from(unit / 2)) / u128::from(unit);
+    match (rounded(100), rounded(10)) {
+        (hundredths @ 0..1000, _) => format!("{}.{:02}", hundredths / 100, hundredths % 100),
+        (_, tenths @ 0..1000) => format!("{}.{}", tenths / 10, tenths % 10),
+        _ => rounded(1).to_string(),
     }
 }
 
-/// "the loss of any one drive", "no loss".
+/// "survives the failure of any one drive".
 pub(super) fn survives(redundancy: u32) -> String {
     match redundancy {
         0 => "survives no drive's failure".to_owned(),
