@@ -1,4 +1,5 @@
 //! Short stories of the engine.
+#![allow(clippy::unwrap_used)]
 
 mod fuzz;
 mod hostile;
