@@ -15,7 +15,7 @@ fn browser() -> Option<&'static str> {
         let status = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
-    BROWSERS.into_iter().find(|name| runs(&name))
+    BROWSERS.into_iter().find(runs)
 }
 
 /// What the page has become after its script has run.

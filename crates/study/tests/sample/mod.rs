@@ -178,7 +178,7 @@ pub(crate) fn array_target(configuration: &Configuration) -> TargetDescription {
 
 fn array_speed(configuration: &Configuration, metric: Metric) -> f64 {
     let slowest = configuration.members.iter().map(|&drive| drive_speed(drive, metric)).fold(f64::MAX, f64::min);
-    let count = f64::from(u32::try_from(configuration.members.len()).unwrap());
+    let count = f64::from(u32::try_from(configuration.members.len()).expect("the sample has six drives"));
     let share = |level: &str| match (level, metric) {
         ("0", _) | (_, Metric::RandomRead) => count,
         ("5", Metric::RandomWrite) => count / 4.2,
@@ -210,7 +210,7 @@ fn array(configuration: Configuration, random: &mut Xoshiro256PlusPlus) -> Array
 }
 
 fn fault(arrays: &[ArrayResult], random: &mut Xoshiro256PlusPlus) -> FaultRecord {
-    let subject = arrays.iter().find(|array| array.configuration.level == "5").unwrap();
+    let subject = arrays.iter().find(|array| array.configuration.level == "5").expect("the sample has a RAID5");
     let configuration = subject.configuration.clone();
     let healthy = array_speed(&configuration, Metric::SequentialWrite);
     let states = [
