@@ -20,7 +20,8 @@
 //! need no slices: what the background does to a mirror takes its turn among the requests.
 //!
 //! [`member`] has the members' states, their one table of changes, and all that is derived from them. [`record`] holds
-//! answers back until failed members are recorded. [`scratch`] deals out buffers so that nobody waits for ever.
+//! answers back until failed members are recorded. [`scratch`] deals out buffers so that nobody waits for ever, and
+//! [`streams`] lets sequential writers fill their stripes.
 
 mod config;
 mod direct;
@@ -38,6 +39,7 @@ mod requests;
 mod scratch;
 mod slab;
 mod slices;
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +61,7 @@ use requests::Active;
 use scratch::Pool;
 use slab::{Key, Slab};
 use slices::Slices;
+use streams::Streams;
 
 /// Who waits for a turn in the order.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +92,7 @@ pub struct Array {
     /// Those whose turn in the order has come.
     runnable: VecDeque<Owner>,
     slices: Slices,
+    streams: Streams,
     ops: Slab<Op>,
     pool: Pool,
     records: Records,
@@ -123,6 +127,7 @@ impl Array {
             order: Order::new(),
             runnable: VecDeque::new(),
             slices: Slices::default(),
+            streams: Streams::default(),
             ops: Slab::new(),
             pool: Pool::new(config.scratch),
             records: Records::default(),
@@ -226,6 +231,7 @@ impl Array {
     pub fn handle_outcome(&mut self, now: Instant, id: EffectId, outcome: Outcome) {
         self.hear(now);
         self.effect_ended(id, outcome);
+        self.wear_plugs();
         self.settle();
     }
 
@@ -240,6 +246,9 @@ impl Array {
         loop {
             if let Some(effect) = self.effects.poll() {
                 return Some(effect);
+            }
+            if self.effects.in_flight() == 0 {
+                self.unplug_all();
             }
             if !self.slices.has_work() {
                 return None;
@@ -290,7 +299,7 @@ impl Array {
         let stripe_ops = self.ops.values().filter(|op| op.holds_slice()).count();
         assert!(self.slices.held_count() <= stripe_ops, "a slice is held by nobody");
         let somebody_waits = self.requests.len() > 0 || self.ops.len() > 0;
-        let something_moves = self.effects.in_flight() > 0 || self.slices.has_work();
+        let something_moves = self.effects.in_flight() > 0 || self.slices.has_work() || self.slices.has_plugs();
         assert!(!somebody_waits || something_moves, "requests wait for nothing");
     }
 }

@@ -1,5 +1,7 @@
 //! The sizes that an array's engine reckons with, worked out once.
 
+use core::ops::Range;
+
 use super::{Config, plan::Cols};
 use crate::Geometry;
 
@@ -75,6 +77,11 @@ impl Profile {
         let slice_in_row = (member_offset % chunk_bytes) as u32 / self.slice_bytes;
         let row = member_offset / chunk_bytes;
         (row * self.slices_in_row + u64::from(slice_in_row), self.slice_cols(slice_in_row))
+    }
+
+    /// The slices of a row.
+    pub(super) fn slices_of(&self, row: u64) -> Range<u64> {
+        row * self.slices_in_row..(row + 1) * self.slices_in_row
     }
 
     /// The row of a slice.

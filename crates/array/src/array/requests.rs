@@ -43,11 +43,17 @@ pub(super) struct Active {
     /// Discards: some member did it.
     pub(super) discarded: bool,
     ticket: Option<Key<Ticket<Owner>>>,
+    /// The stream of writes that it belongs to.
+    pub(super) stream: Option<usize>,
 }
 
 impl Active {
     pub(super) fn start(&self) -> u64 {
         self.start
+    }
+
+    pub(super) fn range(&self) -> (u64, u64) {
+        (self.start, self.end)
     }
 
     pub(super) fn uncut(&self) -> u64 {
@@ -97,9 +103,9 @@ impl Array {
             return self.answer(request.id, Err(error));
         }
         let cut = start;
-        let (error, discarded, ticket, pending) = (None, false, None, 0);
+        let (error, discarded, ticket, stream, pending) = (None, false, None, None, 0);
         let id = request.id;
-        let active = Active { id, action, start, end, span, cut, pending, error, discarded, ticket };
+        let active = Active { id, action, start, end, span, cut, pending, error, discarded, ticket, stream };
         if action == Action::Flush {
             let key = self.requests.insert(active);
             return self.start_flush(key);
@@ -113,6 +119,8 @@ impl Array {
         self.requests[key].ticket = Some(ticket);
         if is_ready {
             self.cut_pieces(key);
+        } else {
+            self.unplug_all();
         }
     }
 
@@ -137,7 +145,18 @@ impl Array {
         // Not to be answered by a piece that ends at once while others are still to be cut.
         self.requests[key].pending += 1;
         while self.requests[key].uncut() > 0 && self.requests[key].pending <= PIECES_MAX {
-            if self.goes_by_rows(key) { self.cut_row(key) } else { self.cut_piece(key) }
+            if self.goes_by_rows(key) {
+                self.cut_row(key)
+            } else {
+                self.cut_piece(key)
+            }
+            let request = &self.requests[key];
+            if request.uncut() == 0
+                && request.action == Action::Write
+                && self.members.protection() == Protection::Parity
+            {
+                self.stream_went_on(key);
+            }
         }
         self.piece_done(key);
     }
@@ -175,6 +194,9 @@ impl Array {
     /// Answers a request.
     pub(super) fn complete(&mut self, key: Key<Active>) {
         let request = self.requests.remove(key);
+        if let Some(stream) = request.stream {
+            self.stream_answered(stream);
+        }
         if let Some(ticket) = request.ticket {
             self.order.leave(ticket, |owner| self.runnable.push_back(owner));
         }

@@ -7,12 +7,13 @@
 //!
 //! Slices are looked at when the driver asks for effects, not when a request comes in. Whatever was submitted before that,
 //! or arrived while the slice was busy or buffers were short, is there by then: small writes that touch each other
-//! become one batch, and sequential ones a full stripe.
+//! become one batch, and sequential ones a full stripe. Slices may also be plugged for that; see [`super::streams`].
 
 use alloc::{
     collections::{BTreeMap, VecDeque},
     vec::Vec,
 };
+use core::ops::Range;
 
 use super::{
     op::Op,
@@ -52,15 +53,60 @@ pub(super) struct Slices {
     busy: BTreeMap<u64, Slice>,
     /// Not held, and somebody waits.
     ready: VecDeque<u64>,
+    /// Slices not to be worked on now; only writes wait for them.
+    plugs: Vec<Range<u64>>,
+    /// Not held, somebody waits, but plugged.
+    plugged: Vec<u64>,
 }
 
 impl Slices {
     pub(super) fn queue(&mut self, number: u64, waiter: Waiter) {
+        if !matches!(waiter, Waiter::Write(_)) {
+            while let Some(plug) = self.plugs.iter().find(|plug| plug.contains(&number)).cloned() {
+                self.unplug(&plug);
+            }
+        }
         let slice = self.busy.entry(number).or_default();
-        if !slice.is_held && slice.queue.is_empty() {
+        let was_idle = !slice.is_held && slice.queue.is_empty();
+        slice.queue.push_back(waiter);
+        if was_idle {
+            self.make_ready(number);
+        }
+    }
+
+    fn make_ready(&mut self, number: u64) {
+        if self.plugs.iter().any(|plug| plug.contains(&number)) {
+            self.plugged.push(number);
+        } else {
             self.ready.push_back(number);
         }
-        slice.queue.push_back(waiter);
+    }
+
+    /// Has slices left alone until they are unplugged; `false` if others than writes wait for one of them.
+    pub(super) fn plug(&mut self, slices: Range<u64>) -> bool {
+        let is_write = |waiter: &Waiter| matches!(waiter, Waiter::Write(_));
+        if !self.busy.range(slices.clone()).all(|(_, slice)| slice.queue.iter().all(is_write)) {
+            return false;
+        }
+        let plugged = &mut self.plugged;
+        self.ready.retain(|number| {
+            let is_plugged = slices.contains(number);
+            if is_plugged {
+                plugged.push(*number);
+            }
+            !is_plugged
+        });
+        self.plugs.push(slices);
+        true
+    }
+
+    /// Pulls the plug, if it is not pulled already.
+    pub(super) fn unplug(&mut self, slices: &Range<u64>) {
+        if let Some(index) = self.plugs.iter().position(|plug| plug == slices) {
+            self.plugs.swap_remove(index);
+            let plugged = core::mem::take(&mut self.plugged);
+            plugged.into_iter().for_each(|number| self.make_ready(number));
+        }
     }
 
     /// Takes hold of the next slice that has work.
@@ -84,8 +130,12 @@ impl Slices {
         if slice.queue.is_empty() {
             self.busy.remove(&number);
         } else {
-            self.ready.push_back(number);
+            self.make_ready(number);
         }
+    }
+
+    pub(super) fn has_plugs(&self) -> bool {
+        !self.plugs.is_empty()
     }
 
     /// Whether there is a slice that is free and has waiters.

@@ -359,3 +359,26 @@ fn a_mirror_that_missed_a_write_but_has_to_stay_is_not_believed() {
     assert_eq!(rig.array.fail_member(rig.now, Role(2)), Err(CommandError::NoRedundancy));
     assert_eq!(rig.read(0, chunk).unwrap(), pattern(chunk, 1), "what only member 0 has");
 }
+
+#[test]
+fn a_sequential_writer_with_several_requests_in_flight_writes_whole_stripes() {
+    for (step, in_flight) in [(3 * BLOCK, 24), (u64::from(CHUNK), 8), (5 * BLOCK, 40), (5 * u64::from(CHUNK), 3)] {
+        let (mut rig, capacity) = filled(RAID5, 5);
+        let mut sent = Vec::new();
+        let mut offset = 0;
+        while offset < capacity || !sent.is_empty() {
+            sent.retain(|id| rig.result(*id).is_none());
+            if offset < capacity && sent.len() < in_flight {
+                let length = step.min(capacity - offset);
+                sent.push(rig.submit_write(offset, &pattern(length, 5)));
+                offset += length;
+                rig.poll();
+            } else {
+                rig.step();
+            }
+        }
+        // The first write begins the stream and is done at once; answers come in any order.
+        assert!(rig.reads <= 20, "{} reads with steps of {step}", rig.reads);
+        assert!(rig.writes <= 8 * 5 + 10, "{} writes with steps of {step}", rig.writes);
+    }
+}
