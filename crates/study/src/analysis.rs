@@ -65,9 +65,9 @@ pub fn analyse(report: &StudyReport) -> Analysis {
     Analysis { drives, together, arrays, stragglers, rankings, recommendation }
 }
 
-/// A short name for a configuration, as tables and charts use it: "RAID5 × 6, 64 KiB".
+/// A short name for a configuration, as tables and charts use it: "RAID5 x 6, 64 KiB", with a proper multiplication sign.
 pub fn array_name(configuration: &Configuration) -> String {
-    let mut name = format!("{} × {}", wording::level(configuration), configuration.members.len());
+    let mut name = format!("{} \u{d7} {}", wording::level(configuration), configuration.members.len());
     if let Some(chunk_bytes) = configuration.chunk_bytes {
         name.push_str(", ");
         name.push_str(&wording::binary_bytes(chunk_bytes));

@@ -64,7 +64,7 @@ fn a_clear_lead_decides_and_says_so() {
     for part in ["RAID5", "left-symmetric", "64 KiB", "all 6 drives", "reads 10", "writes 6", "any one drive"] {
         assert!(what.contains(part), "{part:?} is missing in: {what}");
     }
-    assert!(why.contains("RAID5 × 6, 512 KiB") && why.contains("behind"), "{why}");
+    assert!(why.contains("RAID5 \u{d7} 6, 512 KiB") && why.contains("behind"), "{why}");
 }
 
 #[test]

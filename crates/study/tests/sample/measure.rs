@@ -123,6 +123,17 @@ fn validity(metric: Metric, repeat: u32, ios: u64) -> Validity {
     Validity { verdict: Verdict::Valid, reasons: Vec::new() }
 }
 
+fn cpu(ios: u64, block: u64) -> Cpu {
+    let cpu_ns_per_io = 6_000 + block / 64;
+    Cpu {
+        user_ns: ios * cpu_ns_per_io / 3,
+        system_ns: ios * cpu_ns_per_io * 2 / 3,
+        machine_busy_ns: Some(ios * cpu_ns_per_io * 3 / 2),
+        cpu_ns_per_io,
+        cpu_ns_per_mib: cpu_ns_per_io * (1 << 20) / block,
+    }
+}
+
 /// A measurement of that shape.
 pub(crate) fn measurement(target: TargetDescription, shape: Shape, random: &mut Xoshiro256PlusPlus) -> Measurement {
     let workload = workload(shape.metric);
@@ -141,8 +152,8 @@ pub(crate) fn measurement(target: TargetDescription, shape: Shape, random: &mut 
         latency_ns: latency_ns.clone(),
         histogram,
     };
+    let cpu = cpu(ios, block);
     let reads = workload.read_percent == 100;
-    let cpu_ns_per_io = 6_000 + block / 64;
     Measurement {
         target,
         repeat: shape.repeat,
@@ -152,14 +163,8 @@ pub(crate) fn measurement(target: TargetDescription, shape: Shape, random: &mut 
         bytes_per_s: direction.bytes_per_s,
         iops: direction.iops,
         latency_ns,
-        cpu_ns_per_io,
-        cpu: Cpu {
-            user_ns: ios * cpu_ns_per_io / 3,
-            system_ns: ios * cpu_ns_per_io * 2 / 3,
-            machine_busy_ns: Some(ios * cpu_ns_per_io * 3 / 2),
-            cpu_ns_per_io,
-            cpu_ns_per_mib: cpu_ns_per_io * (1 << 20) / block,
-        },
+        cpu_ns_per_io: cpu.cpu_ns_per_io,
+        cpu,
         flush_ns: (!reads).then_some(180_000_000),
         series: series(shape.metric, bytes_per_s, block, random),
         validity: validity(shape.metric, shape.repeat, ios),

@@ -1,0 +1,187 @@
+//! Arrays: built, measured, verified.
+
+use shoal_bench::{
+    BenchError, Blocks, Conditions, CpuScope, TargetDescription, TargetKind, Verification, Verified,
+};
+use shoal_volume::{ArrayVolume, CreateOptions, Health, OpenOptions, Volume, World};
+
+use super::cell::Cell;
+use super::progress::Tracker;
+use super::{StepError, Study, Watch};
+use crate::analysis::array_name;
+use crate::bay::{Bay, Opened};
+use crate::model::{self, ArrayResult, Configuration};
+use crate::plan::PlannedArray;
+
+/// Requests in flight while verifying.
+pub(crate) const VERIFY_DEPTH: u32 = 8;
+/// Size of each.
+pub(crate) const VERIFY_BYTES: u32 = 1 << 20;
+/// The chunk given where the level has none and does not look at it.
+const NO_CHUNK_BYTES: u32 = 512 << 10;
+/// In the superblocks, for whoever finds them.
+const ARRAY_NAME: &str = "shoal-study";
+
+impl<B: Bay> Study<'_, B> {
+    /// Builds an array, runs all workloads on it once and verifies its content.
+    pub(super) fn array(
+        &self,
+        planned: &PlannedArray,
+        result: &mut Option<ArrayResult>,
+        (repeat, seed): (u32, u64),
+        tracker: &Tracker,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StepError> {
+        let mut volume = self.build(planned)?;
+        let configuration = configuration(planned, &volume);
+        let mut cell = self.array_cell(&configuration, &volume, seed);
+        let result = result.get_or_insert(ArrayResult { configuration, measurements: Vec::new(), verification: None });
+        let workloads = &self.plan.factors.workloads;
+        for (index, workload) in workloads.iter().enumerate() {
+            let mut tell = |per_mille: u16| {
+                // Verifying counts as one workload more.
+                let done = index as u64 * 1000 + u64::from(per_mille);
+                tracker.tell(done / (workloads.len() as u64 + 1), watch.progress);
+            };
+            let measured = cell.measure(&mut volume, (index, workload), 1, watch.interrupt, &mut tell)?;
+            result.measurements.extend(measured.into_iter().map(|mut measurement| {
+                measurement.repeat = repeat;
+                measurement
+            }));
+        }
+        if let Some(verified) = self.verify(&mut volume, (repeat, seed), tracker, watch)? {
+            let sum = result.verification.get_or_insert(model::Verification { bytes: 0, wrong_blocks: 0 });
+            sum.bytes += verified.bytes;
+            sum.wrong_blocks += verified.wrong_blocks;
+        }
+        volume.close()?;
+        Ok(())
+    }
+
+    fn build(&self, planned: &PlannedArray) -> Result<ArrayVolume<B::World>, StepError> {
+        let opened = self.bay.open(&planned.members, self.requests()).map_err(StepError::Open)?;
+        let limit = self.plan.factors.drive_bytes_limit;
+        build(opened, planned, limit, &self.open)
+    }
+
+    fn array_cell<W: World>(&self, configuration: &Configuration, volume: &ArrayVolume<W>, seed: u64) -> Cell {
+        let status = volume.status();
+        let world = volume.world();
+        Cell {
+            target: describe(configuration, volume),
+            conditions: Conditions {
+                buffered: world.drives().into_iter().any(|drive| !world.facts(drive).direct),
+                unwritten: None,
+                degraded: status.health != Health::Optimal,
+                resyncing: status.progress.is_some(),
+            },
+            cpu_scope: CpuScope::Process,
+            range_bytes: volume.size_bytes(),
+            written_bytes: 0,
+            seed,
+        }
+    }
+
+    /// Writes a part of the array and compares it; `None` if that was interrupted.
+    fn verify<V: Volume>(
+        &self,
+        volume: &mut V,
+        (repeat, seed): (u32, u64),
+        tracker: &Tracker,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<model::Verification>, StepError> {
+        let blocks = verified_blocks(volume, self.plan.factors.verify_bytes)?;
+        let verification = Verification { blocks, depth: VERIFY_DEPTH, seed, pass: u64::from(repeat) };
+        let workloads = self.plan.factors.workloads.len() as u64;
+        let total = 2 * blocks.count * u64::from(blocks.block_size_bytes);
+        let progress = &mut *watch.progress;
+        let mut tell = |bytes: u64| {
+            let per_mille = u64::try_from(u128::from(bytes) * 1000 / u128::from(total)).unwrap_or(1000);
+            tracker.tell((workloads * 1000 + per_mille) / (workloads + 1), progress);
+        };
+        let written = verification.write(volume, watch.interrupt, &mut |_, bytes| tell(bytes))?;
+        if written.interrupted {
+            return Ok(None);
+        }
+        let compared = verification.compare(volume, watch.interrupt, &mut |_, bytes| tell(total / 2 + bytes))?;
+        Ok((!compared.interrupted).then(|| outcome(volume, blocks, &[written, compared])))
+    }
+}
+
+/// Builds an array of open drives. Parity and mirrors are taken to agree: a block is read only after it was written.
+pub(crate) fn build<W: World>(
+    opened: Opened<W>,
+    planned: &PlannedArray,
+    drive_bytes_limit: u64,
+    open: &OpenOptions,
+) -> Result<ArrayVolume<W>, StepError> {
+    let create = CreateOptions {
+        level: planned.level,
+        chunk_bytes: planned.chunk_bytes.unwrap_or(NO_CHUNK_BYTES),
+        spare_count: 0,
+        name: ARRAY_NAME.to_owned(),
+        homehost: None,
+        drive_bytes_limit: Some(drive_bytes_limit),
+        assume_clean: true,
+    };
+    Ok(ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, open)?)
+}
+
+/// What a verification found, in the report's words.
+pub(crate) fn outcome<V: Volume>(volume: &V, blocks: Blocks, passes: &[Verified]) -> model::Verification {
+    // A request that failed is as wrong as all it should have carried.
+    let wrong = |pass: &Verified| pass.wrong_bytes + pass.errors * u64::from(blocks.block_size_bytes);
+    let wrong_bytes: u64 = passes.iter().map(wrong).sum();
+    let compared_bytes = passes.last().map_or(0, |pass| pass.bytes);
+    let wrong_blocks = wrong_bytes.div_ceil(u64::from(volume.logical_block_bytes()));
+    model::Verification { bytes: compared_bytes, wrong_blocks }
+}
+
+/// The part of an array that is verified: so much from its start, in whole requests.
+fn verified_blocks<V: Volume>(volume: &V, verify_bytes: u64) -> Result<Blocks, StepError> {
+    let length = verify_bytes.max(u64::from(VERIFY_BYTES)).min(volume.size_bytes());
+    let block = u32::try_from(length).unwrap_or(u32::MAX).min(VERIFY_BYTES);
+    let blocks = Blocks::of_range(0, length, block, volume.size_bytes(), volume.logical_block_bytes());
+    Ok(blocks.map_err(BenchError::Workload)?)
+}
+
+/// What was built.
+pub(crate) fn configuration<W: World>(planned: &PlannedArray, volume: &ArrayVolume<W>) -> Configuration {
+    let status = volume.status();
+    Configuration {
+        capacity_bytes: volume.size_bytes(),
+        redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
+        ..planned_configuration(planned)
+    }
+}
+
+/// What is to be built, as far as it is known.
+fn planned_configuration(planned: &PlannedArray) -> Configuration {
+    Configuration {
+        level: planned.level.name(),
+        layout: planned.level.layout_name(),
+        chunk_bytes: planned.chunk_bytes.map(u64::from),
+        members: planned.members.clone(),
+        capacity_bytes: 0,
+        redundancy: 0,
+    }
+}
+
+/// What people call an array that is to be built.
+pub(super) fn planned_name(planned: &PlannedArray) -> String {
+    array_name(&planned_configuration(planned))
+}
+
+/// The array as a target.
+pub(crate) fn describe<V: Volume>(configuration: &Configuration, volume: &V) -> TargetDescription {
+    TargetDescription {
+        name: array_name(configuration),
+        kind: TargetKind::Array,
+        size_bytes: volume.size_bytes(),
+        logical_block_bytes: volume.logical_block_bytes(),
+        level: Some(configuration.level.clone()),
+        layout: configuration.layout.clone(),
+        chunk_bytes: configuration.chunk_bytes,
+        member_count: u32::try_from(configuration.members.len()).ok(),
+    }
+}

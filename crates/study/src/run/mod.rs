@@ -1,0 +1,210 @@
+//! Carries a plan out.
+//!
+//! A step that fails (a drive that dies, an array that cannot be built) becomes a warning, and the study goes on
+//! without it: hours of measuring are not lost to one bad stick. A study that is stopped keeps every step that was done.
+
+mod array;
+mod cell;
+mod drives;
+mod erase;
+mod progress;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use shoal_bench::BenchError;
+use shoal_volume::{CreateError, OpenOptions, VolumeError};
+
+use crate::analysis::analyse;
+use crate::bay::{Bay, BayError, Requests};
+use crate::model::{
+    Analysis, ArrayResult, DriveMeasurements, FORMAT, FORMAT_VERSION, FaultRecord, Host, StudyReport, TogetherRun,
+};
+use crate::plan::{Plan, SeededStep, Step};
+use progress::Tracker;
+
+pub use progress::{Phase, Progress};
+
+/// A plan and the drives to carry it out on.
+pub struct Study<'a, B> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Where.
+    pub bay: &'a B,
+    /// How the arrays are run.
+    pub open: OpenOptions,
+    /// What [`Progress`] takes the drives' speed to be at the start.
+    pub bytes_per_s: u64,
+}
+
+/// Who watches a study, and who stops it.
+pub struct Watch<'a> {
+    /// Once true, the study ends soon, and keeps what it has.
+    pub interrupt: &'a AtomicBool,
+    /// Told of progress several times a second.
+    pub progress: &'a mut dyn FnMut(&Progress),
+}
+
+/// What a study saw.
+#[derive(Clone, Debug, Default)]
+pub struct Observations {
+    /// Each drive alone.
+    pub alone: Vec<DriveMeasurements>,
+    /// All drives at once.
+    pub together: Vec<TogetherRun>,
+    /// The arrays that were built, in the order of the plan.
+    pub arrays: Vec<ArrayResult>,
+    /// Every step was done.
+    pub complete: bool,
+    /// How long it took.
+    pub elapsed_ns: u64,
+    /// What went wrong, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// What a report says beside what was measured.
+#[derive(Clone, Debug)]
+pub struct Heading {
+    /// Version of the program.
+    pub tool_version: String,
+    /// Program and arguments.
+    pub command_line: Vec<String>,
+    /// When it started, in nanoseconds since 1970 UTC.
+    pub started_unix_ns: Option<u64>,
+    /// The machine.
+    pub host: Host,
+}
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A drive cannot be opened.
+    #[error(transparent)]
+    Open(BayError),
+    /// The array cannot be built.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// The workload cannot run.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// The drives broke altogether.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+    /// An array does not do what was asked of it.
+    #[error(transparent)]
+    Manage(#[from] shoal_volume::ManageError),
+    /// A rebuild or scrub did not end as it should.
+    #[error("{what}: check the drives and their cables")]
+    Background {
+        /// Which, and how.
+        what: String,
+    },
+}
+
+impl<B: Bay> Study<'_, B> {
+    /// Carries the plan out, as far as it is let.
+    pub fn run(&self, watch: &mut Watch<'_>) -> Observations {
+        let started = Instant::now();
+        let mut observations = Observations { complete: true, ..Observations::default() };
+        observations.warnings.clone_from(&self.plan.left_out);
+        let mut arrays: Vec<Option<ArrayResult>> = vec![None; self.plan.arrays.len()];
+        let mut tracker = Tracker::new(self.plan, self.bay.drives().len(), self.bytes_per_s);
+        for &step in &self.plan.steps {
+            if watch.interrupt.load(Ordering::Relaxed) {
+                break;
+            }
+            tracker.begin(self.describe(step.step), step.step, watch.progress);
+            let result = self.step(step, &mut observations, &mut arrays, &mut tracker, watch);
+            tracker.end(watch.progress);
+            if let Err(error) = result {
+                observations.complete = false;
+                observations.warnings.push(format!("{}: {error}", self.describe(step.step)));
+            }
+        }
+        if self.plan.steps.iter().any(|step| matches!(step.step, Step::Array { .. }))
+            && let Err(error) = erase::erase_superblocks(self.bay)
+        {
+            observations.warnings.push(format!("the last array's superblocks are left on the drives: {error}"));
+        }
+        observations.complete &= !watch.interrupt.load(Ordering::Relaxed);
+        observations.arrays = arrays.into_iter().flatten().collect();
+        observations.elapsed_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        observations
+    }
+
+    fn step(
+        &self,
+        SeededStep { step, seed }: SeededStep,
+        observations: &mut Observations,
+        arrays: &mut [Option<ArrayResult>],
+        tracker: &mut Tracker,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StepError> {
+        match step {
+            Step::Alone { drive } => {
+                let measurements = self.alone(drive, seed, tracker, watch)?;
+                observations.alone.push(DriveMeasurements { drive, measurements });
+                Ok(())
+            }
+            Step::Together { repeat } => {
+                let runs = self.together(repeat, seed, tracker, watch);
+                observations.together.extend(runs.runs);
+                runs.error.map_or(Ok(()), Err)
+            }
+            Step::Array { array, repeat } => {
+                let index = array as usize;
+                self.array(&self.plan.arrays[index], &mut arrays[index], (repeat, seed), tracker, watch)
+            }
+        }
+    }
+
+    /// What people call a step.
+    fn describe(&self, step: Step) -> String {
+        match step {
+            Step::Alone { drive } => format!("{} alone", self.bay.drives()[drive as usize].name),
+            Step::Together { repeat } => format!("all drives at once, round {repeat}"),
+            Step::Array { array, repeat } => {
+                let name = array::planned_name(&self.plan.arrays[array as usize]);
+                format!("{name}, round {repeat}")
+            }
+        }
+    }
+
+    /// Room for every workload, and for verifying.
+    fn requests(&self) -> Requests {
+        let workloads = &self.plan.factors.workloads;
+        Requests {
+            count: workloads.iter().map(|workload| workload.depth).max().unwrap_or(1).max(array::VERIFY_DEPTH),
+            bytes: workloads.iter().map(|workload| workload.block_size_bytes).max().unwrap_or(1).max(array::VERIFY_BYTES),
+        }
+    }
+}
+
+impl Observations {
+    /// The study's document, conclusions included.
+    pub fn into_report<B: Bay>(self, heading: Heading, plan: &Plan, bay: &B, fault: Option<FaultRecord>) -> StudyReport {
+        let mut report = StudyReport {
+            format: FORMAT.to_owned(),
+            format_version: FORMAT_VERSION,
+            tool_version: heading.tool_version,
+            command_line: heading.command_line,
+            started_unix_ns: heading.started_unix_ns,
+            elapsed_ns: self.elapsed_ns,
+            complete: self.complete,
+            seed: plan.factors.seed,
+            host: heading.host,
+            drives: bay.drives().to_vec(),
+            alone: self.alone,
+            together: self.together,
+            arrays: self.arrays,
+            fault,
+            analysis: Analysis::default(),
+            warnings: self.warnings,
+        };
+        report.analysis = analyse(&report);
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests;
