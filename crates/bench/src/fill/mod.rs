@@ -186,15 +186,14 @@ impl Stamp {
     }
 }
 
-/// Writes a stamped unit's payload: word `i` is a hash of `key` and `i`, one multiplication each.
+/// Writes a unit's payload, the stream of the wyrand generator from `key` on: one wide multiplication a word.
 fn write_payload(key: u64, payload: &mut [u8]) {
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 over the golden ratio: successive keys spread evenly
-    const MULTIPLIER: u64 = 0xd6e8_feb8_6659_fd93;
-    let mut position = key;
+    let mut state = key;
     for word in payload.as_chunks_mut::<WORD_BYTES>().0 {
-        position = position.wrapping_add(STEP);
-        let mixed = (position ^ (position >> 32)).wrapping_mul(MULTIPLIER);
-        *word = (mixed ^ (mixed >> 32)).to_le_bytes();
+        state = state.wrapping_add(0xa076_1d64_78bd_642f);
+        let product = u128::from(state) * u128::from(state ^ 0xe703_7ed1_a0b4_28db);
+        let [low, high] = [product as u64, (product >> 64) as u64];
+        *word = (low ^ high).to_le_bytes();
     }
 }
 

@@ -179,11 +179,8 @@ fn drive_count(drives: &[DriveDescription]) -> u32 {
 }
 
 fn check(factors: &Factors, drives: &[DriveDescription]) -> Result<(), PlanError> {
-    let needed = [
-        (drives.is_empty(), "drive"),
-        (factors.workloads.is_empty(), "workload"),
-        (factors.repeats == 0, "repeat"),
-    ];
+    let needed =
+        [(drives.is_empty(), "drive"), (factors.workloads.is_empty(), "workload"), (factors.repeats == 0, "repeat")];
     if let Some((_, what)) = needed.into_iter().find(|(missing, _)| *missing) {
         return Err(PlanError::Nothing { what });
     }

@@ -1,8 +1,6 @@
 //! Arrays: built, measured, verified.
 
-use shoal_bench::{
-    BenchError, Blocks, Conditions, CpuScope, TargetDescription, TargetKind, Verification, Verified,
-};
+use shoal_bench::{BenchError, Blocks, Conditions, CpuScope, TargetDescription, TargetKind, Verification, Verified};
 use shoal_volume::{ArrayVolume, CreateOptions, Health, OpenOptions, Volume, World};
 
 use super::cell::Cell;

@@ -48,13 +48,7 @@ impl<B: Bay> Study<'_, B> {
     }
 
     /// All workloads on all drives at the same time, once.
-    pub(super) fn together(
-        &self,
-        repeat: u32,
-        seed: u64,
-        tracker: &Tracker,
-        watch: &mut Watch<'_>,
-    ) -> TogetherRuns {
+    pub(super) fn together(&self, repeat: u32, seed: u64, tracker: &Tracker, watch: &mut Watch<'_>) -> TogetherRuns {
         let mut done = TogetherRuns { runs: Vec::new(), error: None };
         let mut written = vec![0; self.bay.drives().len()];
         let started = Instant::now();

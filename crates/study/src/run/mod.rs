@@ -175,14 +175,25 @@ impl<B: Bay> Study<'_, B> {
         let workloads = &self.plan.factors.workloads;
         Requests {
             count: workloads.iter().map(|workload| workload.depth).max().unwrap_or(1).max(array::VERIFY_DEPTH),
-            bytes: workloads.iter().map(|workload| workload.block_size_bytes).max().unwrap_or(1).max(array::VERIFY_BYTES),
+            bytes: workloads
+                .iter()
+                .map(|workload| workload.block_size_bytes)
+                .max()
+                .unwrap_or(1)
+                .max(array::VERIFY_BYTES),
         }
     }
 }
 
 impl Observations {
     /// The study's document, conclusions included.
-    pub fn into_report<B: Bay>(self, heading: Heading, plan: &Plan, bay: &B, fault: Option<FaultRecord>) -> StudyReport {
+    pub fn into_report<B: Bay>(
+        self,
+        heading: Heading,
+        plan: &Plan,
+        bay: &B,
+        fault: Option<FaultRecord>,
+    ) -> StudyReport {
         let mut report = StudyReport {
             format: FORMAT.to_owned(),
             format_version: FORMAT_VERSION,
