@@ -11,7 +11,7 @@ mod scenarios;
 use std::env;
 
 use rig::random::mix;
-use rig::shapes::{Topology, equal, equal_shape, raid5_layouts, raid10, unequal};
+use rig::shapes::{Topology, coarse, equal, equal_shape, raid5_layouts, raid10, unequal};
 use rig::story::{Faults, Tally, tell};
 use shoal_array::{Level, ParityLayout, Raid0Layout};
 
@@ -93,6 +93,7 @@ fn raid4_and_raid5_equal_a_flat_array() {
     let mut topologies = vec![equal(Level::Raid4, 4, 7), equal(Level::Raid4, 2, 8)];
     for layout in raid5_layouts() {
         topologies.extend([2, 3, 4, 5].map(|members| equal(Level::Raid5(layout), members, 7)));
+        topologies.push(coarse(Level::Raid5(layout), 4, 3));
     }
     tell_redundant_stories("raid4_and_raid5_equal_a_flat_array", 24, &topologies);
 }
@@ -102,6 +103,7 @@ fn raid6_equals_a_flat_array() {
     let mut topologies = vec![];
     for layout in ParityLayout::ALL {
         topologies.extend([4, 5, 6].map(|members| equal(Level::Raid6(layout), members, 7)));
+        topologies.push(coarse(Level::Raid6(layout), 5, 3));
     }
     tell_redundant_stories("raid6_equals_a_flat_array", 24, &topologies);
 }
@@ -124,7 +126,8 @@ fn raid10_equals_a_flat_array() {
         (raid10(2, 2, false, false), 5),
         (raid10(2, 2, true, false), 4),
     ];
-    let topologies = layouts.map(|(level, members)| equal(level, members, 9));
+    let mut topologies = layouts.map(|(level, members)| equal(level, members, 9)).to_vec();
+    topologies.push(coarse(raid10(2, 1, false, false), 3, 3));
     tell_redundant_stories("raid10_equals_a_flat_array", 14, &topologies);
 }
 
@@ -157,6 +160,7 @@ fn beyond_the_limit_what_is_lost_gives_errors_and_all_else_reads_right() {
         equal(Level::Raid6(ParityLayout::DdfNContinue), 6, 7),
         equal(raid10(2, 1, false, false), 4, 9),
         equal(raid10(1, 2, false, false), 4, 9),
+        coarse(Level::Raid5(ParityLayout::LeftSymmetric), 4, 3),
     ];
     topologies.extend(nested());
     let test = "beyond_the_limit_what_is_lost_gives_errors_and_all_else_reads_right";

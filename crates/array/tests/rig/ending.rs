@@ -2,11 +2,11 @@
 
 use shoal_array::{CommandError, Health, Home, MemberIo, MemberState, Mismatch, Role, ScrubMode};
 
-use super::Rig;
 use super::disk::range_of;
 use super::engine::Origin;
 use super::model::BLOCK;
 use super::story::{FAST, Story};
+use super::{PATIENCE_STEPS, Rig};
 
 impl Story {
     /// Everything is answered; all is made whole; then nothing may differ.
@@ -50,7 +50,7 @@ impl Story {
     }
 
     fn steps_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
-        let limit = self.rig.step + 10_000_000;
+        let limit = self.rig.step + PATIENCE_STEPS;
         self.look();
         while !is_so(self) {
             assert!(self.rig.step(), "stuck before {what}");
@@ -76,7 +76,7 @@ impl Story {
 
     fn rebuild_all(&mut self) {
         let is_whole = |story: &Self| story.rig.engines.iter().all(|engine| engine.array.health() == Health::Optimal);
-        let limit = self.rig.step + 10_000_000;
+        let limit = self.rig.step + PATIENCE_STEPS;
         while !is_whole(self) {
             for engine in 0..self.rig.engines.len() {
                 for role in self.rig.engines[engine].roles() {

@@ -26,6 +26,9 @@ use model::Model;
 use random::Random;
 use shapes::Topology;
 
+/// Steps after which what has not happened never will.
+pub(crate) const PATIENCE_STEPS: u64 = 1_000_000;
+
 /// In which order effects are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schedule {
@@ -86,9 +89,14 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// All drives are zeros, which is consistent on every level; `missing` members of each engine of disks start out
-    /// missing.
-    pub(crate) fn new(topology: &Topology, setup: &Setup, missing: &[Role], mut random: Random) -> Self {
+    /// All drives are zeros, which is consistent on every level. On each engine whose members are drives, those in
+    /// `degraded` start out so, with something else on them where they hold nothing.
+    pub(crate) fn new(
+        topology: &Topology,
+        setup: &Setup,
+        degraded: &[(Role, MemberState)],
+        mut random: Random,
+    ) -> Self {
         let mut memory = Memory::default();
         let mut disks = Vec::new();
         let mut engines = Vec::new();
@@ -99,9 +107,13 @@ impl Rig {
             let first_disk = disks.len();
             disks.extend(shape.member_bytes.iter().map(|bytes| Disk::new(*bytes)));
             let mut states = vec![MemberState::InSync; shape.member_bytes.len()];
-            for role in missing {
-                states[role.index()] = MemberState::Missing;
-                disks[first_disk + role.index()].replace(&mut random);
+            for (role, state) in degraded {
+                states[role.index()] = *state;
+                let disk = &mut disks[first_disk + role.index()];
+                disk.replace(&mut random);
+                if let MemberState::Rebuilding { position } = state {
+                    disk.content[..*position as usize].fill(0);
+                }
             }
             engines.push(Engine::new(shape.clone(), states, stores, setup, &mut memory));
         }
@@ -330,7 +342,7 @@ impl Rig {
 
     /// Steps until nothing of the story's is unanswered and no effect is in flight.
     pub(crate) fn settle(&mut self) {
-        let limit = self.step + 10_000_000;
+        let limit = self.step + PATIENCE_STEPS;
         while self.engines.iter().any(|engine| !engine.open.is_empty() || engine.effects_in_flight() > 0) {
             assert!(self.step(), "stuck: {} requests wait for nothing", self.engines[0].open.len());
             assert!(self.step < limit, "no end in sight: {:?}", self.engines[0].open);
@@ -339,7 +351,7 @@ impl Rig {
 
     /// Steps until an event of an engine is there for which `find` has an answer.
     pub(crate) fn wait_for<T>(&mut self, engine: usize, find: impl Fn(&Event) -> Option<T>) -> T {
-        let limit = self.step + 10_000_000;
+        let limit = self.step + PATIENCE_STEPS;
         loop {
             let found = self.events.iter().position(|(from, event)| *from == engine && find(event).is_some());
             if let Some(index) = found {

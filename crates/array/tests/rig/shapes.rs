@@ -50,6 +50,12 @@ pub(crate) fn equal_shape(level: Level, members: usize, chunks: u64) -> Shape {
     Shape { level, chunk_bytes: CHUNK, member_bytes: vec![chunks * u64::from(CHUNK) + BLOCK; members] }
 }
 
+/// As [`equal`], with chunks of several scratch buffers.
+pub(crate) fn coarse(level: Level, members: usize, chunks: u64) -> Topology {
+    let chunk_bytes = 4 * CHUNK;
+    Topology::Flat(Shape { level, chunk_bytes, member_bytes: vec![chunks * u64::from(chunk_bytes); members] })
+}
+
 /// Members of these numbers of chunks.
 pub(crate) fn unequal(level: Level, chunks: &[u64]) -> Topology {
     let member_bytes = chunks.iter().map(|chunks| chunks * u64::from(CHUNK)).collect();

@@ -13,7 +13,7 @@ use super::engine::{Origin, Setup};
 use super::model::{BLOCK, Model};
 use super::random::Random;
 use super::shapes::Topology;
-use super::{Answer, Rig, Schedule};
+use super::{Answer, PATIENCE_STEPS, Rig, Schedule};
 
 /// The longest request.
 const REQUEST_BYTES_MAX: u64 = 48 << 10;
@@ -102,12 +102,8 @@ impl Story {
             scratch_bytes: random.choose(&[4096, 4096, 8192, 16384]),
             background: random_background(&mut random),
         };
-        let flat = matches!(topology, Topology::Flat(_));
-        let redundant = Geometry::new(topology.outer_shape()).unwrap().redundancy() > 0;
-        let start_degraded = flat && redundant && random.one_in(5);
-        let role = Role(random.index(topology.outer_shape().member_bytes.len()) as u16);
-        let missing = if start_degraded { vec![role] } else { vec![] };
-        let mut rig = Rig::new(topology, &setup, &missing, Random::new(random.next()));
+        let degraded: Vec<_> = degraded_start(topology, &mut random).into_iter().collect();
+        let mut rig = Rig::new(topology, &setup, &degraded, Random::new(random.next()));
         rig.schedule = random.choose(&[Schedule::Random, Schedule::Random, Schedule::LatestFirst, Schedule::InOrder]);
         let support = [DiscardSupport::Zeroes, DiscardSupport::None];
         let discards = random.choose(&[Some(support[0]), Some(support[0]), Some(support[1]), None]);
@@ -124,7 +120,7 @@ impl Story {
         let depth = random.within(1..DEPTH_MAX as u64 + 1) as usize;
         let hot_blocks = random.within(8..rig.capacity_bytes() / BLOCK + 1);
         let mixed_discards = discards.is_none();
-        rig.note(|| format!("{setup:?}, depth {depth}, missing {missing:?}, {:?}", rig.schedule));
+        rig.note(|| format!("{setup:?}, depth {depth}, {degraded:?}, {:?}", rig.schedule));
         Self {
             rig,
             faults,
@@ -243,8 +239,10 @@ impl Story {
     /// Steps until another request may be submitted.
     fn await_room(&mut self) {
         self.rig.drain(0);
+        let limit = self.rig.step + PATIENCE_STEPS;
         while self.rig.engines[0].open.len() >= self.depth {
             assert!(self.rig.step(), "stuck: {:?} wait for nothing", self.rig.engines[0].open);
+            assert!(self.rig.step < limit, "no end in sight: {:?}", self.rig.engines[0].open);
         }
     }
 
@@ -439,6 +437,18 @@ impl Story {
             self.rig.drain(engine);
         }
     }
+}
+
+/// The member that starts out missing or half rebuilt, in one story of five.
+fn degraded_start(topology: &Topology, random: &mut Random) -> Option<(Role, MemberState)> {
+    let Topology::Flat(shape) = topology else { return None };
+    let geometry = Geometry::new(shape.clone()).unwrap();
+    if geometry.redundancy() == 0 || !random.one_in(5) {
+        return None;
+    }
+    let role = Role(random.index(geometry.member_count()) as u16);
+    let position = random.within(0..geometry.used_bytes(role) / BLOCK + 1) * BLOCK;
+    Some((role, random.choose(&[MemberState::Missing, MemberState::Rebuilding { position }])))
 }
 
 fn random_background(random: &mut Random) -> Background {

@@ -4,7 +4,7 @@ mod background;
 mod costs;
 mod records;
 
-use shoal_array::{Background, BufferId, MemberIo, RequestError, Role, Span};
+use shoal_array::{Background, BufferId, MemberIo, MemberState, RequestError, Role, Span};
 
 use crate::rig::disk::Counts;
 use crate::rig::engine::{Origin, Setup};
@@ -25,7 +25,8 @@ struct Scene {
 impl Scene {
     fn new(topology: &Topology, missing: &[Role], background: Background) -> Self {
         let setup = Setup { scratch_extra: 200, scratch_bytes: 4096, background };
-        let mut rig = Rig::new(topology, &setup, missing, Random::new(1));
+        let degraded: Vec<_> = missing.iter().map(|role| (*role, MemberState::Missing)).collect();
+        let mut rig = Rig::new(topology, &setup, &degraded, Random::new(1));
         rig.schedule = Schedule::InOrder;
         let buffers = rig.memory.add(BUFFERS, BUFFER_BYTES);
         Self { rig, buffers }
