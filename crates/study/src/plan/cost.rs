@@ -26,12 +26,12 @@ impl Cost {
         let mut cost = Self { duration_ns: 0, written_bytes: vec![0; drive_count], step_ns: Vec::new() };
         for step in &plan.steps {
             let (writing_ns, reading_ns) = load_ns(&plan.factors.workloads, rate);
-            let mut step_ns = writing_ns + reading_ns;
+            let mut step_ns = writing_ns.saturating_add(reading_ns);
             match step.step {
                 Step::Alone { drive } => {
                     let repeats = u64::from(plan.factors.repeats);
-                    step_ns *= repeats;
-                    cost.writes(drive, bytes_in(writing_ns * repeats, rate));
+                    step_ns = step_ns.saturating_mul(repeats);
+                    cost.writes(drive, bytes_in(writing_ns.saturating_mul(repeats), rate));
                 }
                 Step::Together { .. } => {
                     (0..).take(drive_count).for_each(|drive| cost.writes(drive, bytes_in(writing_ns, rate)));
@@ -39,15 +39,15 @@ impl Cost {
                 Step::Array { array, .. } => {
                     let array = &plan.arrays[array as usize];
                     let share = verified_bytes_per_member(plan, array);
-                    step_ns += 2 * time_for(share, rate);
+                    step_ns = step_ns.saturating_add(time_for(share, rate).saturating_mul(2));
                     for &drive in &array.members {
-                        cost.writes(drive, bytes_in(writing_ns, rate) + share);
+                        cost.writes(drive, bytes_in(writing_ns, rate).saturating_add(share));
                     }
                 }
             }
-            cost.step_ns.push(step_ns + STEP_OVERHEAD_NS);
+            cost.step_ns.push(step_ns.saturating_add(STEP_OVERHEAD_NS));
         }
-        cost.duration_ns = cost.step_ns.iter().sum();
+        cost.duration_ns = cost.step_ns.iter().fold(0, |sum, step_ns| sum.saturating_add(*step_ns));
         cost
     }
 
@@ -66,10 +66,10 @@ fn load_ns(workloads: &[Workload], bytes_per_s: u64) -> (u64, u64) {
             Limit::DurationNs(duration_ns) => duration_ns,
             Limit::Bytes(bytes) => time_for(bytes, bytes_per_s),
         };
-        let all_ns = workload.warm_up_ns + limit_ns;
+        let all_ns = workload.warm_up_ns.saturating_add(limit_ns);
         let read_ns = all_ns / 100 * u64::from(workload.read_percent.min(100));
-        reading_ns += read_ns;
-        writing_ns += all_ns - read_ns;
+        reading_ns = read_ns.saturating_add(reading_ns);
+        writing_ns = writing_ns.saturating_add(all_ns - read_ns);
     }
     (writing_ns, reading_ns)
 }
