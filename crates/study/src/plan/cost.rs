@@ -47,7 +47,7 @@ impl Cost {
             }
             cost.step_ns.push(step_ns.saturating_add(STEP_OVERHEAD_NS));
         }
-        cost.duration_ns = cost.step_ns.iter().fold(0, |sum, step_ns| sum.saturating_add(*step_ns));
+        cost.duration_ns = cost.step_ns.iter().fold(0, |sum: u64, step_ns| sum.saturating_add(*step_ns));
         cost
     }
 
@@ -60,7 +60,7 @@ impl Cost {
 
 /// Time that one round of the workloads spends on writing and on reading.
 fn load_ns(workloads: &[Workload], bytes_per_s: u64) -> (u64, u64) {
-    let (mut writing_ns, mut reading_ns) = (0, 0);
+    let (mut writing_ns, mut reading_ns) = (0_u64, 0_u64);
     for workload in workloads {
         let limit_ns = match workload.limit {
             Limit::DurationNs(duration_ns) => duration_ns,
@@ -68,7 +68,7 @@ fn load_ns(workloads: &[Workload], bytes_per_s: u64) -> (u64, u64) {
         };
         let all_ns = workload.warm_up_ns.saturating_add(limit_ns);
         let read_ns = all_ns / 100 * u64::from(workload.read_percent.min(100));
-        reading_ns = read_ns.saturating_add(reading_ns);
+        reading_ns = reading_ns.saturating_add(read_ns);
         writing_ns = writing_ns.saturating_add(all_ns - read_ns);
     }
     (writing_ns, reading_ns)
