@@ -5,14 +5,13 @@
 //! done before the request is answered, whatever befalls the others: a span is never in use after the answer.
 
 use super::{
-    Array, Event,
+    Array, Event, Owner,
+    effects::Purpose,
     member::Protection,
     order::{Claim, Ticket},
     slab::Key,
 };
 use crate::{Command, Completion, Health, MemberIo, Outcome, Request, RequestError, RequestId, Role, Span};
-
-use super::{Owner, effects::Purpose};
 
 /// Pieces of one request in flight, beyond which no further ones are cut. The row of a parity level is never broken off.
 const PIECES_MAX: u32 = 1024;

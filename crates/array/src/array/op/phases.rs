@@ -1,6 +1,6 @@
 //! Running operations: from one phase to the next.
 
-use super::{Found, Kind, Op, Phase, Site};
+use super::{Ended, Found, Kind, Op, Phase, Site};
 use crate::array::{
     Array, Event, Mismatch,
     effects::Purpose,
@@ -9,8 +9,6 @@ use crate::array::{
     slices::Work,
 };
 use crate::{Compute, Fault, Health, MemberIo, Outcome, RequestError, Role, Span};
-
-use super::Ended;
 
 impl Array {
     /// Starts an operation on every slice that has work and is free.

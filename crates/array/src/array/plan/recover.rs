@@ -24,42 +24,32 @@ pub(super) fn recover(
     target: impl Fn(usize) -> Option<Span>,
     wants: impl Fn(Role) -> bool,
 ) -> Result<Recovered, Shortfall> {
-    let length = view.cols.length();
     let stripe = view.stripe;
     let lost = stripe.data.iter().filter(|role| !view.can_read(**role)).count();
     let used: Vec<_> = view.parities().filter(|role| view.can_read(*role)).take(lost).collect();
     if used.len() < lost {
         return Err(Shortfall);
     }
-    let mut data = Vec::with_capacity(stripe.data.len());
-    for (index, role) in stripe.data.iter().enumerate() {
-        let span = target(index).unwrap_or_else(|| draft.span(length));
-        data.push(if view.can_read(*role) {
-            plan.reads.push(view.transfer(*role, view.cols, span));
-            Block::Known(span)
-        } else {
-            Block::Lost(span)
-        });
-    }
-    let mut parities = Vec::new();
+    let mut block = |role: Role, span: Option<Span>, is_read: bool| {
+        let span = span.unwrap_or_else(|| draft.span(view.cols.length()));
+        if !is_read {
+            return Block::Lost(span);
+        }
+        plan.reads.push(view.transfer(role, view.cols, span));
+        Block::Known(span)
+    };
+    let data = stripe.data.iter().enumerate();
+    let data: Vec<_> = data.map(|(index, role)| block(*role, target(index), view.can_read(*role))).collect();
     let [p, q] = [Some(stripe.p), stripe.q].map(|role| match role {
-        Some(role) if used.contains(&role) => {
-            let span = draft.span(length);
-            plan.reads.push(view.transfer(role, view.cols, span));
-            Block::Known(span)
-        }
-        Some(role) if wants(role) => {
-            let span = draft.span(length);
-            parities.push((role, span));
-            Block::Lost(span)
-        }
+        Some(role) if used.contains(&role) || wants(role) => block(role, None, used.contains(&role)),
         _ => Block::Absent,
     });
+    let computed = |(role, block)| if let Block::Lost(span) = block { Some((role, span)) } else { None };
+    let parities: Vec<_> = view.parities().zip([p, q]).filter_map(computed).collect();
     if lost > 0 || !parities.is_empty() {
         plan.steps.push(solve(stripe, &data, p, q));
     }
-    let data = data.iter().filter_map(Block::span).collect();
-    Ok(Recovered { data, parities })
+    Ok(Recovered { data: data.iter().filter_map(Block::span).collect(), parities })
 }
 
 /// A solve step; `data` in the order of the stripe's data blocks.
