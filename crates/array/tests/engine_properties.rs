@@ -160,6 +160,8 @@ fn beyond_the_limit_what_is_lost_gives_errors_and_all_else_reads_right() {
         equal(Level::Raid6(ParityLayout::DdfNContinue), 6, 7),
         equal(raid10(2, 1, false, false), 4, 9),
         equal(raid10(1, 2, false, false), 4, 9),
+        equal(raid10(2, 1, false, false), 3, 9),
+        equal(raid10(1, 2, true, false), 3, 9),
         coarse(Level::Raid5(ParityLayout::LeftSymmetric), 4, 3),
     ];
     topologies.extend(nested());

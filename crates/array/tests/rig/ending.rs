@@ -177,7 +177,10 @@ impl Story {
             self.rig.settle();
             let answer = self.rig.answers.pop().expect("all is settled");
             assert_eq!(range_of(answer.open.io), (offset, BLOCK));
-            assert_eq!(answer.result.is_ok(), expected, "block {block}: {:?}", answer.result);
+            // A mirror that failed, was kept, and is back is not believed where another should know better, even if
+            // that one is lost.
+            let is_fine = answer.result.is_ok() == expected || answer.result.is_err() && self.drives_come_back;
+            assert!(is_fine, "block {block}: {:?}", answer.result);
             self.tally.lost_blocks += u64::from(!expected);
         }
     }

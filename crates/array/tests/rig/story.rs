@@ -74,6 +74,8 @@ pub(super) struct Story {
     groups: Vec<Vec<Vec<Role>>>,
     /// By engine: what the latest scrub found.
     pub(super) mismatches: Vec<Vec<Mismatch>>,
+    /// Drives that are gone may answer again.
+    pub(super) drives_come_back: bool,
     /// Parity or copies were spoilt on purpose.
     pub(super) is_spoilt: bool,
     pub(super) tally: Tally,
@@ -120,6 +122,7 @@ impl Story {
         let depth = random.within(1..DEPTH_MAX as u64 + 1) as usize;
         let hot_blocks = random.within(8..rig.capacity_bytes() / BLOCK + 1);
         let mixed_discards = discards.is_none();
+        let drives_come_back = faults == Faults::Any && random.one_in(2);
         rig.note(|| format!("{setup:?}, depth {depth}, {degraded:?}, {:?}", rig.schedule));
         Self {
             rig,
@@ -131,6 +134,7 @@ impl Story {
             scrubbing,
             groups,
             mismatches,
+            drives_come_back,
             is_spoilt: false,
             tally: Tally::default(),
         }
@@ -158,6 +162,7 @@ impl Story {
             21 => self.stop_scrub(),
             22 => self.ask_nonsense(),
             23..25 => self.change_background(),
+            25..37 => self.bring_back(),
             _ => {}
         }
         for _ in 0..self.rig.random.within(0..8) {
@@ -274,12 +279,22 @@ impl Story {
         for (engine, event) in std::mem::take(&mut self.rig.events) {
             self.look_at(engine, &event);
         }
+        self.assert_last_mirrors_stay();
     }
 
     fn assert_well(&self, answer: &Answer) {
         let may_be_unsupported = matches!(answer.open.io, MemberIo::Discard { .. });
         let is_well = answer.result.is_ok() || may_be_unsupported && answer.result == Err(RequestError::Unsupported);
         assert!(is_well, "{answer:?}, though everything could be had");
+    }
+
+    /// Of mirrors of the same bytes, one is always kept, whatever its errors.
+    fn assert_last_mirrors_stay(&self) {
+        for (engine, groups) in self.rig.engines.iter().zip(&self.groups) {
+            let is_kept = |group: &Vec<Role>| group.iter().any(|role| engine.state(*role) == MemberState::InSync);
+            let lost = groups.iter().find(|group| group.len() > 1 && !is_kept(group));
+            assert_eq!(lost, None, "the last mirror was taken out");
+        }
     }
 
     fn look_at(&mut self, engine: usize, event: &Event) {
@@ -356,6 +371,16 @@ impl Story {
             let after = self.rig.random.within(0..40);
             let disk = self.rig.engines[engine].disk(role).expect("members are drives");
             self.rig.disks[disk].fails_after = Some(after);
+        }
+    }
+
+    /// A drive that was gone answers again, without what it missed.
+    fn bring_back(&mut self) {
+        let (engine, role) = self.choose_member();
+        let disk = self.rig.engines[engine].disk(role).expect("members are drives");
+        if self.drives_come_back && self.rig.disks[disk].is_gone {
+            self.rig.disks[disk].is_gone = false;
+            self.rig.note(|| format!("engine {engine}: {role:?} is back"));
         }
     }
 

@@ -53,3 +53,19 @@ fn a_second_failure_needs_a_second_record() {
     scene.run();
     assert_eq!(scene.results(), vec![Ok(())]);
 }
+
+/// The answer to the first record says nothing of a failure that came after it was given out; the rig checks that.
+#[test]
+fn a_record_covers_only_failures_before_it() {
+    let topology = equal(Level::Raid6(ParityLayout::LeftSymmetric), 5, 8);
+    let mut scene = Scene::new(&topology, &[], FAST);
+    scene.rig.disks[0].fails_after = Some(0);
+    scene.write(0, 12 << 10);
+    run_without_records(&mut scene);
+    scene.rig.disks[3].fails_after = Some(0);
+    scene.write(12 << 10, 12 << 10);
+    run_without_records(&mut scene);
+    assert_eq!(scene.results(), vec![]);
+    scene.run();
+    assert_eq!(scene.results(), vec![Ok(()), Ok(())]);
+}
