@@ -60,7 +60,7 @@ impl Verification {
         interrupt: &AtomicBool,
         between: BetweenRequests<'_, V>,
     ) -> Result<Verified, BenchError> {
-        let mut verified = self.run(volume, Direction::Write, interrupt, between)?;
+        let mut verified = self.run(volume, Task::Write, interrupt, between)?;
         let (took, flushed) = flush(volume, &SystemClock::new())?;
         verified.elapsed_ns += took.elapsed_ns();
         verified.errors += u64::from(flushed.is_err());
@@ -74,7 +74,18 @@ impl Verification {
         interrupt: &AtomicBool,
         between: BetweenRequests<'_, V>,
     ) -> Result<Verified, BenchError> {
-        self.run(volume, Direction::Read, interrupt, between)
+        self.run(volume, Task::Compare, interrupt, between)
+    }
+
+    /// Reads the range and compares it with what a [`Bench`](crate::Bench) of the same seed and block size wrote there,
+    /// in whichever repetition.
+    pub fn compare_load<V: Volume + ?Sized>(
+        &self,
+        volume: &mut V,
+        interrupt: &AtomicBool,
+        between: BetweenRequests<'_, V>,
+    ) -> Result<Verified, BenchError> {
+        self.run(volume, Task::CompareLoad, interrupt, between)
     }
 
     fn fill(&self) -> Fill {
@@ -85,7 +96,7 @@ impl Verification {
     fn run<V: Volume + ?Sized>(
         &self,
         volume: &mut V,
-        direction: Direction,
+        task: Task,
         interrupt: &AtomicBool,
         between: BetweenRequests<'_, V>,
     ) -> Result<Verified, BenchError> {
@@ -97,7 +108,7 @@ impl Verification {
         let mut pass = Pass {
             verification: *self,
             fill: self.fill(),
-            direction,
+            task,
             next_block: 0,
             content: vec![0; block as usize],
             interrupt,
@@ -111,11 +122,19 @@ impl Verification {
     }
 }
 
+/// What is done on the way over the range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    Write,
+    Compare,
+    CompareLoad,
+}
+
 /// One way over the range.
 struct Pass<'a, V: ?Sized> {
     verification: Verification,
     fill: Fill,
-    direction: Direction,
+    task: Task,
     next_block: u64,
     /// One block, made or looked at here.
     content: Vec<u8>,
@@ -136,7 +155,8 @@ impl<V: ?Sized> Load<V> for Pass<'_, V> {
         }
         self.next_block += 1;
         let offset = blocks.start(self.next_block - 1);
-        Some(Operation { offset, length: blocks.block_size_bytes, direction: self.direction })
+        let direction = if self.task == Task::Write { Direction::Write } else { Direction::Read };
+        Some(Operation { offset, length: blocks.block_size_bytes, direction })
     }
 
     fn prepare(&mut self, arena: &Arena, place: Place, operation: &Operation) {
@@ -157,12 +177,18 @@ impl<V: ?Sized> Load<V> for Pass<'_, V> {
         }
         arena.read(place.memory, &mut self.content);
         let (verified, unit_bytes) = (&mut self.verified, u64::from(self.fill.unit_bytes()));
-        self.fill.check(event.offset, self.verification.pass, &self.content, &mut |unit| {
+        let mut note = |unit| {
             verified.wrong_bytes += unit_bytes;
             if verified.wrong.len() < WRONG_TOLD {
                 verified.wrong.push(unit);
             }
-        });
+        };
+        match self.task {
+            Task::CompareLoad => self.fill.check_stamped(event.offset, &self.content, &mut note),
+            Task::Write | Task::Compare => {
+                self.fill.check(event.offset, self.verification.pass, &self.content, &mut note);
+            }
+        }
     }
 
     fn turned(&mut self, volume: &mut V, _now_ns: u64) {

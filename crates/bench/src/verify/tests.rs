@@ -6,7 +6,10 @@ use shoal_volume::{RequestError, Volume};
 
 use super::{Verification, Verified};
 use crate::memory_volume::MemoryVolume;
-use crate::{Blocks, Found, WrongUnit};
+use crate::{
+    Bench, Blocks, Conditions, CpuScope, Found, Limit, Pattern, TargetDescription, TargetKind, Watch, Workload,
+    WrongUnit,
+};
 
 const SIZE_BYTES: usize = 1 << 20;
 const BLOCK: u32 = 65_536;
@@ -94,4 +97,44 @@ fn a_range_for_another_volume_is_refused() {
     let mut volume = MemoryVolume::new(SIZE_BYTES / 2, 4, BLOCK);
     assert!(verification(0, 0, 1).write(&mut volume, &AtomicBool::new(false), &mut |_, _| {}).is_err());
     assert!(volume.requests.is_empty());
+}
+
+#[test]
+fn what_a_load_wrote_is_found_again() {
+    let mut volume = MemoryVolume::new(SIZE_BYTES, 4, BLOCK);
+    let workload = Workload {
+        pattern: Pattern::Sequential,
+        read_percent: 0,
+        block_size_bytes: BLOCK,
+        depth: 3,
+        limit: Limit::Bytes(8 * u64::from(BLOCK)),
+        warm_up_ns: 0,
+        range_offset: 65_536,
+        range_bytes: 8 * u64::from(BLOCK),
+        visit_once: false,
+        seed: 5,
+    };
+    let target = TargetDescription {
+        name: "memory".to_owned(),
+        kind: TargetKind::File,
+        size_bytes: SIZE_BYTES as u64,
+        logical_block_bytes: 512,
+        level: None,
+        layout: None,
+        chunk_bytes: None,
+        member_count: None,
+    };
+    let (conditions, cpu_scope) = (Conditions::default(), CpuScope::Process);
+    let bench = Bench { target, workload, repeats: 1, conditions, cpu_scope };
+    let interrupt = AtomicBool::new(false);
+    write(verification(0, 0, 1), &mut volume);
+    bench.run(&mut volume, &mut Watch { interrupt: &interrupt, progress: &mut |_| {}, observer: &mut () }).unwrap();
+    let compare_load = |verification: Verification, volume: &mut MemoryVolume| {
+        verification.compare_load(volume, &AtomicBool::new(false), &mut |_, _| {}).unwrap()
+    };
+    let covered = verification(65_536, 8 * u64::from(BLOCK), 0);
+    assert!(compare_load(covered, &mut volume).is_good());
+    let other = compare_load(Verification { seed: 6, ..covered }, &mut volume);
+    assert_eq!(other.wrong_bytes, other.bytes);
+    assert_eq!(other.wrong[0].found, Found::OtherRun);
 }

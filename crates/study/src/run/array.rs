@@ -64,11 +64,10 @@ impl<B: Bay> Study<'_, B> {
 
     fn array_cell<W: World>(&self, configuration: &Configuration, volume: &ArrayVolume<W>, seed: u64) -> Cell {
         let status = volume.status();
-        let world = volume.world();
         Cell {
             target: describe(configuration, volume),
             conditions: Conditions {
-                buffered: world.drives().into_iter().any(|drive| !world.facts(drive).direct),
+                buffered: is_buffered(volume),
                 unwritten: None,
                 degraded: status.health != Health::Optimal,
                 resyncing: status.progress.is_some(),
@@ -141,6 +140,12 @@ fn verified_blocks<V: Volume>(volume: &V, verify_bytes: u64) -> Result<Blocks, S
     let block = u32::try_from(length).unwrap_or(u32::MAX).min(VERIFY_BYTES);
     let blocks = Blocks::of_range(0, length, block, volume.size_bytes(), volume.logical_block_bytes());
     Ok(blocks.map_err(BenchError::Workload)?)
+}
+
+/// Whether the page cache stands between an array and any of its members.
+pub(crate) fn is_buffered<W: World>(volume: &ArrayVolume<W>) -> bool {
+    let world = volume.world();
+    world.drives().into_iter().any(|drive| !world.facts(drive).direct)
 }
 
 /// What was built.

@@ -10,7 +10,7 @@ use shoal_volume::{DriveVolume, Volume};
 
 use super::cell::Cell;
 use super::progress::Tracker;
-use super::{StepError, Study, Watch};
+use super::{StepError, Study, Watch, elapsed_ns};
 use crate::bay::{Bay, Opened};
 use crate::model::{DriveMeasurement, SEED_LIMIT, TogetherRun};
 
@@ -55,8 +55,7 @@ impl<B: Bay> Study<'_, B> {
         let workloads = &self.plan.factors.workloads;
         for workload in workloads.iter().enumerate() {
             let mut look = || {
-                let elapsed_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                let per_mille = u128::from(elapsed_ns) * 1000 / u128::from(tracker.estimate_ns().max(1));
+                let per_mille = u128::from(elapsed_ns(started)) * 1000 / u128::from(tracker.estimate_ns().max(1));
                 tracker.tell(u64::try_from(per_mille).unwrap_or(1000), watch.progress);
             };
             match self.at_once(workload, seed, &mut written, watch.interrupt, &mut look) {

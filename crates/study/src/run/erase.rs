@@ -30,7 +30,7 @@ fn zero_start<V: Volume>(volume: &mut V) -> Result<(), StepError> {
             volume.poll(1, None, &mut completions).map_err(|error: VolumeError| BenchError::Volume(error))?;
         }
         if let Err(error) = completions[0].result {
-            return Err(StepError::Background { what: format!("erasing a superblock failed ({error:?})") });
+            return Err(StepError::Background { what: format!("erasing a superblock failed ({error})") });
         }
     }
     Ok(())

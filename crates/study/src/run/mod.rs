@@ -1,4 +1,4 @@
-//! Carries a plan out.
+//! Carries a plan out; and lets an array fail and recover ([`FaultStory`]).
 //!
 //! A step that fails (a drive that dies, an array that cannot be built) becomes a warning, and the study goes on
 //! without it: hours of measuring are not lost to one bad stick. A study that is stopped keeps every step that was done.
@@ -7,6 +7,7 @@ mod array;
 mod cell;
 mod drives;
 mod erase;
+mod fault;
 mod progress;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,7 @@ use crate::model::{
 use crate::plan::{Plan, SeededStep, Step};
 use progress::Tracker;
 
+pub use fault::{FaultStory, FaultWatch};
 pub use progress::{Phase, Progress};
 
 /// A plan and the drives to carry it out on.
@@ -101,6 +103,11 @@ pub enum StepError {
     },
 }
 
+/// Time since a moment.
+fn elapsed_ns(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl<B: Bay> Study<'_, B> {
     /// Carries the plan out, as far as it is let.
     pub fn run(&self, watch: &mut Watch<'_>) -> Observations {
@@ -128,7 +135,7 @@ impl<B: Bay> Study<'_, B> {
         }
         observations.complete &= !watch.interrupt.load(Ordering::Relaxed);
         observations.arrays = arrays.into_iter().flatten().collect();
-        observations.elapsed_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        observations.elapsed_ns = elapsed_ns(started);
         observations
     }
 

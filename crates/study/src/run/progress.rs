@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use super::elapsed_ns;
 use crate::plan::{Cost, Plan, Step};
 
 /// The parts of a study.
@@ -90,8 +91,7 @@ impl Tracker {
 
     fn tell_now(&self, step_per_mille: u64, tell: &mut dyn FnMut(&Progress)) {
         self.told.set(Instant::now());
-        let elapsed_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        tell(&self.progress(step_per_mille, elapsed_ns));
+        tell(&self.progress(step_per_mille, elapsed_ns(self.started)));
     }
 
     pub(super) fn end(&mut self, tell: &mut dyn FnMut(&Progress)) {

@@ -11,9 +11,9 @@ use shoal_drive::{Access, Arena, Drive, IoLoop};
 use shoal_volume::{ArrayLevel, BufferPlan, OpenOptions, RealWorld};
 use tempfile::TempDir;
 
-use super::{Heading, Observations, Phase, Progress, Study, Watch};
+use super::{FaultStory, FaultWatch, Heading, Observations, Phase, Progress, Study, Watch};
 use crate::bay::{Bay, BayError, Opened, Requests};
-use crate::model::{DriveDescription, Host, StudyReport};
+use crate::model::{DriveDescription, FaultState, Host, StudyReport};
 use crate::plan::{Factors, Plan};
 
 pub(super) const MIB: u64 = 1 << 20;
@@ -195,4 +195,48 @@ fn verdicts_do_not_hide() {
     let few = &seen.alone[0].measurements[0];
     assert_eq!(few.validity.verdict, Verdict::Suspect);
     assert!(few.validity.reasons.iter().any(|reason| reason.code == shoal_bench::ReasonCode::TooFewSamples));
+}
+
+#[test]
+fn a_member_fails_in_the_middle_of_writing_and_nothing_is_lost() {
+    for drives in [3_u32, 4, 6] {
+        let images = Images::new(drives as usize, 24 * MIB);
+        let story = FaultStory::suited_to(drives, u64::MAX, 77).unwrap().unwrap();
+        let mut told = Vec::new();
+        let interrupt = AtomicBool::new(false);
+        let mut watch = FaultWatch { interrupt: &interrupt, progress: &mut |_, per_mille| told.push(per_mille) };
+        let record = story.run(&images, &OpenOptions::writable(), &mut watch).unwrap().unwrap();
+        let states: Vec<FaultState> = record.phases.iter().map(|phase| phase.state).collect();
+        use FaultState::{Degraded, Failing, Healthy, Rebuilding, Rebuilt};
+        assert_eq!(states, [Healthy, Failing, Degraded, Rebuilding, Rebuilt]);
+        assert_eq!(record.verification.wrong_blocks, 0);
+        assert_eq!(record.verification.bytes, record.configuration.capacity_bytes / MIB * MIB);
+        assert_eq!(record.scrub_mismatched_bytes, 0);
+        let failing = &record.phases[1];
+        let phase_end_ns = failing.start_ns + failing.measurement.elapsed_ns;
+        assert!((failing.start_ns..phase_end_ns).contains(&record.failed_at_ns));
+        assert!(record.rebuild_bytes >= 20 * MIB && record.rebuild_ns > 0);
+        assert!(record.written_while_degraded_bytes >= record.phases[2].measurement.bytes + MIB);
+        assert!(record.phases.iter().all(|phase| phase.measurement.write.as_ref().unwrap().errors == 0));
+        assert!(told.is_sorted() && told.last() == Some(&1000));
+    }
+}
+
+#[test]
+fn too_few_drives_make_no_story() {
+    assert!(FaultStory::suited_to(2, u64::MAX, 1).unwrap().is_none());
+    assert!(FaultStory::suited_to(0, u64::MAX, 1).unwrap().is_none());
+}
+
+#[test]
+fn a_story_can_be_stopped_at_any_point() {
+    let images = Images::new(4, 24 * MIB);
+    let story = FaultStory::suited_to(4, u64::MAX, 77).unwrap().unwrap();
+    for stop_at in [0, 300, 500, 600, 800, 900] {
+        let interrupt = AtomicBool::new(false);
+        let mut progress = |_: &str, per_mille: u16| interrupt.store(per_mille >= stop_at, Ordering::Relaxed);
+        let mut watch = FaultWatch { interrupt: &interrupt, progress: &mut progress };
+        let record = story.run(&images, &OpenOptions::writable(), &mut watch).unwrap();
+        assert!(record.is_none(), "stopped at {stop_at}");
+    }
 }

@@ -1,0 +1,396 @@
+//! A member fails in the middle of writing and is rebuilt, all under load; then everything is read back.
+//!
+//! The array is divided into as many parts as there are phases, and each phase writes its own part once, with a seed
+//! of its own. So when all is over every byte of the array tells whether it is what was last written, whichever state
+//! the array was in at that moment: a write that was lost leaves the bytes of another seed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use shoal_bench::{
+    Bench, BenchError, Blocks, Conditions, CpuScope, Limit, Measurement, Pattern, Verification, Verified, Workload,
+};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, Command, Completion, DriveId, Event, LevelError, OpenOptions, Request, ScrubMode, Volume,
+    VolumeError, World,
+};
+
+use super::array::{VERIFY_BYTES, VERIFY_DEPTH, build, configuration, describe, is_buffered, outcome};
+use super::erase::erase_superblocks;
+use super::{StepError, elapsed_ns};
+use crate::bay::{Bay, Opened, Requests};
+use crate::model::{self, Configuration, FaultPhase, FaultRecord, FaultState, SEED_LIMIT};
+use crate::plan::PlannedArray;
+
+/// The phases that write, in the order of time.
+const PHASES: [FaultState; 5] =
+    [FaultState::Healthy, FaultState::Failing, FaultState::Degraded, FaultState::Rebuilding, FaultState::Rebuilt];
+/// How long background work goes on between looks at the interrupt flag.
+const LOOK: Duration = Duration::from_millis(50);
+/// Chunk of the arrays that [`FaultStory::suited_to`] proposes.
+const CHUNK_BYTES: u32 = 64 << 10;
+
+/// What is to happen.
+#[derive(Clone, Debug)]
+pub struct FaultStory {
+    /// The array; of a level with redundancy.
+    pub array: PlannedArray,
+    /// The member that fails.
+    pub failed_drive: u32,
+    /// The drive that takes its place; no member.
+    pub replacement_drive: u32,
+    /// So much of each drive is used.
+    pub drive_bytes_limit: u64,
+    /// Decides the bytes written; below [`SEED_LIMIT`].
+    pub seed: u64,
+}
+
+/// Who watches, and who stops it.
+pub struct FaultWatch<'a> {
+    /// Once true, it ends soon, and there is no record.
+    pub interrupt: &'a AtomicBool,
+    /// Told what is being done, and how much of the whole story is done, in thousandths.
+    pub progress: &'a mut dyn FnMut(&'static str, u16),
+}
+
+impl FaultStory {
+    /// A story for so many drives: the last is the replacement, the others are RAID5, or RAID1 if they are two. `None`
+    /// for fewer than three drives.
+    pub fn suited_to(drive_count: u32, drive_bytes_limit: u64, seed: u64) -> Result<Option<Self>, LevelError> {
+        let Some(members) = drive_count.checked_sub(1).filter(|members| *members >= 2) else { return Ok(None) };
+        let (level, chunk_bytes) = if members == 2 { ("1", None) } else { ("5", Some(CHUNK_BYTES)) };
+        let level = ArrayLevel::parse(level, None, 1)?;
+        let array = PlannedArray { level, chunk_bytes, members: (0..members).collect() };
+        Ok(Some(Self { array, failed_drive: 1, replacement_drive: members, drive_bytes_limit, seed }))
+    }
+
+    /// Lets it happen. `None` if it was interrupted. The drives are left without superblocks.
+    pub fn run<B: Bay>(
+        &self,
+        bay: &B,
+        open: &OpenOptions,
+        watch: &mut FaultWatch<'_>,
+    ) -> Result<Option<FaultRecord>, StepError> {
+        let record = self.happen(bay, open, watch);
+        let erased = erase_superblocks(bay);
+        let record = record?;
+        erased.map(|()| record)
+    }
+
+    fn happen<B: Bay>(
+        &self,
+        bay: &B,
+        open: &OpenOptions,
+        watch: &mut FaultWatch<'_>,
+    ) -> Result<Option<FaultRecord>, StepError> {
+        let all: Vec<u32> = self.array.members.iter().copied().chain([self.replacement_drive]).collect();
+        let requests = Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES };
+        let Opened { world, plan, mut drives } = bay.open(&all, requests).map_err(StepError::Open)?;
+        let replacement = drives.pop().ok_or_else(|| background("the replacement was not opened"))?;
+        let failing = self.array.members.iter().position(|drive| *drive == self.failed_drive);
+        let failing = failing.and_then(|role| drives.get(role).copied());
+        let failing = failing.ok_or_else(|| background("the drive that is to fail is no member"))?;
+        let mut volume = build(Opened { world, plan, drives }, &self.array, self.drive_bytes_limit, open)?;
+        let scene = Scene {
+            story: self,
+            configuration: configuration(&self.array, &volume),
+            blocks: whole(&volume)?,
+            failing,
+            replacement,
+        };
+        let record = scene.play(&mut volume, watch)?;
+        volume.close()?;
+        Ok(record)
+    }
+}
+
+fn background(what: &str) -> StepError {
+    StepError::Background { what: what.to_owned() }
+}
+
+fn whole<V: Volume>(volume: &V) -> Result<Blocks, StepError> {
+    let blocks = Blocks::of_range(0, 0, VERIFY_BYTES, volume.size_bytes(), volume.logical_block_bytes());
+    Ok(blocks.map_err(BenchError::Workload)?)
+}
+
+/// The array and the drives that have a part.
+struct Scene<'a> {
+    story: &'a FaultStory,
+    configuration: Configuration,
+    blocks: Blocks,
+    failing: DriveId,
+    replacement: DriveId,
+}
+
+/// What the hooks note while the load runs.
+#[derive(Debug, Default)]
+struct Notes {
+    failed_at_ns: Option<u64>,
+    rebuild_started_ns: Option<u64>,
+    rebuilt_at_ns: Option<u64>,
+    rebuild_bytes: u64,
+    written_while_degraded_bytes: u64,
+}
+
+impl Notes {
+    fn is_degraded(&self) -> bool {
+        self.failed_at_ns.is_some() && self.rebuilt_at_ns.is_none()
+    }
+}
+
+impl Scene<'_> {
+    fn play<W: World>(
+        &self,
+        volume: &mut ArrayVolume<W>,
+        watch: &mut FaultWatch<'_>,
+    ) -> Result<Option<FaultRecord>, StepError> {
+        (watch.progress)("filling the array", 0);
+        let filling = Verification { blocks: self.blocks, depth: VERIFY_DEPTH, seed: self.story.seed, pass: 0 };
+        if !filling.write(volume, watch.interrupt, &mut |_, _| {})?.is_good() {
+            return self.interrupted(watch, "filling the array failed");
+        }
+        let origin = Instant::now();
+        let mut notes = Notes::default();
+        let mut phases = Vec::new();
+        for (number, state) in (0..).zip(PHASES) {
+            (watch.progress)(name(state), 200 + 100 * number);
+            if state == FaultState::Rebuilding {
+                notes.rebuild_started_ns = Some(elapsed_ns(origin));
+                volume.add_drive(self.replacement)?;
+                notes.rebuild_bytes = volume.progress().map_or(0, |progress| progress.total_bytes);
+            }
+            if state == FaultState::Rebuilt && !self.finish_rebuild(volume, origin, &mut notes, watch)? {
+                return Ok(None);
+            }
+            let Some((start_ns, measurement)) = self.phase(volume, u64::from(number), origin, &mut notes, watch)?
+            else {
+                return self.interrupted(watch, "the load wrote nothing");
+            };
+            phases.push(FaultPhase { state, start_ns, measurement });
+        }
+        (watch.progress)("reading everything back", 800);
+        let Some(verification) = self.read_back(volume, watch.interrupt)? else { return Ok(None) };
+        (watch.progress)("scrubbing", 900);
+        let Some(mismatched) = scrub(volume, watch.interrupt)? else { return Ok(None) };
+        (watch.progress)("done", 1000);
+        self.record(&notes, phases, verification, mismatched).map(Some)
+    }
+
+    /// Why it ended early: that is no error if it was asked for.
+    fn interrupted<T>(&self, watch: &FaultWatch<'_>, otherwise: &str) -> Result<Option<T>, StepError> {
+        if watch.interrupt.load(Ordering::Relaxed) { Ok(None) } else { Err(background(otherwise)) }
+    }
+
+    /// Writes a phase's part of the array; tells when it began. Half-way through its part, the failing phase's member
+    /// fails.
+    fn phase<W: World>(
+        &self,
+        volume: &mut ArrayVolume<W>,
+        number: u64,
+        origin: Instant,
+        notes: &mut Notes,
+        watch: &mut FaultWatch<'_>,
+    ) -> Result<Option<(u64, Measurement)>, StepError> {
+        let blocks = self.part(number);
+        let bench = Bench {
+            target: describe(&self.configuration, volume),
+            workload: self.workload(number),
+            repeats: 1,
+            conditions: Conditions {
+                buffered: is_buffered(volume),
+                unwritten: None,
+                degraded: notes.is_degraded(),
+                resyncing: volume.progress().is_some(),
+            },
+            cpu_scope: CpuScope::Process,
+        };
+        let mut start_ns = None;
+        let mut writes = 0;
+        let mut failed = Ok(());
+        let failing = PHASES[usize::try_from(number).unwrap_or(0)] == FaultState::Failing;
+        let mut hook = |volume: &mut ArrayVolume<W>| {
+            start_ns.get_or_insert_with(|| elapsed_ns(origin));
+            writes += 1;
+            if failing && writes == blocks.count / 2 {
+                notes.failed_at_ns = Some(elapsed_ns(origin));
+                failed = volume.fail_drive(self.failing);
+            }
+            if notes.rebuild_started_ns.is_some() && notes.rebuilt_at_ns.is_none() && volume.progress().is_none() {
+                notes.rebuilt_at_ns = Some(elapsed_ns(origin));
+            }
+            if notes.is_degraded() {
+                notes.written_while_degraded_bytes += u64::from(VERIFY_BYTES);
+            }
+        };
+        let mut hooked = Hooked { inner: volume, before_write: &mut hook };
+        let mut watch = shoal_bench::Watch { interrupt: watch.interrupt, progress: &mut |_| {}, observer: &mut () };
+        let measured = bench.run(&mut hooked, &mut watch)?.pop();
+        failed?;
+        Ok(start_ns.zip(measured).filter(|_| !watch.interrupt.load(Ordering::Relaxed)))
+    }
+
+    /// Lets the rebuild come to its end; false if it was interrupted.
+    fn finish_rebuild<W: World>(
+        &self,
+        volume: &mut ArrayVolume<W>,
+        origin: Instant,
+        notes: &mut Notes,
+        watch: &FaultWatch<'_>,
+    ) -> Result<bool, StepError> {
+        while volume.run_background(LOOK)? {
+            if watch.interrupt.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+        }
+        notes.rebuilt_at_ns.get_or_insert(elapsed_ns(origin));
+        let finished = volume.take_news().iter().any(|news| matches!(news.event, Event::RebuildFinished(_)));
+        if finished { Ok(true) } else { Err(background("the rebuild did not finish")) }
+    }
+
+    /// Compares every part with what its phase wrote.
+    fn read_back<W: World>(
+        &self,
+        volume: &mut ArrayVolume<W>,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<model::Verification>, StepError> {
+        let mut sum = model::Verification { bytes: 0, wrong_blocks: 0 };
+        for number in 0..PHASES.len() as u64 {
+            let blocks = self.part(number);
+            let part = Verification { blocks, depth: VERIFY_DEPTH, seed: self.seed(number), pass: 0 };
+            let compared: Verified = part.compare_load(volume, interrupt, &mut |_, _| {})?;
+            if compared.interrupted {
+                return Ok(None);
+            }
+            let found = outcome(volume, blocks, &[compared]);
+            sum.bytes += found.bytes;
+            sum.wrong_blocks += found.wrong_blocks;
+        }
+        Ok(Some(sum))
+    }
+
+    fn record(
+        &self,
+        notes: &Notes,
+        phases: Vec<FaultPhase>,
+        verification: model::Verification,
+        scrub_mismatched_bytes: u64,
+    ) -> Result<FaultRecord, StepError> {
+        let times = notes.failed_at_ns.zip(notes.rebuild_started_ns).zip(notes.rebuilt_at_ns);
+        let ((failed_at_ns, rebuild_started_ns), rebuilt_at_ns) =
+            times.ok_or_else(|| background("the array is too small to fail in the middle of writing"))?;
+        let rebuild_ns = rebuilt_at_ns.saturating_sub(rebuild_started_ns);
+        let per_second = (u128::from(notes.rebuild_bytes) * 1_000_000_000).checked_div(u128::from(rebuild_ns));
+        Ok(FaultRecord {
+            configuration: self.configuration.clone(),
+            failed_drive: self.story.failed_drive,
+            replacement_drive: self.story.replacement_drive,
+            failed_at_ns,
+            rebuild_started_ns,
+            rebuild_ns,
+            rebuild_bytes: notes.rebuild_bytes,
+            rebuild_bytes_per_s: u64::try_from(per_second.unwrap_or(0)).unwrap_or(u64::MAX),
+            written_while_degraded_bytes: notes.written_while_degraded_bytes,
+            verification,
+            scrub_mismatched_bytes,
+            phases,
+        })
+    }
+
+    /// The part of the array that a phase writes.
+    fn part(&self, number: u64) -> Blocks {
+        let parts = PHASES.len() as u64;
+        let [first, end] = [number, number + 1].map(|part| self.blocks.count * part / parts);
+        Blocks { offset: self.blocks.start(first), count: end - first, ..self.blocks }
+    }
+
+    fn seed(&self, number: u64) -> u64 {
+        (self.story.seed + number + 1) % SEED_LIMIT
+    }
+
+    fn workload(&self, number: u64) -> Workload {
+        let blocks = self.part(number);
+        let bytes = blocks.count * u64::from(blocks.block_size_bytes);
+        Workload {
+            pattern: Pattern::Sequential,
+            read_percent: 0,
+            block_size_bytes: blocks.block_size_bytes,
+            depth: VERIFY_DEPTH,
+            limit: Limit::Bytes(bytes),
+            warm_up_ns: 0,
+            range_offset: blocks.offset,
+            range_bytes: bytes,
+            visit_once: false,
+            seed: self.seed(number),
+        }
+    }
+}
+
+fn name(state: FaultState) -> &'static str {
+    match state {
+        FaultState::Healthy => "writing to the healthy array",
+        FaultState::Failing => "failing a member in the middle of writing",
+        FaultState::Degraded => "writing without the member",
+        FaultState::Rebuilding => "writing while a replacement is rebuilt",
+        FaultState::Rebuilt => "writing to the rebuilt array",
+    }
+}
+
+/// Checks that all members agree: bytes that do not; `None` if it was interrupted.
+fn scrub<W: World>(volume: &mut ArrayVolume<W>, interrupt: &AtomicBool) -> Result<Option<u64>, StepError> {
+    volume.scrub(ScrubMode::Check)?;
+    while volume.run_background(LOOK)? {
+        if interrupt.load(Ordering::Relaxed) {
+            volume.stop_scrub();
+        }
+    }
+    for news in volume.take_news() {
+        if let Event::ScrubFinished { mismatched_bytes, completed } = news.event {
+            return Ok(completed.then_some(mismatched_bytes));
+        }
+    }
+    Err(background("the scrub did not finish"))
+}
+
+/// An array with somebody who looks at it before each write.
+struct Hooked<'a, W> {
+    inner: &'a mut ArrayVolume<W>,
+    before_write: &'a mut dyn FnMut(&mut ArrayVolume<W>),
+}
+
+impl<W: World> Volume for Hooked<'_, W> {
+    fn size_bytes(&self) -> u64 {
+        self.inner.size_bytes()
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.inner.logical_block_bytes()
+    }
+
+    fn arena(&self) -> &shoal_volume::Arena {
+        self.inner.arena()
+    }
+
+    fn request_buffers(&self) -> u32 {
+        self.inner.request_buffers()
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        self.inner.request_buffer_bytes()
+    }
+
+    fn submit(&mut self, request: Request) {
+        if matches!(request.command, Command::Write { .. }) {
+            (self.before_write)(self.inner);
+        }
+        self.inner.submit(request);
+    }
+
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError> {
+        self.inner.poll(at_least, timeout, completions)
+    }
+}
