@@ -37,8 +37,9 @@ pub(crate) struct ArrayDocument {
     /// Left out where the level has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) chunk_bytes: Option<u64>,
-    /// Bytes of content.
-    pub(crate) capacity_bytes: u64,
+    /// Bytes of content; left out if a `problem` hides it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) capacity_bytes: Option<u64>,
     /// "optimal", "degraded" or "failed".
     pub(crate) health: String,
     /// How many members may be lost in any combination, when all are there.
@@ -55,6 +56,12 @@ pub(crate) struct ArrayDocument {
     pub(crate) spares: Vec<String>,
     /// Drives that carry this array's superblock but are not used, and why.
     pub(crate) left_out: Vec<LeftOutDocument>,
+    /// Why the content can be neither read nor written, beside members that are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+    /// Arrays given along that may be members, but lack too many members themselves to say so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unattached: Vec<ArrayDocument>,
 }
 
 /// One member of an array.
@@ -84,7 +91,7 @@ pub(crate) struct LeftOutDocument {
     pub(crate) reason: String,
 }
 
-/// `read` and `write`: the bytes moved. `read` prints it on standard error's place only with `--json` and no content.
+/// `write` and `read`: the bytes moved. As content has standard output, `read` prints it on standard error.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TransferDocument {
     /// First byte of the content.
@@ -202,6 +209,22 @@ pub(crate) struct SuperblockDocument {
     pub(crate) events: u64,
 }
 
+/// `man` and `schemas`: what was written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FilesDocument {
+    /// Paths of the files.
+    pub(crate) files: Vec<String>,
+}
+
+/// `completions`: a script for a shell.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CompletionsDocument {
+    /// The shell.
+    pub(crate) shell: String,
+    /// What the shell is to run.
+    pub(crate) script: String,
+}
+
 /// `bench`: its measurements.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BenchDocument {
@@ -211,12 +234,14 @@ pub(crate) struct BenchDocument {
 
 /// The schema of every document, by the name of its file. `create`, `status`, `fail`, `add` and `rebuild` print an
 /// `array`; every command prints a `failure` when it fails.
-pub(crate) fn schemas() -> [(&'static str, Schema); 7] {
+pub(crate) fn schemas() -> [(&'static str, Schema); 9] {
     [
         ("array", schema_for!(ArrayDocument)),
         ("bench", schema_for!(BenchDocument)),
+        ("completions", schema_for!(CompletionsDocument)),
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),
+        ("files", schema_for!(FilesDocument)),
         ("scrub", schema_for!(ScrubDocument)),
         ("study", shoal_study::model::schema()),
         ("transfer", schema_for!(TransferDocument)),

@@ -1,7 +1,6 @@
-//! Opens drives for the commands: finds a drive given twice, refuses to wipe what is in use or holds something, looks
-//! for an array's other members.
+//! Opens drives for the commands: finds a drive given twice, refuses to wipe what is in use or holds something.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use shoal_drive::{Access, Arena, Drive, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
 use shoal_volume::{
@@ -13,6 +12,7 @@ use shoal_volume::transfer::read_to;
 
 use crate::args::{ArrayArgs, Cli, IoEngineChoice};
 use crate::exit::Failure;
+pub(crate) use crate::scan::member_paths;
 use crate::size::format_size;
 
 /// Requests in flight of the commands that move content.
@@ -92,11 +92,21 @@ pub(crate) fn check_content(array: &mut ArrayVolume<RealWorld>) -> Result<(), Fa
 
 /// Puts drives into a world with room for `request_count` requests of up to `request_bytes`.
 pub(crate) fn join(cli: &Cli, drives: Vec<Drive>, request_count: u32, request_bytes: u32) -> Result<Opened, Failure> {
+    join_with(cli.io_engine, drives, request_count, request_bytes)
+}
+
+/// [`join`], for those who have no command line at hand.
+pub(crate) fn join_with(
+    choice: IoEngineChoice,
+    drives: Vec<Drive>,
+    request_count: u32,
+    request_bytes: u32,
+) -> Result<Opened, Failure> {
     let plan = BufferPlan::for_drives(drives.len(), request_count, request_bytes);
     let bytes = plan.arena_bytes();
     let arena = Arena::new(bytes)
         .map_err(|error| Failure::Failed(format!("{} of memory: {error}", format_size(bytes as u64))))?;
-    let io_loop = IoLoop::new(io_engine(cli), arena.clone(), 1024).map_err(Failure::failed)?;
+    let io_loop = IoLoop::new(io_engine(choice), arena.clone(), 1024).map_err(Failure::failed)?;
     let mut world = RealWorld::new(io_loop, arena);
     let mut ids = Vec::new();
     for drive in drives {
@@ -105,8 +115,9 @@ pub(crate) fn join(cli: &Cli, drives: Vec<Drive>, request_count: u32, request_by
     Ok(Opened { world, plan, drives: ids })
 }
 
-fn io_engine(cli: &Cli) -> Option<IoEngine> {
-    match cli.io_engine {
+/// The engine that is asked for; none if it is to be found out.
+pub(crate) fn io_engine(choice: IoEngineChoice) -> Option<IoEngine> {
+    match choice {
         IoEngineChoice::Auto => None,
         IoEngineChoice::Uring => Some(IoEngine::Uring),
         IoEngineChoice::Threads => Some(IoEngine::Threads),
@@ -136,7 +147,11 @@ pub(crate) fn open_array(
     force: bool,
 ) -> Result<ArrayVolume<RealWorld>, Failure> {
     let access = if writable { Access::Write } else { Access::Read };
-    let drives = open_drives(&member_paths(args)?, access)?;
+    let mut drives = open_drives(&member_paths(args)?, access)?;
+    for drive in &mut drives {
+        // What is read from some members while others change can be wrong.
+        drive.keep_writers_out().map_err(open_failure)?;
+    }
     let opened = join(cli, drives, TRANSFER_DEPTH, TRANSFER_BYTES)?;
     let options = open_options(cli, writable, force)?;
     ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
@@ -160,40 +175,4 @@ pub(crate) fn probe(drive: &Drive) -> Result<Superblock, ProbeError<std::io::Err
 /// Whether a drive is a member of an array, as far as it says.
 pub(crate) fn is_member(drive: &Drive) -> bool {
     !matches!(probe(drive), Err(ProbeError::Superblock(SuperblockError::NoMagic)))
-}
-
-/// The members given, and with `--scan` those that are found beside them.
-pub(crate) fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
-    let Some(directory) = &args.scan else { return Ok(args.drives.clone()) };
-    let mut paths = args.drives.clone();
-    let given = open_drives(&paths, Access::Read)?;
-    let mut arrays = Vec::new();
-    for drive in &given {
-        let superblock =
-            probe(drive).map_err(|problem| Failure::Usage(format!("{}: {problem}", drive.path().display())))?;
-        arrays.push(superblock.array_uuid);
-    }
-    for path in files_in(directory)? {
-        // What cannot be opened or read is not a member that could be used.
-        let Ok(drive) = Drive::open(&path, Access::Read) else { continue };
-        let known = given.iter().any(|other| other.same_drive_as(&drive));
-        let Ok(superblock) = probe(&drive) else { continue };
-        if !known && arrays.contains(&superblock.array_uuid) {
-            paths.push(path);
-        }
-    }
-    Ok(paths)
-}
-
-fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failure = |error: std::io::Error| Failure::Usage(format!("{}: {error}", directory.display()));
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failure)? {
-        let path = entry.map_err(failure)?.path();
-        if !path.is_dir() {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }

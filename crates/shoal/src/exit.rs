@@ -7,6 +7,8 @@ use std::fmt;
 pub(crate) enum Failure {
     /// It was tried and failed: exit status 1.
     Failed(String),
+    /// The same, after standard output has got what there is to tell: a document, or content.
+    Shown(String),
     /// What was asked makes no sense: exit status 2.
     Usage(String),
     /// It would endanger data: exit status 3.
@@ -17,7 +19,7 @@ impl Failure {
     /// The process's exit status.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Failed(_) => 1,
+            Self::Failed(_) | Self::Shown(_) => 1,
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
         }
@@ -26,7 +28,7 @@ impl Failure {
     /// The word for it in `--json` documents.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Failed(_) => "failed",
+            Self::Failed(_) | Self::Shown(_) => "failed",
             Self::Usage(_) => "usage",
             Self::Refused(_) => "refused",
         }
@@ -46,7 +48,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) | Self::Usage(message) | Self::Refused(message) => f.write_str(message),
+            Self::Failed(message) | Self::Shown(message) | Self::Usage(message) | Self::Refused(message) => {
+                f.write_str(message)
+            }
         }
     }
 }

@@ -4,12 +4,15 @@
 //! prints; `exit` says how a command ends.
 
 mod args;
+mod bay;
 mod commands;
 mod documents;
 mod drives;
 mod exit;
+mod host;
 mod output;
 mod progress;
+mod scan;
 mod seed;
 mod size;
 
@@ -20,7 +23,10 @@ use clap::Parser;
 use args::Cli;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::not_understood(&error),
+    };
     match commands::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -1,6 +1,7 @@
 //! What goes to standard output and standard error.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use serde::Serialize;
 
@@ -10,8 +11,7 @@ use crate::exit::Failure;
 
 /// Prints a document: as JSON if that is asked for, else as `text` writes it.
 pub(crate) fn document<D: Serialize>(cli: &Cli, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
-    let printed =
-        if cli.json { serde_json::to_string_pretty(document).map_err(Failure::failed)? + "\n" } else { text(document) };
+    let printed = if cli.json { json(document)? } else { text(document) };
     match io::stdout().lock().write_all(printed.as_bytes()) {
         // Whoever reads has had enough, as `head` does: not our failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -19,23 +19,45 @@ pub(crate) fn document<D: Serialize>(cli: &Cli, document: &D, text: impl FnOnce(
     }
 }
 
-/// Tells of a failure: one line on standard error, and with `--json` a document on standard output.
+fn json<D: Serialize>(document: &D) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(document).map_err(Failure::failed)? + "\n")
+}
+
+/// Tells of a failure: one line on standard error, and with `--json` a document on standard output, unless something
+/// is there already.
 pub(crate) fn failure(cli: &Cli, failure: &Failure) {
-    eprintln!("shoal: {failure}");
-    if cli.json {
-        let error = FailureDocument {
-            error: ErrorDocument {
-                kind: failure.kind().to_owned(),
-                exit_status: failure.code(),
-                message: failure.to_string(),
-            },
-        };
+    warn(&failure.to_string());
+    if cli.json && !matches!(failure, Failure::Shown(_)) {
+        failure_document(failure);
+    }
+}
+
+/// Tells why the arguments make no command, or gives the help that they ask for.
+pub(crate) fn not_understood(error: &clap::Error) -> ExitCode {
+    // Nothing is left to be done if even this cannot be printed.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        failure_document(&Failure::usage(line.trim_start_matches("error: ")));
+    }
+    ExitCode::from(Failure::usage("").code())
+}
+
+fn failure_document(failure: &Failure) {
+    let error =
+        ErrorDocument { kind: failure.kind().to_owned(), exit_status: failure.code(), message: failure.to_string() };
+    if let Ok(printed) = json(&FailureDocument { error }) {
         // Nothing is left to be done if even this cannot be printed.
-        let _ = document(cli, &error, |_| String::new());
+        let _ = io::stdout().lock().write_all(printed.as_bytes());
     }
 }
 
 /// Tells something on the side, on standard error.
 pub(crate) fn warn(message: &str) {
-    eprintln!("shoal: {message}");
+    // A closed standard error is no reason to stop.
+    let _ = writeln!(io::stderr().lock(), "shoal: {message}");
 }

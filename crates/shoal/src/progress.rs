@@ -47,30 +47,55 @@ pub(crate) fn per_mille_bar(cli: &Cli, name: &str) -> ProgressBar {
     bar
 }
 
-/// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again. Returns what
-/// happened.
+/// What came of background work.
+pub(crate) struct BackgroundRun {
+    /// What happened.
+    pub(crate) news: Vec<News>,
+    /// Whether it was stopped before its end.
+    interrupted: bool,
+}
+
+impl BackgroundRun {
+    /// A failure that says how to go on, if the work was stopped.
+    pub(crate) fn finished_or(&self, mend: &str) -> Result<(), Failure> {
+        if self.interrupted { Err(Failure::Failed(format!("stopped before the end: {mend}"))) } else { Ok(()) }
+    }
+}
+
+/// A bar for a whole study, in thousandths; its message says what is left and what is going on.
+pub(crate) fn study_bar(cli: &Cli) -> ProgressBar {
+    if cli.quiet || cli.json {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("[{bar:30}] {percent:>3} % {wide_msg}");
+    let bar = ProgressBar::new(1000);
+    bar.set_style(style.expect("the template is right"));
+    bar
+}
+
+/// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again.
 pub(crate) fn run_background(
     cli: &Cli,
     array: &mut ArrayVolume<RealWorld>,
     what: &'static str,
-) -> Result<Vec<News>, Failure> {
-    let interrupted = interrupt_flag()?;
+) -> Result<BackgroundRun, Failure> {
+    let signalled = interrupt_flag()?;
     let total_bytes = array.progress().map_or(0, |progress| progress.total_bytes);
     let bar = bytes_bar(cli, total_bytes, what);
     let mut news = array.take_news();
+    let mut interrupted = false;
     while array.run_background(Duration::from_millis(100)).map_err(Failure::failed)? {
         if let Some(progress) = array.progress() {
             bar.set_length(progress.total_bytes);
             bar.set_position(progress.done_bytes);
         }
         news.append(&mut array.take_news());
-        if interrupted.load(Ordering::Relaxed) {
-            array.stop_scrub();
-            array.run_background(Duration::from_secs(1)).map_err(Failure::failed)?;
+        if signalled.load(Ordering::Relaxed) {
+            interrupted = true;
             break;
         }
     }
     bar.finish_and_clear();
     news.append(&mut array.take_news());
-    Ok(news)
+    Ok(BackgroundRun { news, interrupted })
 }

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, CreateArgs, ExamineArgs, FailArgs, ReadArgs, RebuildArgs, ScrubArgs, StatusArgs, WriteArgs,
 };
-pub(crate) use measure::{BenchArgs, DemoArgs, StudyArgs};
+pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, StudyArgs};
 
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.

@@ -29,12 +29,16 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let options = open_options(cli, true, false)?;
     let mut array =
         ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;
+    let mut resync = None;
     if array.needs_resync() {
         array.scrub(ScrubMode::Repair).map_err(Failure::failed)?;
-        run_background(cli, &mut array, "resync")?;
+        resync = Some(run_background(cli, &mut array, "resync")?);
     }
     let document = array_document(&array.status());
     array.close().map_err(Failure::failed)?;
+    if let Some(resync) = resync {
+        resync.finished_or("the array is there and can be used; `shoal scrub --repair` makes its redundancy whole")?;
+    }
     output::document(cli, &document, array_text)
 }
 

@@ -19,8 +19,13 @@ pub(crate) fn run(cli: &Cli, args: &ExamineArgs) -> Result<(), Failure> {
     output::document(cli, &document, text)?;
     match document.drives.iter().find_map(|drive| Some((&drive.drive, drive.problem.as_ref()?))) {
         None => Ok(()),
-        Some((drive, problem)) => Err(Failure::Failed(format!("{drive}: {problem}"))),
+        Some((drive, problem)) => Err(Failure::Shown(problem_line(drive, problem))),
     }
+}
+
+/// Some problems name the drive themselves.
+fn problem_line(drive: &str, problem: &str) -> String {
+    if problem.starts_with(drive) { problem.to_owned() } else { format!("{drive}: {problem}") }
 }
 
 fn examine(path: &std::path::Path) -> ExaminedDocument {

@@ -11,10 +11,11 @@ use crate::output;
 
 /// Takes a member out of its array. It is not written any more, and the others remember.
 pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
-    let drives = open_drives(&member_paths(&with_member(args))?, Access::Write)?;
     let member = open_drives(std::slice::from_ref(&args.member), Access::Read)?.remove(0);
+    let drives = open_drives(&member_paths(&with_member(args))?, Access::Write)?;
     let position = drives.iter().position(|drive| drive.same_drive_as(&member));
-    let position = position.ok_or_else(|| Failure::failed("the member was opened a moment ago and is gone"))?;
+    let position = position.ok_or_else(|| ManageError::NotAMember { drive: member.path().display().to_string() });
+    let position = position.map_err(manage_failure)?;
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, true, false)?;
     let mut array = ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
@@ -34,7 +35,7 @@ fn with_member(args: &FailArgs) -> ArrayArgs {
     array
 }
 
-fn same_file(left: &std::path::Path, right: &std::path::Path) -> bool {
+pub(crate) fn same_file(left: &std::path::Path, right: &std::path::Path) -> bool {
     match (shoal_drive::DriveKey::of_path(left), shoal_drive::DriveKey::of_path(right)) {
         (Ok(left), Ok(right)) => left == right,
         _ => left == right,

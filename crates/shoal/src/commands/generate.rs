@@ -8,29 +8,45 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::Cli;
-use crate::documents;
+use crate::documents::{self, CompletionsDocument, FilesDocument};
 use crate::exit::Failure;
+use crate::output;
 
 /// `shoal man`: one page for the program and one for each command.
-pub(crate) fn man_pages(directory: &Path) -> Result<(), Failure> {
+pub(crate) fn man_pages(cli: &Cli, directory: &Path) -> Result<(), Failure> {
     let at = |error: io::Error| Failure::Failed(format!("{}: {error}", directory.display()));
     fs::create_dir_all(directory).map_err(at)?;
-    clap_mangen::generate_to(Cli::command(), directory).map_err(at)
+    clap_mangen::generate_to(Cli::command(), directory).map_err(at)?;
+    let mut command = Cli::command();
+    command.build();
+    let names = command.get_subcommands().filter(|page| page.get_name() != "help").map(|page| page.get_name());
+    let pages = names.map(|name| format!("shoal-{name}.1")).chain(["shoal.1".to_owned()]);
+    files(cli, pages.map(|page| directory.join(page).display().to_string()).collect())
 }
 
 /// `shoal completions`: to standard output.
-pub(crate) fn completions(shell: Shell) {
-    clap_complete::generate(shell, &mut Cli::command(), "shoal", &mut io::stdout());
+pub(crate) fn completions(cli: &Cli, shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "shoal", &mut script);
+    let script = String::from_utf8(script).map_err(Failure::failed)?;
+    let document = CompletionsDocument { shell: shell.to_string(), script };
+    output::document(cli, &document, |document| document.script.clone())
 }
 
 /// `shoal schemas`: a file for each kind of document.
-pub(crate) fn schemas(directory: &Path) -> Result<(), Failure> {
+pub(crate) fn schemas(cli: &Cli, directory: &Path) -> Result<(), Failure> {
     let at = |path: &Path, error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
     fs::create_dir_all(directory).map_err(|error| at(directory, error))?;
+    let mut written = Vec::new();
     for (name, schema) in documents::schemas() {
-        let path = directory.join(format!("{name}.schema.json"));
+        let path = directory.join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&schema).map_err(Failure::failed)? + "\n";
         fs::write(&path, text).map_err(|error| at(&path, error))?;
+        written.push(path.display().to_string());
     }
-    Ok(())
+    files(cli, written)
+}
+
+fn files(cli: &Cli, files: Vec<String>) -> Result<(), Failure> {
+    output::document(cli, &FilesDocument { files }, |document| document.files.join("\n") + "\n")
 }

@@ -31,11 +31,8 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Add(args) => add::run(cli, args),
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),
-        Command::Man { directory } => generate::man_pages(directory),
-        Command::Completions { shell } => {
-            generate::completions(*shell);
-            Ok(())
-        }
-        Command::Schemas { directory } => generate::schemas(directory),
+        Command::Man { directory } => generate::man_pages(cli, directory),
+        Command::Completions { shell } => generate::completions(cli, *shell),
+        Command::Schemas { directory } => generate::schemas(cli, directory),
     }
 }

@@ -7,6 +7,9 @@ use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
 
+/// How to go on after Ctrl-C.
+pub(crate) const REBUILD_GOES_ON: &str = "`shoal rebuild` goes on where it stood";
+
 /// Goes on with rebuilds where they stood, and starts those for which there is a spare.
 pub(crate) fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, true, false)?;
@@ -14,8 +17,9 @@ pub(crate) fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
         let health = array_document(&array.status()).health;
         output::warn(&format!("nothing to rebuild: the array is {health}, and no missing member has a spare"));
     }
-    run_background(cli, &mut array, "rebuild")?;
+    let rebuild = run_background(cli, &mut array, "rebuild")?;
     let document = array_document(&array.status());
     array.close().map_err(Failure::failed)?;
+    rebuild.finished_or(REBUILD_GOES_ON)?;
     output::document(cli, &document, array_text)
 }

@@ -21,13 +21,14 @@ const PLACES_MAX: usize = 1000;
 pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, args.repair, false)?;
     array.scrub(if args.repair { ScrubMode::Repair } else { ScrubMode::Check }).map_err(manage_failure)?;
-    let news = run_background(cli, &mut array, "scrub")?;
-    let document = scrub_document(&news, array_document(&array.status()));
+    let scrub = run_background(cli, &mut array, "scrub")?;
+    let document = scrub_document(&scrub.news, array_document(&array.status()));
     array.close().map_err(Failure::failed)?;
+    scrub.finished_or("start `shoal scrub` again; what it repaired is repaired")?;
     let (mismatched_bytes, unreadable) = (document.mismatched_bytes, document.unreadable.len());
     output::document(cli, &document, scrub_text)?;
     if mismatched_bytes > 0 && !args.repair || unreadable > 0 {
-        return Err(Failure::Failed(format!(
+        return Err(Failure::Shown(format!(
             "{} do not agree with the data, {unreadable} ranges cannot be read: see the list, and use --repair",
             format_size(mismatched_bytes)
         )));

@@ -3,19 +3,23 @@
 use std::fmt::Write;
 
 use comfy_table::{Table, presets};
-use shoal_volume::{ArrayStatus, Health, LeftOut, MemberOn, MemberState, MemberStatus, Verdict, layout_name};
+use shoal_drive::Access;
+use shoal_volume::{ArrayStatus, Health, LeftOut, MemberOn, MemberState, MemberStatus, Verdict, inspect, layout_name};
 
 use crate::args::{Cli, StatusArgs};
 use crate::documents::{ArrayDocument, LeftOutDocument, MemberDocument};
-use crate::drives::open_array;
+use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
 use crate::size::format_size;
 
-/// Shows an array without changing anything on its drives.
+/// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
-    let array = open_array(cli, &args.array, false, false)?;
-    output::document(cli, &array_document(&array.status()), array_text)
+    let drives = open_drives(&member_paths(&args.array)?, Access::Read)?;
+    let opened = join(cli, drives, 1, 4096)?;
+    let options = open_options(cli, false, false)?;
+    let status = inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
+    output::document(cli, &array_document(&status), array_text)
 }
 
 /// An array's state as a document.
@@ -26,7 +30,7 @@ pub(crate) fn array_document(status: &ArrayStatus) -> ArrayDocument {
         level: status.level.to_string(),
         layout: layout_name(status.level),
         chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
-        capacity_bytes: status.capacity_bytes,
+        capacity_bytes: status.problem.is_none().then_some(status.capacity_bytes),
         health: health_name(status.health).to_owned(),
         redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
         needs_resync: status.needs_resync,
@@ -35,6 +39,8 @@ pub(crate) fn array_document(status: &ArrayStatus) -> ArrayDocument {
         members: status.members.iter().map(member_document).collect(),
         spares: status.spares.clone(),
         left_out: status.left_out.iter().map(left_out_document).collect(),
+        problem: status.problem.clone(),
+        unattached: status.unattached.iter().map(array_document).collect(),
     }
 }
 
@@ -82,12 +88,7 @@ pub(crate) fn array_text(document: &ArrayDocument) -> String {
 }
 
 fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt::Result {
-    let layout = array.layout.as_deref().map_or(String::new(), |layout| format!(", {layout}"));
-    let chunk = array.chunk_bytes.map_or(String::new(), |chunk| format!(", chunk {}", format_size(chunk)));
-    writeln!(text, "{indent}{}: {}{layout}{chunk}, {}", array.name, array.level, format_size(array.capacity_bytes))?;
-    let resync = if array.needs_resync { ", needs a resync (scrub --repair)" } else { "" };
-    writeln!(text, "{indent}  health {}{resync}; survives the loss of {}", array.health, members(array.redundancy))?;
-    writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)?;
+    describe_heading(text, array, indent)?;
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["role", "state", "drive"]);
     for member in &array.members {
@@ -111,10 +112,30 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
     for left_out in &array.left_out {
         writeln!(text, "{indent}  not used: {}: {}", left_out.drive, left_out.reason)?;
     }
+    if let Some(problem) = &array.problem {
+        writeln!(text, "{indent}  cannot run: {problem}")?;
+    }
     for inner in array.members.iter().filter_map(|member| member.array.as_deref()) {
         describe(text, inner, &format!("{indent}    "))?;
     }
+    for other in &array.unattached {
+        writeln!(text, "{indent}  given too, but it lacks too many members to say what it belongs to:")?;
+        describe(text, other, &format!("{indent}    "))?;
+    }
     Ok(())
+}
+
+fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt::Result {
+    let layout = array.layout.as_deref().map_or(String::new(), |layout| format!(", {layout}"));
+    let chunk = array.chunk_bytes.map_or(String::new(), |chunk| format!(", chunk {}", format_size(chunk)));
+    let capacity = array.capacity_bytes.map_or("size unknown".to_owned(), format_size);
+    writeln!(text, "{indent}{}: {}{layout}{chunk}, {capacity}", array.name, array.level)?;
+    let missing = array.members.iter().filter(|member| member.state == "missing").count();
+    let missing = if missing == 0 { String::new() } else { format!(", {missing} of {} missing", array.members.len()) };
+    let resync = if array.needs_resync { ", needs a resync (scrub --repair)" } else { "" };
+    writeln!(text, "{indent}  health {}{missing}{resync}", array.health)?;
+    writeln!(text, "{indent}  survives the loss of {} when whole", members(array.redundancy))?;
+    writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)
 }
 
 fn members(count: u32) -> String {

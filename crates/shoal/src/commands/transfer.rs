@@ -18,11 +18,34 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, false, false)?;
     let rest = array.size_bytes().checked_sub(args.offset).ok_or_else(|| beyond(args.offset, array.size_bytes()))?;
     let length = args.length.unwrap_or(rest);
-    let mut sink = io::BufWriter::new(io::stdout().lock());
-    match read_to(&mut array, args.offset, length, &mut sink).and_then(|()| Ok(sink.flush()?)) {
-        Err(TransferError::Stream(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(transfer_failure),
+    if length > rest {
+        return Err(beyond(args.offset.saturating_add(length), array.size_bytes()));
     }
+    let start = Instant::now();
+    let mut sink = io::BufWriter::new(io::stdout().lock());
+    let sent = read_to(&mut array, args.offset, length, &mut sink).and_then(|()| Ok(sink.flush()?));
+    match sent {
+        // Whoever reads has had enough, as `head` does: not our failure.
+        Err(TransferError::Stream(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            // Content before the fault is right, and is not held back.
+            let _ = sink.flush();
+            let nothing_sent = matches!(error, TransferError::Content { offset, .. } if offset <= args.offset);
+            let message = error.to_string();
+            return Err(if nothing_sent { Failure::Failed(message) } else { Failure::Shown(message) });
+        }
+        Ok(()) => {}
+    }
+    if cli.json {
+        let document = TransferDocument { offset: args.offset, bytes: length, elapsed_ns: elapsed_ns(start) };
+        let printed = serde_json::to_string_pretty(&document).map_err(Failure::failed)?;
+        writeln!(io::stderr().lock(), "{printed}").map_err(Failure::failed)?;
+    }
+    Ok(())
+}
+
+fn elapsed_ns(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Writes standard input to an array's content.
@@ -33,7 +56,7 @@ pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
     }
     let start = Instant::now();
     let written = write_from(&mut array, args.offset, &mut io::stdin().lock());
-    let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let elapsed_ns = elapsed_ns(start);
     // Closed in either case: what was written before an error is to be found clean.
     let closed = array.close().map_err(Failure::failed);
     let bytes = written.map_err(transfer_failure)?;

@@ -45,6 +45,10 @@ fn are_members(args: &BenchArgs) -> Result<bool, Failure> {
             member.path().display(),
             other.path().display()
         ))),
+        (None, Some(other)) if args.scan.is_some() => Err(Failure::Usage(format!(
+            "{} is no member of an array: leave --scan out to measure it by itself",
+            other.path().display()
+        ))),
         (member, _) => Ok(member.is_some()),
     }
 }
@@ -76,8 +80,7 @@ fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool
     let opened = join(cli, drives, workload.depth, workload.block_size_bytes)?;
     let buffered = opened.drives.iter().any(|&drive| !opened.world.facts(drive).direct);
     let options = open_options(cli, writable, false)?;
-    let mut volume =
-        ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
+    let mut volume = ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
     if spare_content {
         crate::drives::check_content(&mut volume)?;
     }

@@ -1,0 +1,71 @@
+//! Real drives as a study's bay: opened by path, as often as the study wants.
+
+use std::path::PathBuf;
+
+use shoal_bench::TargetKind;
+use shoal_drive::{Access, Drive, DriveKind};
+use shoal_study::bay::{Bay, BayError, Opened, Requests};
+use shoal_study::model::DriveDescription;
+use shoal_volume::RealWorld;
+
+use crate::args::IoEngineChoice;
+use crate::drives::{join_with, open_drives};
+use crate::exit::Failure;
+
+/// Drives by their paths.
+pub(crate) struct PathBay {
+    io_engine: IoEngineChoice,
+    paths: Vec<PathBuf>,
+    descriptions: Vec<DriveDescription>,
+}
+
+impl PathBay {
+    /// Looks at the drives, which must be different ones.
+    pub(crate) fn new(io_engine: IoEngineChoice, paths: &[PathBuf]) -> Result<Self, Failure> {
+        let drives = open_drives(paths, Access::Read)?;
+        let mut descriptions: Vec<DriveDescription> = Vec::new();
+        for drive in &drives {
+            let mut description = describe(drive);
+            if descriptions.iter().any(|other| other.name == description.name) {
+                description.name = description.path.clone();
+            }
+            descriptions.push(description);
+        }
+        Ok(Self { io_engine, paths: paths.to_vec(), descriptions })
+    }
+}
+
+impl Bay for PathBay {
+    type World = RealWorld;
+
+    fn drives(&self) -> &[DriveDescription] {
+        &self.descriptions
+    }
+
+    fn open(&self, drives: &[u32], requests: Requests) -> Result<Opened<RealWorld>, BayError> {
+        let mut opened = Vec::new();
+        for &drive in drives {
+            opened.push(Drive::open(&self.paths[drive as usize], Access::Write)?);
+        }
+        let joined = join_with(self.io_engine, opened, requests.count, requests.bytes)?;
+        Ok(Opened { world: joined.world, plan: joined.plan, drives: joined.drives })
+    }
+}
+
+fn describe(drive: &Drive) -> DriveDescription {
+    let path = drive.path();
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let identity = drive.identity();
+    DriveDescription {
+        name,
+        path: path.display().to_string(),
+        kind: match drive.kind() {
+            DriveKind::File => TargetKind::File,
+            DriveKind::BlockDevice => TargetKind::Device,
+        },
+        size_bytes: drive.size_bytes(),
+        logical_block_bytes: drive.logical_block_bytes(),
+        model: identity.model,
+        bus: identity.usb.map(|port| format!("USB {}", port.path)).or(identity.bus_path),
+    }
+}

@@ -1,0 +1,121 @@
+//! `shoal study`
+
+mod factors;
+mod text;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use indicatif::HumanDuration;
+use shoal_drive::{IoEngine, IoLoop};
+use shoal_study::bay::Bay;
+use shoal_study::model::StudyReport;
+use shoal_study::plan::{Cost, Plan};
+use shoal_study::run::{Heading, Study, Watch};
+
+use crate::args::{Cli, StudyArgs};
+use crate::bay::PathBay;
+use crate::drives::{check_wipeable, open_options};
+use crate::exit::Failure;
+use crate::host;
+use crate::output;
+use crate::progress::{interrupt_flag, study_bar};
+use crate::size::format_size;
+
+/// What drives are taken to read and write before one has been measured: a good USB 2.0 stick.
+const ASSUMED_BYTES_PER_S: u64 = 30_000_000;
+
+/// Measures drives and arrays of them, and says which to build.
+pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
+    let bay = PathBay::new(cli.io_engine, &args.drives)?;
+    check_wipeable(&args.drives, args.force)?;
+    let plan = Plan::new(factors::from_args(&args.plan, bay.drives())?, bay.drives()).map_err(Failure::usage)?;
+    announce(&plan, &bay, ASSUMED_BYTES_PER_S);
+    if args.dry_run {
+        return Ok(());
+    }
+    let interrupt = interrupt_flag()?;
+    let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, &interrupt)?;
+    if let Some(path) = &args.report {
+        write_report(path, &report)?;
+    }
+    output::document(cli, &report, text::text)?;
+    if report.complete {
+        return Ok(());
+    }
+    Err(Failure::failed("the study is not complete: what was measured is above, with the reason"))
+}
+
+/// Tells what will be done, and what it costs, on standard error.
+pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64) {
+    let cost = Cost::estimate(plan, bay.drives().len(), bytes_per_s);
+    output::warn(&format!(
+        "{} drives, {} arrays, {} steps, seed {}: about {} if the drives do {} MB/s, and up to {} written to each",
+        bay.drives().len(),
+        plan.arrays.len(),
+        plan.steps.len(),
+        plan.factors.seed,
+        HumanDuration(std::time::Duration::from_nanos(cost.duration_ns)),
+        bytes_per_s / 1_000_000,
+        format_size(cost.written_bytes.iter().copied().max().unwrap_or(0)),
+    ));
+    for sentence in &plan.left_out {
+        output::warn(sentence);
+    }
+}
+
+/// Carries a plan out and concludes.
+pub(crate) fn carry_out(
+    cli: &Cli,
+    plan: &Plan,
+    bay: &PathBay,
+    bytes_per_s: u64,
+    interrupt: &AtomicBool,
+) -> Result<StudyReport, Failure> {
+    let heading = heading(cli)?;
+    let bar = study_bar(cli);
+    let mut tell = |progress: &shoal_study::run::Progress| {
+        bar.set_position(u64::from(progress.done_per_mille));
+        let left = HumanDuration(std::time::Duration::from_nanos(progress.left_ns));
+        bar.set_message(format!("{left} left: {}", progress.what));
+    };
+    let study = Study { plan, bay, open: open_options(cli, true, false)?, bytes_per_s };
+    let observations = study.run(&mut Watch { interrupt, progress: &mut tell });
+    bar.finish_and_clear();
+    Ok(observations.into_report(heading, plan, bay, None))
+}
+
+fn heading(cli: &Cli) -> Result<Heading, Failure> {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    Ok(Heading {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        started_unix_ns: since_1970.and_then(|duration| u64::try_from(duration.as_nanos()).ok()),
+        host: host::describe(io_engine_name(cli)?),
+    })
+}
+
+/// What will carry the I/O, found as it will be found for each drive.
+fn io_engine_name(cli: &Cli) -> Result<&'static str, Failure> {
+    let arena = shoal_volume::Arena::new(4096).map_err(Failure::failed)?;
+    let probe = IoLoop::new(crate::drives::io_engine(cli.io_engine), arena, 1).map_err(Failure::failed)?;
+    Ok(match probe.engine() {
+        IoEngine::Uring => "io_uring",
+        IoEngine::Threads => "threads",
+    })
+}
+
+/// Writes the page.
+pub(crate) fn write_report(path: &Path, report: &StudyReport) -> Result<(), Failure> {
+    let page = shoal_study::report::render(report).map_err(Failure::failed)?;
+    fs::write(path, page).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+    output::warn(&format!("report written to {}", path.display()));
+    Ok(())
+}
+
+/// The study as text: tables, ranking, recommendation.
+pub(crate) fn study_text(report: &StudyReport) -> String {
+    text::text(report)
+}

@@ -1,0 +1,163 @@
+//! A study as text: what each drive does, what the arrays do, their ranking, and what to build.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+use shoal_study::model::{
+    ArraySummary, FaultRecord, Metric, Purpose, Ranking, Spread, StudyReport, TogetherSummary, Verification,
+    WorkloadSummary,
+};
+
+use crate::size::{format_ns, format_rate, format_size};
+
+const COLUMNS: [(&str, Metric); 4] = [
+    ("seq read", Metric::SequentialRead),
+    ("seq write", Metric::SequentialWrite),
+    ("rand read", Metric::RandomRead),
+    ("rand write", Metric::RandomWrite),
+];
+
+/// Places told of in the ranking.
+const PLACES_MAX: usize = 8;
+
+pub(super) fn text(report: &StudyReport) -> String {
+    let mut text = String::new();
+    write_all(&mut text, report).expect("strings take everything");
+    text
+}
+
+fn write_all(text: &mut String, report: &StudyReport) -> std::fmt::Result {
+    writeln!(text, "Drives, alone and all at once")?;
+    writeln!(text, "{}\n", lines(&drives(report)))?;
+    if !report.analysis.arrays.is_empty() {
+        writeln!(text, "Arrays")?;
+        writeln!(text, "{}\n", lines(&arrays(report)))?;
+    }
+    if let Some(fault) = &report.fault {
+        describe_fault(text, report, fault)?;
+    }
+    if let Some(ranking) = report.analysis.rankings.iter().find(|ranking| ranking.purpose == Purpose::Overall) {
+        describe_ranking(text, report, ranking)?;
+    }
+    for warning in &report.warnings {
+        writeln!(text, "Note: {warning}")?;
+    }
+    for straggler in &report.analysis.stragglers {
+        let name = &report.drives[straggler.drive as usize].name;
+        let rate = format_rate(straggler.bytes_per_s);
+        writeln!(text, "Note: {name} does {rate} where the others do {}", format_rate(straggler.typical_bytes_per_s))?;
+    }
+    if !report.analysis.recommendation.sentences.is_empty() {
+        writeln!(text, "\n{}", report.analysis.recommendation.sentences.join(" "))?;
+    }
+    Ok(())
+}
+
+fn table(first: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let columns = COLUMNS.iter().map(|(name, _)| *name);
+    table.set_header(first.iter().copied().chain(columns));
+    for column in table.column_iter_mut().skip(first.len()) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// The table without the blanks at the ends of its lines.
+fn lines(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+fn drives(report: &StudyReport) -> Table {
+    let mut table = table(&["drive", "size"]);
+    for summary in &report.analysis.drives {
+        let drive = &report.drives[summary.drive as usize];
+        let first = [drive.name.clone(), format_size(drive.size_bytes)];
+        table.add_row(first.into_iter().chain(cells(&summary.workloads)));
+    }
+    let together = &report.analysis.together;
+    if !together.is_empty() {
+        let cell = |metric| {
+            let of_metric = together.iter().find(|summary: &&TogetherSummary| summary.metric == metric);
+            of_metric
+                .map_or_else(String::new, |summary| figure(metric, &summary.total_bytes_per_s, &summary.total_iops))
+        };
+        let cells = COLUMNS.iter().map(|&(_, metric)| cell(metric));
+        table.add_row(["all at once".to_owned(), String::new()].into_iter().chain(cells));
+    }
+    table
+}
+
+fn arrays(report: &StudyReport) -> Table {
+    let mut table = table(&["array", "capacity", "survives", "verified"]);
+    for summary in &report.analysis.arrays {
+        let array = &report.arrays[summary.array as usize];
+        let first = [
+            summary.name.clone(),
+            format_size(array.configuration.capacity_bytes),
+            array.configuration.redundancy.to_string(),
+            verified(array.verification.as_ref(), summary),
+        ];
+        table.add_row(first.into_iter().chain(cells(&summary.workloads)));
+    }
+    table
+}
+
+fn verified(verification: Option<&Verification>, summary: &ArraySummary) -> String {
+    match (verification, &summary.excluded) {
+        (Some(Verification { wrong_blocks: 0, bytes }), None) => format_size(*bytes),
+        (Some(Verification { wrong_blocks: 0, bytes }), Some(why)) => format!("{}; {why}", format_size(*bytes)),
+        (Some(Verification { wrong_blocks, .. }), _) => format!("{wrong_blocks} BLOCKS WRONG"),
+        (None, _) => "no".to_owned(),
+    }
+}
+
+fn cells(workloads: &[WorkloadSummary]) -> Vec<String> {
+    let cell = |metric| {
+        let of_metric = workloads.iter().find(|summary| summary.metric == metric);
+        of_metric.map_or_else(String::new, |summary| figure(metric, &summary.bytes_per_s, &summary.iops))
+    };
+    COLUMNS.iter().map(|&(_, metric)| cell(metric)).collect()
+}
+
+/// Rates for large requests, requests per second for small ones.
+fn figure(metric: Metric, bytes_per_s: &Spread, iops: &Spread) -> String {
+    match metric {
+        Metric::SequentialRead | Metric::SequentialWrite => format_rate(bytes_per_s.median),
+        _ => format!("{} IOPS", iops.median),
+    }
+}
+
+fn describe_fault(text: &mut String, report: &StudyReport, fault: &FaultRecord) -> std::fmt::Result {
+    let failed = &report.drives[fault.failed_drive as usize].name;
+    let replacement = &report.drives[fault.replacement_drive as usize].name;
+    writeln!(
+        text,
+        "{failed} was failed in the middle of writing; {} more were written without it; {replacement} was rebuilt in {} \
+         at {} under load. {} read back, {} blocks wrong; a scrub found {} of parity or copies that disagree.\n",
+        format_size(fault.written_while_degraded_bytes),
+        format_ns(fault.rebuild_ns),
+        format_rate(fault.rebuild_bytes_per_s),
+        format_size(fault.verification.bytes),
+        fault.verification.wrong_blocks,
+        format_size(fault.scrub_mismatched_bytes),
+    )
+}
+
+fn describe_ranking(text: &mut String, report: &StudyReport, ranking: &Ranking) -> std::fmt::Result {
+    writeln!(text, "Ranking")?;
+    let mut place = 0;
+    for (index, entry) in ranking.entries.iter().take(PLACES_MAX).enumerate() {
+        if !entry.tied || index == 0 {
+            place = index + 1;
+        }
+        let name = &report.analysis.arrays[entry.array as usize].name;
+        writeln!(text, "{place:>3}. {name}: {}", entry.reasons.join(", "))?;
+    }
+    match ranking.entries.len().saturating_sub(PLACES_MAX) {
+        0 => {}
+        more => writeln!(text, "     and {more} more, in the report and with --json")?,
+    }
+    writeln!(text, "     {}\n", ranking.rule)
+}
