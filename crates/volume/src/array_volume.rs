@@ -242,8 +242,11 @@ impl<W: World> ArrayVolume<W> {
             let node = NodeId(index);
             // Members that do not take the flush fail, and the record run says so.
             let _ = self.tree.call(Target::Node(node), MemberIo::Flush)?;
-            if matches!(self.tree.nodes[index].activity, Activity::Active) {
-                self.tree.nodes[index].activity = Activity::Clean;
+            let it = &mut self.tree.nodes[index];
+            let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
+            let has_come_further = it.array.member_states().iter().any(rebuilding);
+            if matches!(it.activity, Activity::Active) || has_come_further {
+                it.activity = Activity::Clean;
                 let now = self.tree.world.now();
                 self.tree.record(now, node, Waiter::Nobody);
             }

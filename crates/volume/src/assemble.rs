@@ -2,11 +2,13 @@
 //!
 //! Assembly goes up in rounds. A round groups what it is given (first the drives) by the array that their superblocks
 //! name, and makes a node of each group. If a node's content carries a superblock again, it is a member itself, and the
-//! nodes go through another round; if not, and there is only one, it is the array.
+//! nodes go through another round; if not, and there is only one, it is the array. An inner array that has failed counts
+//! as missing.
 
-use shoal_array::{Array, BufferId, Config, Fault, Role, Scratch};
+use shoal_array::{Array, BufferId, Config, Fault, Health, Role, Scratch};
 use shoal_md::{Assembly, Candidate, Membership, ReadOnlyReason, ShapeUnknown, Superblock, Verdict};
 
+use crate::inspect::split_members;
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{Activity, Duty, Node, NodeId, Place, Recorder, Slot, Target, Tree};
 use crate::world::World;
@@ -86,25 +88,31 @@ pub(crate) fn assemble_tree<W: World>(
     }
     loop {
         let nodes = assemble_round(tree, &members, options)?;
-        let mut next = Vec::new();
-        for &node in &nodes {
-            if let Ok(superblock) = probe(tree, Target::Node(node)) {
-                next.push((Target::Node(node), superblock));
-            }
-        }
+        let (next, rest) = split_members(tree, &nodes);
         if next.is_empty() && nodes.len() == 1 {
             return Ok(nodes[0]);
         }
-        if next.len() < nodes.len() {
+        let failed = |node: &NodeId| tree.nodes[node.0].array.health() == Health::Failed;
+        let of_drives = members.iter().all(|(target, _)| matches!(target, Target::Drive(_)));
+        let may_be_missing = of_drives && rest.iter().all(failed);
+        if next.is_empty() || !rest.is_empty() && !may_be_missing {
             // Let md's own words say which arrays were mixed up.
             shoal_md::assemble(&candidates(tree, &members))?;
+        }
+        if let Some(&dead) = rest.first() {
+            // An array around it may do without it, as if none of its drives were there.
+            let uuid = tree.nodes[dead.0].facts.array_uuid;
+            let living = members.into_iter().filter(|(_, superblock)| superblock.array_uuid != uuid);
+            let targets = living.map(|(target, _)| target).collect();
+            tree.nodes.clear();
+            return assemble_tree(tree, targets, options);
         }
         members = next;
     }
 }
 
 /// The superblock that a target carries.
-fn probe<W: World>(tree: &mut Tree<W>, target: Target) -> Result<Superblock, OpenError> {
+pub(crate) fn probe<W: World>(tree: &mut Tree<W>, target: Target) -> Result<Superblock, OpenError> {
     let mut broken = None;
     let size_bytes = tree.size_bytes(target);
     let probed = read_superblock(size_bytes, |offset, bytes| match tree.read_small(target, offset, bytes) {
@@ -123,7 +131,7 @@ fn probe<W: World>(tree: &mut Tree<W>, target: Target) -> Result<Superblock, Ope
     })
 }
 
-fn candidates<W: World>(tree: &Tree<W>, members: &[(Target, Superblock)]) -> Vec<Candidate> {
+pub(crate) fn candidates<W: World>(tree: &Tree<W>, members: &[(Target, Superblock)]) -> Vec<Candidate> {
     let candidate = |(target, superblock): &(Target, Superblock)| Candidate {
         drive: tree.name(*target),
         superblock: superblock.clone(),
@@ -136,10 +144,18 @@ fn assemble_round<W: World>(
     members: &[(Target, Superblock)],
     options: &OpenOptions,
 ) -> Result<Vec<NodeId>, OpenError> {
+    let candidates = candidates(tree, members);
     let mut nodes = Vec::new();
-    for group in shoal_md::group_by_array(&candidates(tree, members)) {
+    for group in shoal_md::group_by_array(&candidates) {
         let members: Vec<_> = group.into_iter().map(|index| members[index].clone()).collect();
-        nodes.push(add_node(tree, &members, options)?);
+        match add_node(tree, &members, options) {
+            Ok(node) => nodes.push(node),
+            // Too little of one array, and something else beside it: the mix-up is the better explanation.
+            Err(OpenError::Shape(_)) if members.len() < candidates.len() => {
+                shoal_md::assemble(&candidates)?;
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(nodes)
 }
@@ -228,7 +244,7 @@ fn scratch<W: World>(tree: &Tree<W>, member_count: usize) -> Result<Scratch, Ope
     Ok(Scratch { first: BufferId(plan.first_scratch() + used), count, bytes_each: plan.scratch_bytes })
 }
 
-fn left_out(candidates: &[Candidate], assembly: &Assembly) -> Vec<LeftOut> {
+pub(crate) fn left_out(candidates: &[Candidate], assembly: &Assembly) -> Vec<LeftOut> {
     let used = |verdict: &Verdict| matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare);
     let all = candidates.iter().zip(&assembly.verdicts);
     let out = all.filter(|(_, verdict)| !used(verdict));

@@ -12,6 +12,7 @@ mod compute;
 mod create;
 mod drive_volume;
 mod fault;
+mod inspect;
 mod interface;
 mod level;
 mod slab;
@@ -26,6 +27,7 @@ pub use assemble::{LeftOut, OpenError};
 pub use buffers::BufferPlan;
 pub use create::{ArrayLevel, CreateError, CreateOptions};
 pub use drive_volume::DriveVolume;
+pub use inspect::{inspect, superblock_in_content};
 pub use interface::{Volume, VolumeError};
 pub use level::{LevelError, layout_name};
 pub use shoal_array::{

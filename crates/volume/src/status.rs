@@ -17,11 +17,11 @@ pub struct ArrayStatus {
     pub level: Level,
     /// 0 for RAID1 and linear.
     pub chunk_bytes: u32,
-    /// Bytes of content.
+    /// Bytes of content; 0 if a `problem` hides it.
     pub capacity_bytes: u64,
     /// How many members may be lost in any combination.
     pub redundancy: usize,
-    /// Derived from the members.
+    /// Derived from the members, and from theirs if they are arrays.
     pub health: Health,
     /// Mirrors and parity may disagree with the data until a repairing scrub has gone over all of it.
     pub needs_resync: bool,
@@ -37,6 +37,10 @@ pub struct ArrayStatus {
     pub left_out: Vec<LeftOut>,
     /// The rebuild or scrub under way.
     pub progress: Option<Progress>,
+    /// Why the content can be neither read nor written, beside members that have failed.
+    pub problem: Option<String>,
+    /// Arrays given along that may be members, but have too few members themselves to be read.
+    pub unattached: Vec<ArrayStatus>,
 }
 
 /// One member's state.
@@ -65,11 +69,11 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
     let geometry = it.array.geometry();
     let newest = it.membership.superblocks().iter().max_by_key(|superblock| superblock.events).unwrap_or(&it.facts);
     let spares = it.slots.iter().filter(|slot| slot.duty == Duty::Spare);
-    let members = (0..).map(Role).zip(it.array.member_states()).map(|(role, &state)| MemberStatus {
-        role,
-        state,
-        on: member_on(tree, node, role, state),
+    let members = (0..).map(Role).zip(it.array.member_states()).map(|(role, &state)| {
+        let place = it.place(role);
+        member_status(tree, role, state, place.map(|place| place.target))
     });
+    let members: Vec<_> = members.collect();
     ArrayStatus {
         name: it.facts.name(),
         uuid: it.facts.array_uuid.to_string(),
@@ -77,24 +81,46 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         chunk_bytes: geometry.shape().chunk_bytes,
         capacity_bytes: geometry.capacity_bytes(),
         redundancy: geometry.redundancy(),
-        health: it.array.health(),
+        health: overall_health(it.array.health(), geometry.redundancy(), &members),
         needs_resync: it.needs_resync,
         events: newest.events,
         update_time_unix_s: newest.update_time.seconds(),
-        members: members.collect(),
+        members,
         spares: spares.map(|slot| tree.name(slot.place.target)).collect(),
         left_out: it.left_out.clone(),
         progress: it.array.progress(),
+        problem: None,
+        unattached: Vec::new(),
     }
 }
 
-fn member_on<W: World>(tree: &Tree<W>, node: NodeId, role: Role, state: MemberState) -> Option<MemberOn> {
-    if state == MemberState::Missing {
-        return None;
+/// An array is no better than its members allow: one that has failed is as good as missing.
+fn overall_health(own: Health, redundancy: usize, members: &[MemberStatus]) -> Health {
+    let unwell = |member: &MemberStatus| match &member.on {
+        Some(MemberOn::Array(inner)) => inner.health,
+        Some(MemberOn::Drive(_)) | None => Health::Optimal,
+    };
+    let lost = |member: &&MemberStatus| member.state == MemberState::Missing || unwell(member) == Health::Failed;
+    let inner_lost = members.iter().any(|member| unwell(member) == Health::Failed);
+    match own {
+        Health::Failed => Health::Failed,
+        _ if inner_lost && members.iter().filter(lost).count() > redundancy => Health::Failed,
+        Health::Optimal if members.iter().all(|member| unwell(member) == Health::Optimal) => Health::Optimal,
+        Health::Optimal | Health::Degraded => Health::Degraded,
     }
-    let place = tree.nodes[node.0].place(role)?;
-    Some(match place.target {
-        Target::Drive(_) => MemberOn::Drive(tree.name(place.target)),
+}
+
+/// The state of one member on what it lies on, if that is there.
+pub(crate) fn member_status<W: World>(
+    tree: &Tree<W>,
+    role: Role,
+    state: MemberState,
+    target: Option<Target>,
+) -> MemberStatus {
+    let target = target.filter(|_| state != MemberState::Missing);
+    let on = target.map(|target| match target {
+        Target::Drive(_) => MemberOn::Drive(tree.name(target)),
         Target::Node(inner) => MemberOn::Array(Box::new(array_status(tree, inner))),
-    })
+    });
+    MemberStatus { role, state, on }
 }

@@ -79,6 +79,10 @@ pub(crate) struct StudyArgs {
     /// Wipe drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Do not let a member fail and be rebuilt at the end. That takes three drives or more, and writes over all of the
+    /// part of each drive that is used.
+    #[arg(long)]
+    pub(crate) no_fault: bool,
     /// Say what would be done, how long it would take and what would be written, and stop.
     #[arg(long)]
     pub(crate) dry_run: bool,

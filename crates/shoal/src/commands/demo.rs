@@ -52,7 +52,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
     let bay = PathBay::new(cli.io_engine, &paths)?;
     let plan = Plan::new(factors(args)?, bay.drives()).map_err(Failure::usage)?;
     announce(&plan, &bay, ASSUMED_BYTES_PER_S);
-    let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, &interrupt)?;
+    let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, true, &interrupt)?;
     write_report(&args.report, &report)?;
     output::document(cli, &report, study_text)?;
     if report.complete {

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use shoal_volume::{Event, News, ScrubMode};
+use shoal_volume::{Event, ManageError, News, ScrubMode};
 
 use crate::args::{Cli, ScrubArgs};
-use crate::commands::fail::manage_failure;
 use crate::commands::status::{array_document, array_text};
 use crate::documents::{ArrayDocument, MismatchDocument, RangeDocument, ScrubDocument};
 use crate::drives::open_array;
@@ -20,7 +19,7 @@ const PLACES_MAX: usize = 1000;
 /// Compares parity and mirrors with the data. Exit status 1 if they disagree and were not repaired.
 pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, args.repair, false)?;
-    array.scrub(if args.repair { ScrubMode::Repair } else { ScrubMode::Check }).map_err(manage_failure)?;
+    array.scrub(if args.repair { ScrubMode::Repair } else { ScrubMode::Check }).map_err(scrub_failure)?;
     let scrub = run_background(cli, &mut array, "scrub")?;
     let document = scrub_document(&scrub.news, array_document(&array.status()));
     array.close().map_err(Failure::failed)?;
@@ -34,6 +33,14 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Asking for what the array cannot do endangers nothing.
+fn scrub_failure(error: ManageError) -> Failure {
+    match error {
+        ManageError::Refused { .. } => Failure::usage(error),
+        _ => Failure::failed(error),
+    }
 }
 
 fn scrub_document(news: &[News], array: ArrayDocument) -> ScrubDocument {

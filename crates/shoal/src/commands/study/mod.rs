@@ -5,7 +5,7 @@ mod text;
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use indicatif::HumanDuration;
@@ -13,7 +13,7 @@ use shoal_drive::{IoEngine, IoLoop};
 use shoal_study::bay::Bay;
 use shoal_study::model::StudyReport;
 use shoal_study::plan::{Cost, Plan};
-use shoal_study::run::{Heading, Study, Watch};
+use shoal_study::run::{FaultStory, FaultWatch, Heading, Study, Watch};
 
 use crate::args::{Cli, StudyArgs};
 use crate::bay::PathBay;
@@ -37,7 +37,7 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let interrupt = interrupt_flag()?;
-    let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, &interrupt)?;
+    let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, !args.no_fault, &interrupt)?;
     if let Some(path) = &args.report {
         write_report(path, &report)?;
     }
@@ -66,12 +66,13 @@ pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64) {
     }
 }
 
-/// Carries a plan out and concludes.
+/// Carries a plan out, if asked for lets a member fail and be rebuilt afterwards, and concludes.
 pub(crate) fn carry_out(
     cli: &Cli,
     plan: &Plan,
     bay: &PathBay,
     bytes_per_s: u64,
+    with_fault: bool,
     interrupt: &AtomicBool,
 ) -> Result<StudyReport, Failure> {
     let heading = heading(cli)?;
@@ -81,10 +82,27 @@ pub(crate) fn carry_out(
         let left = HumanDuration(std::time::Duration::from_nanos(progress.left_ns));
         bar.set_message(format!("{left} left: {}", progress.what));
     };
-    let study = Study { plan, bay, open: open_options(cli, true, false)?, bytes_per_s };
-    let observations = study.run(&mut Watch { interrupt, progress: &mut tell });
+    let open = open_options(cli, true, false)?;
+    let study = Study { plan, bay, open, bytes_per_s };
+    let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell });
+    let drive_count = u32::try_from(bay.drives().len()).map_err(Failure::usage)?;
+    let story = FaultStory::suited_to(drive_count, plan.factors.drive_bytes_limit, plan.factors.seed);
+    let mut fault = None;
+    if let Some(story) = story.map_err(Failure::failed)?.filter(|_| with_fault && !interrupt.load(Ordering::Relaxed)) {
+        let mut tell = |what: &'static str, done_per_mille: u16| {
+            bar.set_position(u64::from(done_per_mille));
+            bar.set_message(what);
+        };
+        match story.run(bay, &open, &mut FaultWatch { interrupt, progress: &mut tell }) {
+            Ok(record) => fault = record,
+            Err(error) => {
+                observations.complete = false;
+                observations.warnings.push(format!("a member's failure and rebuild: {error}"));
+            }
+        }
+    }
     bar.finish_and_clear();
-    Ok(observations.into_report(heading, plan, bay, None))
+    Ok(observations.into_report(heading, plan, bay, fault))
 }
 
 fn heading(cli: &Cli) -> Result<Heading, Failure> {

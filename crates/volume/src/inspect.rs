@@ -1,0 +1,142 @@
+//! Looks at arrays without running them: what they are, whatever is missing, and what they are members of.
+//!
+//! Nothing is written. Where an array cannot run, its status is made of what its superblocks say.
+
+use shoal_array::{Health, Role};
+use shoal_drive::DriveId;
+use shoal_md::{Assembly, ShapeUnknown, Superblock};
+
+use crate::assemble::{OpenError, add_node, candidates, left_out, probe};
+use crate::status::{array_status, member_status};
+use crate::tree::{NodeId, Target, Tree};
+use crate::world::World;
+use crate::{ArrayStatus, BufferPlan, OpenOptions};
+
+/// The status of the array that `drives` are members of, whether it could run or not.
+pub fn inspect<W: World>(
+    world: W,
+    plan: BufferPlan,
+    drives: &[DriveId],
+    options: &OpenOptions,
+) -> Result<ArrayStatus, OpenError> {
+    let mut tree = Tree::new(world, plan, options.parity);
+    let options = OpenOptions { writable: false, ..*options };
+    let mut members = probe_all(&mut tree, drives)?;
+    let mut unattached = Vec::new();
+    loop {
+        let round = inspect_round(&mut tree, &members, &options)?;
+        let count = round.nodes.len() + round.shapeless.len();
+        let (next, rest) = split_members(&mut tree, &round.nodes);
+        if next.is_empty() && count == 1 {
+            let mut shapeless = round.shapeless.into_iter();
+            let status = shapeless.next().unwrap_or_else(|| array_status(&tree, round.nodes[0]));
+            return Ok(ArrayStatus { unattached, ..status });
+        }
+        let rest: Vec<_> = rest.into_iter().map(|node| array_status(&tree, node)).chain(round.shapeless).collect();
+        if next.is_empty() || rest.iter().any(|status| status.health != Health::Failed) {
+            // Let md's own words say which arrays were mixed up.
+            shoal_md::assemble(&candidates(&tree, &members))?;
+        }
+        unattached.extend(rest);
+        members = next;
+    }
+}
+
+/// The superblock that the content of the array of `drives` carries: it is a member of an array itself. None too if too
+/// little of it is there to be read.
+pub fn superblock_in_content<W: World>(
+    world: W,
+    plan: BufferPlan,
+    drives: &[DriveId],
+    options: &OpenOptions,
+) -> Option<Superblock> {
+    let mut tree = Tree::new(world, plan, options.parity);
+    let options = OpenOptions { writable: false, ..*options };
+    let members = probe_all(&mut tree, drives).ok()?;
+    let node = add_node(&mut tree, &members, &options).ok()?;
+    probe(&mut tree, Target::Node(node)).ok()
+}
+
+fn probe_all<W: World>(tree: &mut Tree<W>, drives: &[DriveId]) -> Result<Vec<(Target, Superblock)>, OpenError> {
+    let mut members = Vec::new();
+    for &drive in drives {
+        let target = Target::Drive(drive);
+        members.push((target, probe(tree, target)?));
+    }
+    Ok(members)
+}
+
+/// Nodes whose content is a member of another array, with its superblock, and those whose content is not.
+pub(crate) fn split_members<W: World>(
+    tree: &mut Tree<W>,
+    nodes: &[NodeId],
+) -> (Vec<(Target, Superblock)>, Vec<NodeId>) {
+    let (mut members, mut rest) = (Vec::new(), Vec::new());
+    for &node in nodes {
+        match probe(tree, Target::Node(node)) {
+            Ok(superblock) => members.push((Target::Node(node), superblock)),
+            Err(_) => rest.push(node),
+        }
+    }
+    (members, rest)
+}
+
+/// The arrays that members make: those with a shape as nodes, the others as what can be said of them.
+struct Round {
+    nodes: Vec<NodeId>,
+    shapeless: Vec<ArrayStatus>,
+}
+
+fn inspect_round<W: World>(
+    tree: &mut Tree<W>,
+    members: &[(Target, Superblock)],
+    options: &OpenOptions,
+) -> Result<Round, OpenError> {
+    let mut round = Round { nodes: Vec::new(), shapeless: Vec::new() };
+    for group in shoal_md::group_by_array(&candidates(tree, members)) {
+        let members: Vec<_> = group.into_iter().map(|index| members[index].clone()).collect();
+        match add_node(tree, &members, options) {
+            Ok(node) => round.nodes.push(node),
+            Err(OpenError::Shape(why)) => round.shapeless.push(shapeless_status(tree, &members, &why)?),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(round)
+}
+
+fn shapeless_status<W: World>(
+    tree: &Tree<W>,
+    members: &[(Target, Superblock)],
+    why: &ShapeUnknown,
+) -> Result<ArrayStatus, OpenError> {
+    let candidates = candidates(tree, members);
+    let assembly = shoal_md::assemble(&candidates)?;
+    let name = |index: usize| tree.name(members[index].0);
+    Ok(ArrayStatus {
+        name: assembly.name(),
+        uuid: assembly.superblock.array_uuid.to_string(),
+        level: assembly.level,
+        chunk_bytes: u32::try_from(assembly.superblock.chunk_bytes()).unwrap_or(0),
+        capacity_bytes: 0,
+        redundancy: 0,
+        health: Health::Failed,
+        needs_resync: false,
+        events: assembly.superblock.events,
+        update_time_unix_s: assembly.superblock.update_time.seconds(),
+        members: seats(tree, members, &assembly),
+        spares: assembly.spares().into_iter().map(name).collect(),
+        left_out: left_out(&candidates, &assembly),
+        progress: None,
+        problem: Some(why.to_string()),
+        unattached: Vec::new(),
+    })
+}
+
+fn seats<W: World>(tree: &Tree<W>, members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<crate::MemberStatus> {
+    let roles = (0..).map(Role).zip(&assembly.slots);
+    let seat = roles.map(|(role, slot)| {
+        let target = slot.candidate.map(|candidate| members[candidate].0);
+        member_status(tree, role, slot.state, target)
+    });
+    seat.collect()
+}
