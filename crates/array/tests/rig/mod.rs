@@ -13,6 +13,7 @@ pub(crate) mod random;
 pub(crate) mod settled;
 pub(crate) mod shapes;
 pub(crate) mod story;
+mod trouble;
 
 use shoal_array::{
     Command, Compute, Effect, EffectId, Event, Fault, Instant, MemberIo, MemberState, Outcome, Request, RequestError,
@@ -98,49 +99,36 @@ impl Rig {
         mut random: Random,
     ) -> Self {
         let mut memory = Memory::default();
-        let mut disks = Vec::new();
-        let mut engines = Vec::new();
-        let outer = topology.outer_shape();
-        let inner_shapes = topology.inner_shapes();
-        for shape in inner_shapes.iter().chain(if inner_shapes.is_empty() { Some(&outer) } else { None }) {
-            let stores = (0..shape.member_bytes.len()).map(|index| Store::Disk(disks.len() + index)).collect();
-            let first_disk = disks.len();
+        let (mut engines, mut disks) = (Vec::new(), Vec::new());
+        let (outer, inner) = (topology.outer_shape(), topology.inner_shapes());
+        for shape in if inner.is_empty() { std::slice::from_ref(&outer) } else { &inner } {
+            let first = disks.len();
+            let stores = (first..first + shape.member_bytes.len()).map(Store::Disk).collect();
             disks.extend(shape.member_bytes.iter().map(|bytes| Disk::new(*bytes)));
-            let mut states = vec![MemberState::InSync; shape.member_bytes.len()];
-            for (role, state) in degraded {
-                states[role.index()] = *state;
-                let disk = &mut disks[first_disk + role.index()];
-                disk.replace(&mut random);
-                if let MemberState::Rebuilding { position } = state {
-                    disk.content[..*position as usize].fill(0);
-                }
-            }
+            let states = degrade(&mut disks[first..], degraded, &mut random);
             engines.push(Engine::new(shape.clone(), states, stores, setup, &mut memory));
         }
-        if !inner_shapes.is_empty() {
-            let stores = (0..engines.len()).map(|index| Store::Engine(index + 1)).collect();
-            let states = vec![MemberState::InSync; engines.len()];
+        if !inner.is_empty() {
+            let stores = (0..inner.len()).map(|index| Store::Engine(index + 1)).collect();
+            let states = vec![MemberState::InSync; inner.len()];
             engines.insert(0, Engine::new(outer, states, stores, setup, &mut memory));
         }
-        let model = Model::new(engines[0].array.geometry().capacity_bytes());
-        let busy_until = vec![Instant::default(); disks.len()];
-        let trace = std::env::var_os("SHOAL_TRACE").is_some();
         Self {
+            model: Model::new(engines[0].array.geometry().capacity_bytes()),
+            busy_until: vec![Instant::default(); disks.len()],
             engines,
             disks,
             memory,
-            model,
             random,
             schedule: Schedule::Random,
             pending: Vec::new(),
-            busy_until,
             holds_records: false,
             now: Instant { ns: 1 },
             step: 1,
             next_request: 1,
             answers: Vec::new(),
             events: Vec::new(),
-            trace,
+            trace: std::env::var_os("SHOAL_TRACE").is_some(),
         }
     }
 
@@ -368,4 +356,18 @@ impl Rig {
             eprintln!("{:>6} {:>10} {}", self.step, self.now.ns, text());
         }
     }
+}
+
+/// Makes some members of an engine missing or half rebuilt; returns the states of all.
+fn degrade(disks: &mut [Disk], degraded: &[(Role, MemberState)], random: &mut Random) -> Vec<MemberState> {
+    let mut states = vec![MemberState::InSync; disks.len()];
+    for (role, state) in degraded {
+        states[role.index()] = *state;
+        let disk = &mut disks[role.index()];
+        disk.replace(random);
+        if let MemberState::Rebuilding { position } = state {
+            disk.content[..*position as usize].fill(0);
+        }
+    }
+    states
 }
