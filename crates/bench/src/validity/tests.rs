@@ -20,31 +20,9 @@ fn good() -> Measurement {
         latency_ns: latency.clone(),
         histogram: Vec::new(),
     };
-    let target = TargetDescription {
-        name: "drive".to_owned(),
-        kind: TargetKind::Device,
-        size_bytes: 1 << 30,
-        logical_block_bytes: 512,
-        level: None,
-        layout: None,
-        chunk_bytes: None,
-        member_count: None,
-    };
-    let workload = Workload {
-        pattern: Pattern::Random,
-        read_percent: 100,
-        block_size_bytes: 4096,
-        depth: 1,
-        limit: Limit::DurationNs(10_000_000_000),
-        warm_up_ns: 0,
-        range_offset: 0,
-        range_bytes: 0,
-        visit_once: false,
-        seed: 0,
-    };
     Measurement {
-        target,
-        workload,
+        target: target(),
+        workload: workload(),
         repeat: 1,
         bytes,
         ios,
@@ -59,6 +37,34 @@ fn good() -> Measurement {
         write: None,
         series: Vec::new(),
         validity: valid(),
+    }
+}
+
+fn target() -> TargetDescription {
+    TargetDescription {
+        name: "drive".to_owned(),
+        kind: TargetKind::Device,
+        size_bytes: 1 << 30,
+        logical_block_bytes: 512,
+        level: None,
+        layout: None,
+        chunk_bytes: None,
+        member_count: None,
+    }
+}
+
+fn workload() -> Workload {
+    Workload {
+        pattern: Pattern::Random,
+        read_percent: 100,
+        block_size_bytes: 4096,
+        depth: 1,
+        limit: Limit::DurationNs(10_000_000_000),
+        warm_up_ns: 0,
+        range_offset: 0,
+        range_bytes: 0,
+        visit_once: false,
+        seed: 0,
     }
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use shoal_bench::{Conditions, CpuScope, Measurement, TargetDescription, Workload};
+use shoal_bench::{Clock, Conditions, CpuScope, Measurement, SystemClock, TargetDescription, Workload};
 use shoal_volume::{DriveVolume, Volume};
 
 use super::cell::Cell;
 use super::progress::Tracker;
-use super::{StepError, Study, Watch, elapsed_ns};
+use super::{StepError, Study, Watch};
 use crate::bay::{Bay, Opened};
 use crate::model::{DriveMeasurement, SEED_LIMIT, TogetherRun};
 
@@ -51,11 +51,11 @@ impl<B: Bay> Study<'_, B> {
     pub(super) fn together(&self, repeat: u32, seed: u64, tracker: &Tracker, watch: &mut Watch<'_>) -> TogetherRuns {
         let mut done = TogetherRuns { runs: Vec::new(), error: None };
         let mut written = vec![0; self.bay.drives().len()];
-        let started = Instant::now();
+        let clock = SystemClock::new();
         let workloads = &self.plan.factors.workloads;
         for workload in workloads.iter().enumerate() {
             let mut look = || {
-                let per_mille = u128::from(elapsed_ns(started)) * 1000 / u128::from(tracker.estimate_ns().max(1));
+                let per_mille = u128::from(clock.now_ns()) * 1000 / u128::from(tracker.estimate_ns().max(1));
                 tracker.tell(u64::try_from(per_mille).unwrap_or(1000), watch.progress);
             };
             match self.at_once(workload, seed, &mut written, watch.interrupt, &mut look) {

@@ -5,19 +5,18 @@
 //! the array was in at that moment: a write that was lost leaves the bytes of another seed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shoal_bench::{
-    Bench, BenchError, Blocks, Conditions, CpuScope, Limit, Measurement, Pattern, Verification, Verified, Workload,
+    Bench, BenchError, Blocks, Clock, Conditions, CpuScope, Limit, Measurement, Pattern, SystemClock, Verification,
+    Verified, Workload,
 };
-use shoal_volume::{
-    ArrayLevel, ArrayVolume, Command, Completion, DriveId, Event, LevelError, OpenOptions, Request, ScrubMode, Volume,
-    VolumeError, World,
-};
+use shoal_volume::{ArrayLevel, ArrayVolume, DriveId, Event, LevelError, OpenOptions, ScrubMode, Volume, World};
 
+use super::StepError;
 use super::array::{VERIFY_BYTES, VERIFY_DEPTH, build, configuration, describe, is_buffered, outcome};
 use super::erase::erase_superblocks;
-use super::{StepError, elapsed_ns};
+use super::hooked::Hooked;
 use crate::bay::{Bay, Opened, Requests};
 use crate::model::{self, Configuration, FaultPhase, FaultRecord, FaultState, SEED_LIMIT};
 use crate::plan::PlannedArray;
@@ -149,21 +148,20 @@ impl Scene<'_> {
         if !filling.write(volume, watch.interrupt, &mut |_, _| {})?.is_good() {
             return self.interrupted(watch, "filling the array failed");
         }
-        let origin = Instant::now();
+        let clock = SystemClock::new();
         let mut notes = Notes::default();
         let mut phases = Vec::new();
         for (number, state) in (0..).zip(PHASES) {
             (watch.progress)(name(state), 200 + 100 * number);
             if state == FaultState::Rebuilding {
-                notes.rebuild_started_ns = Some(elapsed_ns(origin));
+                notes.rebuild_started_ns = Some(clock.now_ns());
                 volume.add_drive(self.replacement)?;
                 notes.rebuild_bytes = volume.progress().map_or(0, |progress| progress.total_bytes);
             }
-            if state == FaultState::Rebuilt && !self.finish_rebuild(volume, origin, &mut notes, watch)? {
+            if state == FaultState::Rebuilt && !self.finish_rebuild(volume, clock, &mut notes, watch)? {
                 return Ok(None);
             }
-            let Some((start_ns, measurement)) = self.phase(volume, u64::from(number), origin, &mut notes, watch)?
-            else {
+            let Some((start_ns, measurement)) = self.phase(volume, u64::from(number), clock, &mut notes, watch)? else {
                 return self.interrupted(watch, "the load wrote nothing");
             };
             phases.push(FaultPhase { state, start_ns, measurement });
@@ -187,36 +185,25 @@ impl Scene<'_> {
         &self,
         volume: &mut ArrayVolume<W>,
         number: u64,
-        origin: Instant,
+        clock: SystemClock,
         notes: &mut Notes,
         watch: &mut FaultWatch<'_>,
     ) -> Result<Option<(u64, Measurement)>, StepError> {
         let blocks = self.part(number);
-        let bench = Bench {
-            target: describe(&self.configuration, volume),
-            workload: self.workload(number),
-            repeats: 1,
-            conditions: Conditions {
-                buffered: is_buffered(volume),
-                unwritten: None,
-                degraded: notes.is_degraded(),
-                resyncing: volume.progress().is_some(),
-            },
-            cpu_scope: CpuScope::Process,
-        };
+        let bench = self.bench(volume, number, notes);
         let mut start_ns = None;
         let mut writes = 0;
         let mut failed = Ok(());
         let failing = PHASES[usize::try_from(number).unwrap_or(0)] == FaultState::Failing;
         let mut hook = |volume: &mut ArrayVolume<W>| {
-            start_ns.get_or_insert_with(|| elapsed_ns(origin));
+            start_ns.get_or_insert_with(|| clock.now_ns());
             writes += 1;
             if failing && writes == blocks.count / 2 {
-                notes.failed_at_ns = Some(elapsed_ns(origin));
+                notes.failed_at_ns = Some(clock.now_ns());
                 failed = volume.fail_drive(self.failing);
             }
             if notes.rebuild_started_ns.is_some() && notes.rebuilt_at_ns.is_none() && volume.progress().is_none() {
-                notes.rebuilt_at_ns = Some(elapsed_ns(origin));
+                notes.rebuilt_at_ns = Some(clock.now_ns());
             }
             if notes.is_degraded() {
                 notes.written_while_degraded_bytes += u64::from(VERIFY_BYTES);
@@ -229,11 +216,27 @@ impl Scene<'_> {
         Ok(start_ns.zip(measured).filter(|_| !watch.interrupt.load(Ordering::Relaxed)))
     }
 
+    /// The load of a phase.
+    fn bench<W: World>(&self, volume: &ArrayVolume<W>, number: u64, notes: &Notes) -> Bench {
+        Bench {
+            target: describe(&self.configuration, volume),
+            workload: self.workload(number),
+            repeats: 1,
+            conditions: Conditions {
+                buffered: is_buffered(volume),
+                unwritten: None,
+                degraded: notes.is_degraded(),
+                resyncing: volume.progress().is_some(),
+            },
+            cpu_scope: CpuScope::Process,
+        }
+    }
+
     /// Lets the rebuild come to its end; false if it was interrupted.
     fn finish_rebuild<W: World>(
         &self,
         volume: &mut ArrayVolume<W>,
-        origin: Instant,
+        clock: SystemClock,
         notes: &mut Notes,
         watch: &FaultWatch<'_>,
     ) -> Result<bool, StepError> {
@@ -242,7 +245,7 @@ impl Scene<'_> {
                 return Ok(false);
             }
         }
-        notes.rebuilt_at_ns.get_or_insert(elapsed_ns(origin));
+        notes.rebuilt_at_ns.get_or_insert(clock.now_ns());
         let finished = volume.take_news().iter().any(|news| matches!(news.event, Event::RebuildFinished(_)));
         if finished { Ok(true) } else { Err(background("the rebuild did not finish")) }
     }
@@ -349,48 +352,4 @@ fn scrub<W: World>(volume: &mut ArrayVolume<W>, interrupt: &AtomicBool) -> Resul
         }
     }
     Err(background("the scrub did not finish"))
-}
-
-/// An array with somebody who looks at it before each write.
-struct Hooked<'a, W> {
-    inner: &'a mut ArrayVolume<W>,
-    before_write: &'a mut dyn FnMut(&mut ArrayVolume<W>),
-}
-
-impl<W: World> Volume for Hooked<'_, W> {
-    fn size_bytes(&self) -> u64 {
-        self.inner.size_bytes()
-    }
-
-    fn logical_block_bytes(&self) -> u32 {
-        self.inner.logical_block_bytes()
-    }
-
-    fn arena(&self) -> &shoal_volume::Arena {
-        self.inner.arena()
-    }
-
-    fn request_buffers(&self) -> u32 {
-        self.inner.request_buffers()
-    }
-
-    fn request_buffer_bytes(&self) -> u32 {
-        self.inner.request_buffer_bytes()
-    }
-
-    fn submit(&mut self, request: Request) {
-        if matches!(request.command, Command::Write { .. }) {
-            (self.before_write)(self.inner);
-        }
-        self.inner.submit(request);
-    }
-
-    fn poll(
-        &mut self,
-        at_least: usize,
-        timeout: Option<Duration>,
-        completions: &mut Vec<Completion>,
-    ) -> Result<(), VolumeError> {
-        self.inner.poll(at_least, timeout, completions)
-    }
 }

@@ -8,12 +8,12 @@ mod cell;
 mod drives;
 mod erase;
 mod fault;
+mod hooked;
 mod progress;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
-use shoal_bench::BenchError;
+use shoal_bench::{BenchError, Clock, SystemClock};
 use shoal_volume::{CreateError, OpenOptions, VolumeError};
 
 use crate::analysis::analyse;
@@ -103,15 +103,10 @@ pub enum StepError {
     },
 }
 
-/// Time since a moment.
-fn elapsed_ns(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
 impl<B: Bay> Study<'_, B> {
     /// Carries the plan out, as far as it is let.
     pub fn run(&self, watch: &mut Watch<'_>) -> Observations {
-        let started = Instant::now();
+        let clock = SystemClock::new();
         let mut observations = Observations { complete: true, ..Observations::default() };
         observations.warnings.clone_from(&self.plan.left_out);
         let mut arrays: Vec<Option<ArrayResult>> = vec![None; self.plan.arrays.len()];
@@ -135,7 +130,7 @@ impl<B: Bay> Study<'_, B> {
         }
         observations.complete &= !watch.interrupt.load(Ordering::Relaxed);
         observations.arrays = arrays.into_iter().flatten().collect();
-        observations.elapsed_ns = elapsed_ns(started);
+        observations.elapsed_ns = clock.now_ns();
         observations
     }
 

@@ -1,9 +1,9 @@
 //! How far a study is, and how long it still takes.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
-use super::elapsed_ns;
+use shoal_bench::{Clock, SystemClock};
+
 use crate::plan::{Cost, Plan, Step};
 
 /// The parts of a study.
@@ -35,7 +35,7 @@ pub struct Progress {
 }
 
 /// Progress within a step is told at most this often.
-const OFTEN: Duration = Duration::from_millis(50);
+const OFTEN_NS: u64 = 50_000_000;
 
 /// Turns steps into progress. Steps are weighed by what they were estimated to take; what they took in truth corrects
 /// the estimate of what is left.
@@ -43,8 +43,9 @@ const OFTEN: Duration = Duration::from_millis(50);
 pub(super) struct Tracker {
     step_ns: Vec<u64>,
     total_ns: u64,
-    started: Instant,
-    told: Cell<Instant>,
+    /// Since the start of the study.
+    clock: SystemClock,
+    told_ns: Cell<u64>,
     done_steps: usize,
     /// Estimated time of the steps done.
     done_ns: u64,
@@ -58,8 +59,8 @@ impl Tracker {
         Self {
             step_ns: cost.step_ns,
             total_ns: cost.duration_ns,
-            started: Instant::now(),
-            told: Cell::new(Instant::now()),
+            clock: SystemClock::new(),
+            told_ns: Cell::new(0),
             done_steps: 0,
             done_ns: 0,
             phase: Phase::Alone,
@@ -84,14 +85,14 @@ impl Tracker {
 
     /// So many thousandths of the present step are done.
     pub(super) fn tell(&self, step_per_mille: u64, tell: &mut dyn FnMut(&Progress)) {
-        if self.told.get().elapsed() >= OFTEN {
+        if self.clock.now_ns() - self.told_ns.get() >= OFTEN_NS {
             self.tell_now(step_per_mille, tell);
         }
     }
 
     fn tell_now(&self, step_per_mille: u64, tell: &mut dyn FnMut(&Progress)) {
-        self.told.set(Instant::now());
-        tell(&self.progress(step_per_mille, elapsed_ns(self.started)));
+        self.told_ns.set(self.clock.now_ns());
+        tell(&self.progress(step_per_mille, self.clock.now_ns()));
     }
 
     pub(super) fn end(&mut self, tell: &mut dyn FnMut(&Progress)) {
@@ -120,14 +121,14 @@ impl Tracker {
 
 #[cfg(test)]
 mod tests {
-    use super::{Phase, Tracker};
+    use super::{Cell, Phase, SystemClock, Tracker};
 
     fn tracker() -> Tracker {
         Tracker {
             step_ns: vec![10_000, 30_000, 60_000],
             total_ns: 100_000,
-            started: std::time::Instant::now(),
-            told: std::cell::Cell::new(std::time::Instant::now()),
+            clock: SystemClock::new(),
+            told_ns: Cell::new(0),
             done_steps: 0,
             done_ns: 0,
             phase: Phase::Alone,

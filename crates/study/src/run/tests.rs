@@ -180,7 +180,7 @@ fn a_drive_too_small_for_an_array_is_named() {
     let seen = run(&images, &plan, &AtomicBool::new(false), &mut |_| {});
     assert!(seen.arrays.is_empty() && !seen.complete);
     assert!(
-        seen.warnings.iter().any(|warning| warning.starts_with("RAID0 × 2, 64 KiB, round 1: ")),
+        seen.warnings.iter().any(|warning| warning.starts_with("RAID0 \u{d7} 2, 64 KiB, round 1: ")),
         "{:?}",
         seen.warnings
     );

@@ -1,0 +1,49 @@
+//! Lets something happen in the middle of a load: to an array, between its requests.
+
+use std::time::Duration;
+
+use shoal_volume::{Arena, ArrayVolume, Command, Completion, Request, Volume, VolumeError, World};
+
+/// An array with somebody who looks at it before each write.
+pub(super) struct Hooked<'a, W> {
+    pub(super) inner: &'a mut ArrayVolume<W>,
+    pub(super) before_write: &'a mut dyn FnMut(&mut ArrayVolume<W>),
+}
+
+impl<W: World> Volume for Hooked<'_, W> {
+    fn size_bytes(&self) -> u64 {
+        self.inner.size_bytes()
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.inner.logical_block_bytes()
+    }
+
+    fn arena(&self) -> &Arena {
+        self.inner.arena()
+    }
+
+    fn request_buffers(&self) -> u32 {
+        self.inner.request_buffers()
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        self.inner.request_buffer_bytes()
+    }
+
+    fn submit(&mut self, request: Request) {
+        if matches!(request.command, Command::Write { .. }) {
+            (self.before_write)(self.inner);
+        }
+        self.inner.submit(request);
+    }
+
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError> {
+        self.inner.poll(at_least, timeout, completions)
+    }
+}
