@@ -79,13 +79,13 @@ impl Blocks {
         size_bytes: u64,
         logical_block_bytes: u32,
     ) -> Result<Self, WorkloadError> {
-        if block_size_bytes == 0 || block_size_bytes % logical_block_bytes != 0 {
+        if block_size_bytes == 0 || !block_size_bytes.is_multiple_of(logical_block_bytes) {
             return Err(WorkloadError::BlockSize { block_size_bytes, logical_block_bytes });
         }
         let length = if length == 0 { size_bytes.saturating_sub(offset) } else { length };
         let count = length / u64::from(block_size_bytes);
         let inside = offset.checked_add(length).is_some_and(|end| end <= size_bytes);
-        if !inside || count == 0 || offset % u64::from(logical_block_bytes) != 0 {
+        if !inside || count == 0 || !offset.is_multiple_of(u64::from(logical_block_bytes)) {
             return Err(WorkloadError::Range { offset, length, size_bytes, logical_block_bytes, block_size_bytes });
         }
         Ok(Self { offset, count, block_size_bytes })
