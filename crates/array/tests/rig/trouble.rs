@@ -90,6 +90,7 @@ impl Story {
     }
 
     pub(super) fn try_replace(&mut self, engine: usize, role: Role) {
+        // What is told of the drive before belongs to that one.
         self.look();
         let now = self.rig.now;
         let result = self.rig.engines[engine].array.rebuild_member(now, role, 0);
@@ -116,6 +117,8 @@ impl Story {
     }
 
     pub(super) fn scrub(&mut self, engine: usize, mode: ScrubMode) -> Result<(), CommandError> {
+        // The end of the scrub before is counted with its own mismatches.
+        self.look();
         let now = self.rig.now;
         let result = self.rig.engines[engine].array.scrub(now, mode);
         self.rig.note(|| format!("engine {engine}: scrub {mode:?}: {result:?}"));
