@@ -14,7 +14,7 @@ mod identity;
 mod io_loop;
 mod survey;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 pub use arena::{Arena, Memory};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};

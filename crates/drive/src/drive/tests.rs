@@ -7,7 +7,7 @@ use rustix::fs::{CWD, FileType, mknodat};
 use tempfile::NamedTempFile;
 
 use super::*;
-use crate::testing::{LoopDevice, beside_the_binary};
+use crate::tests::{LoopDevice, beside_the_binary};
 
 fn file_of(bytes: u64) -> NamedTempFile {
     let file = NamedTempFile::new_in(beside_the_binary()).unwrap();

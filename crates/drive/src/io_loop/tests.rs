@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::Access;
-use crate::testing::{LoopDevice, beside_the_binary};
+use crate::tests::{LoopDevice, beside_the_binary};
 
 const MIB: u64 = 1 << 20;
 const ENGINES: [IoEngine; 2] = [IoEngine::Uring, IoEngine::Threads];

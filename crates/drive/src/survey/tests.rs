@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tempfile::{NamedTempFile, TempDir};
 
 use super::*;
-use crate::testing::{LoopDevice, Mounted, beside_the_binary, run};
+use crate::tests::{LoopDevice, Mounted, beside_the_binary, run};
 use crate::{Access, Drive, OpenError};
 
 fn file_of(bytes: u64) -> NamedTempFile {

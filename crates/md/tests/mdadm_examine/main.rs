@@ -126,7 +126,6 @@ fn needs_mdadm_reads_a_failed_member_and_its_rebuild() {
     assert_eq!(said(1)["Array State"], format!("AAA {STATE_LEGEND}"), "nobody writes to a failed member");
 
     members.start_rebuild(3, Role(1)).unwrap();
-    members.advance(Timestamp::from_seconds(CREATED + 120));
     members.record_rebuild_position(3, 8 * MIB).unwrap();
     members.advance(Timestamp::from_seconds(CREATED + 180));
     drives.write(members.superblocks());
@@ -136,7 +135,6 @@ fn needs_mdadm_reads_a_failed_member_and_its_rebuild() {
     assert_eq!(rebuilding["Device Role"], "Active device 1");
 
     members.finish_rebuild(3).unwrap();
-    members.advance(Timestamp::from_seconds(CREATED + 240));
     members.mark_active();
     members.advance(Timestamp::from_seconds(CREATED + 300));
     drives.write(members.superblocks());
