@@ -106,7 +106,12 @@ fn needs_root_loop_a_claimed_device_is_in_use() {
     let claim = Drive::open(device.path(), Access::Write).unwrap();
     assert_eq!(findings(device.path()), ["in use by another program or driver"]);
     drop(claim);
-    assert_eq!(findings(device.path()), [""; 0]);
+    // A child that another test forks holds a copy of the claim until it starts its program.
+    let freed = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        findings(device.path()).is_empty()
+    });
+    assert!(freed, "{:?}", findings(device.path()));
 }
 
 #[test]
