@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shoal_drive::{Access, Arena, Drive, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
+use shoal_drive::{Access, Arena, Drive, DriveKey, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
 use shoal_volume::{
     ArrayVolume, BufferPlan, DriveId, OpenOptions, Parity, ProbeError, RealWorld, Superblock, SuperblockError, Volume,
     read_superblock,
@@ -34,12 +34,13 @@ pub(crate) struct Opened {
 pub(crate) fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, Failure> {
     let mut drives: Vec<Drive> = Vec::new();
     for path in paths {
-        let drive = Drive::open(path, access).map_err(open_failure)?;
-        if let Some(same) = drives.iter().find(|other| other.same_drive_as(&drive)) {
-            let [first, second] = [same.path().display(), drive.path().display()];
+        // Asked before it is opened: for writing it could not be opened twice.
+        let key = DriveKey::of_path(path).ok();
+        if let Some(same) = drives.iter().find(|other| Some(other.key()) == key) {
+            let [first, second] = [same.path().display(), path.display()];
             return Err(Failure::Usage(format!("{first} and {second} are the same drive: give it once")));
         }
-        drives.push(drive);
+        drives.push(Drive::open(path, access).map_err(open_failure)?);
     }
     Ok(drives)
 }

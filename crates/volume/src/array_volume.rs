@@ -147,9 +147,12 @@ impl<W: World> ArrayVolume<W> {
         self.tree.news.drain(..).map(named).collect()
     }
 
-    /// Takes a member out, for good.
+    /// Takes a member out, for good. Refused where data would be lost by it.
     pub fn fail_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let (node, role) = self.seat(drive)?;
+        if self.tree.nodes[node.0].cannot_spare(role) {
+            return Err(self.refused(drive, "cannot be taken out", CommandError::NoRedundancy));
+        }
         let now = self.tree.world.now();
         let failed = self.tree.nodes[node.0].array.fail_member(now, role);
         failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;

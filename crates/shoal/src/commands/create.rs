@@ -1,7 +1,7 @@
 //! `shoal create`
 
 use shoal_drive::Access;
-use shoal_volume::{ArrayLevel, ArrayVolume, CreateError, CreateOptions, ScrubMode};
+use shoal_volume::{ArrayLevel, ArrayVolume, CreateError, CreateOptions, Level, ScrubMode};
 
 use crate::args::{Cli, CreateArgs};
 use crate::commands::status::{array_document, array_text};
@@ -13,6 +13,12 @@ use crate::progress::run_background;
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let level = ArrayLevel::parse(&args.level, args.layout.as_deref(), args.groups).map_err(Failure::usage)?;
+    let members = args.drives.len().saturating_sub(args.spares);
+    if level == ArrayLevel::Plain(Level::Raid1) && members < 2 {
+        return Err(Failure::Usage(format!(
+            "level 1 needs at least 2 members, of which {members} are given: add drives"
+        )));
+    }
     let drives = open_drives(&args.drives, Access::Read)?;
     check_wipeable(&args.drives, args.force)?;
     drop(drives);

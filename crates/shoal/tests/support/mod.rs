@@ -8,32 +8,32 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::Value;
 
 /// Large enough for every level, small enough for many tests.
-pub const DRIVE_BYTES: u64 = 8 << 20;
+pub(crate) const DRIVE_BYTES: u64 = 8 << 20;
 
 /// A directory with drives `d0`, `d1`, ...; removed at the end.
-pub struct Bay {
+pub(crate) struct Bay {
     directory: tempfile::TempDir,
 }
 
 /// What a run of the program left behind.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: Vec<u8>,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
 impl Bay {
-    pub fn new(drives: usize) -> Self {
+    pub(crate) fn new(drives: usize) -> Self {
         Self::with_sizes(&vec![DRIVE_BYTES; drives])
     }
 
-    pub fn with_sizes(sizes: &[u64]) -> Self {
+    pub(crate) fn with_sizes(sizes: &[u64]) -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let bay = Self { directory };
         for (number, &bytes) in sizes.iter().enumerate() {
@@ -43,18 +43,18 @@ impl Bay {
     }
 
     /// One more sparse file.
-    pub fn add(&self, name: &str, bytes: u64) -> PathBuf {
+    pub(crate) fn add(&self, name: &str, bytes: u64) -> PathBuf {
         let path = self.path(name);
         File::create(&path).unwrap().set_len(bytes).unwrap();
         path
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// Starts the program in the bay, so that drives are named as people name them.
-    pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
         command.args(arguments).current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -62,12 +62,12 @@ impl Bay {
     }
 
     /// Runs a command line, split at blanks.
-    pub fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> Ran {
         Ran::of(self.command(line.split_whitespace()).output().unwrap())
     }
 
     /// The same with bytes on standard input.
-    pub fn run_with(&self, line: &str, input: &[u8]) -> Ran {
+    pub(crate) fn run_with(&self, line: &str, input: &[u8]) -> Ran {
         let mut child = self.command(line.split_whitespace()).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // A program that refuses reads nothing: a broken pipe is its answer.
@@ -77,31 +77,30 @@ impl Bay {
     }
 
     /// Runs a command line that has to succeed.
-    pub fn done(&self, line: &str) -> Ran {
+    pub(crate) fn done(&self, line: &str) -> Ran {
         let ran = self.run(line);
         assert_eq!(ran.code, 0, "shoal {line}: {}", ran.stderr);
         ran
     }
 
     /// Writes bytes to an array, which has to succeed.
-    pub fn write(&self, line: &str, input: &[u8]) {
+    pub(crate) fn write(&self, line: &str, input: &[u8]) {
         let ran = self.run_with(line, input);
         assert_eq!(ran.code, 0, "shoal {line}: {}", ran.stderr);
     }
 
     /// Runs a command line with `--json` that has to succeed.
-    pub fn json(&self, line: &str) -> Value {
+    pub(crate) fn json(&self, line: &str) -> Value {
         self.done(&format!("--json {line}")).json()
     }
 
-    /// Names, content and times of change of all files.
-    pub fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>, SystemTime)> {
+    /// Names and content of all files.
+    pub(crate) fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(self.directory.path()).unwrap() {
             let path = entry.unwrap().path();
-            let metadata = std::fs::metadata(&path).unwrap();
-            if metadata.is_file() {
-                files.push((path.clone(), std::fs::read(&path).unwrap(), metadata.modified().unwrap()));
+            if path.is_file() {
+                files.push((path.clone(), std::fs::read(&path).unwrap()));
             }
         }
         files.sort();
@@ -109,7 +108,7 @@ impl Bay {
     }
 
     /// Runs a command line that has to fail with `code`, in one line that says each of `words`, and writes nothing.
-    pub fn refused(&self, line: &str, code: i32, words: &[&str]) -> Ran {
+    pub(crate) fn refused(&self, line: &str, code: i32, words: &[&str]) -> Ran {
         let before = self.snapshot();
         let ran = self.run_with(line, b"these bytes must not be written");
         assert_eq!(ran.code, code, "shoal {line}: {}", ran.stderr);
@@ -119,19 +118,19 @@ impl Bay {
     }
 
     /// Changes bytes behind everybody's back.
-    pub fn poke(&self, name: &str, offset: u64, bytes: &[u8]) {
+    pub(crate) fn poke(&self, name: &str, offset: u64, bytes: &[u8]) {
         File::options().write(true).open(self.path(name)).unwrap().write_all_at(bytes, offset).unwrap();
     }
 
     /// The bytes there.
-    pub fn peek(&self, name: &str, offset: u64, length: usize) -> Vec<u8> {
+    pub(crate) fn peek(&self, name: &str, offset: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         File::open(self.path(name)).unwrap().read_exact_at(&mut bytes, offset).unwrap();
         bytes
     }
 
     /// Starts the program and sends it SIGINT after `delay`, unless it has ended by then.
-    pub fn interrupted(&self, line: &str, delay: Duration) -> Ran {
+    pub(crate) fn interrupted(&self, line: &str, delay: Duration) -> Ran {
         let child: Child = self.command(line.split_whitespace()).spawn().unwrap();
         std::thread::sleep(delay);
         let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
@@ -140,7 +139,7 @@ impl Bay {
 }
 
 impl Ran {
-    pub fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code().expect("the program ends by itself"),
             stdout: output.stdout,
@@ -149,13 +148,13 @@ impl Ran {
     }
 
     /// The one document on standard output.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.stdout)))
     }
 
     /// One line on standard error, which says each of `words`, and no panic.
-    pub fn is_one_line(&self, what: &str, words: &[&str]) {
+    pub(crate) fn is_one_line(&self, what: &str, words: &[&str]) {
         assert_eq!(self.stderr.lines().count(), 1, "shoal {what}: {}", self.stderr);
         for word in words {
             assert!(self.stderr.contains(word), "shoal {what}: no `{word}` in: {}", self.stderr);
@@ -165,7 +164,7 @@ impl Ran {
 }
 
 /// Bytes that differ from block to block.
-pub fn pattern(length: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn pattern(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = || {
         state ^= state << 13;
@@ -177,12 +176,12 @@ pub fn pattern(length: usize, seed: u64) -> Vec<u8> {
 }
 
 /// Whether a program is there.
-pub fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     path.split(':').any(|directory| Path::new(directory).join(program).exists())
 }
 
 /// `d0 d1 ...`
-pub fn names(numbers: impl IntoIterator<Item = usize>) -> String {
+pub(crate) fn names(numbers: impl IntoIterator<Item = usize>) -> String {
     numbers.into_iter().map(|number| format!("d{number}")).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
 //! One array in a tree: its engine, where its members are, and what their superblocks say.
 
-use shoal_array::{Array, MemberState, Request, Role, ScrubMode};
+use shoal_array::{Array, Level, MemberState, Request, Role, ScrubMode};
 use shoal_md::{Membership, Superblock};
 
 use crate::LeftOut;
@@ -86,6 +86,16 @@ impl Node {
     /// Whether the array's superblocks say active and clean, and record failures: levels with redundancy do.
     pub(crate) fn keeps_records(&self) -> bool {
         self.writable && self.array.geometry().redundancy() > 0
+    }
+
+    /// Whether losing this member too would lose data. Of mirrors the engine itself knows which copies are the last.
+    pub(crate) fn cannot_spare(&self, role: Role) -> bool {
+        let geometry = self.array.geometry();
+        let is_mirror = matches!(geometry.shape().level, Level::Raid1 | Level::Raid10(_));
+        let states = self.array.member_states().iter().enumerate();
+        let others_lost =
+            states.filter(|(other, state)| *other != role.index() && **state != MemberState::InSync).count();
+        !is_mirror && others_lost >= geometry.redundancy()
     }
 
     /// The slots that take part: spares, and members that have not failed.
