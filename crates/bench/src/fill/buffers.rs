@@ -1,14 +1,12 @@
 //! Request buffers kept full of writable content at little cost.
 //!
-//! Each buffer is filled once. Before a write every unit's stamp is made anew, and the payloads of the next few units,
-//! in turn: small writes are new throughout, large ones share payloads with earlier ones that lie far apart.
+//! Each buffer is filled once. Before a write every unit's stamp is made anew, and one slice of one unit's payload, in
+//! turn. So no two units written are alike; but writes that follow each other through one buffer share most of their
+//! payloads, a whole round of buffers apart.
 
 use shoal_volume::{Arena, Memory};
 
-use super::{Fill, STAMP_BYTES, Stamp, part, write_stamp};
-
-/// Payload bytes made anew before each write.
-const RENEWED_BYTES: u32 = 4096;
+use super::{Fill, Payload, SLICE_BYTES, Stamp, part};
 
 /// The content of the request buffers of one run.
 #[derive(Debug)]
@@ -17,9 +15,9 @@ pub(crate) struct WriteBuffers {
     pass: u64,
     units_per_buffer: usize,
     buffers: Vec<Buffer>,
-    /// The number of the payload of each unit of each buffer.
-    payloads: Vec<u64>,
-    next_payload: u64,
+    /// The payload of each unit of each buffer.
+    payloads: Vec<Payload>,
+    next_stream: u32,
     /// One unit, made here and copied to where it goes.
     scratch: Vec<u8>,
 }
@@ -41,9 +39,9 @@ impl WriteBuffers {
             pass,
             units_per_buffer,
             buffers: vec![Buffer { stale: true, next_renewed: 0 }; count as usize],
-            payloads: vec![0; count as usize * units_per_buffer],
-            // Numbers count up from a place that differs from pass to pass.
-            next_payload: super::mix(pass),
+            payloads: vec![Payload::default(); count as usize * units_per_buffer],
+            // Streams count up from a place that differs from pass to pass.
+            next_stream: Payload::of_word(super::mix(pass)).stream,
             scratch: vec![0; fill.unit_bytes() as usize],
         }
     }
@@ -52,16 +50,19 @@ impl WriteBuffers {
     pub(crate) fn prepare(&mut self, arena: &Arena, buffer: u32, memory: Memory, offset: u64) {
         let index = buffer as usize;
         let Buffer { stale, next_renewed } = self.buffers[index];
-        let units = self.units_per_buffer;
-        let renewed = if stale { units } else { units.min((RENEWED_BYTES / self.fill.unit_bytes()) as usize) };
-        // The renewed units, which may go round the end, and then the others.
-        for step in 0..units {
-            let unit = (next_renewed + step) % units;
-            let to = part(memory, unit * self.fill.unit_bytes() as usize, self.fill.unit_bytes());
-            let place = offset + unit as u64 * u64::from(self.fill.unit_bytes());
-            self.prepare_unit(arena, to, index * units + unit, place, step < renewed);
+        let unit_bytes = self.fill.unit_bytes();
+        for unit in 0..self.units_per_buffer {
+            let to = part(memory, unit * unit_bytes as usize, unit_bytes);
+            let place = offset + unit as u64 * u64::from(unit_bytes);
+            let payload = index * self.units_per_buffer + unit;
+            if stale {
+                self.fill_unit(arena, to, payload, place);
+            } else {
+                self.stamp_unit(arena, to, payload, place, unit == next_renewed);
+            }
         }
-        self.buffers[index] = Buffer { stale: false, next_renewed: (next_renewed + renewed) % units };
+        let next_renewed = if next_renewed + 1 < self.units_per_buffer { next_renewed + 1 } else { 0 };
+        self.buffers[index] = Buffer { stale: false, next_renewed };
     }
 
     /// A read is going to use the memory.
@@ -69,18 +70,32 @@ impl WriteBuffers {
         self.buffers[buffer as usize].stale = true;
     }
 
-    fn prepare_unit(&mut self, arena: &Arena, to: Memory, payload_index: usize, offset: u64, renew: bool) {
+    /// Fills a unit with a stream of its own.
+    fn fill_unit(&mut self, arena: &Arena, to: Memory, payload: usize, offset: u64) {
+        self.next_stream = self.next_stream.wrapping_add(1);
+        self.payloads[payload] = Payload { stream: self.next_stream, renewals: 0 };
+        let stamp = self.stamp(payload, offset);
+        self.fill.write_unit(stamp, &mut self.scratch);
+        arena.write(to, &self.scratch);
+    }
+
+    /// Stamps a unit, and renews a slice of it.
+    fn stamp_unit(&mut self, arena: &Arena, to: Memory, payload: usize, offset: u64, renew: bool) {
         if renew {
-            self.next_payload = self.next_payload.wrapping_add(1);
-            self.payloads[payload_index] = self.next_payload;
+            let Some(renewals) = self.payloads[payload].renewals.checked_add(1) else {
+                return self.fill_unit(arena, to, payload, offset);
+            };
+            self.payloads[payload].renewals = renewals;
+            let stamp = self.stamp(payload, offset);
+            let slice = stamp.payload.latest_slice(self.fill.slice_count());
+            let bytes = &mut self.scratch[..SLICE_BYTES];
+            self.fill.write_slice(stamp, slice, bytes);
+            arena.write(part(to, slice as usize * SLICE_BYTES, SLICE_BYTES as u32), bytes);
         }
-        let stamp = Stamp { tag: self.fill.tag, offset, pass: self.pass, payload: self.payloads[payload_index] };
-        if renew {
-            self.fill.write_unit(stamp, &mut self.scratch);
-            arena.write(to, &self.scratch);
-        } else {
-            debug_assert!(to.length as usize >= STAMP_BYTES);
-            write_stamp(arena, to, stamp);
-        }
+        arena.write(to, &self.stamp(payload, offset).to_bytes());
+    }
+
+    fn stamp(&self, payload: usize, offset: u64) -> Stamp {
+        Stamp { tag: self.fill.tag, offset, pass: self.pass, payload: self.payloads[payload] }
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! Content is made of *units* of 4 KiB (512 bytes where a workload is aligned to no more). Each begins with a stamp:
 //! whose it is, its offset, the pass that wrote it, the number of its payload, and a checksum over these. The rest is
-//! the payload, a stream of random bits named by that number. So every unit is distinct, and whoever finds one can
-//! tell where and when it was meant to be.
+//! the payload: random bits in *slices* of 512 bytes, all of which follow from that number. So every unit is distinct,
+//! and whoever finds one can tell where and when it was meant to be.
 //!
 //! Where every byte counts ([`Fill::write`]), the payload's number follows from offset and pass. Under load
-//! ([`WriteBuffers`](buffers::WriteBuffers)) making all of it anew would cost more CPU than the I/O itself, so payloads
-//! are renewed a few units at a time; the stamps, always.
+//! ([`WriteBuffers`](buffers::WriteBuffers)) making all of it anew would cost more CPU than the I/O itself, so one
+//! slice is renewed for each write; the stamps, always. A payload's number then says how often its slices were renewed.
 
 pub(crate) mod buffers;
 
-use shoal_volume::{Arena, Memory};
+use shoal_volume::Memory;
 
 /// Bytes of a stamp.
 pub(crate) const STAMP_BYTES: usize = 40;
@@ -19,6 +19,8 @@ pub(crate) const STAMP_BYTES: usize = 40;
 const LARGE_UNIT_BYTES: u32 = 4096;
 /// The smaller unit: the smallest block a drive can have.
 const SMALL_UNIT_BYTES: u32 = 512;
+/// The part of a payload that is renewed at a time.
+pub(crate) const SLICE_BYTES: usize = 512;
 const WORD_BYTES: usize = 8;
 
 /// Makes content and checks it. Two fills of one seed and unit agree.
@@ -65,13 +67,42 @@ pub enum Found {
     Garbage,
 }
 
+/// Names a payload: a stream of random bits, and how often a slice of it was renewed. The slices take turns, so the
+/// number of renewals tells how often each was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Payload {
+    stream: u32,
+    renewals: u32,
+}
+
+impl Payload {
+    /// The slice that the latest renewal renewed, of `count`.
+    fn latest_slice(self, count: u32) -> u32 {
+        (self.renewals.max(1) - 1) % count
+    }
+
+    /// How often a slice, of `count`, was renewed.
+    fn slice_renewals(self, slice: u32, count: u32) -> u64 {
+        (u64::from(self.renewals) + u64::from(count - 1 - slice)) / u64::from(count)
+    }
+
+    fn to_word(self) -> u64 {
+        (u64::from(self.stream) << 32) | u64::from(self.renewals)
+    }
+
+    fn of_word(word: u64) -> Self {
+        let [renewals, stream] = [word & u64::from(u32::MAX), word >> 32].map(|half| u32::try_from(half).unwrap_or(0));
+        Self { stream, renewals }
+    }
+}
+
 /// The start of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     tag: u64,
     offset: u64,
     pass: u64,
-    payload: u64,
+    payload: Payload,
 }
 
 impl Fill {
@@ -152,20 +183,38 @@ impl Fill {
 
     /// The stamp of a unit whose payload follows from its place.
     fn whole_stamp(&self, offset: u64, pass: u64) -> Stamp {
-        Stamp { tag: self.tag, offset, pass, payload: mix(offset ^ mix(pass)) }
+        Stamp { tag: self.tag, offset, pass, payload: Payload::of_word(mix(offset ^ mix(pass))) }
     }
 
     fn write_unit(&self, stamp: Stamp, unit: &mut [u8]) {
-        let (head, payload) = unit.split_at_mut(STAMP_BYTES);
-        head.copy_from_slice(&stamp.to_bytes());
-        write_payload(mix(self.tag ^ stamp.payload), payload);
+        for (slice, bytes) in (0..).zip(unit.chunks_exact_mut(SLICE_BYTES)) {
+            self.write_slice(stamp, slice, bytes);
+        }
+    }
+
+    /// Writes a slice of a unit; the stamp lies over the start of the first.
+    fn write_slice(&self, stamp: Stamp, slice: u32, bytes: &mut [u8]) {
+        let Stamp { payload, .. } = stamp;
+        let renewals = payload.slice_renewals(slice, self.slice_count());
+        let key = mix(self.tag ^ mix((u64::from(payload.stream) << 32) | renewals) ^ u64::from(slice));
+        if slice == 0 {
+            let (head, rest) = bytes.split_at_mut(STAMP_BYTES);
+            head.copy_from_slice(&stamp.to_bytes());
+            write_random(key, rest);
+        } else {
+            write_random(key, bytes);
+        }
+    }
+
+    fn slice_count(&self) -> u32 {
+        self.unit_bytes / SLICE_BYTES as u32
     }
 }
 
 impl Stamp {
     fn to_bytes(self) -> [u8; STAMP_BYTES] {
         let mut bytes = [0; STAMP_BYTES];
-        let words = [self.tag, self.offset, self.pass, self.payload, self.checksum()];
+        let words = [self.tag, self.offset, self.pass, self.payload.to_word(), self.checksum()];
         for (to, word) in bytes.chunks_exact_mut(WORD_BYTES).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
@@ -175,21 +224,22 @@ impl Stamp {
     /// The stamp at the start of a unit, if there is one.
     fn parse(unit: &[u8]) -> Option<Self> {
         let mut words = unit.as_chunks::<WORD_BYTES>().0.iter().map(|word| u64::from_le_bytes(*word));
-        let stamp = Self { tag: words.next()?, offset: words.next()?, pass: words.next()?, payload: words.next()? };
+        let (tag, offset, pass) = (words.next()?, words.next()?, words.next()?);
+        let stamp = Self { tag, offset, pass, payload: Payload::of_word(words.next()?) };
         (words.next()? == stamp.checksum()).then_some(stamp)
     }
 
     fn checksum(&self) -> u64 {
         // Not zero to begin with, so that zeros are no stamp.
-        let words = [self.tag, self.offset, self.pass, self.payload];
+        let words = [self.tag, self.offset, self.pass, self.payload.to_word()];
         words.into_iter().fold(u64::from_le_bytes(*b"stampsum"), |sum, word| mix(sum ^ word))
     }
 }
 
-/// Writes a unit's payload, the stream of the wyrand generator from `key` on: one wide multiplication a word.
-fn write_payload(key: u64, payload: &mut [u8]) {
+/// Writes the stream of the wyrand generator from `key` on: one wide multiplication a word.
+fn write_random(key: u64, bytes: &mut [u8]) {
     let mut state = key;
-    for word in payload.as_chunks_mut::<WORD_BYTES>().0 {
+    for word in bytes.as_chunks_mut::<WORD_BYTES>().0 {
         state = state.wrapping_add(0xa076_1d64_78bd_642f);
         let product = u128::from(state) * u128::from(state ^ 0xe703_7ed1_a0b4_28db);
         let [low, high] = [product as u64, (product >> 64) as u64];
@@ -216,11 +266,6 @@ fn first_difference(left: &[u8], right: &[u8]) -> Option<u32> {
 /// A part of a run of memory.
 pub(crate) fn part(memory: Memory, offset: usize, length: u32) -> Memory {
     Memory { offset: memory.offset + offset, length }
-}
-
-/// Copies a unit's stamp into memory.
-fn write_stamp(arena: &Arena, memory: Memory, stamp: Stamp) {
-    arena.write(memory, &stamp.to_bytes());
 }
 
 #[cfg(test)]

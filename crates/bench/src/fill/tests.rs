@@ -95,18 +95,45 @@ fn load_content_is_checkable_and_never_repeats_a_unit() {
 }
 
 #[test]
-fn small_writes_are_new_throughout() {
+fn small_writes_through_one_buffer_are_checkable_and_are_renewed_in_turn() {
+    for unit in [512_u32, 4096] {
+        let fill = Fill::new(9, u64::from(unit));
+        let arena = Arena::new(4096).unwrap();
+        let memory = Memory { offset: 0, length: unit };
+        let mut buffers = WriteBuffers::new(fill, 0, 1, unit);
+        let mut written: Vec<Vec<u8>> = Vec::new();
+        for round in 0..40 {
+            let offset = round * u64::from(unit);
+            buffers.prepare(&arena, 0, memory, offset);
+            let mut bytes = vec![0; unit as usize];
+            arena.read(memory, &mut bytes);
+            assert_eq!(wrong_stamped(&fill, offset, &bytes), [], "write {round}");
+            written.push(bytes);
+        }
+        // After as many writes as there are slices nothing is left but the tag and the pass.
+        let slices = (unit / 512) as usize;
+        for (one, other) in written.iter().zip(&written[slices..]) {
+            let equal = one.chunks_exact(8).zip(other.chunks_exact(8)).filter(|(one, other)| one == other).count();
+            assert!(equal <= 2, "{equal} words alike");
+        }
+    }
+}
+
+#[test]
+fn a_slice_of_an_earlier_write_is_seen() {
     let fill = Fill::new(9, 4096);
     let arena = Arena::new(4096).unwrap();
     let memory = Memory { offset: 0, length: 4096 };
     let mut buffers = WriteBuffers::new(fill, 0, 1, 4096);
-    let (mut one, mut other) = (vec![0; 4096], vec![0; 4096]);
-    buffers.prepare(&arena, 0, memory, 0);
-    arena.read(memory, &mut one);
-    buffers.prepare(&arena, 0, memory, 4096);
-    arena.read(memory, &mut other);
-    let equal_words = one.chunks_exact(8).zip(other.chunks_exact(8)).filter(|(one, other)| one == other).count();
-    assert!(equal_words <= 2, "tag and pass alone are alike, not {equal_words} words");
+    let (mut earlier, mut later) = (vec![0; 4096], vec![0; 4096]);
+    for (round, bytes) in [(0, &mut earlier), (1, &mut vec![0; 4096]), (2, &mut later)] {
+        buffers.prepare(&arena, 0, memory, round * 4096);
+        arena.read(memory, bytes);
+    }
+    // The third write renewed the second slice.
+    later[512..1024].copy_from_slice(&earlier[512..1024]);
+    let expected = WrongUnit { offset: 8192, found: Found::Damaged { first_byte: 512 } };
+    assert_eq!(wrong_stamped(&fill, 8192, &later), [expected]);
 }
 
 proptest! {
