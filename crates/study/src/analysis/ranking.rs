@@ -232,7 +232,7 @@ impl<'a> Candidate<'a> {
         let chunk_bytes = self.configuration.chunk_bytes.unwrap_or(DEFAULT_CHUNK_BYTES).max(1);
         Preference {
             redundancy: Reverse(self.configuration.redundancy),
-            capacity_bytes: Reverse(self.configuration.capacity_bytes),
+            capacity_steps: Reverse(capacity_steps(self.configuration.capacity_bytes)),
             chunk_doublings_from_default: chunk_bytes.ilog2().abs_diff(DEFAULT_CHUNK_BYTES.ilog2()),
             members: self.configuration.members.len(),
             array: self.array,
@@ -244,10 +244,16 @@ impl<'a> Candidate<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Preference {
     pub(super) redundancy: Reverse<u32>,
-    pub(super) capacity_bytes: Reverse<u64>,
+    pub(super) capacity_steps: Reverse<u64>,
     pub(super) chunk_doublings_from_default: u32,
     pub(super) members: usize,
     array: u32,
+}
+
+/// A capacity in steps of a sixteenth of a doubling: what rounding to the chunk takes away decides nothing.
+fn capacity_steps(capacity_bytes: u64) -> u64 {
+    let octave = capacity_bytes.max(16).ilog2();
+    u64::from(octave) * 16 + (capacity_bytes >> (octave - 4)) % 16
 }
 
 /// The best of all candidates in everything.

@@ -183,7 +183,7 @@ fn tie_break(chosen: &Ranked, next: &Ranked) -> String {
     let (better, other) = (better.preference(), other.preference());
     if better.redundancy != other.redundancy {
         "it survives fewer failures".to_owned()
-    } else if better.capacity_bytes != other.capacity_bytes {
+    } else if better.capacity_steps != other.capacity_steps {
         "it holds less".to_owned()
     } else if better.chunk_doublings_from_default != other.chunk_doublings_from_default {
         format!("its chunk is farther from md's default of {}", wording::binary_bytes(super::DEFAULT_CHUNK_BYTES))
