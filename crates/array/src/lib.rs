@@ -9,6 +9,55 @@
 //!
 //! The crate is `no_std` with `alloc`, has no dependencies and no unsafe code; a build without the standard library
 //! is part of the project's gates.
+//!
+//! Where a byte lives:
+//!
+//! ```
+//! use shoal_array::{Geometry, Level, ParityLayout, Role, Shape};
+//!
+//! const CHUNK: u64 = 64 << 10;
+//! let level = Level::Raid5(ParityLayout::LeftSymmetric);
+//! let geometry = Geometry::new(Shape { level, chunk_bytes: 64 << 10, member_bytes: vec![1 << 30; 4] })?;
+//! assert_eq!(geometry.capacity_bytes(), 3 << 30);
+//!
+//! // The fourth chunk is the first of the second row. Parity has moved from the last member to the one before it, and
+//! // the data begin behind the parity.
+//! let piece = geometry.piece(3 * CHUNK, 4096);
+//! assert_eq!(*piece.copies, [(Role(3), CHUNK)]);
+//! # Ok::<(), shoal_array::ShapeError>(())
+//! ```
+//!
+//! One request through the engine, with a driver that does everything at once:
+//!
+//! ```
+//! use shoal_array::{
+//!     Array, Background, BufferId, Command, Completion, Config, Effect, Event, Instant, Level, MemberState, Outcome,
+//!     Request, RequestId, Scratch, Shape, Span,
+//! };
+//!
+//! let mut array = Array::new(Config {
+//!     shape: Shape { level: Level::Raid1, chunk_bytes: 0, member_bytes: vec![1 << 20; 2] },
+//!     members: vec![MemberState::InSync; 2],
+//!     logical_block_bytes: 512,
+//!     scratch: Scratch { first: BufferId(1), count: 4, bytes_each: 4096 },
+//!     background: Background { rate_min_bytes_per_s: 1 << 20, rate_max_bytes_per_s: u64::MAX, depth: 1 },
+//!     writable: true,
+//! })?;
+//! let now = Instant { ns: 0 };
+//! let span = Span { buffer: BufferId(0), offset: 0, length: 4096 };
+//! array.submit(now, Request { id: RequestId(7), command: Command::Write { offset: 8192, span } });
+//!
+//! let mut written = Vec::new();
+//! while let Some(effect) = array.poll_effect() {
+//!     let Effect::Io { id, role, .. } = effect else { panic!("a mirror needs no computation") };
+//!     written.push(role.index()); // here a driver writes the span to its member
+//!     array.handle_outcome(now, id, Outcome::Done);
+//! }
+//! assert_eq!(written, [0, 1]);
+//! let answer = Completion { id: RequestId(7), result: Ok(()) };
+//! assert_eq!(array.poll_event(), Some(Event::Completed(answer)));
+//! # Ok::<(), shoal_array::ShapeError>(())
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 

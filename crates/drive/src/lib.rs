@@ -5,6 +5,27 @@
 //! * [`survey`] looks at a path without changing anything: what is on it, is it in use.
 //! * [`Arena`] is the memory that I/O goes to and from.
 //! * [`IoLoop`] submits I/O and reaps completions; one owner, one thread.
+//!
+//! ```
+//! use shoal_drive::{Access, Arena, Drive, Io, IoKind, IoLoop, Memory, survey};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("stick");
+//! std::fs::File::create(&path)?.set_len(1 << 20)?;
+//! assert_eq!(survey(&path)?.findings, []); // nothing speaks against writing to it
+//!
+//! let arena = Arena::new(4096)?;
+//! let memory = Memory { offset: 0, length: 4096 };
+//! arena.write(memory, &[7; 4096]);
+//! let mut io_loop = IoLoop::new(None, arena, 8)?; // io_uring if the kernel permits it, else threads
+//! let drive = io_loop.add_drive(Drive::open(&path, Access::Write)?)?;
+//! io_loop.submit(Io { token: 1, drive, kind: IoKind::Write(memory), offset: 8192 });
+//! let mut finished = Vec::new();
+//! io_loop.wait(1, None, &mut finished)?;
+//! assert!(finished[0].result.is_ok());
+//! assert_eq!(std::fs::read(&path)?[8191..8193], [0, 7]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // a test may
 

@@ -11,6 +11,40 @@
 //!
 //! Nothing that a drive says is trusted: sizes are checked before they are multiplied, and no field decides how much
 //! memory is taken.
+//!
+//! ```
+//! use shoal_array::{Level, Role};
+//! use shoal_md::{Candidate, CreateRequest, MinorVersion, NewMember, Timestamp, Unverified, Uuid, Verdict};
+//!
+//! const DRIVE_BYTES: u64 = 64 << 20;
+//! let member = |number: u8| NewMember {
+//!     drive: format!("stick {number}"),
+//!     size_bytes: DRIVE_BYTES,
+//!     uuid: Uuid([number; 16]),
+//! };
+//! let creation = shoal_md::plan_creation(&CreateRequest {
+//!     level: Level::Raid1,
+//!     chunk_bytes: None,
+//!     members: vec![member(1), member(2)],
+//!     spares: Vec::new(),
+//!     name: "pond".to_owned(),
+//!     homehost: None,
+//!     array_uuid: Uuid([9; 16]),
+//!     creation_time: Timestamp::from_seconds(1_700_000_000),
+//!     clean: true,
+//! })?;
+//!
+//! // What would be written to the drives, and read back from them, in another order.
+//! let mut candidates = Vec::new();
+//! for superblock in creation.superblocks.iter().rev() {
+//!     let bytes = superblock.encode();
+//!     let superblock = Unverified::parse(&bytes)?.verify(MinorVersion::Start4K, DRIVE_BYTES)?;
+//!     candidates.push(Candidate { drive: format!("drive {}", candidates.len()), superblock });
+//! }
+//! let assembly = shoal_md::assemble(&candidates)?;
+//! assert_eq!(assembly.verdicts, [Verdict::InSync(Role(1)), Verdict::InSync(Role(0))]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 

@@ -5,6 +5,22 @@
 //! says it has, [`Parity::with_kernel`] forces one. All of them give the same bytes. Blocks have any length, as long as
 //! all of one call agree, and any alignment. Results are stored through the cache, since whoever asked for parity is
 //! about to write it.
+//!
+//! ```
+//! use shoal_parity::{Block, Parity};
+//!
+//! let parity = Parity::best();
+//! let data = [[1_u8; 64], [2; 64], [3; 64]];
+//! let (mut p, mut q) = ([0; 64], [0; 64]);
+//! parity.pq(&[Some(&data[0]), Some(&data[1]), Some(&data[2])], &mut p, &mut q);
+//!
+//! // Two blocks are lost: P and Q bring both back.
+//! let (mut first, mut third) = ([0; 64], [0; 64]);
+//! let mut stripe = [Block::Lost(&mut first), Block::Known(&data[1]), Block::Lost(&mut third)];
+//! parity.solve(&mut stripe, Block::Known(&p), Block::Known(&q))?;
+//! assert_eq!([first, third], [data[0], data[2]]);
+//! # Ok::<(), shoal_parity::Unsolvable>(())
+//! ```
 
 mod gf;
 mod kernel;

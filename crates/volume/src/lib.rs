@@ -4,6 +4,53 @@
 //! * [`DriveVolume`] is a plain drive, [`ArrayVolume`] an array in md's format, of drives or of arrays.
 //! * [`World`] is the seam downward: drives, memory and a clock, real ([`RealWorld`]) or simulated.
 //! * [`transfer`] moves ranges of content to and from byte streams.
+//!
+//! A RAID5 array of three image files, written, closed, and read again without one of them:
+//!
+//! ```
+//! use shoal_drive::{Access, Arena, Drive, IoLoop};
+//! use shoal_volume::transfer::{read_to, write_from};
+//! use shoal_volume::{ArrayLevel, ArrayVolume, BufferPlan, CreateOptions, OpenOptions, RealWorld};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let mut paths = Vec::new();
+//! for name in ["one", "two", "three"] {
+//!     let path = directory.path().join(name);
+//!     std::fs::File::create(&path)?.set_len(8 << 20)?;
+//!     paths.push(path);
+//! }
+//! let open = |paths: &[std::path::PathBuf], access| {
+//!     let plan = BufferPlan::for_drives(paths.len(), 8, 1 << 20);
+//!     let arena = Arena::new(plan.arena_bytes())?;
+//!     let mut world = RealWorld::new(IoLoop::new(None, arena.clone(), 64)?, arena);
+//!     let mut drives = Vec::new();
+//!     for path in paths {
+//!         drives.push(world.add_drive(Drive::open(path, access)?)?);
+//!     }
+//!     Ok::<_, Box<dyn std::error::Error>>((world, plan, drives))
+//! };
+//!
+//! let create = CreateOptions {
+//!     level: ArrayLevel::parse("5", None, 2)?,
+//!     chunk_bytes: 64 << 10,
+//!     spare_count: 0,
+//!     name: "pond".to_owned(),
+//!     homehost: None,
+//!     drive_bytes_limit: None,
+//!     assume_clean: true, // the files hold zeros
+//! };
+//! let (world, plan, drives) = open(&paths, Access::Write)?;
+//! let mut array = ArrayVolume::create(world, plan, &drives, &create, &OpenOptions::writable())?;
+//! write_from(&mut array, 1_000_000, &mut &b"many small drives"[..])?;
+//! array.close()?;
+//!
+//! let (world, plan, drives) = open(&paths[1..], Access::Read)?;
+//! let mut array = ArrayVolume::open(world, plan, &drives, &OpenOptions::read_only())?;
+//! let mut content = Vec::new();
+//! read_to(&mut array, 1_000_000, 17, &mut content)?;
+//! assert_eq!(content, b"many small drives");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod array_volume;
 mod assemble;
