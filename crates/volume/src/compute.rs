@@ -28,7 +28,6 @@ impl<'a> Bytes<'a> {
         unsafe { std::slice::from_raw_parts(self.arena.pointer(memory), memory.length as usize) }
     }
 
-    #[expect(clippy::mut_from_ref, reason = "the arena hands out raw memory; the engine keeps targets apart")]
     fn exclusive(&self, span: Span) -> &'a mut [u8] {
         let memory = self.plan.memory(span);
         // SAFETY: as in `shared`; and a target overlaps no other span of its computation.

@@ -139,6 +139,17 @@ struct Pipe<'a> {
     completions: Vec<Completion>,
 }
 
+/// A transfer that ends early leaves nothing in flight: its answers would be taken for those of the next one.
+impl Drop for Pipe<'_> {
+    fn drop(&mut self) {
+        while !self.queue.is_empty() {
+            if let Err(TransferError::Volume(_)) = self.finish_oldest() {
+                return; // the volume cannot go on anyway
+            }
+        }
+    }
+}
+
 impl<'a> Pipe<'a> {
     fn new(volume: &'a mut dyn Volume) -> Self {
         let count = volume.request_buffers();

@@ -1,4 +1,5 @@
 //! Image files in a temporary directory, and arrays over them.
+#![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::fs::{File, OpenOptions as FileOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -37,7 +38,11 @@ impl Bench {
         Self { directory, paths }
     }
 
-    fn world(&self, drives: impl IntoIterator<Item = usize>, access: Access) -> (RealWorld, BufferPlan, Vec<DriveId>) {
+    pub(crate) fn world(
+        &self,
+        drives: impl IntoIterator<Item = usize>,
+        access: Access,
+    ) -> (RealWorld, BufferPlan, Vec<DriveId>) {
         let drives: Vec<_> = drives.into_iter().map(|drive| Drive::open(&self.paths[drive], access).unwrap()).collect();
         let plan = BufferPlan::for_drives(drives.len(), 8, 256 << 10);
         let arena = Arena::new(plan.arena_bytes()).unwrap();

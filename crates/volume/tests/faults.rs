@@ -1,0 +1,233 @@
+//! Drives that fail while an array over them is being read and written: real files behind a world that breaks on
+//! command.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::rc::Rc;
+use std::time::Duration;
+
+use shoal_array::Instant;
+use shoal_drive::{Access, Arena, DriveId, Finished, Io, IoKind, LoopError};
+use shoal_volume::transfer::{TransferError, read_to, write_from};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, CreateOptions, DriveFacts, Event, Health, OpenOptions, RealWorld, RequestError, Volume,
+    World,
+};
+use support::{Bench, pattern};
+
+/// What is wrong with the drives, shared with the test.
+type Faults = Rc<RefCell<HashMap<DriveId, Fault>>>;
+
+#[derive(Clone)]
+enum Fault {
+    /// Every I/O fails from now on, as on a drive that fell off its bus.
+    Gone,
+    /// The drive goes after so many more writes.
+    GoneAfterWrites(u32),
+    /// Reads of these bytes fail until they are written.
+    Unreadable(Range<u64>),
+}
+
+/// The real world with faults.
+struct FaultyWorld {
+    inner: RealWorld,
+    faults: Faults,
+    failed: Vec<Finished>,
+}
+
+impl FaultyWorld {
+    fn error_for(&self, io: &Io) -> Option<rustix::io::Errno> {
+        let mut faults = self.faults.borrow_mut();
+        let fault = faults.get_mut(&io.drive)?;
+        match (fault.clone(), io.kind) {
+            (Fault::Gone, _) => Some(rustix::io::Errno::NODEV),
+            (Fault::GoneAfterWrites(0), _) => {
+                *fault = Fault::Gone;
+                Some(rustix::io::Errno::NODEV)
+            }
+            (Fault::GoneAfterWrites(left), IoKind::Write(_)) => {
+                *fault = Fault::GoneAfterWrites(left - 1);
+                None
+            }
+            (Fault::Unreadable(bad), IoKind::Read(memory)) => {
+                let end = io.offset + u64::from(memory.length);
+                (io.offset < bad.end && bad.start < end).then_some(rustix::io::Errno::IO)
+            }
+            (Fault::Unreadable(bad), IoKind::Write(memory)) => {
+                let end = io.offset + u64::from(memory.length);
+                if io.offset <= bad.start && bad.end <= end {
+                    faults.remove(&io.drive);
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+impl World for FaultyWorld {
+    fn arena(&self) -> &Arena {
+        self.inner.arena()
+    }
+
+    fn drives(&self) -> Vec<DriveId> {
+        self.inner.drives()
+    }
+
+    fn facts(&self, drive: DriveId) -> DriveFacts {
+        self.inner.facts(drive)
+    }
+
+    fn submit(&mut self, io: Io) {
+        match self.error_for(&io) {
+            Some(errno) => self.failed.push(Finished { token: io.token, result: Err(io::Error::from(errno)) }),
+            None => self.inner.submit(io),
+        }
+    }
+
+    fn wait(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        let at_least = at_least.saturating_sub(self.failed.len()).min(self.inner.pending());
+        finished.append(&mut self.failed);
+        self.inner.wait(at_least, timeout, finished)
+    }
+
+    fn pending(&self) -> usize {
+        self.inner.pending() + self.failed.len()
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn unix_time_s(&self) -> u64 {
+        self.inner.unix_time_s()
+    }
+
+    fn sleep(&mut self, duration: Duration) {
+        self.inner.sleep(duration);
+    }
+
+    fn random_bytes(&mut self) -> [u8; 16] {
+        self.inner.random_bytes()
+    }
+}
+
+struct Rig {
+    bench: Bench,
+    array: ArrayVolume<FaultyWorld>,
+    drives: Vec<DriveId>,
+    faults: Faults,
+}
+
+fn rig(level: &str, drives: usize) -> Rig {
+    let bench = Bench::new(drives);
+    let (inner, plan, ids) = bench.world(0..drives, Access::Write);
+    let faults = Faults::default();
+    let world = FaultyWorld { inner, faults: Rc::clone(&faults), failed: Vec::new() };
+    let create = CreateOptions {
+        level: ArrayLevel::parse(level, None, 2).unwrap(),
+        chunk_bytes: 16 << 10,
+        spare_count: 0,
+        name: "faults".to_owned(),
+        homehost: None,
+        drive_bytes_limit: None,
+        assume_clean: true,
+    };
+    let array = ArrayVolume::create(world, plan, &ids, &create, &OpenOptions::writable()).unwrap();
+    Rig { bench, array, drives: ids, faults }
+}
+
+fn content(array: &mut ArrayVolume<FaultyWorld>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let size_bytes = array.size_bytes();
+    read_to(array, 0, size_bytes, &mut bytes).unwrap();
+    bytes
+}
+
+/// As many drives as the level survives go in the middle of a long write, one after the other. Nothing is lost, and
+/// whoever opens the members later knows which of them are stale.
+#[test]
+fn drives_go_in_the_middle_of_writing() {
+    for (level, drives, going) in
+        [("1", 3, &[0_usize, 2][..]), ("4", 4, &[3]), ("5", 4, &[1]), ("6", 5, &[4, 2]), ("10", 4, &[0, 2])]
+    {
+        for writes in [0, 1, 5, 9] {
+            let mut rig = rig(level, drives);
+            for (turn, &drive) in (0..).zip(going) {
+                let fault = Fault::GoneAfterWrites(writes * (turn + 1));
+                rig.faults.borrow_mut().insert(rig.drives[drive], fault);
+            }
+            let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), u64::from(writes) + 1);
+            write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+            assert_eq!(rig.array.status().health, Health::Degraded, "raid{level} after {writes}");
+            assert!(content(&mut rig.array) == data, "raid{level} after {writes}: content differs");
+            drop(rig.array.close().unwrap());
+
+            let mut again = rig.bench.open(0..drives, true);
+            assert_eq!(again.status().left_out.len(), going.len(), "raid{level} after {writes}: stale members");
+            assert!(support::read(&mut again, 0, data.len()) == data, "raid{level} after {writes}: reopened");
+            again.close().unwrap();
+        }
+    }
+}
+
+/// More drives go than the level survives: errors, no panic, no hang, and never a wrong byte.
+#[test]
+fn too_many_drives_go() {
+    for (level, drives) in [("0", 3), ("5", 4), ("6", 5), ("50", 6)] {
+        let mut rig = rig(level, drives);
+        let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+        write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+        for &drive in &rig.drives[..3] {
+            rig.faults.borrow_mut().insert(drive, Fault::Gone);
+        }
+        let failed = write_from(&mut rig.array, 0, &mut &pattern(1 << 20, 2)[..]).unwrap_err();
+        assert!(matches!(failed, TransferError::Content { .. }), "raid{level}: {failed}");
+        let mut wrong = 0;
+        for offset in (0..data.len()).step_by(16 << 10) {
+            let mut bytes = Vec::new();
+            let length = (16 << 10).min(data.len() - offset);
+            match read_to(&mut rig.array, offset as u64, length as u64, &mut bytes) {
+                // What was written before is there, or what could be written of the rest.
+                Ok(()) if offset >= 1 << 20 => wrong += usize::from(bytes != data[offset..offset + length]),
+                Ok(()) => {}
+                Err(TransferError::Content { error, .. }) => {
+                    let lost = matches!(error, RequestError::Lost { .. } | RequestError::Unreadable { .. });
+                    assert!(lost, "raid{level}: {error}");
+                }
+                Err(error) => panic!("raid{level}: {error}"),
+            }
+        }
+        assert_eq!(wrong, 0, "raid{level}: blocks were read wrong");
+    }
+}
+
+/// A sector that cannot be read is had from the others and written anew.
+#[test]
+fn unreadable_sectors_are_healed() {
+    for (level, drives) in [("1", 2), ("5", 4), ("6", 5), ("10", 4)] {
+        let mut rig = rig(level, drives);
+        let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+        write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+        for &drive in &rig.drives[..1] {
+            rig.faults.borrow_mut().insert(drive, Fault::Unreadable((2 << 20)..(2 << 20) + 512));
+        }
+        rig.array.scrub(shoal_volume::ScrubMode::Check).unwrap();
+        while rig.array.run_background(Duration::from_secs(10)).unwrap() {}
+        let news = rig.array.take_news();
+        assert!(news.iter().any(|news| matches!(news.event, Event::Healed { .. })), "raid{level}: {news:?}");
+        assert!(rig.faults.borrow().is_empty(), "raid{level}: the sector was not written anew");
+        assert_eq!(rig.array.status().health, Health::Optimal, "raid{level}");
+        assert!(content(&mut rig.array) == data, "raid{level}");
+    }
+}
