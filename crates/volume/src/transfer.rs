@@ -81,7 +81,7 @@ pub fn write_from(volume: &mut dyn Volume, offset: u64, source: &mut dyn Read) -
         position += filled as u64;
     }
     while pipe.finish_oldest()?.is_some() {}
-    flush(volume)?;
+    flush(pipe.volume)?;
     Ok(position - offset)
 }
 
