@@ -169,7 +169,7 @@ fn shoal() -> Command {
 
 fn run_shoal(point: &Point, members: &[PathBuf], options: &Options) -> Result<Run, Box<dyn std::error::Error>> {
     let mut command = shoal();
-    command.args(["bench", "--json", "--quiet", "--warm-up", "0", "--force", "--depth", point.depth]);
+    command.args(["bench", "--json", "--quiet", "--repeat", "1", "--warm-up", "0", "--force", "--depth", point.depth]);
     command.args(["--block-size", &point.block_size.to_uppercase(), "--seconds", &options.seconds.to_string()]);
     command.arg(if point.random { "--random" } else { "--sequential" });
     if point.write {
