@@ -65,10 +65,7 @@ pub fn survey(path: &Path) -> io::Result<Survey> {
 }
 
 /// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads.
-pub fn survey_content(
-    size_bytes: u64,
-    read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
-) -> io::Result<Vec<Finding>> {
+pub fn survey_content(size_bytes: u64, read: impl FnMut(u64, &mut [u8]) -> io::Result<()>) -> io::Result<Vec<Finding>> {
     Ok(signatures_in(&Ends::read(size_bytes, read)?).collect())
 }
 

@@ -29,10 +29,7 @@ pub(super) struct Ends {
 
 impl Ends {
     /// Reads them through `read_at`, which fills a buffer from an offset.
-    pub(super) fn read(
-        size_bytes: u64,
-        mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
-    ) -> io::Result<Self> {
+    pub(super) fn read(size_bytes: u64, mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<()>) -> io::Result<Self> {
         let length = size_bytes.min(END_BYTES) as usize;
         let mut ends = Self { size_bytes, head: vec![0; length], tail: vec![0; length] };
         read_at(0, &mut ends.head)?;
