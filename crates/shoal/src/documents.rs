@@ -60,7 +60,6 @@ pub(crate) struct ArrayDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
     /// Arrays given along that may be members, but lack too many members themselves to say so.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) unattached: Vec<ArrayDocument>,
 }
 

@@ -23,8 +23,8 @@ fn numbers_of_members() {
     bay.refused("create --level 50 d0 d1 d2 d3 d4 d5 d6", USAGE, &["7 drives do not make 2 groups"]);
     bay.refused("create --level 5 --spares 3 d0 d1 d2", USAGE, &["cannot be spares"]);
     bay.refused("create --level 50 --spares 1 d0 d1 d2 d3 d4 d5 d6", USAGE, &["no spares"]);
-    let many = Bay::with_sizes(&vec![4 << 20; 400]);
-    many.refused(&format!("create --level 5 {}", names(0..400)), USAGE, &["400"]);
+    let many = Bay::with_sizes(&[4 << 20; 400]);
+    many.refused(&format!("create --level 6 {}", names(0..400)), USAGE, &["400 members are too many"]);
 }
 
 #[test]
