@@ -6,7 +6,8 @@
 //! vectors, and the last bytes go to the scalar kernel.
 //!
 //! The usual small numbers of blocks have loops of their own, in which the compiler knows the number and keeps the
-//! addresses in registers. They are measured to do better with narrower tiles, and larger numbers with wider ones.
+//! addresses in registers: the bytes that fill no vector are left to the caller, so that no list of addresses has to be
+//! in memory. They are measured to do better with narrower tiles, and larger numbers with wider ones.
 
 use crate::operation::{Data, Output, Syndromes};
 use crate::scalar;
@@ -92,31 +93,39 @@ unsafe fn store<L: Lane, const N: usize>(vectors: &[L; N], address: *mut u8) {
     }
 }
 
-/// `target` = XOR of all sources, by tiles of `FEW` or `MANY` vectors.
+/// `target` = XOR of all sources, by tiles of `FEW`, `SOME` or `MANY` vectors for up to 4, up to 8, or more sources.
 ///
 /// # Safety
 ///
 /// All blocks have one length, and the processor has the instructions.
 #[inline(always)]
-pub(crate) unsafe fn xor<L: Lane, const FEW: usize, const MANY: usize>(target: &mut [u8], sources: &[&[u8]]) {
+pub(crate) unsafe fn xor<L: Lane, const FEW: usize, const SOME: usize, const MANY: usize>(
+    target: &mut [u8],
+    sources: &[&[u8]],
+) {
     // SAFETY: as the caller promises.
-    unsafe {
+    let done = unsafe {
         match *sources {
             [a, b, c] => xor_tiles::<L, FEW>(target, &[a, b, c]),
             [a, b, c, d] => xor_tiles::<L, FEW>(target, &[a, b, c, d]),
-            [a, b, c, d, e] => xor_tiles::<L, FEW>(target, &[a, b, c, d, e]),
-            [a, b, c, d, e, f] => xor_tiles::<L, FEW>(target, &[a, b, c, d, e, f]),
-            [a, b, c, d, e, f, g, h] => xor_tiles::<L, FEW>(target, &[a, b, c, d, e, f, g, h]),
+            [a, b, c, d, e] => xor_tiles::<L, SOME>(target, &[a, b, c, d, e]),
+            [a, b, c, d, e, f] => xor_tiles::<L, SOME>(target, &[a, b, c, d, e, f]),
+            [a, b, c, d, e, f, g, h] => xor_tiles::<L, SOME>(target, &[a, b, c, d, e, f, g, h]),
             _ => xor_tiles::<L, MANY>(target, sources),
         }
+    };
+    if done < target.len() {
+        scalar::xor(done, target, sources);
     }
 }
 
+/// All whole vectors; how many bytes these are.
+///
 /// # Safety
 ///
 /// As for [`xor`].
 #[inline(always)]
-unsafe fn xor_tiles<L: Lane, const N: usize>(target: &mut [u8], sources: &[&[u8]]) {
+unsafe fn xor_tiles<L: Lane, const N: usize>(target: &mut [u8], sources: &[&[u8]]) -> usize {
     let length = target.len();
     let address = target.as_mut_ptr();
     let mut offset = 0;
@@ -130,7 +139,7 @@ unsafe fn xor_tiles<L: Lane, const N: usize>(target: &mut [u8], sources: &[&[u8]
         unsafe { xor_tile::<L, 1>(address, sources, offset) };
         offset += L::BYTES;
     }
-    scalar::xor(offset, target, sources);
+    offset
 }
 
 /// P and Q of the data, by tiles of `FEW` or `MANY` vectors.
@@ -141,24 +150,29 @@ unsafe fn xor_tiles<L: Lane, const N: usize>(target: &mut [u8], sources: &[&[u8]
 #[inline(always)]
 pub(crate) unsafe fn pq<L: Lane, const FEW: usize, const MANY: usize>(data: Data<'_>, p: &mut [u8], q: &mut [u8]) {
     // SAFETY: as the caller promises.
-    unsafe {
+    let done = unsafe {
         match *data {
             [Some(a), Some(b), Some(c)] => pq_tiles::<L, FEW>(&[a, b, c].map(Some), p, q),
             [Some(a), Some(b), Some(c), Some(d)] => pq_tiles::<L, FEW>(&[a, b, c, d].map(Some), p, q),
             [Some(a), Some(b), Some(c), Some(d), Some(e)] => pq_tiles::<L, FEW>(&[a, b, c, d, e].map(Some), p, q),
             [Some(a), Some(b), Some(c), Some(d), Some(e), Some(f)] => {
-                pq_tiles::<L, FEW>(&[a, b, c, d, e, f].map(Some), p, q);
+                pq_tiles::<L, FEW>(&[a, b, c, d, e, f].map(Some), p, q)
             }
             _ => pq_tiles::<L, MANY>(data, p, q),
         }
+    };
+    if done < p.len() {
+        scalar::pq(done, data, p, q);
     }
 }
 
+/// All whole vectors; how many bytes these are.
+///
 /// # Safety
 ///
 /// As for [`pq`].
 #[inline(always)]
-unsafe fn pq_tiles<L: Lane, const N: usize>(data: Data<'_>, p: &mut [u8], q: &mut [u8]) {
+unsafe fn pq_tiles<L: Lane, const N: usize>(data: Data<'_>, p: &mut [u8], q: &mut [u8]) -> usize {
     let length = p.len();
     let (p_address, q_address) = (p.as_mut_ptr(), q.as_mut_ptr());
     let mut offset = 0;
@@ -180,7 +194,7 @@ unsafe fn pq_tiles<L: Lane, const N: usize>(data: Data<'_>, p: &mut [u8], q: &mu
         }
         offset += L::BYTES;
     }
-    scalar::pq(offset, data, p, q);
+    offset
 }
 
 /// `target` ^= `factor` * (`old` ^ `new`). A factor of one costs no multiplication.

@@ -13,7 +13,7 @@ pub(crate) static OPERATIONS: Operations = Operations { xor, pq, update, recover
 #[target_feature(enable = "neon")]
 unsafe fn xor(target: &mut [u8], sources: &[&[u8]]) {
     // SAFETY: as the caller promises.
-    unsafe { lane::xor::<uint8x16_t, 4, 8>(target, sources) }
+    unsafe { lane::xor::<uint8x16_t, 4, 4, 8>(target, sources) }
 }
 
 #[target_feature(enable = "neon")]

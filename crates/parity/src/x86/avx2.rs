@@ -13,7 +13,7 @@ pub(crate) static OPERATIONS: Operations = Operations { xor, pq, update, recover
 #[target_feature(enable = "avx2")]
 unsafe fn xor(target: &mut [u8], sources: &[&[u8]]) {
     // SAFETY: as the caller promises.
-    unsafe { lane::xor::<__m256i, 4, 8>(target, sources) }
+    unsafe { lane::xor::<__m256i, 4, 4, 8>(target, sources) }
 }
 
 #[target_feature(enable = "avx2")]

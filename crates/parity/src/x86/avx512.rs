@@ -14,7 +14,7 @@ pub(crate) static OPERATIONS: Operations = Operations { xor, pq, update, recover
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 unsafe fn xor(target: &mut [u8], sources: &[&[u8]]) {
     // SAFETY: as the caller promises.
-    unsafe { lane::xor::<__m512i, 4, 8>(target, sources) }
+    unsafe { lane::xor::<__m512i, 2, 4, 8>(target, sources) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
