@@ -40,7 +40,7 @@ pub struct ArrayStatus {
     /// Why the content can be neither read nor written, beside members that have failed.
     pub problem: Option<String>,
     /// Arrays given along that may be members, but have too few members themselves to be read.
-    pub unattached: Vec<ArrayStatus>,
+    pub unattached: Vec<Self>,
 }
 
 /// One member's state.
