@@ -60,7 +60,7 @@ pub(crate) struct ArrayDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
     /// Arrays given along that may be members, but lack too many members themselves to say so.
-    pub(crate) unattached: Vec<ArrayDocument>,
+    pub(crate) unattached: Vec<Self>,
 }
 
 /// One member of an array.
