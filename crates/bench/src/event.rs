@@ -53,7 +53,7 @@ impl Observer for () {
     fn record(&mut self, _event: &Event) {}
 }
 
-/// Keeps everything: for tests, and for `--events`.
+/// Keeps everything.
 impl Observer for Vec<Event> {
     fn record(&mut self, event: &Event) {
         self.push(*event);
