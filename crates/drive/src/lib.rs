@@ -2,7 +2,7 @@
 //!
 //! * [`Drive`] is one open drive: what it is, how large, which blocks; [`Identity`] says who made it and where it is
 //!   plugged in, [`DriveKey`] whether two paths lead to the same one.
-//! * [`survey`] looks at a path without changing anything: what is on it, is it in use.
+//! * [`survey()`] looks at a path without changing anything: what is on it, is it in use.
 //! * [`Arena`] is the memory that I/O goes to and from.
 //! * [`IoLoop`] submits I/O and reaps completions; one owner, one thread.
 //!

@@ -6,7 +6,7 @@
 //! * [`MinorVersion`] says where on a drive a superblock lies; [`Unverified::parse`], then [`Unverified::verify`] make
 //!   a [`Superblock`] of the bytes found there, and [`Superblock::encode`] makes bytes of it again;
 //! * [`plan_creation`] makes the superblocks of a new array;
-//! * [`assemble`] puts the members of an array together, in whatever order they come;
+//! * [`assemble()`] puts the members of an array together, in whatever order they come;
 //! * [`Membership`] brings the superblocks of a running array up to date: members fail, are added and rebuilt.
 //!
 //! Nothing that a drive says is trusted: sizes are checked before they are multiplied, and no field decides how much
