@@ -1,4 +1,6 @@
-//! Load on a [`shoal_volume::Volume`], and what comes of it.
+//! Load on a [`shoal_volume::Volume`], and what comes of it. A volume is a plain drive or an array that runs, so both are
+//! measured in the same way. Every number comes from one stream of records, one per request; none is reported that the
+//! records do not carry, and each says whether it can be trusted.
 //!
 //! * [`Bench`] runs a [`Workload`] and makes [`Measurement`]s: one record per request ([`Event`]: what, where, when
 //!   submitted, when completed, with which result) streams into projections (totals, histograms, a time series), and
@@ -6,6 +8,17 @@
 //! * [`Verification`] writes a range and compares every byte of it.
 //! * [`Fill`] is what is written: incompressible, distinct per block, checkable.
 //! * [`Summary`] puts repetitions together.
+//!
+//! ```
+//! use shoal_bench::Latencies;
+//!
+//! let mut latencies = Latencies::new();
+//! (1..=2000).for_each(|number| latencies.record(number * 1000));
+//! let latency = latencies.latency();
+//! assert_eq!((latency.min, latency.max), (1000, 2_000_000)); // exact, whatever the histogram rounds
+//! assert!(latency.percentiles.contains_key("99"));
+//! assert!(!latency.percentiles.contains_key("99.9")); // too few requests lie beyond it to say
+//! ```
 
 #![forbid(unsafe_code)]
 
