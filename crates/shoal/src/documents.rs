@@ -110,9 +110,13 @@ pub(crate) struct ScrubDocument {
     pub(crate) mismatched_bytes: u64,
     /// Where, by member; at most a thousand places.
     pub(crate) mismatches: Vec<MismatchDocument>,
-    /// Ranges that could not be read and were written anew from redundancy.
+    /// Bytes that could not be read and were written anew from redundancy.
+    pub(crate) healed_bytes: u64,
+    /// Where; at most a thousand places.
     pub(crate) healed: Vec<RangeDocument>,
-    /// Ranges that could not be read, and could not be had from redundancy.
+    /// Bytes that could not be read, and could not be had from redundancy.
+    pub(crate) unreadable_bytes: u64,
+    /// Where; at most a thousand places.
     pub(crate) unreadable: Vec<RangeDocument>,
     /// The array afterwards.
     pub(crate) array: ArrayDocument,

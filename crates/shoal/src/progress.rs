@@ -49,8 +49,6 @@ pub(crate) fn per_mille_bar(cli: &Cli, name: &str) -> ProgressBar {
 
 /// What came of background work.
 pub(crate) struct BackgroundRun {
-    /// What happened.
-    pub(crate) news: Vec<News>,
     /// Whether it was stopped before its end.
     interrupted: bool,
 }
@@ -73,29 +71,27 @@ pub(crate) fn study_bar(cli: &Cli) -> ProgressBar {
     bar
 }
 
-/// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again.
+/// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again. What happens
+/// meanwhile goes to `listen` as it happens: a resync of a large array tells of every stripe.
 pub(crate) fn run_background(
     cli: &Cli,
     array: &mut ArrayVolume<RealWorld>,
     what: &'static str,
+    listen: &mut dyn FnMut(News),
 ) -> Result<BackgroundRun, Failure> {
     let signalled = interrupt_flag()?;
-    let total_bytes = array.progress().map_or(0, |progress| progress.total_bytes);
-    let bar = bytes_bar(cli, total_bytes, what);
-    let mut news = array.take_news();
+    let bar = bytes_bar(cli, array.progress().map_or(0, |progress| progress.total_bytes), what);
+    let mut more = true;
     let mut interrupted = false;
-    while array.run_background(Duration::from_millis(100)).map_err(Failure::failed)? {
+    while more && !interrupted {
+        more = array.run_background(Duration::from_millis(100)).map_err(Failure::failed)?;
         if let Some(progress) = array.progress() {
             bar.set_length(progress.total_bytes);
             bar.set_position(progress.done_bytes);
         }
-        news.append(&mut array.take_news());
-        if signalled.load(Ordering::Relaxed) {
-            interrupted = true;
-            break;
-        }
+        array.take_news().into_iter().for_each(&mut *listen);
+        interrupted = more && signalled.load(Ordering::Relaxed);
     }
     bar.finish_and_clear();
-    news.append(&mut array.take_news());
-    Ok(BackgroundRun { news, interrupted })
+    Ok(BackgroundRun { interrupted })
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
     array.add_drive(*added).map_err(manage_failure)?;
     let mut rebuild = None;
     if !args.no_rebuild {
-        rebuild = Some(run_background(cli, &mut array, "rebuild")?);
+        rebuild = Some(run_background(cli, &mut array, "rebuild", &mut |_| {})?);
     }
     let document = array_document(&array.status());
     array.close().map_err(Failure::failed)?;

@@ -38,7 +38,7 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let mut resync = None;
     if array.needs_resync() {
         array.scrub(ScrubMode::Repair).map_err(Failure::failed)?;
-        resync = Some(run_background(cli, &mut array, "resync")?);
+        resync = Some(run_background(cli, &mut array, "resync", &mut |_| {})?);
     }
     let document = array_document(&array.status());
     array.close().map_err(Failure::failed)?;

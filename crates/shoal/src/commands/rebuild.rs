@@ -17,7 +17,7 @@ pub(crate) fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
         let health = array_document(&array.status()).health;
         output::warn(&format!("nothing to rebuild: the array is {health}, and no missing member has a spare"));
     }
-    let rebuild = run_background(cli, &mut array, "rebuild")?;
+    let rebuild = run_background(cli, &mut array, "rebuild", &mut |_| {})?;
     let document = array_document(&array.status());
     array.close().map_err(Failure::failed)?;
     rebuild.finished_or(REBUILD_GOES_ON)?;

@@ -13,23 +13,24 @@ use crate::output;
 use crate::progress::run_background;
 use crate::size::format_size;
 
-/// Places listed at most; beyond, only the number of bytes is counted.
+/// Places listed at most, of each kind; beyond, only bytes are counted.
 const PLACES_MAX: usize = 1000;
 
 /// Compares parity and mirrors with the data. Exit status 1 if they disagree and were not repaired.
 pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     let mut array = open_array(cli, &args.array, args.repair, false)?;
     array.scrub(if args.repair { ScrubMode::Repair } else { ScrubMode::Check }).map_err(scrub_failure)?;
-    let scrub = run_background(cli, &mut array, "scrub")?;
-    let document = scrub_document(&scrub.news, array_document(&array.status()));
+    let mut document = empty_document(array_document(&array.status()));
+    let scrub = run_background(cli, &mut array, "scrub", &mut |news| take_in(&mut document, &news))?;
+    document.array = array_document(&array.status());
     array.close().map_err(Failure::failed)?;
     scrub.finished_or("start `shoal scrub` again; what it repaired is repaired")?;
-    let (mismatched_bytes, unreadable) = (document.mismatched_bytes, document.unreadable.len());
     output::document(cli, &document, scrub_text)?;
-    if mismatched_bytes > 0 && !args.repair || unreadable > 0 {
+    if document.mismatched_bytes > 0 && !args.repair || document.unreadable_bytes > 0 {
         return Err(Failure::Shown(format!(
-            "{} do not agree with the data, {unreadable} ranges cannot be read: see the list, and use --repair",
-            format_size(mismatched_bytes)
+            "{} do not agree with the data, {} cannot be read: see the list, and use --repair",
+            format_size(document.mismatched_bytes),
+            format_size(document.unreadable_bytes)
         )));
     }
     Ok(())
@@ -43,34 +44,50 @@ fn scrub_failure(error: ManageError) -> Failure {
     }
 }
 
-fn scrub_document(news: &[News], array: ArrayDocument) -> ScrubDocument {
-    let mut document = ScrubDocument {
+fn empty_document(array: ArrayDocument) -> ScrubDocument {
+    ScrubDocument {
         complete: true,
         mismatched_bytes: 0,
         mismatches: Vec::new(),
+        healed_bytes: 0,
         healed: Vec::new(),
+        unreadable_bytes: 0,
         unreadable: Vec::new(),
         array,
-    };
-    for News { event, .. } in news {
-        match event {
-            Event::Mismatch(mismatch) if document.mismatches.len() < PLACES_MAX => {
-                document.mismatches.push(MismatchDocument {
-                    range: range(mismatch.role.0, &mismatch.member_range),
-                    content_offset: mismatch.offset,
-                    repaired: mismatch.repaired,
-                });
-            }
-            Event::Healed { role, member_range } => document.healed.push(range(role.0, member_range)),
-            Event::ScrubUnreadable { role, member_range } => document.unreadable.push(range(role.0, member_range)),
-            Event::ScrubFinished { mismatched_bytes, completed } => {
-                document.mismatched_bytes += mismatched_bytes;
-                document.complete &= completed;
-            }
-            _ => {}
-        }
     }
-    document
+}
+
+/// Adds what happened to what is known.
+fn take_in(document: &mut ScrubDocument, news: &News) {
+    match &news.event {
+        Event::Mismatch(mismatch) => list(
+            &mut document.mismatches,
+            MismatchDocument {
+                range: range(mismatch.role.0, &mismatch.member_range),
+                content_offset: mismatch.offset,
+                repaired: mismatch.repaired,
+            },
+        ),
+        Event::Healed { role, member_range } => {
+            document.healed_bytes += member_range.end - member_range.start;
+            list(&mut document.healed, range(role.0, member_range));
+        }
+        Event::ScrubUnreadable { role, member_range } => {
+            document.unreadable_bytes += member_range.end - member_range.start;
+            list(&mut document.unreadable, range(role.0, member_range));
+        }
+        Event::ScrubFinished { mismatched_bytes, completed } => {
+            document.mismatched_bytes += mismatched_bytes;
+            document.complete &= completed;
+        }
+        _ => {}
+    }
+}
+
+fn list<T>(places: &mut Vec<T>, place: T) {
+    if places.len() < PLACES_MAX {
+        places.push(place);
+    }
 }
 
 fn range(role: u16, range: &std::ops::Range<u64>) -> RangeDocument {
