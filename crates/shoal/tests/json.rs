@@ -60,6 +60,8 @@ fn every_command_prints_one_document() {
         ("array", "create --force --level 0 d0 d1"),
         ("array", "status d0"),
         ("bench", "bench d4 --raw --seconds 1 --warm-up 0"),
+        ("plan", "study --dry-run --force d2 d3 d4"),
+        ("study", "study --force --levels 0 --chunks 64K --repeat 1 --seconds 1 --no-fault d2 d3"),
         ("completions", "completions zsh"),
         ("files", "man pages"),
         ("files", "schemas schemas"),
