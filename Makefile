@@ -36,10 +36,10 @@ documentation:
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --locked
 
 web:
-	@if command -v npm >/dev/null; then \
+	@if command -v npm >/dev/null && [ "$$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ]; then \
 		cd web && npm ci && npm run check && npm test; \
 	else \
-		echo 'SKIPPED: the report viewer needs node and npm'; \
+		echo 'SKIPPED: the checks of the report viewer need npm and node 20 or newer'; \
 	fi
 
 aarch64:

@@ -235,9 +235,37 @@ pub(crate) struct BenchDocument {
     pub(crate) results: Vec<Measurement>,
 }
 
+/// `study --dry-run`: what a study would do, and what it would cost.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PlanDocument {
+    /// Decides the order of the steps and all they do.
+    pub(crate) seed: u64,
+    /// How many arrays would be built.
+    pub(crate) arrays: u32,
+    /// How many steps there are.
+    pub(crate) steps: u32,
+    /// Combinations that make no array, a sentence each.
+    pub(crate) left_out: Vec<String>,
+    /// What the drives are taken to do.
+    pub(crate) assumed_bytes_per_s: u64,
+    /// How long it would take then.
+    pub(crate) duration_ns: u64,
+    /// What would be written to each drive then.
+    pub(crate) drives: Vec<PlannedDriveDocument>,
+}
+
+/// A drive of a planned study.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PlannedDriveDocument {
+    /// The drive.
+    pub(crate) drive: String,
+    /// What would be written to it.
+    pub(crate) written_bytes: u64,
+}
+
 /// The schema of every document, by the name of its file. `create`, `status`, `fail`, `add` and `rebuild` print an
 /// `array`; every command prints a `failure` when it fails.
-pub(crate) fn schemas() -> [(&'static str, Schema); 9] {
+pub(crate) fn schemas() -> [(&'static str, Schema); 10] {
     [
         ("array", schema_for!(ArrayDocument)),
         ("bench", schema_for!(BenchDocument)),
@@ -245,6 +273,7 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 9] {
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),
         ("files", schema_for!(FilesDocument)),
+        ("plan", schema_for!(PlanDocument)),
         ("scrub", schema_for!(ScrubDocument)),
         ("study", shoal_study::model::schema()),
         ("transfer", schema_for!(TransferDocument)),

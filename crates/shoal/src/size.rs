@@ -28,19 +28,13 @@ pub(crate) fn parse_small_size(text: &str) -> Result<u32, String> {
     u32::try_from(parse_size(text)?).map_err(|_| format!("`{text}` is too large here: at most 4095 MiB"))
 }
 
-/// Writes a size so that it reads back exactly if it is a whole number of a binary unit, else to three digits.
+/// Writes a size in the largest unit that it reaches: exactly if it is a whole number of them, else to two decimals.
 pub(crate) fn format_size(bytes: u64) -> String {
-    for (unit, unit_bytes) in BINARY {
-        if bytes >= unit_bytes && bytes.is_multiple_of(unit_bytes) {
-            return format!("{} {unit}", bytes / unit_bytes);
-        }
+    match BINARY.into_iter().find(|&(_, unit_bytes)| bytes >= unit_bytes) {
+        None => format!("{bytes} B"),
+        Some((unit, unit_bytes)) if bytes.is_multiple_of(unit_bytes) => format!("{} {unit}", bytes / unit_bytes),
+        Some((unit, unit_bytes)) => format!("{:.2} {unit}", bytes as f64 / unit_bytes as f64),
     }
-    for (unit, unit_bytes) in BINARY {
-        if bytes >= unit_bytes {
-            return format!("{:.2} {unit}", bytes as f64 / unit_bytes as f64);
-        }
-    }
-    format!("{bytes} B")
 }
 
 /// Writes a rate in MB/s, powers of ten, as drives are sold.

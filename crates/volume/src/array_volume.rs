@@ -232,9 +232,15 @@ impl<W: World> ArrayVolume<W> {
         Ok(busy(&self.tree))
     }
 
-    /// Ends everything in order: what was written is durable, the superblocks say clean (if the array is) and how far
-    /// rebuilds have come. Gives the world back.
+    /// Ends everything in order and gives the world back.
     pub fn close(mut self) -> Result<W, VolumeError> {
+        self.rest()?;
+        Ok(self.tree.world)
+    }
+
+    /// Brings the array to rest, as before it is closed: what was written is durable, the superblocks say clean (if the
+    /// array is) and how far rebuilds have come.
+    pub fn rest(&mut self) -> Result<(), VolumeError> {
         self.stop_scrub();
         self.tree.run_until(None, |tree| tree.in_flight == 0)?;
         // From the outermost array inward: marking one clean writes to those it lies on.
@@ -255,7 +261,7 @@ impl<W: World> ArrayVolume<W> {
             }
             self.settle()?;
         }
-        Ok(self.tree.world)
+        Ok(())
     }
 
     /// Waits until no superblock is being written.

@@ -6,7 +6,7 @@ use shoal_volume::ArrayVolume;
 use crate::args::{AddArgs, Cli};
 use crate::commands::fail::{manage_failure, same_file};
 use crate::commands::rebuild::REBUILD_GOES_ON;
-use crate::commands::status::{array_document, array_text};
+use crate::commands::status::{array_at_rest, array_text};
 use crate::drives::{array_failure, check_wipeable, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
@@ -31,8 +31,7 @@ pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
     if !args.no_rebuild {
         rebuild = Some(run_background(cli, &mut array, "rebuild", &mut |_| {})?);
     }
-    let document = array_document(&array.status());
-    array.close().map_err(Failure::failed)?;
+    let document = array_at_rest(&mut array)?;
     if let Some(rebuild) = rebuild {
         rebuild.finished_or(REBUILD_GOES_ON)?;
     }

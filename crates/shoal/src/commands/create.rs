@@ -4,7 +4,7 @@ use shoal_drive::Access;
 use shoal_volume::{ArrayLevel, ArrayVolume, CreateError, CreateOptions, Level, ScrubMode};
 
 use crate::args::{Cli, CreateArgs};
-use crate::commands::status::{array_document, array_text};
+use crate::commands::status::{array_at_rest, array_text};
 use crate::drives::{check_wipeable, join, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
@@ -40,8 +40,7 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
         array.scrub(ScrubMode::Repair).map_err(Failure::failed)?;
         resync = Some(run_background(cli, &mut array, "resync", &mut |_| {})?);
     }
-    let document = array_document(&array.status());
-    array.close().map_err(Failure::failed)?;
+    let document = array_at_rest(&mut array)?;
     if let Some(resync) = resync {
         resync.finished_or("the array is there and can be used; `shoal scrub --repair` makes its redundancy whole")?;
     }

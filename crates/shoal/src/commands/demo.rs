@@ -58,7 +58,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
     if report.complete {
         return Ok(());
     }
-    Err(Failure::failed("the tour was not completed: what was measured is above, with the reason"))
+    Err(Failure::Shown("the tour was not completed: what was measured is above, with the reason".to_owned()))
 }
 
 /// Not /tmp, which is often memory: the tour is to show a drive's speed.

@@ -4,7 +4,7 @@ use shoal_drive::Access;
 use shoal_volume::{ArrayVolume, ManageError};
 
 use crate::args::{ArrayArgs, Cli, FailArgs};
-use crate::commands::status::{array_document, array_text};
+use crate::commands::status::{array_at_rest, array_text};
 use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
@@ -20,8 +20,7 @@ pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
     let options = open_options(cli, true, false)?;
     let mut array = ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
     array.fail_drive(opened.drives[position]).map_err(manage_failure)?;
-    let document = array_document(&array.status());
-    array.close().map_err(Failure::failed)?;
+    let document = array_at_rest(&mut array)?;
     output::document(cli, &document, array_text)
 }
 

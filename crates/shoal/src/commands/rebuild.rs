@@ -1,7 +1,7 @@
 //! `shoal rebuild`
 
 use crate::args::{Cli, RebuildArgs};
-use crate::commands::status::{array_document, array_text};
+use crate::commands::status::{array_at_rest, array_document, array_text};
 use crate::drives::open_array;
 use crate::exit::Failure;
 use crate::output;
@@ -18,8 +18,7 @@ pub(crate) fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
         output::warn(&format!("nothing to rebuild: the array is {health}, and no missing member has a spare"));
     }
     let rebuild = run_background(cli, &mut array, "rebuild", &mut |_| {})?;
-    let document = array_document(&array.status());
-    array.close().map_err(Failure::failed)?;
+    let document = array_at_rest(&mut array)?;
     rebuild.finished_or(REBUILD_GOES_ON)?;
     output::document(cli, &document, array_text)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use shoal_volume::{Event, ManageError, News, ScrubMode};
 
 use crate::args::{Cli, ScrubArgs};
-use crate::commands::status::{array_document, array_text};
+use crate::commands::status::{array_at_rest, array_document, array_text};
 use crate::documents::{ArrayDocument, MismatchDocument, RangeDocument, ScrubDocument};
 use crate::drives::open_array;
 use crate::exit::Failure;
@@ -22,8 +22,7 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     array.scrub(if args.repair { ScrubMode::Repair } else { ScrubMode::Check }).map_err(scrub_failure)?;
     let mut document = empty_document(array_document(&array.status()));
     let scrub = run_background(cli, &mut array, "scrub", &mut |news| take_in(&mut document, &news))?;
-    document.array = array_document(&array.status());
-    array.close().map_err(Failure::failed)?;
+    document.array = array_at_rest(&mut array)?;
     scrub.finished_or("start `shoal scrub` again; what it repaired is repaired")?;
     output::document(cli, &document, scrub_text)?;
     if document.mismatched_bytes > 0 && !args.repair || document.unreadable_bytes > 0 {

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 use shoal_drive::Access;
-use shoal_volume::{ArrayStatus, Health, LeftOut, MemberOn, MemberState, MemberStatus, Verdict, inspect, layout_name};
+use shoal_volume::{
+    ArrayStatus, ArrayVolume, Health, LeftOut, MemberOn, MemberState, MemberStatus, RealWorld, Verdict, inspect,
+    layout_name,
+};
 
 use crate::args::{Cli, StatusArgs};
 use crate::documents::{ArrayDocument, LeftOutDocument, MemberDocument};
@@ -20,6 +23,12 @@ pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     let options = open_options(cli, false, false)?;
     let status = inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
     output::document(cli, &array_document(&status), array_text)
+}
+
+/// Brings an array to rest, and says how it is then.
+pub(crate) fn array_at_rest(array: &mut ArrayVolume<RealWorld>) -> Result<ArrayDocument, Failure> {
+    array.rest().map_err(Failure::failed)?;
+    Ok(array_document(&array.status()))
 }
 
 /// An array's state as a document.

@@ -26,7 +26,7 @@ pub(crate) fn run(cli: &Cli, args: &BenchArgs) -> Result<(), Failure> {
     }
     output::document(cli, &document, text::text)?;
     let failed = document.results.iter().any(|result| errors(result) > 0);
-    if failed { Err(Failure::failed("some requests failed: see the results")) } else { Ok(()) }
+    if failed { Err(Failure::Shown("some requests failed: see the results".to_owned())) } else { Ok(()) }
 }
 
 fn errors(measurement: &Measurement) -> u64 {

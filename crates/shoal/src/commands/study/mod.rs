@@ -17,6 +17,7 @@ use shoal_study::run::{FaultStory, FaultWatch, Heading, Study, Watch};
 
 use crate::args::{Cli, StudyArgs};
 use crate::bay::PathBay;
+use crate::documents::{PlanDocument, PlannedDriveDocument};
 use crate::drives::{check_wipeable, open_options};
 use crate::exit::Failure;
 use crate::host;
@@ -34,7 +35,7 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
     let plan = Plan::new(factors::from_args(&args.plan, bay.drives())?, bay.drives()).map_err(Failure::usage)?;
     announce(&plan, &bay, ASSUMED_BYTES_PER_S);
     if args.dry_run {
-        return Ok(());
+        return output::document(cli, &plan_document(&plan, &bay), |_| String::new());
     }
     let interrupt = interrupt_flag()?;
     let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, !args.no_fault, &interrupt)?;
@@ -45,7 +46,7 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
     if report.complete {
         return Ok(());
     }
-    Err(Failure::failed("the study is not complete: what was measured is above, with the reason"))
+    Err(Failure::Shown("the study is not complete: what was measured is above, with the reason".to_owned()))
 }
 
 /// Tells what will be done, and what it costs, on standard error.
@@ -63,6 +64,25 @@ pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64) {
     ));
     for sentence in &plan.left_out {
         output::warn(sentence);
+    }
+}
+
+/// What [`announce`] tells, as a document.
+fn plan_document(plan: &Plan, bay: &PathBay) -> PlanDocument {
+    let cost = Cost::estimate(plan, bay.drives().len(), ASSUMED_BYTES_PER_S);
+    PlanDocument {
+        seed: plan.factors.seed,
+        arrays: u32::try_from(plan.arrays.len()).unwrap_or(u32::MAX),
+        steps: u32::try_from(plan.steps.len()).unwrap_or(u32::MAX),
+        left_out: plan.left_out.clone(),
+        assumed_bytes_per_s: ASSUMED_BYTES_PER_S,
+        duration_ns: cost.duration_ns,
+        drives: bay
+            .drives()
+            .iter()
+            .zip(cost.written_bytes)
+            .map(|(drive, written_bytes)| PlannedDriveDocument { drive: drive.path.clone(), written_bytes })
+            .collect(),
     }
 }
 
