@@ -249,3 +249,33 @@ fn one_writer_at_a_time() {
     scrub.wait().unwrap();
     bay.write("write d0 d1 d2", b"bytes");
 }
+
+#[test]
+fn needs_root_loop_one_command_after_the_other_on_devices() {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
+    let bay = Bay::new(2);
+    let losetup = |arguments: &[&std::ffi::OsStr]| {
+        Command::new("losetup")
+            .args(arguments)
+            .env("PATH", "/usr/sbin:/sbin")
+            .output()
+            .ok()
+            .filter(|it| it.status.success())
+    };
+    let path = bay.path("d0");
+    let Some(made) = losetup(&["--find".as_ref(), "--show".as_ref(), path.as_ref()]).filter(|_| is_root) else {
+        eprintln!("SKIPPED: commands on block devices, one after the other: needs root and loop devices");
+        return;
+    };
+    let device = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let created = bay.run(&format!("create --level 1 {device} d1"));
+    let ran: Vec<_> = (0..8).map(|_| bay.run_with(&format!("write {device} d1"), b"bytes")).collect();
+    let refused = bay.run("create --force --level 1 d0 d1");
+    losetup(&["--detach".as_ref(), device.as_ref()]).unwrap();
+    assert_eq!(created.code, 0, "{}", created.stderr);
+    for ran in ran {
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    refused.is_one_line("create on a loop device's file", &["d0 is in use"]);
+}

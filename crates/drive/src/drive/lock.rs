@@ -34,16 +34,23 @@ impl FileLock {
             Kind::Alone => FlockOperation::NonBlockingLockExclusive,
             Kind::Shared => FlockOperation::NonBlockingLockShared,
         };
-        for _ in 0..PATIENCE_TRIES {
-            match flock(file, operation) {
-                Ok(()) => return Ok(Some(Self(Arc::clone(file)))),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PATIENCE_STEP),
-                Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(None),
-                Err(errno) => return Err(errno),
-            }
+        match patiently(|| flock(file, operation)) {
+            Ok(()) => Ok(Some(Self(Arc::clone(file)))),
+            Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
+            Err(errno) => Err(errno),
         }
-        Err(Errno::BUSY)
     }
+}
+
+/// Tries again for a moment while somebody else has what is claimed.
+pub(crate) fn patiently<T>(mut claim: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 0..PATIENCE_TRIES {
+        match claim() {
+            Err(Errno::BUSY | Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PATIENCE_STEP),
+            settled => return settled,
+        }
+    }
+    Err(Errno::BUSY)
 }
 
 impl Drop for FileLock {

@@ -21,6 +21,7 @@ use crate::Identity;
 use crate::survey::in_use;
 pub(crate) use key::DeviceNumber;
 pub use key::DriveKey;
+pub(crate) use lock::patiently;
 
 /// What a drive is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,10 +265,10 @@ fn open_descriptor(path: &Path, access: Access, kind: DriveKind) -> Result<std::
     if kind == DriveKind::BlockDevice && access == Access::Write {
         flags |= OFlags::EXCL; // on a device without O_CREAT: a claim that mounts and md respect
     }
-    match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
+    lock::patiently(|| match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
         Err(Errno::INVAL) => rustix::fs::open(path, flags, Mode::empty()),
         opened => opened,
-    }
+    })
 }
 
 #[cfg(test)]

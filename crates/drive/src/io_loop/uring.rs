@@ -248,6 +248,10 @@ impl Drop for Uring {
                 return;
             }
         }
+        if self.files_are_registered {
+            // The kernel takes a ring down after its owner has gone on, and a claim on a device would last as long.
+            let _ = self.ring.submitter().unregister_files();
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::DriveKey;
-use crate::drive::DeviceNumber;
+use crate::drive::{DeviceNumber, patiently};
 
 /// The first use, if there is any, in a few words.
 pub(crate) fn describe(path: &Path) -> Option<String> {
@@ -108,7 +108,8 @@ fn uses_of_file(key: DriveKey, tables: &Tables) -> Vec<String> {
 fn is_claimed(path: &Path) -> bool {
     let is_device = path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-    is_device && matches!(rustix::fs::open(path, flags, Mode::empty()).map(File::from), Err(Errno::BUSY))
+    let claim = || rustix::fs::open(path, flags, Mode::empty()).map(File::from);
+    is_device && matches!(patiently(claim), Err(Errno::BUSY))
 }
 
 fn device_number(directory: &Path) -> Option<DeviceNumber> {
