@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -95,13 +96,14 @@ impl Bay {
         self.done(&format!("--json {line}")).json()
     }
 
-    /// Names and content of all files.
-    pub(crate) fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    /// Names, times of the last change and content of all files.
+    pub(crate) fn snapshot(&self) -> Vec<(PathBuf, SystemTime, Vec<u8>)> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(self.directory.path()).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() {
-                files.push((path.clone(), std::fs::read(&path).unwrap()));
+                let changed = path.metadata().unwrap().modified().unwrap();
+                files.push((path.clone(), changed, std::fs::read(&path).unwrap()));
             }
         }
         files.sort();
