@@ -41,6 +41,7 @@ fn levels_layouts_chunks_and_sizes() {
         assert_eq!(ran.code, USAGE, "{size}");
         assert!(ran.stderr.contains(size) && ran.stderr.contains("--chunk"), "{}", ran.stderr);
     }
+    bay.refused("--parity-kernel abacus examine d0", USAGE, &["abacus"]);
     bay.add("small", 100 << 10);
     bay.add("empty", 0);
     bay.refused("create --level 5 d0 d1 small", USAGE, &["small"]);

@@ -18,6 +18,8 @@ use crate::exit::Failure;
 
 /// Does what was asked.
 pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
+    // Even where no parity is computed: a kernel that is not there is a mistake worth knowing of.
+    crate::drives::parity(cli)?;
     match &cli.command {
         Command::Demo(args) => demo::run(cli, args),
         Command::Study(args) => study::run(cli, args),
