@@ -171,7 +171,7 @@ impl<W: World> ArrayVolume<W> {
         let it = &mut self.tree.nodes[node.0];
         let dev_number = it.membership.add_spare(&member)?;
         let superblock = it.membership.superblock(dev_number).expect("it was added just now");
-        let place = Place { target: Target::Drive(drive), data_offset_bytes: superblock.data_offset_bytes() };
+        let place = Place::of(Target::Drive(drive), superblock);
         it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer: 1 + used });
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);

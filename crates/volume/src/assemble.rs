@@ -223,7 +223,7 @@ fn slots<W: World>(tree: &Tree<W>, members: &[(Target, Superblock)], assembly: &
     let used: u32 = tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
     let slot = |(number, (index, duty)): (u32, (usize, Duty))| {
         let (target, superblock) = &members[index];
-        let place = Place { target: *target, data_offset_bytes: superblock.data_offset_bytes() };
+        let place = Place::of(*target, superblock);
         // Buffer 0 is for small reads and writes outside record runs.
         Slot { place, dev_number: superblock.dev_number, duty, buffer: 1 + used + number }
     };

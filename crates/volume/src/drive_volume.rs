@@ -33,11 +33,6 @@ impl<W: World> DriveVolume<W> {
         &self.facts
     }
 
-    /// Gives the world back.
-    pub fn into_world(self) -> W {
-        self.world
-    }
-
     fn check(&self, offset: u64, length: u64) -> Result<(), RequestError> {
         let block = u64::from(self.facts.logical_block_bytes);
         if !offset.is_multiple_of(block) || !length.is_multiple_of(block) {

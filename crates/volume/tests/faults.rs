@@ -31,12 +31,21 @@ enum Fault {
     GoneAfterWrites(u32),
     /// Reads of these bytes fail until they are written.
     Unreadable(Range<u64>),
+    /// The superblock cannot be written; everything else works.
+    SuperblockStuck,
 }
+
+/// Where arrays of version 1.2 have their superblocks.
+const SUPERBLOCK_OFFSET: u64 = 4096;
+
+/// Every I/O that was submitted.
+type Log = Rc<RefCell<Vec<Io>>>;
 
 /// The real world with faults.
 struct FaultyWorld {
     inner: RealWorld,
     faults: Faults,
+    log: Log,
     failed: Vec<Finished>,
 }
 
@@ -54,6 +63,7 @@ impl FaultyWorld {
                 *fault = Fault::GoneAfterWrites(left - 1);
                 None
             }
+            (Fault::SuperblockStuck, IoKind::Write(_)) if io.offset == SUPERBLOCK_OFFSET => Some(rustix::io::Errno::IO),
             (Fault::Unreadable(bad), IoKind::Read(memory)) => {
                 let end = io.offset + u64::from(memory.length);
                 (io.offset < bad.end && bad.start < end).then_some(rustix::io::Errno::IO)
@@ -84,6 +94,7 @@ impl World for FaultyWorld {
     }
 
     fn submit(&mut self, io: Io) {
+        self.log.borrow_mut().push(io);
         match self.error_for(&io) {
             Some(errno) => self.failed.push(Finished { token: io.token, result: Err(io::Error::from(errno)) }),
             None => self.inner.submit(io),
@@ -127,24 +138,29 @@ struct Rig {
     array: ArrayVolume<FaultyWorld>,
     drives: Vec<DriveId>,
     faults: Faults,
+    log: Log,
 }
 
 fn rig(level: &str, drives: usize) -> Rig {
+    rig_with_spares(level, drives, 0)
+}
+
+fn rig_with_spares(level: &str, drives: usize, spare_count: usize) -> Rig {
     let bench = Bench::new(drives);
     let (inner, plan, ids) = bench.world(0..drives, Access::Write);
-    let faults = Faults::default();
-    let world = FaultyWorld { inner, faults: Rc::clone(&faults), failed: Vec::new() };
+    let (faults, log) = (Faults::default(), Log::default());
+    let world = FaultyWorld { inner, faults: Rc::clone(&faults), log: Rc::clone(&log), failed: Vec::new() };
     let create = CreateOptions {
         level: ArrayLevel::parse(level, None, 2).unwrap(),
         chunk_bytes: 16 << 10,
-        spare_count: 0,
+        spare_count,
         name: "faults".to_owned(),
         homehost: None,
         drive_bytes_limit: None,
         assume_clean: true,
     };
     let array = ArrayVolume::create(world, plan, &ids, &create, &OpenOptions::writable()).unwrap();
-    Rig { bench, array, drives: ids, faults }
+    Rig { bench, array, drives: ids, faults, log }
 }
 
 fn content(array: &mut ArrayVolume<FaultyWorld>) -> Vec<u8> {
@@ -230,4 +246,39 @@ fn unreadable_sectors_are_healed() {
         assert_eq!(rig.array.status().health, Health::Optimal, "raid{level}");
         assert!(content(&mut rig.array) == data, "raid{level}");
     }
+}
+
+/// A superblock claims nothing that a power cut could take back: when it says that a member is rebuilt, what the rebuild
+/// wrote has been flushed.
+#[test]
+fn rebuilt_data_is_flushed_before_it_is_vouched_for() {
+    for (level, drives) in [("1", 3), ("5", 4), ("6", 6), ("10", 5)] {
+        let mut rig = rig_with_spares(level, drives, 1);
+        let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+        write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+        rig.array.fail_drive(rig.drives[0]).unwrap();
+        while rig.array.run_background(Duration::from_secs(10)).unwrap() {}
+        assert_eq!(rig.array.status().health, Health::Optimal, "raid{level}");
+        let spare = *rig.drives.last().unwrap();
+        let log = rig.log.borrow();
+        let of_spare: Vec<&Io> = log.iter().filter(|io| io.drive == spare).collect();
+        let is_write = |io: &Io| matches!(io.kind, IoKind::Write(_));
+        let last_data = of_spare.iter().rposition(|io| is_write(io) && io.offset != SUPERBLOCK_OFFSET).unwrap();
+        let after = &of_spare[last_data + 1..];
+        let superblock = after.iter().position(|io| is_write(io)).unwrap();
+        let flushed = after[..superblock].iter().any(|io| matches!(io.kind, IoKind::Flush));
+        assert!(flushed, "raid{level}: {after:?}");
+    }
+}
+
+/// A write that a failed mirror missed is not answered as done when nothing is left that remembers the failure.
+#[test]
+fn what_cannot_be_recorded_is_not_acknowledged() {
+    let mut rig = rig("1", 2);
+    let data = pattern(1 << 20, 1);
+    write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+    rig.faults.borrow_mut().insert(rig.drives[0], Fault::Gone);
+    rig.faults.borrow_mut().insert(rig.drives[1], Fault::SuperblockStuck);
+    let failed = write_from(&mut rig.array, 0, &mut &pattern(1 << 20, 2)[..]).unwrap_err();
+    assert!(matches!(failed, TransferError::Content { error: RequestError::Failed, .. }), "{failed}");
 }

@@ -14,6 +14,19 @@ pub(crate) struct Place {
     pub(crate) target: Target,
     /// First byte of the data area.
     pub(crate) data_offset_bytes: u64,
+    /// First byte of the superblock.
+    pub(crate) super_offset_bytes: u64,
+}
+
+impl Place {
+    /// Where a member lies on `target`, as its superblock says.
+    pub(crate) fn of(target: Target, superblock: &Superblock) -> Self {
+        Self {
+            target,
+            data_offset_bytes: superblock.data_offset_bytes(),
+            super_offset_bytes: superblock.super_offset_bytes(),
+        }
+    }
 }
 
 /// One drive, or inner array, that carries a superblock of this array.

@@ -1,16 +1,18 @@
 //! Writes superblocks while the array runs.
 //!
-//! A *record run* writes one generation of superblocks (one events count) to every slot that is still in use, waits for
-//! all, flushes them all, waits again, and only then tells whoever asked. What changes while a run is under way goes
-//! into the next one. A slot that fails to take its superblock fails as a member, which asks for another run; members
-//! are finite, so this ends.
+//! A *record run* writes one generation of superblocks (one events count) to every slot that is still in use, in three
+//! stages, each on all slots before the next begins: it flushes them, so that what the superblocks are about to claim
+//! (so much is rebuilt, all is clean) is true even after a power cut; writes the superblocks as they were when the run
+//! began; flushes again; and only then tells whoever asked. What changes while a run is under way goes into the next
+//! one. A slot that fails at any of this fails as a member, which asks for another run; members are finite, so this
+//! ends. If not one slot was left, nothing is recorded, and the engine is told so: it must not answer for it.
 //!
 //! Who asks:
 //! * the engine, after a member failed and before it answers the writes which that member missed;
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
 //! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change must last.
 
-use shoal_array::{Command, EffectId, Event, Instant, MemberIo, MemberState, Outcome, Request, Role, ScrubMode};
+use shoal_array::{Command, EffectId, Event, Fault, Instant, MemberIo, MemberState, Outcome, Request, Role, ScrubMode};
 
 use shoal_md::Timestamp;
 
@@ -32,6 +34,7 @@ pub(crate) enum Waiter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    Settling,
     Writing,
     Flushing,
 }
@@ -40,6 +43,7 @@ enum Stage {
 struct Run {
     stage: Stage,
     outstanding: usize,
+    /// The slots that have done everything so far.
     slots: Vec<usize>,
     waiters: Vec<Waiter>,
 }
@@ -85,48 +89,68 @@ impl<W: World> Tree<W> {
         let it = &mut self.nodes[node.0];
         let waiters = std::mem::take(&mut it.recorder.next);
         it.renew_membership();
+        if !it.keeps_records() {
+            return self.answer(now, node, waiters, Outcome::Done);
+        }
         it.membership.advance(Timestamp::from_seconds(self.world.unix_time_s()));
-        let slots = if it.keeps_records() { it.slots_in_use() } else { Vec::new() };
-        it.recorder.run = Some(Run { stage: Stage::Writing, outstanding: slots.len(), slots: slots.clone(), waiters });
+        let slots = it.slots_in_use();
+        it.recorder.run = Some(Run { stage: Stage::Settling, outstanding: 0, slots: slots.clone(), waiters });
+        for slot in slots {
+            self.encode_superblock(node, slot);
+        }
+        self.start_stage(now, node);
+    }
+
+    /// Puts a slot's superblock into its buffer, which no other run touches before this one is over.
+    fn encode_superblock(&mut self, node: NodeId, slot: usize) {
+        let it = &self.nodes[node.0];
+        let Slot { dev_number, buffer, .. } = it.slots[slot];
+        let superblock = it.membership.superblock(dev_number).expect("slots in use are in the superblocks");
+        let memory = self.plan.memory(self.plan.superblock_span(buffer));
+        self.world.arena().write(memory, superblock.encode().as_slice());
+    }
+
+    /// Gives every slot that is left its part of the run's stage.
+    fn start_stage(&mut self, now: Instant, node: NodeId) {
+        let it = &mut self.nodes[node.0];
+        let run = it.recorder.run.as_mut().expect("a stage belongs to a run");
+        run.outstanding = run.slots.len();
+        let (stage, slots) = (run.stage, run.slots.clone());
         if slots.is_empty() {
             return self.finish_run(now, node);
         }
         for slot in slots {
-            self.write_superblock(now, node, slot);
+            let Slot { place, buffer, .. } = self.nodes[node.0].slots[slot];
+            let io = match stage {
+                Stage::Settling | Stage::Flushing => MemberIo::Flush,
+                Stage::Writing => {
+                    MemberIo::Write { offset: place.super_offset_bytes, span: self.plan.superblock_span(buffer) }
+                }
+            };
+            let token = self.pending.insert(Pending::Superblock { node, slot });
+            self.submit_io(now, place.target, token, io);
         }
     }
 
-    fn write_superblock(&mut self, now: Instant, node: NodeId, slot: usize) {
-        let it = &self.nodes[node.0];
-        let Slot { place, dev_number, buffer, .. } = it.slots[slot];
-        let superblock = it.membership.superblock(dev_number).expect("slots in use are in the superblocks");
-        let span = self.plan.superblock_span(buffer);
-        self.world.arena().write(self.plan.memory(span), superblock.encode().as_slice());
-        let (target, offset) = (place.target, superblock.super_offset_bytes());
-        let token = self.pending.insert(Pending::Superblock { node, slot });
-        self.submit_io(now, target, token, MemberIo::Write { offset, span });
-    }
-
-    /// A superblock was written or flushed.
+    /// A slot has done its part of a run's stage.
     pub(super) fn superblock_done(&mut self, now: Instant, node: NodeId, slot: usize, good: bool) {
         if !good {
             self.drop_slot(now, node, slot);
         }
         let run = self.nodes[node.0].recorder.run.as_mut().expect("a superblock is written by a run");
+        if !good {
+            run.slots.retain(|&other| other != slot);
+        }
         run.outstanding -= 1;
         if run.outstanding > 0 {
             return;
         }
-        if run.stage == Stage::Flushing {
-            return self.finish_run(now, node);
-        }
-        run.stage = Stage::Flushing;
-        run.outstanding = run.slots.len();
-        for slot in run.slots.clone() {
-            let target = self.nodes[node.0].slots[slot].place.target;
-            let token = self.pending.insert(Pending::Superblock { node, slot });
-            self.submit_io(now, target, token, MemberIo::Flush);
-        }
+        run.stage = match run.stage {
+            Stage::Settling => Stage::Writing,
+            Stage::Writing => Stage::Flushing,
+            Stage::Flushing => return self.finish_run(now, node),
+        };
+        self.start_stage(now, node);
     }
 
     /// A slot does not take its superblock: a spare is out at once, a member fails by the engine's rules.
@@ -143,15 +167,21 @@ impl<W: World> Tree<W> {
 
     fn finish_run(&mut self, now: Instant, node: NodeId) {
         let run = self.nodes[node.0].recorder.run.take().expect("only a run under way is finished");
-        for waiter in run.waiters {
+        let outcome = if run.slots.is_empty() { Outcome::Failed(Fault::Gone) } else { Outcome::Done };
+        self.answer(now, node, run.waiters, outcome);
+        if !self.nodes[node.0].recorder.next.is_empty() {
+            self.start_run(now, node);
+        }
+    }
+
+    fn answer(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, outcome: Outcome) {
+        for waiter in waiters {
             match waiter {
-                Waiter::Engine(id) => self.ready.push_back((node, id, Outcome::Done)),
+                Waiter::Engine(id) => self.ready.push_back((node, id, outcome.clone())),
+                // If nothing could be marked, the engine finds out by itself what its members still do.
                 Waiter::Marking => self.release(now, node),
                 Waiter::Nobody => {}
             }
-        }
-        if !self.nodes[node.0].recorder.next.is_empty() {
-            self.start_run(now, node);
         }
     }
 
