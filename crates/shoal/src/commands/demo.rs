@@ -10,7 +10,7 @@ use shoal_volume::ArrayLevel;
 
 use crate::args::{Cli, DemoArgs};
 use crate::bay::PathBay;
-use crate::commands::study::{announce, carry_out, study_text, write_report};
+use crate::commands::study::{announce, carry_out, cost, study_text, write_report};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::interrupt_flag;
@@ -51,7 +51,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
     let paths = make_images(directory.path(), args.drives, args.size)?;
     let bay = PathBay::new(cli.io_engine, &paths)?;
     let plan = Plan::new(factors(args)?, bay.drives()).map_err(Failure::usage)?;
-    announce(&plan, &bay, ASSUMED_BYTES_PER_S);
+    announce(&plan, &bay, ASSUMED_BYTES_PER_S, &cost(&plan, &bay, ASSUMED_BYTES_PER_S, true));
     let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, true, &interrupt)?;
     write_report(&args.report, &report)?;
     output::document(cli, &report, study_text)?;

@@ -51,6 +51,17 @@ impl Cost {
         cost
     }
 
+    /// Adds a member's failure and rebuild over so much of each drive: written once and, on the drive that takes the
+    /// member's place, once more at the most; read back, scrubbed, and read for the rebuild.
+    #[must_use]
+    pub fn with_fault_story(mut self, drive_bytes: u64, bytes_per_s: u64) -> Self {
+        for written in &mut self.written_bytes {
+            *written = written.saturating_add(drive_bytes.saturating_mul(2));
+        }
+        self.duration_ns = self.duration_ns.saturating_add(time_for(drive_bytes, bytes_per_s).saturating_mul(4));
+        self
+    }
+
     fn writes(&mut self, drive: u32, bytes: u64) {
         if let Some(written) = self.written_bytes.get_mut(drive as usize) {
             *written = written.saturating_add(bytes);

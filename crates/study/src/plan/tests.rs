@@ -112,3 +112,14 @@ fn the_cost_is_told_beforehand() {
     Cost::estimate(&plan, 3, 0);
     Cost::estimate(&plan, 3, u64::MAX);
 }
+
+#[test]
+fn a_fault_story_costs_more() {
+    let plan = Plan::new(factors(&["0"], &[64 << 10], &[3]), &drives(3)).unwrap();
+    let without = Cost::estimate(&plan, 3, 1 << 20);
+    let with = without.clone().with_fault_story(1 << 30, 1 << 20);
+    assert_eq!(with.duration_ns - without.duration_ns, 4 * 1024 * 1_000_000_000);
+    for (with, without) in with.written_bytes.iter().zip(&without.written_bytes) {
+        assert_eq!(with - without, 2 << 30);
+    }
+}

@@ -33,9 +33,10 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
     let bay = PathBay::new(cli.io_engine, &args.drives)?;
     check_wipeable(&args.drives, args.force)?;
     let plan = Plan::new(factors::from_args(&args.plan, bay.drives())?, bay.drives()).map_err(Failure::usage)?;
-    announce(&plan, &bay, ASSUMED_BYTES_PER_S);
+    let cost = cost(&plan, &bay, ASSUMED_BYTES_PER_S, !args.no_fault);
+    announce(&plan, &bay, ASSUMED_BYTES_PER_S, &cost);
     if args.dry_run {
-        return output::document(cli, &plan_document(&plan, &bay), |_| String::new());
+        return output::document(cli, &plan_document(&plan, &bay, cost), |_| String::new());
     }
     let interrupt = interrupt_flag()?;
     let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, !args.no_fault, &interrupt)?;
@@ -49,9 +50,14 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
     Err(Failure::Shown("the study is not complete: what was measured is above, with the reason".to_owned()))
 }
 
-/// Tells what will be done, and what it costs, on standard error.
-pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64) {
+/// What a plan costs, with a member's failure and rebuild if that follows.
+pub(crate) fn cost(plan: &Plan, bay: &PathBay, bytes_per_s: u64, with_fault: bool) -> Cost {
     let cost = Cost::estimate(plan, bay.drives().len(), bytes_per_s);
+    if with_fault { cost.with_fault_story(plan.factors.drive_bytes_limit, bytes_per_s) } else { cost }
+}
+
+/// Tells what will be done, and what it costs, on standard error.
+pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64, cost: &Cost) {
     output::warn(&format!(
         "{} drives, {} arrays, {} steps, seed {}: about {} if the drives do {} MB/s, and up to {} written to each",
         bay.drives().len(),
@@ -68,8 +74,7 @@ pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64) {
 }
 
 /// What [`announce`] tells, as a document.
-fn plan_document(plan: &Plan, bay: &PathBay) -> PlanDocument {
-    let cost = Cost::estimate(plan, bay.drives().len(), ASSUMED_BYTES_PER_S);
+fn plan_document(plan: &Plan, bay: &PathBay, cost: Cost) -> PlanDocument {
     PlanDocument {
         seed: plan.factors.seed,
         arrays: u32::try_from(plan.arrays.len()).unwrap_or(u32::MAX),
