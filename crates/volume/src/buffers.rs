@@ -1,12 +1,32 @@
 //! Which buffer lies where in the arena.
 //!
-//! The arena holds, in this order: the request buffers, the scratch buffers of the engines, the superblock buffers.
+//! The arena holds, in this order: the request buffers, the scratch buffers of the engines, the notes: for every slot one
+//! buffer for each kind of thing that is written beside the data.
 
 use shoal_array::{BufferId, Span};
 use shoal_drive::Memory;
 
-/// Size of a superblock buffer: no superblock of version 1 is longer.
-pub(crate) const SUPERBLOCK_BYTES: u32 = 4096;
+/// Size of a note: no superblock of version 1, bad-block log or header of a partial-parity log is longer, and a bitmap is
+/// written in pages of so much.
+pub(crate) const NOTE_BYTES: u32 = 4096;
+
+/// What is written on a member beside the data. Each kind has a buffer of its own on every slot, so that one can be on
+/// its way while another is prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// The superblock.
+    Superblock,
+    /// The bad-block log.
+    BadBlocks,
+    /// A page of the write-intent bitmap.
+    Bitmap,
+    /// The header of the partial-parity log.
+    PartialParity,
+}
+
+impl Note {
+    const KINDS: u32 = 4;
+}
 
 /// How many buffers of which sizes a volume has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +39,8 @@ pub struct BufferPlan {
     pub scratch_count: u32,
     /// Size of each; a multiple of 4 KiB.
     pub scratch_bytes: u32,
-    /// Buffers for superblocks.
-    pub superblock_count: u32,
+    /// Slots that there may be, over all arrays; one more is for small reads and writes outside them.
+    pub slot_count: u32,
 }
 
 impl BufferPlan {
@@ -36,20 +56,24 @@ impl BufferPlan {
             request_bytes: request_bytes.max(1).next_multiple_of(4096),
             scratch_count: 16 * drives + 16,
             scratch_bytes: 128 << 10,
-            superblock_count: 2 * drives + 1,
+            slot_count: 2 * drives + 1,
         }
     }
 
     /// Size of the arena that holds them all.
     pub fn arena_bytes(&self) -> usize {
-        self.superblock_base() + self.superblock_count as usize * SUPERBLOCK_BYTES as usize
+        self.note_base() + self.note_count() as usize * NOTE_BYTES as usize
     }
 
     fn scratch_base(&self) -> usize {
         self.request_count as usize * self.request_bytes as usize
     }
 
-    fn superblock_base(&self) -> usize {
+    fn note_count(&self) -> u32 {
+        self.slot_count * Note::KINDS
+    }
+
+    fn note_base(&self) -> usize {
         self.scratch_base() + self.scratch_count as usize * self.scratch_bytes as usize
     }
 
@@ -58,11 +82,11 @@ impl BufferPlan {
         self.request_count
     }
 
-    /// The span of a whole superblock buffer.
-    pub(crate) fn superblock_span(&self, number: u32) -> Span {
-        assert!(number < self.superblock_count, "superblock buffer {number} of {}", self.superblock_count);
-        let buffer = BufferId(self.request_count + self.scratch_count + number);
-        Span { buffer, offset: 0, length: SUPERBLOCK_BYTES }
+    /// The span of a whole note of a slot's buffers; `slot` is [`crate::tree::Slot::buffer`].
+    pub(crate) fn note_span(&self, slot: u32, note: Note) -> Span {
+        assert!(slot < self.slot_count, "notes of slot {slot} of {}", self.slot_count);
+        let buffer = BufferId(self.request_count + self.scratch_count + slot * Note::KINDS + note as u32);
+        Span { buffer, offset: 0, length: NOTE_BYTES }
     }
 
     /// Where a span lies.
@@ -73,7 +97,7 @@ impl BufferPlan {
         } else if id < self.request_count + self.scratch_count {
             (self.scratch_base(), id - self.request_count, self.scratch_bytes)
         } else {
-            (self.superblock_base(), id - self.request_count - self.scratch_count, SUPERBLOCK_BYTES)
+            (self.note_base(), id - self.request_count - self.scratch_count, NOTE_BYTES)
         };
         assert!(
             u64::from(span.offset) + u64::from(span.length) <= u64::from(bytes),
@@ -90,7 +114,7 @@ mod tests {
     #[test]
     fn buffers_do_not_overlap() {
         let plan = BufferPlan::for_drives(3, 4, 5000);
-        let count = plan.request_count + plan.scratch_count + plan.superblock_count;
+        let count = plan.request_count + plan.scratch_count + plan.note_count();
         let mut end = 0;
         for id in 0..count {
             let length = if id < 4 {
@@ -98,7 +122,7 @@ mod tests {
             } else if id < 4 + plan.scratch_count {
                 plan.scratch_bytes
             } else {
-                SUPERBLOCK_BYTES
+                NOTE_BYTES
             };
             let memory = plan.memory(Span { buffer: BufferId(id), offset: 0, length });
             assert_eq!(memory.offset, end);

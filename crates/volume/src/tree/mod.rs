@@ -25,6 +25,7 @@ use shoal_array::{
 use shoal_drive::{DriveId, Finished, Io, IoKind};
 use shoal_parity::Parity;
 
+use crate::buffers::Note;
 use crate::compute::Bytes;
 use crate::slab::Slab;
 use crate::world::World;
@@ -288,7 +289,7 @@ impl<W: World> Tree<W> {
         Ok(self.awaited.take().unwrap_or(Err(Fault::Gone)))
     }
 
-    /// Reads through superblock buffer 0 into `bytes` (at most a superblock's length), at an absolute offset.
+    /// Reads through the notes of slot 0 into `bytes` (at most a superblock's length), at an absolute offset.
     pub(crate) fn read_small(
         &mut self,
         target: Target,
@@ -301,7 +302,7 @@ impl<W: World> Tree<W> {
         Ok(result)
     }
 
-    /// Writes `bytes` through superblock buffer 0 at an absolute offset, and makes them durable.
+    /// Writes `bytes` through the notes of slot 0 at an absolute offset, and makes them durable.
     pub(crate) fn write_small(
         &mut self,
         target: Target,
@@ -317,7 +318,7 @@ impl<W: World> Tree<W> {
     }
 
     fn small_span(&self, length: usize) -> Span {
-        self.plan.superblock_span(0).part(0, u32::try_from(length).expect("superblocks are short"))
+        self.plan.note_span(0, Note::Superblock).part(0, u32::try_from(length).expect("superblocks are short"))
     }
 
     /// Bytes that a target offers.

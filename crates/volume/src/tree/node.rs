@@ -36,7 +36,7 @@ pub(crate) struct Slot {
     /// Its number in the superblocks, which is not its role.
     pub(crate) dev_number: u32,
     pub(crate) duty: Duty,
-    /// Number of its superblock buffer.
+    /// Number of its notes in the arena.
     pub(crate) buffer: u32,
 }
 

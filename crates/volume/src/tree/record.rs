@@ -16,6 +16,7 @@ use shoal_array::{Command, EffectId, Event, Fault, Instant, MemberIo, MemberStat
 
 use shoal_md::Timestamp;
 
+use crate::buffers::Note;
 use crate::world::World;
 
 use super::node::{Duty, Slot};
@@ -106,7 +107,7 @@ impl<W: World> Tree<W> {
         let it = &self.nodes[node.0];
         let Slot { dev_number, buffer, .. } = it.slots[slot];
         let superblock = it.membership.superblock(dev_number).expect("slots in use are in the superblocks");
-        let memory = self.plan.memory(self.plan.superblock_span(buffer));
+        let memory = self.plan.memory(self.plan.note_span(buffer, Note::Superblock));
         self.world.arena().write(memory, superblock.encode().as_slice());
     }
 
@@ -123,9 +124,10 @@ impl<W: World> Tree<W> {
             let Slot { place, buffer, .. } = self.nodes[node.0].slots[slot];
             let io = match stage {
                 Stage::Settling | Stage::Flushing => MemberIo::Flush,
-                Stage::Writing => {
-                    MemberIo::Write { offset: place.super_offset_bytes, span: self.plan.superblock_span(buffer) }
-                }
+                Stage::Writing => MemberIo::Write {
+                    offset: place.super_offset_bytes,
+                    span: self.plan.note_span(buffer, Note::Superblock),
+                },
             };
             let token = self.pending.insert(Pending::Superblock { node, slot });
             self.submit_io(now, place.target, token, io);
