@@ -12,8 +12,11 @@
 //!
 //! Invariant: whatever is in flight in the world has exactly one entry in `pending`.
 
+mod activity;
 mod node;
+mod notes;
 mod record;
+mod upkeep;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -31,7 +34,8 @@ use crate::slab::Slab;
 use crate::world::World;
 use crate::{BufferPlan, VolumeError, fault};
 
-pub(crate) use node::{Activity, Duty, Node, Place, Slot};
+pub(crate) use activity::Activity;
+pub(crate) use node::{Duty, Node, Place, Slot};
 pub(crate) use record::{Recorder, Waiter};
 
 /// Ids with this bit belong to the tree's own requests; requests from outside have it clear.
@@ -58,8 +62,8 @@ pub(crate) struct News {
 enum Pending {
     /// A member I/O of an engine.
     Effect { node: NodeId, id: EffectId, kind: IoKind },
-    /// A superblock write or flush of a node's record run.
-    Superblock { node: NodeId, slot: usize },
+    /// A write or flush of a node's record run.
+    Record { node: NodeId, slot: usize },
     /// A blocking call, which finds the result in `Tree::awaited`.
     Caller,
 }
@@ -228,7 +232,7 @@ impl<W: World> Tree<W> {
                     };
                     self.ready.push_back((node, id, outcome));
                 }
-                Pending::Superblock { node, slot } => self.superblock_done(now, node, slot, result.is_ok()),
+                Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
                 Pending::Caller => {
                     self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
                 }
@@ -245,7 +249,7 @@ impl<W: World> Tree<W> {
             }
             Event::Completed(completion) => self.route_internal(now, completion),
             event => {
-                self.note(now, node, &event);
+                self.heed(now, node, &event);
                 self.news.push_back(News { node, event });
             }
         }
@@ -261,7 +265,7 @@ impl<W: World> Tree<W> {
                 };
                 self.ready.push_back((node, id, outcome));
             }
-            Pending::Superblock { node, slot } => self.superblock_done(now, node, slot, completion.result.is_ok()),
+            Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
             Pending::Caller => {
                 self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));
             }

@@ -1,12 +1,12 @@
 //! One array in a tree: its engine, where its members are, and what their superblocks say.
 
-use shoal_array::{Array, Level, MemberState, Request, Role, ScrubMode};
+use shoal_array::{Array, Level, MemberState, Role, ScrubMode};
 use shoal_md::{Membership, Superblock};
 
 use crate::LeftOut;
 
-use super::Target;
 use super::record::Recorder;
+use super::{Activity, Target};
 
 /// Where a member's bytes are.
 #[derive(Clone, Copy, Debug)]
@@ -47,17 +47,6 @@ pub(crate) enum Duty {
     Spare,
     /// Failed, or too old to be used: nothing is read from it or written to it any more.
     Out,
-}
-
-/// Whether the superblocks say that writes may be under way.
-#[derive(Debug)]
-pub(crate) enum Activity {
-    /// Clean; the first write has to wait until the superblocks say otherwise.
-    Clean,
-    /// The superblocks are being marked; these requests wait for it.
-    Marking { held: Vec<Request> },
-    /// Marked: a crash now means a resync.
-    Active,
 }
 
 /// One array. See the module's documentation.

@@ -1,0 +1,38 @@
+//! What a record run writes on each slot: the superblock, and before it the logs that the superblock relies on.
+//!
+//! A note's bytes are put into its buffer when a run begins, and stay as they are until that run is over: what changes
+//! meanwhile goes into the next run.
+
+use shoal_array::Span;
+
+use crate::buffers::Note;
+use crate::world::World;
+
+use super::node::Slot;
+use super::{NodeId, Tree};
+
+/// A note that is ready in its buffer, and where it goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoteWrite {
+    pub(super) slot: usize,
+    /// Absolute, on the slot's target.
+    pub(super) offset: u64,
+    pub(super) span: Span,
+}
+
+impl<W: World> Tree<W> {
+    /// Makes the superblock of a slot ready.
+    pub(super) fn prepare_superblock(&mut self, node: NodeId, slot: usize) -> NoteWrite {
+        let it = &self.nodes[node.0];
+        let Slot { place, dev_number, buffer, .. } = it.slots[slot];
+        let superblock = it.membership.superblock(dev_number).expect("slots in use are in the superblocks");
+        let span = self.plan.note_span(buffer, Note::Superblock);
+        self.world.arena().write(self.plan.memory(span), superblock.encode().as_slice());
+        NoteWrite { slot, offset: place.super_offset_bytes, span }
+    }
+
+    /// Makes ready what must be durable on a slot before the superblock that is written in the same run.
+    pub(super) fn prepare_logs(&mut self, _node: NodeId, _slot: usize) -> Vec<NoteWrite> {
+        Vec::new()
+    }
+}
