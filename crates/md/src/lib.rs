@@ -5,6 +5,7 @@
 //!
 //! * [`MinorVersion`] says where on a drive a superblock lies; [`Unverified::parse`], then [`Unverified::verify`] make
 //!   a [`Superblock`] of the bytes found there, and [`Superblock::encode`] makes bytes of it again;
+//! * [`BitmapHeader`] and [`Bitmap`] do the same for the write-intent bitmap beside it;
 //! * [`plan_creation`] makes the superblocks of a new array;
 //! * [`assemble()`] puts the members of an array together, in whatever order they come;
 //! * [`Membership`] brings the superblocks of a running array up to date: members fail, are added and rebuilt.
@@ -49,6 +50,7 @@
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
 mod assemble;
+mod bitmap;
 mod create;
 mod features;
 mod field;
@@ -62,6 +64,9 @@ mod uuid;
 pub use assemble::{
     AssembleError, Assembly, Candidate, ReadOnlyReason, RefusalReason, ShapeUnknown, Slot, Verdict, assemble,
     group_by_array,
+};
+pub use bitmap::{
+    BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, Distrust,
 };
 pub use create::{CreateError, CreateRequest, Creation, NewMember, plan_creation};
 pub use features::Features;
