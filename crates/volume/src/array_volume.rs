@@ -51,6 +51,14 @@ pub enum ManageError {
         /// The drive.
         drive: String,
     },
+    /// More drives than there are buffers for.
+    #[error(
+        "{drive} cannot be added: there is no room for more drives; remove one that failed, or open the array anew"
+    )]
+    NoRoom {
+        /// The drive.
+        drive: String,
+    },
     /// The engine refuses.
     #[error("{what}: {}", explain(*.why))]
     Refused {
@@ -140,6 +148,11 @@ impl<W: World> ArrayVolume<W> {
         &self.tree.world
     }
 
+    /// The world under it, to take drives in and give back those that no array uses.
+    pub fn world_mut(&mut self) -> &mut W {
+        &mut self.tree.world
+    }
+
     /// What has happened since the last call.
     pub fn take_news(&mut self) -> Vec<News> {
         let nodes = &self.tree.nodes;
@@ -164,15 +177,17 @@ impl<W: World> ArrayVolume<W> {
     pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let node = self.node_in_need();
         let facts = self.tree.world.facts(drive);
-        clear_superblocks(&mut self.tree, Target::Drive(drive))?;
+        let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: facts.name.clone() })?;
         let uuid = Uuid(self.tree.world.random_bytes());
         let member = NewMember { drive: facts.name, size_bytes: facts.size_bytes, uuid };
-        let used: u32 = self.tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
+        // Found out before the drive loses anything.
+        self.tree.nodes[node.0].membership.clone().add_spare(&member)?;
+        clear_superblocks(&mut self.tree, Target::Drive(drive))?;
         let it = &mut self.tree.nodes[node.0];
         let dev_number = it.membership.add_spare(&member)?;
         let superblock = it.membership.superblock(dev_number).expect("it was added just now");
         let place = Place::of(Target::Drive(drive), superblock);
-        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer: 1 + used });
+        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer });
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         self.tree.employ_spare(now, node);
@@ -230,6 +245,26 @@ impl<W: World> ArrayVolume<W> {
         self.tree.run_until(Some(deadline), |tree| !busy(tree))?;
         self.settle()?;
         Ok(busy(&self.tree))
+    }
+
+    /// Lets everything go on, requests and what the array does by itself, until a request is answered or `patience` is
+    /// over, and appends the answers. For whoever keeps an array running; [`Volume::poll`] is for whoever waits for
+    /// answers and for nothing else.
+    pub fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
+        let deadline = self.tree.world.now().after_ns(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+        self.tree.run_until(Some(deadline), |tree| !tree.completions.is_empty())?;
+        completions.append(&mut self.tree.completions);
+        Ok(())
+    }
+
+    /// For how long nothing happens by itself, and [`ArrayVolume::turn`] need not be called: no time while anything is in
+    /// flight; without end (none) if only a request can change anything.
+    pub fn quiet_for(&self) -> Option<Duration> {
+        if self.tree.in_flight > 0 || self.tree.world.pending() > 0 {
+            return Some(Duration::ZERO);
+        }
+        let now = self.tree.world.now();
+        self.tree.timer().map(|wake| Duration::from_nanos(wake.since_ns(now)))
     }
 
     /// Ends everything in order and gives the world back.

@@ -60,6 +60,12 @@ impl BufferPlan {
         }
     }
 
+    /// The same, with room for so many drives that come later.
+    #[must_use]
+    pub fn with_room_for(self, more_drives: u32) -> Self {
+        Self { slot_count: self.slot_count + more_drives, ..self }
+    }
+
     /// Size of the arena that holds them all.
     pub fn arena_bytes(&self) -> usize {
         self.note_base() + self.note_count() as usize * NOTE_BYTES as usize

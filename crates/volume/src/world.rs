@@ -75,6 +75,13 @@ impl RealWorld {
         Ok(id)
     }
 
+    /// Gives a drive back, once nothing is in flight on it. Its id is never used again.
+    pub fn remove_drive(&mut self, id: DriveId) -> Option<Drive> {
+        let drive = self.io_loop.remove_drive(id)?;
+        self.drives.retain(|&other| other != id);
+        Some(drive)
+    }
+
     /// The open drive behind an id.
     pub fn drive(&self, id: DriveId) -> &Drive {
         self.io_loop.drive(id)

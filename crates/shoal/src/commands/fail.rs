@@ -46,6 +46,6 @@ pub(crate) fn manage_failure(error: ManageError) -> Failure {
     match error {
         ManageError::NotAMember { .. } | ManageError::Add(_) => Failure::usage(error),
         ManageError::Refused { .. } => Failure::Refused(error.to_string()),
-        ManageError::Superblock(_) | ManageError::Volume(_) => Failure::failed(error),
+        ManageError::NoRoom { .. } | ManageError::Superblock(_) | ManageError::Volume(_) => Failure::failed(error),
     }
 }

@@ -272,7 +272,15 @@ impl<W: World> Tree<W> {
         }
     }
 
-    fn timer(&self) -> Option<Instant> {
+    /// The number of a slot's notes that no slot has.
+    pub(crate) fn free_notes(&self) -> Option<u32> {
+        let taken = |number: &u32| self.nodes.iter().flat_map(|node| &node.slots).any(|slot| slot.buffer == *number);
+        // The first ones are for small reads and writes outside record runs.
+        (1..self.plan.slot_count).find(|number| !taken(number))
+    }
+
+    /// When an engine wants to be called next.
+    pub(crate) fn timer(&self) -> Option<Instant> {
         self.nodes.iter().filter_map(|node| node.array.poll_timeout()).min()
     }
 
