@@ -5,7 +5,8 @@
 //!
 //! * [`MinorVersion`] says where on a drive a superblock lies; [`Unverified::parse`], then [`Unverified::verify`] make
 //!   a [`Superblock`] of the bytes found there, and [`Superblock::encode`] makes bytes of it again;
-//! * [`BitmapHeader`] and [`Bitmap`] do the same for the write-intent bitmap beside it;
+//! * [`BitmapHeader`] and [`Bitmap`] do the same for the write-intent bitmap beside it, [`BadBlockList`] for
+//!   the list of sectors that hold no data;
 //! * [`plan_creation`] makes the superblocks of a new array;
 //! * [`assemble()`] puts the members of an array together, in whatever order they come;
 //! * [`Membership`] brings the superblocks of a running array up to date: members fail, are added and rebuilt.
@@ -50,6 +51,7 @@
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
 mod assemble;
+mod bad_blocks;
 mod bitmap;
 mod create;
 mod features;
@@ -65,6 +67,7 @@ pub use assemble::{
     AssembleError, Assembly, Candidate, ReadOnlyReason, RefusalReason, ShapeUnknown, Slot, Verdict, assemble,
     group_by_array,
 };
+pub use bad_blocks::{BAD_BLOCK_LOG_LIMIT_SECTORS, BadBlockList, BadBlocksError};
 pub use bitmap::{
     BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, Distrust,
 };
