@@ -1,0 +1,115 @@
+//! Finding the kernel and its modules, and the command that starts it.
+
+use std::fmt;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::{Guest, GuestError, SHARED, registers};
+
+/// Where Debian's package puts the modules.
+const MODULES: &str = "/usr/lib/uml/modules";
+/// What md and the drives need, by name; what these need in turn is found.
+const WANTED: [&str; 7] = ["loop", "linear", "raid0", "raid1", "raid10", "raid456", "ext4"];
+/// Programs that scripts use.
+const PROGRAMS: [&str; 5] = ["mdadm", "losetup", "mkfs.ext4", "insmod", "stty"];
+/// Places that PATH may lack.
+const SYSTEM_PLACES: &str = ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
+/// The guest's memory: it caches what the loop devices read and write.
+const MEMORY: &str = "384M";
+
+/// Everything that a guest is made from.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    kernel: PathBuf,
+    /// In the order in which they have to be loaded.
+    modules: Vec<PathBuf>,
+}
+
+/// Why there is no kernel to test against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing(String);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; `scripts/setup test` brings it", self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+impl Lab {
+    /// Finds all that is needed, or says what is missing.
+    pub fn find() -> Result<Self, Missing> {
+        if !cfg!(target_arch = "x86_64") {
+            return Err(Missing("User-Mode Linux on x86-64".to_owned()));
+        }
+        let kernel = program("linux.uml").ok_or_else(|| Missing("linux.uml (package user-mode-linux)".to_owned()))?;
+        if let Some(name) = PROGRAMS.iter().find(|name| program(name).is_none()) {
+            return Err(Missing((*name).to_owned()));
+        }
+        let modules = modules_in_order(&kernel).ok_or_else(|| Missing(format!("the kernel's modules in {MODULES}")))?;
+        Ok(Self { kernel, modules })
+    }
+
+    /// Starts a guest that shares `directory`, an absolute path, and waits until it takes scripts.
+    pub fn boot(&self, directory: &Path) -> Result<Guest, GuestError> {
+        Guest::boot(self, directory)
+    }
+
+    /// Starts the process, which has its own process group, and `init` as the guest's first process.
+    pub(crate) fn start(&self, directory: &Path, init: &Path) -> io::Result<Child> {
+        let modules: Vec<_> = self.modules.iter().map(|path| path.display().to_string()).collect();
+        let mut command = Command::new(&self.kernel);
+        command
+            .arg(format!("mem={MEMORY}"))
+            .args(["quiet", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=fd:0,fd:1"])
+            .arg(format!("init={}", init.display()))
+            .arg(format!("SHARED={SHARED}"))
+            .arg(format!("FROM={}", directory.display()))
+            .arg(format!("MODULES={}", modules.join(",")))
+            .args(registers::PROGRAMS)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0);
+        // The filter stays with the thread that asks for it and with what that starts: so the thread is a new one.
+        std::thread::scope(|scope| {
+            let starter = scope.spawn(|| {
+                registers::hide_extended_state().map_err(io::Error::other)?;
+                command.spawn()
+            });
+            starter.join().expect("it does not panic")
+        })
+    }
+}
+
+/// Where a program is.
+fn program(name: &str) -> Option<PathBuf> {
+    let places = std::env::var("PATH").unwrap_or_default() + SYSTEM_PLACES;
+    places.split(':').map(|place| Path::new(place).join(name)).find(|path| path.is_file())
+}
+
+/// The files of all modules that are wanted and not built in, each after those that it needs.
+fn modules_in_order(kernel: &Path) -> Option<Vec<PathBuf>> {
+    let version = Command::new(kernel).arg("--version").output().ok()?.stdout;
+    let directory = Path::new(MODULES).join(String::from_utf8(version).ok()?.trim());
+    let needs = std::fs::read_to_string(directory.join("modules.dep")).ok()?;
+    let mut order: Vec<PathBuf> = Vec::new();
+    for wanted in WANTED {
+        let file_name = format!("/{wanted}.ko");
+        // "kernel/drivers/md/raid1.ko: kernel/drivers/md/md-mod.ko": what it needs, the most basic last.
+        let Some((module, needed)) =
+            needs.lines().filter_map(|line| line.split_once(':')).find(|(module, _)| module.ends_with(&file_name))
+        else {
+            continue;
+        };
+        for path in needed.split_whitespace().rev().chain([module]).map(|path| directory.join(path)) {
+            if !order.contains(&path) {
+                order.push(path);
+            }
+        }
+    }
+    Some(order)
+}

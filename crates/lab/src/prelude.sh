@@ -1,0 +1,37 @@
+# Put before every script: what the words of a test are in the shell. A script stops at its first command that fails.
+
+# attach FILE [BLOCK_BYTES]: the file as a block device, whose name is printed.
+attach() {
+    losetup --find --show --sector-size "${2:-512}" "$1"
+}
+
+# attach_all BLOCK_BYTES FILE...: sets DRIVES to their devices, in this order.
+attach_all() {
+    block=$1
+    shift
+    DRIVES=
+    for file; do DRIVES="${DRIVES:+$DRIVES }$(attach "$file" "$block")"; done
+}
+
+# detach: gives all files back, and forgets what they held.
+detach() {
+    sync
+    losetup --detach-all
+    echo 3 >/proc/sys/vm/drop_caches
+}
+
+# settle MD: waits until no resync, rebuild or check is under way.
+settle() {
+    action=/sys/block/$1/md/sync_action
+    [ -e "$action" ] || return 0
+    while [ "$(cat "$action")" != idle ]; do sleep 0.02; done
+}
+
+# check MD: goes over all of it, and prints how many sectors do not agree. Levels without redundancy print nothing.
+check() {
+    [ -e "/sys/block/$1/md/sync_action" ] || return 0
+    settle "$1"
+    echo check >"/sys/block/$1/md/sync_action"
+    settle "$1"
+    cat "/sys/block/$1/md/mismatch_cnt"
+}
