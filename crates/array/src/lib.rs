@@ -31,18 +31,13 @@
 //!
 //! ```
 //! use shoal_array::{
-//!     Array, Background, BufferId, Command, Completion, Config, Effect, Event, Instant, Level, MemberState, Outcome,
-//!     Request, RequestId, Scratch, Shape, Span,
+//!     Array, BufferId, Command, Completion, Config, Effect, Event, Instant, Level, MemberState, Outcome, Request,
+//!     RequestId, Scratch, Shape, Span,
 //! };
 //!
-//! let mut array = Array::new(Config {
-//!     shape: Shape { level: Level::Raid1, chunk_bytes: 0, member_bytes: vec![1 << 20; 2] },
-//!     members: vec![MemberState::InSync; 2],
-//!     logical_block_bytes: 512,
-//!     scratch: Scratch { first: BufferId(1), count: 4, bytes_each: 4096 },
-//!     background: Background { rate_min_bytes_per_s: 1 << 20, rate_max_bytes_per_s: u64::MAX, depth: 1 },
-//!     writable: true,
-//! })?;
+//! let shape = Shape { level: Level::Raid1, chunk_bytes: 0, member_bytes: vec![1 << 20; 2] };
+//! let scratch = Scratch { first: BufferId(1), count: 4, bytes_each: 4096 };
+//! let mut array = Array::new(Config::new(shape, vec![MemberState::InSync; 2], scratch))?;
 //! let now = Instant { ns: 0 };
 //! let span = Span { buffer: BufferId(0), offset: 0, length: 4096 };
 //! array.submit(now, Request { id: RequestId(7), command: Command::Write { offset: 8192, span } });
@@ -72,7 +67,8 @@ mod request;
 mod units;
 
 pub use array::{
-    Array, Background, CommandError, Config, Event, Health, MemberState, Mismatch, Progress, Scratch, ScrubMode,
+    Array, Background, BadBlocks, BadBlocksFull, CommandError, Config, Event, Health, MemberState, Mismatch, Progress,
+    Regions, Resync, Scratch, ScrubMode,
 };
 pub use effect::{Block, Compute, Effect, Fault, MemberIo, Outcome};
 pub use geometry::{Copies, Geometry, Home, Piece, Position, ShapeError, Stripe, UnknownLayout};

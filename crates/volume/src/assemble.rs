@@ -175,12 +175,10 @@ pub(crate) fn add_node<W: World>(
     let logical_block_bytes = targets.map(|target| tree.logical_block_bytes(target)).max().unwrap_or(512);
     let scratch = scratch(tree, shape.member_bytes.len())?;
     let config = Config {
-        scratch,
-        shape,
-        members: assembly.member_states(),
         logical_block_bytes,
         background: options.background,
         writable: options.writable,
+        ..Config::new(shape, assembly.member_states(), scratch)
     };
     let array = Array::new(config).map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::{BadBlocks, Resync};
 use crate::{BufferId, Shape};
 
 /// What an array is made from.
@@ -20,6 +21,29 @@ pub struct Config {
     /// False: the members are open for reading only. No effect writes to them then: what cannot be read is answered
     /// from redundancy but not written anew, nothing is recorded, and whatever would write is refused.
     pub writable: bool,
+    /// What each member's bad-block log holds, in role order; empty: nobody has bad blocks, or a log.
+    pub bad_blocks: Vec<BadBlocks>,
+    /// What is not known to be in sync; `None`: everything is. An engine that may write starts to resync by itself, before
+    /// rebuilds, as soon as there is the redundancy for it; one that may not only minds what cannot be trusted.
+    pub resync: Option<Resync>,
+}
+
+impl Config {
+    /// An array in sync of members without bad blocks, to be written; blocks of 512 bytes, and background work at the
+    /// pace of md's defaults.
+    pub fn new(shape: Shape, members: Vec<MemberState>, scratch: Scratch) -> Self {
+        let background = Background { rate_min_bytes_per_s: 1_024_000, rate_max_bytes_per_s: 204_800_000, depth: 4 };
+        Self {
+            shape,
+            members,
+            logical_block_bytes: 512,
+            scratch,
+            background,
+            writable: true,
+            bad_blocks: Vec::new(),
+            resync: None,
+        }
+    }
 }
 
 /// The engine's own buffers: `count` of them, with consecutive ids from `first`, `bytes_each` long (a multiple of 4 KiB).

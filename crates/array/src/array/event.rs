@@ -41,6 +41,28 @@ pub enum Event {
         role: Role,
         /// Bytes of its data area.
         member_range: Range<u64>,
+        /// False if the redundancy was not known to be in sync: the content is right unless a write to its stripe or
+        /// mirror was under way in the crash that the resync is for.
+        proven: bool,
+    },
+    /// A rebuild, a resync or a scrub met content that can be had from nobody.
+    Lost {
+        /// The member that should hold it.
+        role: Role,
+        /// Where on it, in bytes of the data area.
+        member_range: Range<u64>,
+        /// First array byte that is lost; as many as in the member's range.
+        offset: u64,
+    },
+    /// What [`super::Array::bad_blocks`] says of this member has changed. To be in its log before a record is made that
+    /// relies on it.
+    BadBlocksChanged(Role),
+    /// Parity and copies agree everywhere.
+    ResyncFinished,
+    /// The resync cannot go on for want of redundancy. It is remembered, and goes on by itself when there is some again.
+    ResyncStopped {
+        /// Everything below is in sync, in sync bytes.
+        position: u64,
     },
     /// A member is fully rebuilt and in sync; the driver records it in the superblocks.
     RebuildFinished(Role),
@@ -53,13 +75,6 @@ pub enum Event {
     },
     /// A scrub found something.
     Mismatch(Mismatch),
-    /// A range could not be read during a scrub and redundancy did not suffice to write it anew.
-    ScrubUnreadable {
-        /// Which member.
-        role: Role,
-        /// Bytes of its data area.
-        member_range: Range<u64>,
-    },
     /// A scrub is over.
     ScrubFinished {
         /// Bytes of parity or copies that did not agree with the data.

@@ -14,7 +14,7 @@
 use alloc::collections::VecDeque;
 
 use super::{
-    Array, CommandError, Event, Mismatch, Owner, Progress, ScrubMode,
+    Array, CommandError, Event, Mismatch, Owner, Progress, Regions, Resync, ScrubMode,
     member::{Change, Protection},
     op::{Ended, Kind, Op, Site},
     order::Claim,
@@ -88,7 +88,13 @@ impl Jobs {
 }
 
 impl Array {
-    pub(super) fn start_rebuild(&mut self, role: Role, position: u64) -> Result<(), CommandError> {
+    /// For now all of the member is filled, whatever it holds already.
+    pub(super) fn start_rebuild(
+        &mut self,
+        role: Role,
+        position: u64,
+        _only: Option<Regions>,
+    ) -> Result<(), CommandError> {
         if role.index() >= self.members.states().len() {
             return Err(CommandError::NoSuchRole);
         }
@@ -129,6 +135,14 @@ impl Array {
             }
             _ => position - position % u64::from(self.profile.block_bytes),
         }
+    }
+
+    pub(super) fn start_resync(&mut self, resync: Resync) -> Result<(), CommandError> {
+        if !self.profile.is_writable {
+            return Err(CommandError::ReadOnly);
+        }
+        self.resync = Some(resync);
+        Ok(())
     }
 
     pub(super) fn start_scrub(&mut self, mode: ScrubMode) -> Result<(), CommandError> {

@@ -23,6 +23,7 @@
 //! answers back until failed members are recorded. [`scratch`] deals out buffers so that nobody waits for ever, and
 //! [`streams`] lets sequential writers fill their stripes.
 
+mod bad_blocks;
 mod config;
 mod direct;
 mod effects;
@@ -35,7 +36,9 @@ mod pace;
 mod plan;
 mod profile;
 mod record;
+mod regions;
 mod requests;
+mod resync;
 mod scratch;
 mod slab;
 mod slices;
@@ -43,11 +46,14 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::VecDeque;
+use alloc::{collections::VecDeque, vec::Vec};
 
 use crate::{Effect, EffectId, Geometry, Instant, Outcome, Request, Role, ShapeError};
+pub use bad_blocks::{BadBlocks, BadBlocksFull};
 pub use config::{Background, Config, Health, MemberState, Scratch};
 pub use event::{CommandError, Event, Mismatch, Progress, ScrubMode};
+pub use regions::Regions;
+pub use resync::Resync;
 
 use effects::Effects;
 use jobs::Jobs;
@@ -96,6 +102,10 @@ pub struct Array {
     ops: Slab<Op>,
     pool: Pool,
     records: Records,
+    /// By role; of missing members nothing is known.
+    bad_blocks: Vec<BadBlocks>,
+    /// What is not known to be in sync.
+    resync: Option<Resync>,
     jobs: Jobs,
     pace: Pace,
     effects: Effects,
@@ -119,6 +129,9 @@ impl Array {
         assert!(config.logical_block_bytes.is_power_of_two(), "odd block size {}", config.logical_block_bytes);
         let profile = Profile::new(&geometry, &config);
         let members = Members::new(&geometry, config.members);
+        let mut bad_blocks = config.bad_blocks;
+        assert!(bad_blocks.is_empty() || bad_blocks.len() == member_count, "one set of bad blocks for each member");
+        bad_blocks.resize(member_count, BadBlocks::default());
         let mut array = Self {
             geometry,
             profile,
@@ -131,6 +144,8 @@ impl Array {
             ops: Slab::new(),
             pool: Pool::new(config.scratch),
             records: Records::default(),
+            bad_blocks,
+            resync: config.resync,
             jobs: Jobs::default(),
             pace: Pace::new(config.background),
             effects: Effects::new(),
@@ -160,7 +175,17 @@ impl Array {
         self.members.health()
     }
 
-    /// Progress of the rebuild or scrub under way.
+    /// What is known of this member's bad blocks; none for a missing member.
+    pub fn bad_blocks(&self, role: Role) -> &BadBlocks {
+        &self.bad_blocks[role.index()]
+    }
+
+    /// Everything below is in sync, in sync bytes; `None`: everything is.
+    pub fn resync_position(&self) -> Option<u64> {
+        self.resync.as_ref().map(|resync| resync.position)
+    }
+
+    /// Progress of the resync, rebuild or scrub under way.
     pub fn progress(&self) -> Option<Progress> {
         self.job_progress()
     }
@@ -193,11 +218,39 @@ impl Array {
         Ok(())
     }
 
-    /// A fresh drive has taken a missing member's place: fill it, from `position` on. What it holds below must be up to
-    /// date. Several members are rebuilt one after the other. Also starts a rebuild again that had stopped.
-    pub fn rebuild_member(&mut self, now: Instant, role: Role, position: u64) -> Result<(), CommandError> {
+    /// A drive has taken a missing member's place: fill it, from `position` on. What it holds below must be up to date,
+    /// and what it holds outside `only` (in sync bytes) as well: then it is a member that came back. What is being
+    /// written while it comes is added to `only`. Several members are rebuilt one after the other. Also starts a rebuild
+    /// again that had stopped.
+    pub fn rebuild_member(
+        &mut self,
+        now: Instant,
+        role: Role,
+        position: u64,
+        only: Option<Regions>,
+    ) -> Result<(), CommandError> {
         self.hear(now);
-        self.start_rebuild(role, position)?;
+        self.start_rebuild(role, position, only)?;
+        self.settle();
+        Ok(())
+    }
+
+    /// What the bad-block log of the drive holds that is about to take a missing member's place.
+    pub fn set_bad_blocks(&mut self, role: Role, bad_blocks: BadBlocks) -> Result<(), CommandError> {
+        match self.members.states().get(role.index()) {
+            None => Err(CommandError::NoSuchRole),
+            Some(MemberState::Missing) => {
+                self.bad_blocks[role.index()] = bad_blocks;
+                Ok(())
+            }
+            Some(state) => Err(CommandError::State(*state)),
+        }
+    }
+
+    /// Makes parity and copies agree where they are not known to: after a crash, or on a new array.
+    pub fn resync(&mut self, now: Instant, resync: Resync) -> Result<(), CommandError> {
+        self.hear(now);
+        self.start_resync(resync)?;
         self.settle();
         Ok(())
     }

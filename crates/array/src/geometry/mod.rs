@@ -20,6 +20,7 @@ mod raid10;
 mod shape;
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::Role;
 pub use copies::Copies;
@@ -266,6 +267,26 @@ impl Geometry {
             Map::Mirror(mirror) => mirror.capacity_bytes(),
             Map::Parity(parity) => parity.used_bytes(),
             Map::Raid10(raid10) => raid10.used_bytes(),
+        }
+    }
+
+    /// What a resync goes over, as md counts it in `resync_offset` and in bitmaps: bytes of a member's data area for RAID1
+    /// and the parity levels, array bytes for RAID10; nothing for levels without redundancy.
+    pub fn sync_bytes(&self) -> u64 {
+        match &self.map {
+            Map::Linear(_) | Map::Raid0(_) => 0,
+            Map::Mirror(_) | Map::Raid10(_) => self.capacity_bytes(),
+            Map::Parity(parity) => parity.used_bytes(),
+        }
+    }
+
+    /// The sync bytes whose parity or copies a write of this array range concerns; of a parity level's range that spans
+    /// chunks, whole rows.
+    pub fn sync_range(&self, offset: u64, length: u64) -> Range<u64> {
+        match &self.map {
+            Map::Linear(_) | Map::Raid0(_) => 0..0,
+            Map::Mirror(_) | Map::Raid10(_) => offset..offset + length,
+            Map::Parity(parity) => parity.sync_range(offset, length),
         }
     }
 }

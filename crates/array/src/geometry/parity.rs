@@ -6,6 +6,8 @@
 //! Q's exponents count the data members upward, going round from the one after Q; in the DDF layouts a member's
 //! exponent is its role, as if P and Q were data blocks of zeros.
 
+use core::ops::Range;
+
 use super::{Copies, Home, Level, ParityLayout, Piece, Position, Shape, ShapeError, Stripe};
 use crate::Role;
 
@@ -116,6 +118,16 @@ impl Parity {
         let row = chunk / u64::from(self.data_count);
         let index = (chunk - row * u64::from(self.data_count)) as usize;
         Position { row, index, within: (offset & (self.chunk_bytes() - 1)) as u32 }
+    }
+
+    /// The columns that an array range lies in, as member bytes; whole rows where it spans chunks.
+    pub(super) fn sync_range(&self, offset: u64, length: u64) -> Range<u64> {
+        let (first, last) = (self.position(offset), self.position(offset + length.max(1) - 1));
+        if (first.row, first.index) == (last.row, last.index) {
+            let start = (first.row << self.chunk_shift) + u64::from(first.within);
+            return start..start + length;
+        }
+        first.row << self.chunk_shift..(last.row + 1) << self.chunk_shift
     }
 
     pub(super) fn piece(&self, offset: u64, length: u64) -> Piece {

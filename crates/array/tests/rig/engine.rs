@@ -100,12 +100,9 @@ impl Engine {
         let first = memory.add(count, setup.scratch_bytes);
         let recorded = members.iter().map(|state| *state == MemberState::Missing).collect();
         let config = Config {
-            shape,
-            members,
             logical_block_bytes: BLOCK as u32,
-            scratch: Scratch { first, count, bytes_each: setup.scratch_bytes },
             background: setup.background,
-            writable: true,
+            ..Config::new(shape, members, Scratch { first, count, bytes_each: setup.scratch_bytes })
         };
         let array = Array::new(config).expect("the rig's shapes are arrays");
         let flushes = vec![0; stores.len()];

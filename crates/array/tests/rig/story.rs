@@ -297,6 +297,9 @@ impl Story {
             Event::Completed(_) => unreachable!("answers are looked at elsewhere"),
             Event::MemberFailed(_) => self.tally.failures += 1,
             Event::Healed { .. } => self.tally.heals += 1,
+            Event::BadBlocksChanged(_) | Event::ResyncFinished | Event::ResyncStopped { .. } => {
+                unreachable!("nobody has bad blocks, and everything is in sync")
+            }
             Event::RebuildFinished(_) => self.tally.rebuilds += 1,
             Event::RebuildStopped { role, .. } => {
                 let failed = state(*role) == MemberState::Missing;
@@ -306,7 +309,7 @@ impl Story {
                 assert!(self.mixed_discards || self.is_spoilt || !survivable, "{event:?} without a cause");
                 self.mismatches[engine].push(mismatch.clone());
             }
-            Event::ScrubUnreadable { .. } => assert!(!survivable, "{event:?}, though everything could be had"),
+            Event::Lost { .. } => assert!(!survivable, "{event:?}, though everything could be had"),
             Event::ScrubFinished { completed, mismatched_bytes } => {
                 self.scrubbing[engine] = false;
                 self.tally.scrubs += u64::from(*completed);

@@ -93,7 +93,7 @@ impl Story {
         // What is told of the drive before belongs to that one.
         self.look();
         let now = self.rig.now;
-        let result = self.rig.engines[engine].array.rebuild_member(now, role, 0);
+        let result = self.rig.engines[engine].array.rebuild_member(now, role, 0, None);
         self.rig.note(|| format!("engine {engine}: rebuild {role:?}: {result:?}"));
         match result {
             Ok(()) => {

@@ -53,7 +53,7 @@ fn load(scene: &mut Scene, count: usize) -> Load {
 }
 
 fn start_rebuild(scene: &mut Scene) {
-    scene.rig.engines[0].array.rebuild_member(scene.rig.now, Role(1), 0).unwrap();
+    scene.rig.engines[0].array.rebuild_member(scene.rig.now, Role(1), 0, None).unwrap();
     scene.rig.drain(0);
 }
 

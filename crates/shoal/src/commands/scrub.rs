@@ -67,11 +67,11 @@ fn take_in(document: &mut ScrubDocument, news: &News) {
                 repaired: mismatch.repaired,
             },
         ),
-        Event::Healed { role, member_range } => {
+        Event::Healed { role, member_range, .. } => {
             document.healed_bytes += member_range.end - member_range.start;
             list(&mut document.healed, range(role.0, member_range));
         }
-        Event::ScrubUnreadable { role, member_range } => {
+        Event::Lost { role, member_range, .. } => {
             document.unreadable_bytes += member_range.end - member_range.start;
             list(&mut document.unreadable, range(role.0, member_range));
         }

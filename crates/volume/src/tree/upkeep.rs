@@ -38,7 +38,7 @@ impl<W: World> Tree<W> {
         let spare = it.slots.iter_mut().find(|slot| slot.duty == Duty::Spare);
         let (Some(missing), Some(spare)) = (missing, spare) else { return };
         let role = Role(u16::try_from(missing).expect("roles fit 16 bits"));
-        if it.writable && it.array.rebuild_member(now, role, 0).is_ok() {
+        if it.writable && it.array.rebuild_member(now, role, 0, None).is_ok() {
             spare.duty = Duty::Member(role);
             let known = it.membership.start_rebuild(spare.dev_number, role);
             known.expect("spares are in the superblocks");

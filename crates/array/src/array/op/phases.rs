@@ -216,7 +216,7 @@ impl Array {
         }
         if heals {
             let member_range = offset..offset + u64::from(span.length);
-            self.events.push_back(Event::Healed { role, member_range });
+            self.events.push_back(Event::Healed { role, member_range, proven: true });
         }
     }
 
@@ -264,7 +264,7 @@ impl Array {
                 for role in op.bad.clone() {
                     let start = op.member_offset(role);
                     let member_range = start + u64::from(op.turn.cols.start)..start + u64::from(op.turn.cols.end);
-                    self.events.push_back(Event::ScrubUnreadable { role, member_range });
+                    self.events.push_back(Event::Lost { role, member_range, offset: 0 });
                 }
             }
         }

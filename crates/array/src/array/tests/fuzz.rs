@@ -95,7 +95,7 @@ impl Fuzz {
             2 | 3 if state == MemberState::Missing => {
                 self.rig.gone.retain(|gone| *gone != role);
                 let now = self.rig.now;
-                if self.rig.array.rebuild_member(now, Role(role), 0).is_ok() {
+                if self.rig.array.rebuild_member(now, Role(role), 0, None).is_ok() {
                     self.rig.members[usize::from(role)].fill(0x77);
                     self.rig.unreadable.retain(|(bad, _)| *bad != role);
                 }
@@ -144,7 +144,7 @@ impl Fuzz {
             self.rig.gone.retain(|gone| *gone != role);
             if self.rig.array.member_states()[usize::from(role)] == MemberState::Missing {
                 self.rig.members[usize::from(role)].fill(0x55);
-                self.rig.array.rebuild_member(self.rig.now, Role(role), 0).unwrap();
+                self.rig.array.rebuild_member(self.rig.now, Role(role), 0, None).unwrap();
             }
         }
         self.rig.run();

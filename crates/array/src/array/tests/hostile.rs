@@ -68,7 +68,7 @@ impl Hostile {
             }
             6 | 7 => {
                 if array.member_states()[usize::from(role)] == MemberState::Missing
-                    && array.rebuild_member(now, Role(role), 0).is_ok()
+                    && array.rebuild_member(now, Role(role), 0, None).is_ok()
                 {
                     self.rig.members[usize::from(role)].fill(0x77);
                     self.rig.unreadable.retain(|(bad, _)| *bad != role);

@@ -36,7 +36,7 @@ fn fail(rig: &mut Rig, role: u16) {
 
 fn fresh(rig: &mut Rig, role: u16) {
     rig.members[usize::from(role)].fill(0x99);
-    rig.array.rebuild_member(rig.now, Role(role), 0).unwrap();
+    rig.array.rebuild_member(rig.now, Role(role), 0, None).unwrap();
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn only_the_block_that_cannot_be_read_is_written_anew() {
         let (role, at) = rig.array.geometry().piece(2 * u64::from(CHUNK) + 3 * BLOCK, BLOCK).copies[0];
         rig.unreadable.push((role.0, at / BLOCK));
         assert!(rig.read(0, capacity).unwrap() == pattern(capacity, 1));
-        let healed = Event::Healed { role, member_range: at..at + BLOCK };
+        let healed = Event::Healed { role, member_range: at..at + BLOCK, proven: true };
         let healings: Vec<_> = rig.events.iter().filter(|event| matches!(event, Event::Healed { .. })).collect();
         assert_eq!((healings, rig.writes), (vec![&healed], 1), "{level:?}");
         assert!(rig.unreadable.is_empty());
@@ -198,7 +198,7 @@ fn a_rebuild_stops_at_a_block_that_no_member_has_and_can_go_on_later() {
     let position = 30 * BLOCK / u64::from(CHUNK) * u64::from(CHUNK);
     assert_eq!(rig.array.member_states()[0], MemberState::Rebuilding { position });
     rig.unreadable.clear();
-    rig.array.rebuild_member(rig.now, Role(0), position).unwrap();
+    rig.array.rebuild_member(rig.now, Role(0), position, None).unwrap();
     rig.run();
     assert_eq!(rig.array.health(), Health::Optimal);
     assert!(rig.read(0, capacity).unwrap() == pattern(capacity, 1));
@@ -279,7 +279,7 @@ fn members_that_are_read_only_are_never_written() {
         assert_eq!(rig.read(0, 16 * BLOCK).unwrap(), vec![0; 16 * BLOCK as usize]);
         assert_eq!(rig.write(0, &pattern(BLOCK, 1)), Err(RequestError::ReadOnly));
         rig.array.fail_member(rig.now, Role(1)).unwrap();
-        assert_eq!(rig.array.rebuild_member(rig.now, Role(1), 0), Err(CommandError::ReadOnly));
+        assert_eq!(rig.array.rebuild_member(rig.now, Role(1), 0, None), Err(CommandError::ReadOnly));
         assert_eq!(rig.array.scrub(rig.now, ScrubMode::Repair), Err(CommandError::ReadOnly));
         rig.run();
         assert_eq!(rig.writes, 0);

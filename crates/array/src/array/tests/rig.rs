@@ -45,12 +45,10 @@ impl Rig {
         let count = Scratch::least_count(members.len()) + (seed % 3) as u32 * 4;
         let bytes_each = [SCRATCH_BYTES, 12288, 4096][(seed % 7 % 3) as usize];
         let config = Config {
-            shape,
-            members: states,
             logical_block_bytes: BLOCK as u32,
-            scratch: Scratch { first: BufferId(0), count, bytes_each },
             background: Background { rate_min_bytes_per_s: 1 << 40, rate_max_bytes_per_s: 1 << 50, depth: 3 },
             writable,
+            ..Config::new(shape, states, Scratch { first: BufferId(0), count, bytes_each })
         };
         Self {
             array: Array::new(config).unwrap(),

@@ -1,0 +1,158 @@
+//! Bad blocks: ranges of a member that hold no data, though the member works.
+//!
+//! md keeps them in a log beside the superblock, and so does whoever drives the engine. A log has room for so many
+//! entries, of 512 sectors at most.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+/// What one entry of a log covers at most: 512 sectors.
+const ENTRY_BYTES: u64 = 512 * 512;
+
+/// The ranges of one member's data area that hold no data: ascending, apart, not empty; in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BadBlocks {
+    ranges: Vec<Range<u64>>,
+    limit: usize,
+}
+
+/// A log has no room for another bad block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadBlocksFull;
+
+impl fmt::Display for BadBlocksFull {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the member's bad-block log has no room for another entry: replace the member")
+    }
+}
+
+impl core::error::Error for BadBlocksFull {}
+
+impl BadBlocks {
+    /// None yet, in a log that can take `limit` entries; 0: the member has no log.
+    pub fn new(limit: usize) -> Self {
+        Self { ranges: Vec::new(), limit }
+    }
+
+    /// What a log held, in any order, split or overlapping. It was in the log, so it has its room.
+    pub fn from_ranges(limit: usize, ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
+        let mut bad_blocks = Self::new(limit);
+        ranges.into_iter().filter(|range| range.start < range.end).for_each(|range| bad_blocks.join(range));
+        bad_blocks
+    }
+
+    /// The ranges, ascending and apart, in bytes of the data area.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// How many entries the log can take.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Whether any byte of the range is bad.
+    pub fn touches(&self, range: &Range<u64>) -> bool {
+        let first = self.ranges.partition_point(|bad| bad.end <= range.start);
+        self.ranges.get(first).is_some_and(|bad| bad.start < range.end)
+    }
+
+    /// Adds a range; nothing, if the log would have no room for all there is then.
+    pub fn insert(&mut self, range: Range<u64>) -> Result<(), BadBlocksFull> {
+        let mut joined = self.clone();
+        joined.join(range);
+        if entries(&joined.ranges) > self.limit {
+            return Err(BadBlocksFull);
+        }
+        *self = joined;
+        Ok(())
+    }
+
+    /// Takes a range out: it holds data again. Says whether anything of it was bad.
+    pub fn remove(&mut self, range: &Range<u64>) -> bool {
+        let first = self.ranges.partition_point(|bad| bad.end <= range.start);
+        let end = self.ranges.partition_point(|bad| bad.start < range.end);
+        if first >= end {
+            return false;
+        }
+        let (head, tail) = (self.ranges[first].start..range.start, range.end..self.ranges[end - 1].end);
+        let rest = [head, tail].into_iter().filter(|rest| rest.start < rest.end);
+        self.ranges.splice(first..end, rest);
+        true
+    }
+
+    /// What the log is to hold: all bad ranges, cut into entries. Where a write into the middle of a bad range has made
+    /// more entries than fit, the nearest neighbours are joined over the good bytes between them: what a log names too
+    /// much is only solved for or fetched from a copy without need, what it leaves out would be taken for data.
+    pub fn log_entries(&self) -> Vec<Range<u64>> {
+        let mut ranges = self.ranges.clone();
+        while entries(&ranges) > self.limit && ranges.len() > 1 {
+            let gap = |index: &usize| ranges[index + 1].start - ranges[*index].end;
+            let nearest = (0..ranges.len() - 1).min_by_key(gap).unwrap_or(0);
+            ranges[nearest].end = ranges[nearest + 1].end;
+            ranges.remove(nearest + 1);
+        }
+        ranges.into_iter().flat_map(cut).collect()
+    }
+
+    fn join(&mut self, range: Range<u64>) {
+        let first = self.ranges.partition_point(|bad| bad.end < range.start);
+        let end = self.ranges.partition_point(|bad| bad.start <= range.end);
+        let touching = &self.ranges[first..end.max(first)];
+        let start = touching.first().map_or(range.start, |bad| bad.start.min(range.start));
+        let last = touching.last().map_or(range.end, |bad| bad.end.max(range.end));
+        self.ranges.splice(first..end.max(first), [start..last]);
+    }
+}
+
+/// The entries that a range takes in a log.
+fn cut(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let starts = (range.start..range.end).step_by(ENTRY_BYTES as usize);
+    starts.map(move |start| start..range.end.min(start + ENTRY_BYTES))
+}
+
+fn entries(ranges: &[Range<u64>]) -> usize {
+    let entries: u64 = ranges.iter().map(|range| (range.end - range.start).div_ceil(ENTRY_BYTES)).sum();
+    usize::try_from(entries).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn ranges_are_joined_and_cut() {
+        let mut bad = BadBlocks::from_ranges(4, [512..1024, 4096..8192, 1024..1536, 0..0]);
+        assert_eq!(bad.ranges(), [512..1536, 4096..8192]);
+        assert!(bad.touches(&(0..513)) && bad.touches(&(1535..4096)) && !bad.touches(&(1536..4096)));
+        assert!(bad.remove(&(5000..6000)) && !bad.remove(&(5000..6000)) && !bad.remove(&(0..512)));
+        assert_eq!(bad.ranges(), [512..1536, 4096..5000, 6000..8192]);
+        assert!(bad.remove(&(1000..7000)));
+        assert_eq!(bad.ranges(), [512..1000, 7000..8192]);
+        bad.insert(900..7100).unwrap();
+        assert_eq!(bad.ranges(), [512..8192]);
+        assert!(bad.remove(&(0..u64::MAX)) && bad.is_empty());
+    }
+
+    #[test]
+    fn a_log_that_is_full_takes_no_more_and_forgets_nothing() {
+        assert_eq!(BadBlocks::default().insert(0..512), Err(BadBlocksFull));
+        let mut bad = BadBlocks::new(2);
+        bad.insert(0..ENTRY_BYTES + 512).unwrap();
+        assert_eq!(bad.insert(1 << 20..(1 << 20) + 512), Err(BadBlocksFull));
+        assert_eq!(bad.log_entries(), [0..ENTRY_BYTES, ENTRY_BYTES..ENTRY_BYTES + 512]);
+        let mut bad = BadBlocks::new(2);
+        bad.insert(0..5120).unwrap();
+        bad.remove(&(512..1024));
+        bad.remove(&(2048..4096));
+        assert_eq!(bad.ranges(), [0..512, 1024..2048, 4096..5120]);
+        assert_eq!(bad.log_entries(), vec![0..2048, 4096..5120]);
+    }
+}
