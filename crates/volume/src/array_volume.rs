@@ -12,7 +12,7 @@ use shoal_parity::Parity;
 use crate::assemble::{OpenError, assemble_tree};
 use crate::create::{CreateError, CreateOptions, clear_superblocks, create_tree};
 use crate::status::{ArrayStatus, array_status};
-use crate::tree::{Activity, Duty, NodeId, Place, Slot, Target, Tree, Waiter};
+use crate::tree::{Activity, Duty, NodeId, Place, SAFE_MODE_DELAY, Slot, Target, Tree, Waiter};
 use crate::world::World;
 use crate::{BufferPlan, Volume, VolumeError};
 
@@ -27,6 +27,8 @@ pub struct OpenOptions {
     pub background: Background,
     /// The instructions that compute parity.
     pub parity: Parity,
+    /// How long after its last write the array is marked clean, as md's safe_mode_delay; if none, only when it is closed.
+    pub safe_mode_delay: Option<Duration>,
 }
 
 impl OpenOptions {
@@ -38,7 +40,8 @@ impl OpenOptions {
     /// For reading and writing, with md's default rates (md(4): 1 to 200 MB/s), and no upper limit.
     pub fn writable() -> Self {
         let background = Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: u64::MAX, depth: 4 };
-        Self { writable: true, force: false, background, parity: Parity::best() }
+        let safe_mode_delay = Some(SAFE_MODE_DELAY);
+        Self { writable: true, force: false, background, parity: Parity::best(), safe_mode_delay }
     }
 }
 
@@ -289,8 +292,11 @@ impl<W: World> ArrayVolume<W> {
             let it = &mut self.tree.nodes[index];
             let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
             let has_come_further = it.array.member_states().iter().any(rebuilding);
-            if matches!(it.activity, Activity::Active) || has_come_further {
+            let ends = matches!(it.activity, Activity::Active { .. }) && it.is_at_rest();
+            if ends {
                 it.activity = Activity::Clean;
+            }
+            if ends || has_come_further {
                 let now = self.tree.world.now();
                 self.tree.record(now, node, Waiter::Nobody);
             }

@@ -195,6 +195,11 @@ impl Array {
         self.requests.len() == 0 && self.effects.in_flight() == 0 && self.ops.len() == 0 && self.jobs.are_idle()
     }
 
+    /// A write or discard is not answered yet.
+    pub fn is_changing(&self) -> bool {
+        self.requests.values().any(Active::changes_content)
+    }
+
     /// Takes a request in. It is answered by [`Event::Completed`], at once if it is refused.
     pub fn submit(&mut self, now: Instant, request: Request) {
         self.hear(now);

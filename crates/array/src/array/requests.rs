@@ -55,6 +55,10 @@ impl Active {
         (self.start, self.end)
     }
 
+    pub(super) fn changes_content(&self) -> bool {
+        matches!(self.action, Action::Write | Action::Discard)
+    }
+
     pub(super) fn uncut(&self) -> u64 {
         self.end - self.cut
     }

@@ -1,13 +1,21 @@
 //! Whether an array's superblocks say that writes may be under way.
 //!
-//! The first write to a clean array waits for a [record](super::record) run that marks it active.
+//! The first write to a clean array waits for a [record](super::record) run that marks it active: a crash from now on
+//! means a resync. Once no write has come in for the node's `safe_mode_delay`, and none is unanswered, another run marks
+//! it clean again; it flushes first, so what clean says is true. In an array of arrays the outer one comes to rest
+//! first: its superblocks are writes to the inner ones.
 
-use shoal_array::{Command, Instant, Request};
+use std::time::Duration;
+
+use shoal_array::{Command, Health, Instant, Request};
 
 use crate::world::World;
 
 use super::record::Waiter;
-use super::{NodeId, Tree};
+use super::{Node, NodeId, Tree, duration_ns};
+
+/// md's safe_mode_delay.
+pub(crate) const SAFE_MODE_DELAY: Duration = Duration::from_millis(200);
 
 /// What the superblocks say.
 #[derive(Debug)]
@@ -16,8 +24,26 @@ pub(crate) enum Activity {
     Clean,
     /// The superblocks are being marked; these requests wait for it.
     Marking { held: Vec<Request> },
-    /// Marked: a crash now means a resync.
-    Active,
+    /// Marked: a crash now means a resync. The last write came in then.
+    Active { changed_at: Instant },
+}
+
+impl Node {
+    /// When to look whether the array has come to rest.
+    pub(super) fn rest_due(&self) -> Option<Instant> {
+        match (&self.activity, self.safe_mode_delay) {
+            (Activity::Active { changed_at }, Some(delay)) if self.keeps_records() => {
+                Some(changed_at.after_ns(duration_ns(delay)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the superblocks may say clean: no write is under way, and every block has what was answered. Where more
+    /// members are gone than the level survives nobody knows what the last writes left behind.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        !self.array.is_changing() && self.array.health() != Health::Failed
+    }
 }
 
 impl<W: World> Tree<W> {
@@ -25,12 +51,15 @@ impl<W: World> Tree<W> {
     pub(super) fn submit_to(&mut self, now: Instant, node: NodeId, request: Request) {
         let it = &mut self.nodes[node.0];
         let changes = matches!(request.command, Command::Write { .. } | Command::Discard { .. });
-        if let Activity::Marking { held } = &mut it.activity {
-            return held.push(request);
-        }
-        if changes && matches!(it.activity, Activity::Clean) && it.keeps_records() {
-            it.activity = Activity::Marking { held: vec![request] };
-            return self.record(now, node, Waiter::Marking);
+        let keeps_records = it.keeps_records();
+        match &mut it.activity {
+            Activity::Marking { held } => return held.push(request),
+            Activity::Active { changed_at } if changes => *changed_at = now,
+            Activity::Clean if changes && keeps_records => {
+                it.activity = Activity::Marking { held: vec![request] };
+                return self.record(now, node, Waiter::Marking);
+            }
+            Activity::Clean | Activity::Active { .. } => {}
         }
         it.array.submit(now, request);
     }
@@ -38,10 +67,25 @@ impl<W: World> Tree<W> {
     /// The array is marked active: the requests that waited go on.
     pub(super) fn release(&mut self, now: Instant, node: NodeId) {
         let it = &mut self.nodes[node.0];
-        if let Activity::Marking { held } = std::mem::replace(&mut it.activity, Activity::Active) {
+        let active = Activity::Active { changed_at: now };
+        if let Activity::Marking { held } = std::mem::replace(&mut it.activity, active) {
             for request in held {
                 it.array.submit(now, request);
             }
+        }
+    }
+
+    /// Marks the array clean if it has come to rest, and looks again later if not.
+    pub(super) fn look_for_rest(&mut self, now: Instant, node: NodeId) {
+        let it = &mut self.nodes[node.0];
+        if it.rest_due().is_none_or(|due| now < due) {
+            return;
+        }
+        if it.is_at_rest() {
+            it.activity = Activity::Clean;
+            self.record(now, node, Waiter::Nobody);
+        } else {
+            it.activity = Activity::Active { changed_at: now };
         }
     }
 }

@@ -34,7 +34,7 @@ use crate::slab::Slab;
 use crate::world::World;
 use crate::{BufferPlan, VolumeError, fault};
 
-pub(crate) use activity::Activity;
+pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
 pub(crate) use node::{Duty, Node, Place, Slot};
 pub(crate) use record::{Recorder, Waiter};
 
@@ -279,16 +279,18 @@ impl<W: World> Tree<W> {
         (1..self.plan.slot_count).find(|number| !taken(number))
     }
 
-    /// When an engine wants to be called next.
+    /// When an engine wants to be called next, or an array may have come to rest.
     pub(crate) fn timer(&self) -> Option<Instant> {
-        self.nodes.iter().filter_map(|node| node.array.poll_timeout()).min()
+        self.nodes.iter().flat_map(|node| [node.array.poll_timeout(), node.rest_due()]).flatten().min()
     }
 
     fn fire_timers(&mut self, now: Instant) {
-        for node in &mut self.nodes {
-            if node.array.poll_timeout().is_some_and(|timeout| timeout <= now) {
-                node.array.handle_timeout(now);
+        for index in 0..self.nodes.len() {
+            let array = &mut self.nodes[index].array;
+            if array.poll_timeout().is_some_and(|timeout| timeout <= now) {
+                array.handle_timeout(now);
             }
+            self.look_for_rest(now, NodeId(index));
         }
     }
 

@@ -1,5 +1,7 @@
 //! One array in a tree: its engine, where its members are, and what their superblocks say.
 
+use std::time::Duration;
+
 use shoal_array::{Array, Level, MemberState, Role, ScrubMode};
 use shoal_md::{Membership, Superblock};
 
@@ -61,6 +63,8 @@ pub(crate) struct Node {
     /// Drives that were given, belong to the array, and are not used.
     pub(crate) left_out: Vec<LeftOut>,
     pub(crate) activity: Activity,
+    /// How long after its last write the array is marked clean; if never, it is when it is closed.
+    pub(crate) safe_mode_delay: Option<Duration>,
     pub(crate) recorder: Recorder,
     /// Scratch buffers given to the engine.
     pub(crate) scratch_count: u32,
@@ -125,7 +129,7 @@ impl Node {
         match self.activity {
             Activity::Clean if self.needs_resync => {}
             Activity::Clean => self.membership.mark_clean(),
-            Activity::Marking { .. } | Activity::Active => self.membership.mark_active(),
+            Activity::Marking { .. } | Activity::Active { .. } => self.membership.mark_active(),
         }
     }
 }
