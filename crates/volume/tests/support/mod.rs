@@ -4,14 +4,15 @@
 use std::fs::{File, OpenOptions as FileOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use shoal_drive::{Access, Arena, Drive, DriveId, IoLoop};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, BufferPlan, CreateOptions, Event, News, OpenOptions, RealWorld, ScrubMode, Volume,
-    VolumeError,
+    ArrayLevel, ArrayVolume, BufferPlan, CreateOptions, Event, News, OpenOptions, RealWorld, ScrubMode, Superblock,
+    Volume, VolumeError, read_superblock,
 };
 
 const DRIVE_BYTES: u64 = 6 << 20;
@@ -105,6 +106,20 @@ impl Bench {
         self.paths.iter().map(read).collect()
     }
 
+    /// What the drives' superblocks say now.
+    pub(crate) fn superblocks(&self) -> Vec<Superblock> {
+        let superblock = |path: &PathBuf| {
+            let file = File::open(path).unwrap();
+            read_superblock(DRIVE_BYTES, |offset, bytes| file.read_exact_at(bytes, offset)).unwrap()
+        };
+        self.paths.iter().map(superblock).collect()
+    }
+
+    /// Whether all superblocks say that no write is under way and everything is in sync.
+    pub(crate) fn are_clean(&self) -> bool {
+        self.superblocks().iter().all(Superblock::is_clean)
+    }
+
     /// Changes bytes behind everybody's back, from `offset` on within a drive's data area of 1 MiB offset.
     pub(crate) fn damage(&self, drive: usize, offset: u64, length: usize) {
         let mut file = FileOptions::new().read(true).write(true).open(&self.paths[drive]).unwrap();
@@ -124,6 +139,14 @@ impl Running {
 
     pub(crate) fn close(self) -> Result<RealWorld, VolumeError> {
         self.array.close()
+    }
+
+    /// Lets the array live for so long.
+    pub(crate) fn turn_for(&mut self, time: Duration) {
+        let end = std::time::Instant::now() + time;
+        while let Some(left) = end.checked_duration_since(std::time::Instant::now()) {
+            self.array.turn(left, &mut Vec::new()).unwrap();
+        }
     }
 
     /// Lets rebuilds and scrubs end.
