@@ -1,16 +1,23 @@
 //! New arrays: which superblocks mdadm would write for them.
 //!
-//! The bytes are mdadm's for `--metadata=1.2 --bitmap=none --assume-clean` (or, where the array is not in sync yet,
-//! what it writes for levels that it resyncs): members have the roles `0..`, spares the numbers behind them. mdadm itself
-//! starts RAID4 and RAID5 without the last member and rebuilds onto it; that is a choice of how to initialise parity, not
-//! of the format.
+//! The bytes are mdadm's for the same metadata version and consistency policy with `--assume-clean` (or, where the array
+//! is not in sync yet, what it writes for levels that it resyncs): members have the roles `0..`, spares the numbers
+//! behind them. mdadm itself starts RAID4 and RAID5 without the last member and rebuilds onto it; that is a choice of
+//! how to initialise parity, not of the format.
+//!
+//! Superblocks alone do not make an array: what a bitmap or a PPL is to hold at first has to be written too, to each
+//! superblock's [`Superblock::bitmap_area`] or [`Superblock::ppl_area`].
+
+mod places;
 
 use shoal_array::{Geometry, Level, Role, Shape, ShapeError};
 
 use crate::level::DiskLevel;
-use crate::place::{SECTOR_BYTES, creation_bad_block_log, creation_data_offset_sectors};
+use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
-use crate::{Features, MinorVersion, Superblock, Timestamp, Uuid};
+use crate::{BitmapHeader, Features, MinorVersion, Superblock, Timestamp, Uuid};
+
+use places::{Beside, DataPlace};
 
 /// A drive that is to become a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +30,32 @@ pub struct NewMember {
     pub uuid: Uuid,
 }
 
+impl NewMember {
+    pub(crate) fn sectors(&self) -> u64 {
+        self.size_bytes / SECTOR_BYTES
+    }
+}
+
+/// How mirrors or parity are made to agree with the data again after a crash; mdadm's `--consistency-policy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConsistencyPolicy {
+    /// By a resync of everything; levels without redundancy need nothing else.
+    #[default]
+    Resync,
+    /// By a resync of the chunks that a write-intent bitmap names.
+    Bitmap {
+        /// What one bit stands for, a power of two; mdadm's choice if not given.
+        chunk_bytes: Option<u64>,
+    },
+    /// By a log of partial parity, for RAID5: it saves a degraded array, too.
+    Ppl,
+}
+
 /// What a new array is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateRequest {
+    /// Where the superblocks are to lie.
+    pub minor: MinorVersion,
     /// Level and layout.
     pub level: Level,
     /// The chunk; md's default (512 KiB, none for RAID1 and linear) if not given.
@@ -45,6 +75,8 @@ pub struct CreateRequest {
     /// Whether mirrors and parity agree already (or do not matter), so that no resync is needed. Linear and RAID0 are
     /// always clean.
     pub clean: bool,
+    /// What brings it back in sync after a crash.
+    pub consistency: ConsistencyPolicy,
 }
 
 /// A new array.
@@ -54,6 +86,9 @@ pub struct Creation {
     pub superblocks: Vec<Superblock>,
     /// The array's shape.
     pub shape: Shape,
+    /// The header of the bitmap that is to be written to every superblock's [`Superblock::bitmap_area`], with all bits
+    /// set, if there is one.
+    pub bitmap: Option<BitmapHeader>,
 }
 
 /// Why no such array can be made.
@@ -101,6 +136,36 @@ pub enum CreateError {
         /// The least that would do.
         needed_bytes: u64,
     },
+    /// A policy that does nothing for the level.
+    #[error("{level} cannot have {what}: leave it out, or choose another level")]
+    Consistency {
+        /// The level.
+        level: Level,
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// PPL on more members than Linux takes.
+    #[error("a PPL array of {members} members is too large: Linux takes at most {PPL_MEMBER_LIMIT}")]
+    PplMembers {
+        /// What was asked for.
+        members: usize,
+    },
+    /// A bitmap's chunk that does not work.
+    #[error(
+        "a bitmap chunk of {chunk_bytes} bytes does not work: give a power of two from {least_bytes} to 2147483648"
+    )]
+    BitmapChunk {
+        /// What was asked for.
+        chunk_bytes: u64,
+        /// The least that would do.
+        least_bytes: u32,
+    },
+    /// A bitmap on drives too small, or too large, for one.
+    #[error("there is no room for a write-intent bitmap: {room_bytes} bytes are kept for it; leave it out")]
+    BitmapRoom {
+        /// What there is.
+        room_bytes: u64,
+    },
     /// The name does not fit, or not on one line.
     #[error("the name {name:?} does not work: give at most {NAME_LIMIT} bytes, none of them a control character")]
     Name {
@@ -110,10 +175,6 @@ pub enum CreateError {
 }
 
 const DEFAULT_CHUNK_BYTES: u32 = 512 << 10;
-/// What RAID1 sizes are rounded down to, so that the array can be made a RAID5 later.
-const RAID1_ROUNDING_SECTORS: u64 = (64 << 10) / SECTOR_BYTES;
-/// mdadm counts sizes in KiB.
-const KIB_SECTORS: u64 = 2;
 /// The kernel takes no member with less room.
 const LEAST_DATA_SECTORS: u64 = 10;
 /// The last byte of the field stays 0.
@@ -121,44 +182,65 @@ const NAME_LIMIT: usize = 31;
 /// Superblocks are made to end on a sector; the table of roles takes what is left.
 const ROLES_IN_FIRST_SECTOR: usize = 128;
 const ROLES_PER_SECTOR: usize = 256;
+/// The kernel's log keeps a bit for each member in 64 bits.
+const PPL_MEMBER_LIMIT: usize = 64;
 
-/// The superblocks of a new array, in version 1.2, and its shape.
+/// The superblocks of a new array, and its shape.
 pub fn plan_creation(request: &CreateRequest) -> Result<Creation, CreateError> {
     let level = request.level;
+    check_consistency(request)?;
     let chunk_bytes = chunk_bytes(level, request.chunk_bytes)?;
-    let one_size = !matches!(level, Level::Linear | Level::Raid0(_));
-    if !one_size && !request.spares.is_empty() {
+    if !has_one_size(level) && !request.spares.is_empty() {
         return Err(CreateError::Spares { level });
     }
     let given = request.members.len() + request.spares.len();
     if given > MAX_DEV_LIMIT {
         return Err(CreateError::TooManyDrives { given });
     }
-    let Places { data_offset_sectors, sizes } = places(request, chunk_bytes)?;
-    let size_sectors = if one_size { sizes.iter().map(|size| size.used_sectors).min().unwrap_or(0) } else { 0 };
-    let member_bytes = sizes[..request.members.len()]
-        .iter()
-        .map(|size| SECTOR_BYTES * if one_size { size_sectors } else { size.data_sectors })
-        .collect();
-    let shape = Shape { level, chunk_bytes, member_bytes };
-    Geometry::new(shape.clone()).map_err(|cause| CreateError::Shape { level, cause })?;
+    let data = DataPlace::of(request, chunk_bytes)?;
+    let size_sectors = data.size_sectors.unwrap_or(0);
+    let beside = Beside::of(request, size_sectors)?;
 
     let mut common = common_superblock(request, chunk_bytes)?;
     common.size_sectors = size_sectors;
-    common.data_offset_sectors = data_offset_sectors;
-    common.bad_block_log = creation_bad_block_log(size_sectors);
-    let superblocks = (0..)
-        .zip(request.members.iter().chain(&request.spares))
-        .zip(&sizes)
-        .map(|((dev_number, drive), size)| {
+    common.data_offset_sectors = data.data_offset_sectors;
+    beside.record(&mut common, request.consistency);
+    let drives = (0..).zip(request.members.iter().chain(&request.spares));
+    let superblocks: Vec<Superblock> = drives
+        .map(|(dev_number, drive)| {
             let mut superblock = common.clone();
             superblock.dev_number = dev_number;
             superblock.device_uuid = drive.uuid;
-            superblock.data_size_sectors = size.data_sectors;
+            beside.place(&mut superblock, request.minor, drive.sectors());
             superblock
         })
         .collect();
-    Ok(Creation { superblocks, shape })
+    let member_bytes = superblocks[..request.members.len()].iter().map(Superblock::used_bytes).collect();
+    let shape = Shape { level, chunk_bytes, member_bytes };
+    Geometry::new(shape.clone()).map_err(|cause| CreateError::Shape { level, cause })?;
+    let bitmap = beside.bitmap.map(|bitmap| bitmap.header(request.array_uuid));
+    Ok(Creation { superblocks, shape, bitmap })
+}
+
+/// Whether the array uses the same of every member.
+fn has_one_size(level: Level) -> bool {
+    !matches!(level, Level::Linear | Level::Raid0(_))
+}
+
+fn check_consistency(request: &CreateRequest) -> Result<(), CreateError> {
+    let level = request.level;
+    match request.consistency {
+        ConsistencyPolicy::Bitmap { .. } if !has_one_size(level) => {
+            Err(CreateError::Consistency { level, what: "a write-intent bitmap" })
+        }
+        ConsistencyPolicy::Ppl if !matches!(level, Level::Raid5(_)) => {
+            Err(CreateError::Consistency { level, what: "a partial-parity log (PPL)" })
+        }
+        ConsistencyPolicy::Ppl if request.members.len() > PPL_MEMBER_LIMIT => {
+            Err(CreateError::PplMembers { members: request.members.len() })
+        }
+        ConsistencyPolicy::Resync | ConsistencyPolicy::Bitmap { .. } | ConsistencyPolicy::Ppl => Ok(()),
+    }
 }
 
 fn chunk_bytes(level: Level, wanted: Option<u32>) -> Result<u32, CreateError> {
@@ -169,54 +251,6 @@ fn chunk_bytes(level: Level, wanted: Option<u32>) -> Result<u32, CreateError> {
         (_, Some(chunk_bytes)) if chunk_bytes.is_power_of_two() && chunk_bytes >= 4096 => Ok(chunk_bytes),
         (_, Some(chunk_bytes)) => Err(CreateError::Chunk { chunk_bytes }),
     }
-}
-
-/// Where the data of all members start, and what each drive has room for: the members, then the spares.
-struct Places {
-    data_offset_sectors: u64,
-    sizes: Vec<DataSizes>,
-}
-
-fn places(request: &CreateRequest, chunk_bytes: u32) -> Result<Places, CreateError> {
-    let chunk_sectors = u64::from(chunk_bytes) / SECTOR_BYTES;
-    let first_drive_sectors = request.members.first().map_or(0, |member| member.size_bytes / SECTOR_BYTES);
-    let data_offset_sectors = creation_data_offset_sectors(first_drive_sectors, chunk_sectors);
-    let drives = request.members.iter().chain(&request.spares);
-    let sizes = drives
-        .map(|drive| data_sizes(request.level, drive, data_offset_sectors, chunk_sectors))
-        .collect::<Result<_, _>>()?;
-    Ok(Places { data_offset_sectors, sizes })
-}
-
-/// Room for data on one drive.
-struct DataSizes {
-    /// All of it.
-    data_sectors: u64,
-    /// As mdadm rounds it for levels that use the same of each member.
-    used_sectors: u64,
-}
-
-fn data_sizes(
-    level: Level,
-    drive: &NewMember,
-    data_offset_sectors: u64,
-    chunk_sectors: u64,
-) -> Result<DataSizes, CreateError> {
-    let rounding_sectors = match level {
-        Level::Raid1 => RAID1_ROUNDING_SECTORS,
-        _ => chunk_sectors.max(KIB_SECTORS),
-    };
-    let data_sectors = (drive.size_bytes / SECTOR_BYTES).saturating_sub(data_offset_sectors);
-    let used_sectors = data_sectors - data_sectors % rounding_sectors;
-    if used_sectors == 0 || data_sectors < LEAST_DATA_SECTORS {
-        let needed_sectors = data_offset_sectors + rounding_sectors.max(LEAST_DATA_SECTORS);
-        return Err(CreateError::DriveTooSmall {
-            drive: drive.drive.clone(),
-            size_bytes: drive.size_bytes,
-            needed_bytes: needed_sectors * SECTOR_BYTES,
-        });
-    }
-    Ok(DataSizes { data_sectors, used_sectors })
 }
 
 /// What is the same on all members.
@@ -232,11 +266,12 @@ fn common_superblock(request: &CreateRequest, chunk_bytes: u32) -> Result<Superb
     superblock.layout_number = disk_level.layout;
     superblock.chunk_sectors = chunk_bytes / SECTOR_BYTES as u32;
     superblock.raid_devices = u32::try_from(request.members.len()).expect("bounded before");
-    superblock.super_offset_sectors =
-        MinorVersion::Start4K.superblock_sector(u64::MAX).expect("the place does not depend on the size");
     let clean = request.clean || matches!(level, Level::Linear | Level::Raid0(_));
     superblock.resync_offset_sectors = if clean { Superblock::CLEAN } else { 0 };
-    superblock.features = superblock.features.with(Features::RAID0_LAYOUT, records_raid0_layout(request, chunk_bytes));
+    superblock.features = Features(0)
+        .with(Features::RAID0_LAYOUT, records_raid0_layout(request, chunk_bytes))
+        .with(Features::BITMAP, matches!(request.consistency, ConsistencyPolicy::Bitmap { .. }))
+        .with(Features::PPL, request.consistency == ConsistencyPolicy::Ppl);
     for (dev_number, role) in (0..superblock.raid_devices).zip((0..).map(Role)) {
         let recorded = superblock.set_member_use(dev_number, MemberUse::Active(role));
         assert!(recorded, "the table has room for all members");

@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use shoal_array::{Level, Role};
-//! use shoal_md::{Candidate, CreateRequest, MinorVersion, NewMember, Timestamp, Unverified, Uuid, Verdict};
+//! use shoal_md::{Candidate, ConsistencyPolicy, CreateRequest, MinorVersion, NewMember, Timestamp, Unverified, Uuid, Verdict};
 //!
 //! const DRIVE_BYTES: u64 = 64 << 20;
 //! let member = |number: u8| NewMember {
@@ -25,6 +25,7 @@
 //!     uuid: Uuid([number; 16]),
 //! };
 //! let creation = shoal_md::plan_creation(&CreateRequest {
+//!     minor: MinorVersion::Start4K,
 //!     level: Level::Raid1,
 //!     chunk_bytes: None,
 //!     members: vec![member(1), member(2)],
@@ -34,6 +35,7 @@
 //!     array_uuid: Uuid([9; 16]),
 //!     creation_time: Timestamp::from_seconds(1_700_000_000),
 //!     clean: true,
+//!     consistency: ConsistencyPolicy::Resync,
 //! })?;
 //!
 //! // What would be written to the drives, and read back from them, in another order.
@@ -50,6 +52,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
+mod area;
 mod assemble;
 mod bad_blocks;
 mod bitmap;
@@ -63,6 +66,7 @@ mod superblock;
 mod timestamp;
 mod uuid;
 
+pub use area::Area;
 pub use assemble::{
     AssembleError, Assembly, Candidate, ReadOnlyReason, RefusalReason, ShapeUnknown, Slot, Verdict, assemble,
     group_by_array,
@@ -71,7 +75,7 @@ pub use bad_blocks::{BAD_BLOCK_LOG_LIMIT_SECTORS, BadBlockList, BadBlocksError};
 pub use bitmap::{
     BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, Distrust,
 };
-pub use create::{CreateError, CreateRequest, Creation, NewMember, plan_creation};
+pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NewMember, plan_creation};
 pub use features::Features;
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{AddError, Membership, NotAMember};

@@ -4,12 +4,14 @@
 //! Invariant: all superblocks in the set agree on everything but what is their own member's. A member that is not in the
 //! set is not in the table of roles either: should it come back, it is seen to be old.
 
+mod newcomer;
+
 use shoal_array::{MemberState, Role};
 
 use crate::create::NewMember;
-use crate::place::{SECTOR_BYTES, creation_bad_block_log};
+use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
-use crate::{Assembly, BadBlockLog, Candidate, Creation, Features, MinorVersion, Superblock, Timestamp};
+use crate::{Assembly, Candidate, Creation, Features, Superblock, Timestamp};
 
 /// The members of a running array, with their superblocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,14 +48,6 @@ pub enum AddError {
     TableFull {
         /// The drive.
         drive: String,
-    },
-    /// The members' superblocks do not lie where new ones are put.
-    #[error("{drive} cannot be added: the array has metadata of version 1.{minor}, only 1.2 is written to new members")]
-    MinorVersion {
-        /// The drive.
-        drive: String,
-        /// The array's minor version.
-        minor: u32,
     },
     /// Linear and RAID0 have no use for it.
     #[error("{drive} cannot be added: {} arrays do not take spares", crate::level_name(*level))]
@@ -124,7 +118,7 @@ impl Membership {
 
     /// A drive is added as a spare. Gives the number it has from now on.
     pub fn add_spare(&mut self, drive: &NewMember) -> Result<u32, AddError> {
-        let own = self.spare_superblock(drive)?;
+        let own = self.newcomer(drive)?;
         let dev_number = own.dev_number;
         self.members.push(own);
         self.record(dev_number, MemberUse::Spare);
@@ -199,37 +193,6 @@ impl Membership {
         }
     }
 
-    fn spare_superblock(&self, drive: &NewMember) -> Result<Superblock, AddError> {
-        let full = || AddError::TableFull { drive: drive.drive.clone() };
-        let mut own = self.members.first().ok_or_else(full)?.clone();
-        if own.level_number <= 0 {
-            return Err(AddError::Level { drive: drive.drive.clone(), level: own.level_number });
-        }
-        let minor = own.minor_version();
-        if minor != MinorVersion::Start4K {
-            return Err(AddError::MinorVersion { drive: drive.drive.clone(), minor: minor.number() });
-        }
-        let drive_sectors = drive.size_bytes / SECTOR_BYTES;
-        let needed_sectors = own.data_offset_sectors + own.size_sectors;
-        if drive_sectors < needed_sectors {
-            return Err(AddError::DriveTooSmall {
-                drive: drive.drive.clone(),
-                size_bytes: drive.size_bytes,
-                needed_bytes: needed_sectors * SECTOR_BYTES,
-            });
-        }
-        own.dev_number = self.free_number(&own).ok_or_else(full)?;
-        own.device_uuid = drive.uuid;
-        own.device_flags = 0;
-        own.corrected_read_errors = 0;
-        own.data_size_sectors = drive_sectors - own.data_offset_sectors;
-        own.features = own.features.with(Features::RECOVERY_OFFSET, false);
-        own.recovery_offset_sectors = 0;
-        let log = creation_bad_block_log(own.size_sectors);
-        own.bad_block_log = if log_fits(log, &own) { log } else { BadBlockLog::default() };
-        Ok(own)
-    }
-
     /// The first number behind the members of the complete array that nobody has or had.
     fn free_number(&self, superblock: &Superblock) -> Option<u32> {
         let free = |number: &u32| {
@@ -258,12 +221,6 @@ fn with_own_fields(shared: &Superblock, own: &Superblock) -> Superblock {
     member.device_flags = own.device_flags;
     member.bad_block_log = own.bad_block_log;
     member
-}
-
-/// Whether a bad-block log lies before the data.
-fn log_fits(log: BadBlockLog, superblock: &Superblock) -> bool {
-    let end = i64::from(log.offset_sectors) + i64::from(log.size_sectors);
-    u64::try_from(end).is_ok_and(|end| superblock.super_offset_sectors + end <= superblock.data_offset_sectors)
 }
 
 #[cfg(test)]

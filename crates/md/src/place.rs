@@ -1,18 +1,12 @@
-//! Where superblocks lie, and where mdadm puts the data of a new member.
-
-use crate::superblock::BadBlockLog;
+//! Where superblocks lie.
 
 /// Bytes of a sector: md counts in these whatever the drive's block size.
 pub const SECTOR_BYTES: u64 = 512;
 
 /// Sectors that belong to a superblock of any length.
-const SUPERBLOCK_SECTORS: u64 = 8;
+pub(crate) const SUPERBLOCK_SECTORS: u64 = 8;
 /// Smaller drives hold no superblock.
 const LEAST_DRIVE_SECTORS: u64 = 24;
-/// Sectors of a new bad-block log.
-const BAD_BLOCK_LOG_SECTORS: u16 = 8;
-const MIB_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
-const GIB_SECTORS: u64 = 1024 * MIB_SECTORS;
 
 /// The minor version of the format. It is written nowhere: it follows from the place of the superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,42 +45,6 @@ impl MinorVersion {
     }
 }
 
-/// Sectors that mdadm keeps free for a bitmap, by the size of a drive or of the data on it.
-fn bitmap_space_sectors(size_sectors: u64) -> u64 {
-    if size_sectors < 128 {
-        0
-    } else if size_sectors - 128 >= 200 * GIB_SECTORS {
-        256
-    } else if size_sectors - 8 > 8 * GIB_SECTORS {
-        128
-    } else {
-        8
-    }
-}
-
-/// Where mdadm lets the data of a new array start, in version 1.2, on all members, judged by the first of them: after
-/// the superblock, space for a bitmap and 128 MiB for later reshapes; of these rather a thousandth of small drives, but
-/// no less than two chunks.
-pub(crate) fn creation_data_offset_sectors(first_drive_sectors: u64, chunk_sectors: u64) -> u64 {
-    let mut headroom = 128 * MIB_SECTORS;
-    while headroom * 1024 > first_drive_sectors && (chunk_sectors == 0 || headroom / 2 >= 2 * chunk_sectors) {
-        headroom /= 2;
-    }
-    let least = 3 * SUPERBLOCK_SECTORS + bitmap_space_sectors(first_drive_sectors) + headroom;
-    least.next_multiple_of(MIB_SECTORS)
-}
-
-/// Where mdadm puts the bad-block log of a new 1.2 member without a bitmap: behind the space kept for one, which goes
-/// by the superblock's `size` field (0 for linear and RAID0).
-pub(crate) fn creation_bad_block_log(size_sectors: u64) -> BadBlockLog {
-    let offset = SUPERBLOCK_SECTORS + bitmap_space_sectors(size_sectors);
-    BadBlockLog {
-        shift: 0,
-        size_sectors: BAD_BLOCK_LOG_SECTORS,
-        offset_sectors: i32::try_from(offset).expect("at most 264 sectors"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,44 +59,6 @@ mod tests {
         for minor in MinorVersion::ALL {
             assert_eq!(minor.superblock_sector(23), None);
             assert!(minor.superblock_sector(u64::MAX).is_some());
-        }
-    }
-
-    /// Values that Linux and mdadm were seen to write.
-    #[test]
-    fn data_starts_where_mdadm_lets_it_start() {
-        const MIB: u64 = MIB_SECTORS;
-        const GIB: u64 = GIB_SECTORS;
-        for (drive_sectors, chunkless, with_512k_chunk) in [
-            (64 * MIB, 2048, 4096),
-            (GIB, 4096, 4096),
-            (7 * GIB, 10240, 10240),
-            (8 * GIB, 18432, 18432),
-            (15 * GIB, 18432, 18432),
-            (32 * GIB, 67584, 67584),
-            (64 * GIB, 133_120, 133_120),
-            (119 * GIB, 133_120, 133_120),
-            (150 * GIB, 264_192, 264_192),
-            (4096 * GIB, 264_192, 264_192),
-        ] {
-            assert_eq!(creation_data_offset_sectors(drive_sectors, 0), chunkless, "{drive_sectors} sectors");
-            assert_eq!(creation_data_offset_sectors(drive_sectors, 1024), with_512k_chunk, "{drive_sectors} sectors");
-        }
-    }
-
-    #[test]
-    fn space_for_a_bitmap_grows_in_steps() {
-        for (sectors, space) in [
-            (0, 0),
-            (127, 0),
-            (128, 8),
-            (8 * GIB_SECTORS + 8, 8),
-            (8 * GIB_SECTORS + 9, 128),
-            (200 * GIB_SECTORS + 127, 128),
-            (200 * GIB_SECTORS + 128, 256),
-            (u64::MAX, 256),
-        ] {
-            assert_eq!(bitmap_space_sectors(sectors), space, "{sectors} sectors");
         }
     }
 }

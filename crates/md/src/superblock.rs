@@ -304,6 +304,16 @@ impl Superblock {
         true
     }
 
+    /// Features that Linux does not let go together either.
+    fn check_features(&self) -> Result<(), SuperblockError> {
+        let has = |features| self.features.any_of(features);
+        let has_ppl = has(Features::PPL | Features::MULTIPLE_PPLS);
+        let wrong = has_ppl && has(Features::BITMAP | Features::JOURNAL)
+            || has(Features::PPL) && has(Features::MULTIPLE_PPLS)
+            || has(Features::RAID0_LAYOUT) && self.level_number != 0;
+        if wrong { Err(SuperblockError::Features { features: self.features }) } else { Ok(()) }
+    }
+
     /// The data lie behind the 4 KiB of a superblock at the start, or before one at the end, on a drive of so many
     /// sectors; and so does what the array uses of them. After this no position within them overflows as bytes.
     fn check_data_area(&self, minor: MinorVersion, drive_sectors: u64) -> Result<(), SuperblockError> {

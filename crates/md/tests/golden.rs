@@ -7,8 +7,8 @@ use std::path::Path;
 
 use shoal_array::{Level, MemberState, ParityLayout, Raid0Layout, Raid10Layout, Role};
 use shoal_md::{
-    Candidate, CreateRequest, Features, MemberUse, MinorVersion, NewMember, ReadOnlyReason, SUPERBLOCK_BYTES,
-    Superblock, Unverified, Verdict, assemble, plan_creation,
+    Candidate, ConsistencyPolicy, CreateRequest, Features, MemberUse, MinorVersion, NewMember, ReadOnlyReason,
+    SUPERBLOCK_BYTES, Superblock, Unverified, Verdict, assemble, plan_creation,
 };
 
 const MIB: u64 = 1 << 20;
@@ -76,6 +76,7 @@ fn request_like(golden: &[Candidate], level: Level, sizes: &[u64], members: usiz
         .collect();
     let spares = drives.split_off(members);
     CreateRequest {
+        minor: MinorVersion::Start4K,
         level,
         chunk_bytes: None,
         members: drives,
@@ -85,6 +86,7 @@ fn request_like(golden: &[Candidate], level: Level, sizes: &[u64], members: usiz
         array_uuid: first.array_uuid,
         creation_time: first.creation_time,
         clean: true,
+        consistency: ConsistencyPolicy::Resync,
     }
 }
 

@@ -3,7 +3,9 @@
 //! Nothing is checked here about what the drives held before; whoever calls has asked.
 
 use shoal_array::Level;
-use shoal_md::{CreateError as MdCreateError, CreateRequest, NewMember, Superblock, Timestamp, Uuid};
+use shoal_md::{
+    ConsistencyPolicy, CreateError as MdCreateError, CreateRequest, MinorVersion, NewMember, Superblock, Timestamp, Uuid,
+};
 
 use crate::assemble::{OpenError, add_node};
 use crate::superblocks::superblock_places;
@@ -162,6 +164,7 @@ fn request<W: World>(
     }
     let spares = members.split_off(members.len() - spare_count);
     Ok(CreateRequest {
+        minor: MinorVersion::Start4K,
         level,
         chunk_bytes: chunk(level, options),
         members,
@@ -171,6 +174,7 @@ fn request<W: World>(
         array_uuid: Uuid(tree.world.random_bytes()),
         creation_time: Timestamp::from_seconds(tree.world.unix_time_s()),
         clean: options.assume_clean,
+        consistency: ConsistencyPolicy::Resync,
     })
 }
 

@@ -3,7 +3,7 @@ use shoal_array::{Geometry, ParityLayout};
 
 use super::reasons::{READ_ONLY, REFUSED};
 use super::*;
-use crate::{CreateRequest, Membership, NewMember, Timestamp, Uuid, plan_creation};
+use crate::{ConsistencyPolicy, CreateRequest, Membership, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
 
 const MIB: u64 = 1 << 20;
 const RAID5: Level = Level::Raid5(ParityLayout::LeftSymmetric);
@@ -20,6 +20,7 @@ fn array(array: u8, level: Level, members: u8, spares: u8) -> Vec<Candidate> {
         numbers.map(drive).collect()
     };
     let request = CreateRequest {
+        minor: MinorVersion::Start4K,
         level,
         chunk_bytes: None,
         members: drives(0..members),
@@ -29,6 +30,7 @@ fn array(array: u8, level: Level, members: u8, spares: u8) -> Vec<Candidate> {
         array_uuid: Uuid([array; 16]),
         creation_time: Timestamp::from_seconds(1_700_000_000),
         clean: true,
+        consistency: ConsistencyPolicy::Resync,
     };
     let superblocks = plan_creation(&request).unwrap().superblocks;
     let name = |(number, mut superblock): (usize, Superblock)| {

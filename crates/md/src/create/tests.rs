@@ -16,6 +16,7 @@ fn drives(sizes: &[u64]) -> Vec<NewMember> {
 
 fn request(level: Level, sizes: &[u64]) -> CreateRequest {
     CreateRequest {
+        minor: MinorVersion::Start4K,
         level,
         chunk_bytes: None,
         members: drives(sizes),
@@ -25,6 +26,7 @@ fn request(level: Level, sizes: &[u64]) -> CreateRequest {
         array_uuid: Uuid([0xee; 16]),
         creation_time: Timestamp::from_seconds(1_700_000_000),
         clean: true,
+        consistency: ConsistencyPolicy::Resync,
     }
 }
 

@@ -1,7 +1,7 @@
 use shoal_array::{Level, ParityLayout};
 
 use super::*;
-use crate::{CreateRequest, Uuid, Verdict, assemble, plan_creation};
+use crate::{ConsistencyPolicy, CreateRequest, MinorVersion, Uuid, Verdict, assemble, plan_creation};
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 64 * MIB;
@@ -16,6 +16,7 @@ fn time(seconds: u64) -> Timestamp {
 
 fn raid5() -> Membership {
     let request = CreateRequest {
+        minor: MinorVersion::Start4K,
         level: Level::Raid5(ParityLayout::LeftSymmetric),
         chunk_bytes: None,
         members: (0..3).map(drive).collect(),
@@ -25,6 +26,7 @@ fn raid5() -> Membership {
         array_uuid: Uuid([0xee; 16]),
         creation_time: time(0),
         clean: true,
+        consistency: ConsistencyPolicy::Resync,
     };
     Membership::of_creation(&plan_creation(&request).unwrap())
 }

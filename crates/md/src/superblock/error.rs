@@ -1,6 +1,7 @@
 //! What may be wrong with a superblock.
 
 use super::MAX_DEV_LIMIT;
+use crate::Features;
 use crate::level::LevelError;
 
 /// Why bytes are no superblock, or none that may be believed.
@@ -60,6 +61,18 @@ pub enum SuperblockError {
         data_size: u64,
         /// Sectors of the drive.
         drive: u64,
+    },
+    /// Something beside the data does not lie there.
+    #[error("md superblock whose {what} lies outside the drive, or on the data: it is damaged")]
+    Area {
+        /// What it is.
+        what: &'static str,
+    },
+    /// Features that exclude each other.
+    #[error("md superblock with features that cannot go together ({features}): it is damaged")]
+    Features {
+        /// All that are set.
+        features: Features,
     },
     /// The drive cannot hold a superblock.
     #[error("a drive of {drive} sectors is too small for an md superblock")]

@@ -66,7 +66,9 @@ impl Unverified {
         if unknown != Features(0) {
             return Err(SuperblockError::UnknownFeatures { bits: unknown.0 });
         }
+        superblock.check_features()?;
         superblock.check_data_area(minor, drive)?;
+        superblock.check_areas(drive)?;
         superblock.level()?;
         Ok(superblock)
     }

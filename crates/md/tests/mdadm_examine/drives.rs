@@ -5,7 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use shoal_array::Level;
-use shoal_md::{CreateRequest, Creation, NewMember, Superblock, Timestamp, Uuid, plan_creation};
+use shoal_md::{
+    ConsistencyPolicy, CreateRequest, Creation, MinorVersion, NewMember, Superblock, Timestamp, Uuid, plan_creation,
+};
 
 use crate::CREATED;
 
@@ -48,6 +50,7 @@ impl Drives {
     pub(crate) fn create(&self, level: Level, chunk_bytes: Option<u32>, spares: usize, clean: bool) -> Creation {
         let members = self.sizes.len() - spares;
         let request = CreateRequest {
+            minor: MinorVersion::Start4K,
             level,
             chunk_bytes,
             members: self.members(0..members),
@@ -57,6 +60,7 @@ impl Drives {
             array_uuid: Uuid(0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10_u128.to_be_bytes()),
             creation_time: Timestamp::from_seconds(CREATED),
             clean,
+            consistency: ConsistencyPolicy::Resync,
         };
         let creation = plan_creation(&request).unwrap();
         self.write(&creation.superblocks);
