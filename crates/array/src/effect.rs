@@ -32,6 +32,31 @@ pub enum Effect {
         /// To be handed back with the outcome.
         id: EffectId,
     },
+    /// Make these entries durable in the partial parity log of a member, before the stripe's data and parity are
+    /// written: answered by [`Outcome::Done`] when they are. They are needed until [`crate::Event::LogReleased`] says
+    /// that those writes have ended, and then until what was written is flushed. If it fails the member is taken out.
+    Log {
+        /// To be handed back with the outcome.
+        id: EffectId,
+        /// The member that holds the stripe's parity.
+        role: Role,
+        /// Within the bounds of [`crate::LogRoom`]; all of one stripe, no column in two of them.
+        entries: Vec<PartialParity>,
+    },
+}
+
+/// What a partial parity log says of a write: some columns of consecutive data chunks of one stripe, and the XOR of the
+/// chunks that are not written there. With both, parity can be made anew whichever of the writes got through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartialParity {
+    /// First array byte that is written: the first column of the first chunk.
+    pub offset: u64,
+    /// So many chunks are written, from that one on.
+    pub chunks: u32,
+    /// Columns, in bytes.
+    pub length: u32,
+    /// XOR of the chunks that are not written, in these columns; none if all are written.
+    pub parity: Option<Span>,
 }
 
 /// I/O on one member. Offsets are bytes from the start of the member's data area.

@@ -67,10 +67,10 @@ mod request;
 mod units;
 
 pub use array::{
-    Array, Background, BadBlocks, BadBlocksFull, CommandError, Config, Event, Health, MemberState, Mismatch, Progress,
-    Regions, Resync, Scratch, ScrubMode,
+    Array, Background, BadBlocks, BadBlocksFull, CommandError, Config, Event, Health, LogRoom, MemberState, Mismatch,
+    Progress, Regions, Resync, Scratch, ScrubMode,
 };
-pub use effect::{Block, Compute, Effect, Fault, MemberIo, Outcome};
+pub use effect::{Block, Compute, Effect, Fault, MemberIo, Outcome, PartialParity};
 pub use geometry::{Copies, Geometry, Home, Piece, Position, ShapeError, Stripe, UnknownLayout};
 pub use geometry::{Level, ParityLayout, Raid0Layout, Raid10Layout, Shape};
 pub use request::{Command, Completion, Request, RequestError};

@@ -26,6 +26,18 @@ pub struct Config {
     /// What is not known to be in sync; `None`: everything is. An engine that may write starts to resync by itself, before
     /// rebuilds, as soon as there is the redundancy for it; one that may not only minds what cannot be trusted.
     pub resync: Option<Resync>,
+    /// RAID5: before the parity and data of a stripe are written, [`crate::Effect::Log`] makes sure that parity can be
+    /// put right after a crash. `None`: there is no partial parity log.
+    pub partial_parity_log: Option<LogRoom>,
+}
+
+/// What one [`crate::Effect::Log`] may ask for at most. Writes that need more are done in several turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRoom {
+    /// Bytes of partial parity; at least one logical block.
+    pub bytes: u32,
+    /// Entries; at least one.
+    pub entries: u32,
 }
 
 impl Config {
@@ -42,6 +54,7 @@ impl Config {
             writable: true,
             bad_blocks: Vec::new(),
             resync: None,
+            partial_parity_log: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Effects: given out, remembered until answered, and told to whoever asked for them.
 
-use alloc::collections::VecDeque;
+use alloc::{collections::VecDeque, vec::Vec};
 
 use super::{
     Array,
@@ -8,7 +8,7 @@ use super::{
     requests::Active,
     slab::{Key, Slab},
 };
-use crate::{Compute, Effect, EffectId, MemberIo, Outcome, Role};
+use crate::{Compute, Effect, EffectId, MemberIo, Outcome, PartialParity, Role};
 
 /// Why an effect was given out.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,8 @@ pub(super) enum Purpose {
     Flush(Key<Active>),
     /// The operation's present phase; the number is the transfer's place in the plan.
     Op(Key<Op>, usize),
+    /// The log's entries for the operation's present phase.
+    Log(Key<Op>),
     /// The member states as of this many changes.
     Record(u64),
 }
@@ -65,6 +67,12 @@ impl Effects {
         self.out.push_back(Effect::Compute { id, compute });
     }
 
+    pub(super) fn log(&mut self, op: Key<Op>, role: Role, entries: Vec<PartialParity>) -> EffectId {
+        let id = self.remember(Purpose::Log(op), None);
+        self.out.push_back(Effect::Log { id, role, entries });
+        id
+    }
+
     pub(super) fn record(&mut self, epoch: u64) {
         let id = self.remember(Purpose::Record(epoch), None);
         self.out.push_back(Effect::Record { id });
@@ -95,6 +103,7 @@ impl Array {
             (Purpose::Flush(request), Some(role)) => self.flush_ended(request, role, &outcome),
             (Purpose::Op(op, place), Some(_)) => self.op_transfer_ended(op, place, &outcome),
             (Purpose::Op(op, step), None) => self.op_step_ended(op, step, outcome),
+            (Purpose::Log(op), _) => self.log_ended(op, &outcome),
             (Purpose::Record(epoch), _) => self.record_ended(epoch, &outcome),
             (Purpose::Piece { .. } | Purpose::Flush(_), None) => unreachable!("pieces and flushes are member I/O"),
         }

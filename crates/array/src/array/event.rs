@@ -3,7 +3,7 @@
 use core::{fmt, ops::Range};
 
 use super::MemberState;
-use crate::{Completion, Role};
+use crate::{Completion, EffectId, Role};
 
 /// What a scrub does about what it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub enum Event {
         /// Everything below is in sync, in sync bytes.
         position: u64,
     },
+    /// The writes that an [`crate::Effect::Log`] was for have ended. Its entries may be forgotten once they are flushed.
+    LogReleased(EffectId),
     /// A member is fully rebuilt and in sync; the driver records it in the superblocks.
     RebuildFinished(Role),
     /// A rebuild cannot go on: its member failed, or the data to rebuild from is gone from `member_offset` on.

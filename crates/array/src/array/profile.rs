@@ -2,13 +2,15 @@
 
 use core::ops::Range;
 
-use super::{Config, plan::Cols};
+use super::{Config, LogRoom, plan::Cols};
 use crate::Geometry;
 
 /// Sizes of one array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Profile {
     pub(super) is_writable: bool,
+    /// Bounds of the partial parity log, if there is one.
+    pub(super) log_room: Option<LogRoom>,
     pub(super) capacity_bytes: u64,
     pub(super) block_bytes: u32,
     /// The widest piece that scratch buffers can hold.
@@ -39,6 +41,7 @@ impl Profile {
         let slice_bytes = step_bytes.clamp(1, chunk_bytes);
         Self {
             is_writable: config.writable,
+            log_room: config.partial_parity_log,
             capacity_bytes: geometry.capacity_bytes(),
             block_bytes: config.logical_block_bytes,
             step_bytes,

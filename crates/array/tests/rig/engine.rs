@@ -196,6 +196,11 @@ impl Engine {
                 result.id = *id;
                 result.records = self.roles().filter(|role| self.state(*role) == MemberState::Missing).collect();
             }
+            Effect::Log { id, role, entries } => {
+                assert_ne!(self.state(*role), MemberState::Missing, "a missing member is to keep a log: {entries:?}");
+                result.id = *id;
+                result.sources.extend(entries.iter().filter_map(|entry| entry.parity));
+            }
         }
         result
     }

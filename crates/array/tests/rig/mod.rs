@@ -231,7 +231,7 @@ impl Rig {
                 let outcome = self.compute(engine, &compute);
                 self.answer_effect(engine, id, outcome);
             }
-            Effect::Record { id } => self.answer_effect(engine, id, Outcome::Done),
+            Effect::Record { id } | Effect::Log { id, .. } => self.answer_effect(engine, id, Outcome::Done),
             Effect::Io { id, role, io } => match self.engines[engine].stores[role.index()] {
                 Store::Disk(disk) => {
                     let disk = &mut self.disks[disk];
@@ -268,7 +268,7 @@ impl Rig {
             self.note(|| format!("engine {engine}: {effect:?}"));
             let io = match &effect {
                 Effect::Io { role, io, .. } => self.engines[engine].disk(*role).map(|disk| (disk, *io)),
-                Effect::Compute { .. } | Effect::Record { .. } => None,
+                Effect::Compute { .. } | Effect::Record { .. } | Effect::Log { .. } => None,
             };
             let changes = io.map_or(vec![], |(disk, io)| self.disks[disk].changes(io, &self.memory));
             let generation = io.map_or(0, |(disk, _)| self.disks[disk].generation);

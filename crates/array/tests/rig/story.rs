@@ -295,6 +295,7 @@ impl Story {
         let survivable = self.faults == Faults::Survivable;
         match event {
             Event::Completed(_) => unreachable!("answers are looked at elsewhere"),
+            Event::LogReleased(_) => unreachable!("there is no log"),
             Event::MemberFailed(_) => self.tally.failures += 1,
             Event::Healed { .. } => self.tally.heals += 1,
             Event::BadBlocksChanged(_) | Event::ResyncFinished | Event::ResyncStopped { .. } => {

@@ -181,6 +181,7 @@ impl<W: World> Tree<W> {
                 self.ready.push_back((node, id, outcome));
             }
             Effect::Record { id } => self.record(now, node, record::Waiter::Engine(id)),
+            Effect::Log { .. } => unreachable!("no engine is told that it has a partial parity log"),
         }
     }
 

@@ -3,8 +3,9 @@
 //! ```text
 //!            ┌──────────── a read failed ───────────┐
 //!            ▼                                      │
-//!  lock ► waiting for ──► reading ── all read ──► computing ──► writing ──► next columns, or over
-//!         buffers, planned                          step by step
+//!  lock ► waiting for ──► reading ── all read ──► computing ──► logging ──► writing ──► next columns, or over
+//!         buffers, planned                          step by step  (RAID5
+//!                                                                 with a log)
 //! ```
 //!
 //! An operation has a slice of a stripe, or an array range of a mirror, for itself while it lasts. It works through its
@@ -20,9 +21,11 @@
 //! *Writes that fail* take their member out; the others go on. What the lost member missed is in the parity or the
 //! other copies, as the plan made them agree. Writes to members that are out by then are left away.
 
+mod logging;
 mod phases;
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{
     Mismatch, Owner,
@@ -35,7 +38,7 @@ use super::{
     scratch::Draft,
     slab::Key,
 };
-use crate::{BufferId, Copies, Health, Role, Stripe};
+use crate::{BufferId, Copies, EffectId, Health, Role, Stripe};
 
 /// What an operation is for.
 #[derive(Debug)]
@@ -50,6 +53,16 @@ pub(super) enum Kind {
     Scrub {
         repair: bool,
     },
+}
+
+impl Kind {
+    /// What requests want of it.
+    fn parts(&self) -> &[Part] {
+        match self {
+            Self::Read { parts, .. } | Self::Write(parts) => parts,
+            Self::Rebuild(_) | Self::Scrub { .. } => &[],
+        }
+    }
 }
 
 /// What an operation has for itself.
@@ -67,17 +80,18 @@ enum Phase {
     Waiting,
     Reading,
     Computing,
+    Logging,
     Writing,
     /// A rebuild step that is done, but not all before it are.
     Holding,
 }
 
 /// What is done in one go.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Turn {
     cols: Cols,
-    /// This part alone. Otherwise all parts within the columns.
-    alone: Option<usize>,
+    /// These parts, as far as they lie within the columns.
+    parts: Range<usize>,
 }
 
 /// One operation.
@@ -96,6 +110,8 @@ pub(super) struct Op {
     is_gone: bool,
     read_failed: bool,
     plan: Plan,
+    /// The log's entries of the columns at work, as long as they are needed.
+    log: Option<EffectId>,
     outstanding: usize,
     scratch: Vec<BufferId>,
     /// Scrub: what was found in the columns at work.
@@ -121,17 +137,23 @@ pub(super) struct Ended {
 }
 
 impl Op {
-    pub(super) fn new(kind: Kind, site: Site, cols: Cols) -> Self {
+    pub(super) fn new(mut kind: Kind, site: Site, cols: Cols) -> Self {
+        if let Kind::Write(parts) = &mut kind {
+            // The parts of each block, and those of blocks that lie side by side, are neighbours in the list then.
+            parts.sort_unstable_by_key(|part| (part.index, part.cols.start));
+        }
+        let part_count = kind.parts().len();
         Self {
             kind,
             site,
             phase: Phase::Waiting,
-            turn: Turn { cols, alone: None },
+            turn: Turn { cols, parts: 0..part_count },
             todo: Vec::new(),
             bad: Vec::new(),
             is_gone: false,
             read_failed: false,
             plan: Plan::default(),
+            log: None,
             outstanding: 0,
             scratch: Vec::new(),
             found: Vec::new(),
@@ -160,7 +182,7 @@ impl Op {
             return false;
         }
         let middle = cols.start + blocks / 2 * block_bytes;
-        self.todo.push(Turn { cols: Cols { start: middle, ..cols }, ..self.turn });
+        self.todo.push(Turn { cols: Cols { start: middle, ..cols }, parts: self.turn.parts.clone() });
         self.turn.cols.end = middle;
         self.bad.clear();
         true
@@ -168,22 +190,20 @@ impl Op {
 
     /// What is impossible for several parts together may not be so for each; `false` if there is only one.
     fn separate(&mut self) -> bool {
-        let (Kind::Read { parts, .. } | Kind::Write(parts)) = &self.kind else { return false };
-        let cols = self.turn.cols;
-        if self.turn.alone.is_some() || parts.len() < 2 {
+        let Turn { cols, parts } = self.turn.clone();
+        if parts.len() < 2 {
             return false;
         }
-        let within = parts.iter().enumerate().filter(|(_, part)| part.cols.common(cols).is_some());
-        self.todo.extend(within.map(|(index, _)| Turn { cols, alone: Some(index) }));
+        let all = self.kind.parts();
+        let within = parts.filter(|index| all[*index].cols.common(cols).is_some());
+        self.todo.extend(within.map(|index| Turn { cols, parts: index..index + 1 }));
         true
     }
 
     /// The parts at work.
     fn parts(&self) -> Vec<Part> {
-        let (Kind::Read { parts, .. } | Kind::Write(parts)) = &self.kind else { return Vec::new() };
-        let is_at_work = |index: &usize| self.turn.alone.is_none_or(|alone| alone == *index);
-        let at_work = parts.iter().enumerate().filter(|(index, _)| is_at_work(index));
-        at_work.filter_map(|(_, part)| part.clip(self.turn.cols)).collect()
+        let at_work = &self.kind.parts()[self.turn.parts.clone()];
+        at_work.iter().filter_map(|part| part.clip(self.turn.cols)).collect()
     }
 
     pub(super) fn scratch_held(&self) -> usize {
@@ -205,7 +225,8 @@ impl Op {
         }
     }
 
-    fn plan(&self, members: &Members, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+    /// Plans the turn at work; `logs`: the array has a partial parity log.
+    fn plan(&self, members: &Members, logs: bool, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
         let (cols, bad) = (self.turn.cols, self.bad.as_slice());
         match &self.site {
             Site::Stripe { stripe, .. } => {
@@ -216,9 +237,9 @@ impl Op {
                     Kind::Scrub { .. } => plan_scrub(&view, draft),
                     Kind::Write(_) if members.health() == Health::Failed => Err(Shortfall),
                     Kind::Write(_) => {
-                        let mut parts = self.parts();
+                        let parts = self.parts();
                         let Some(cols) = hull_of(&parts) else { return Ok(Plan::default()) };
-                        plan_write(&View { cols, ..view }, &mut parts, draft)
+                        plan_write(&View { cols, ..view }, &parts, logs, draft)
                     }
                 }
             }

@@ -55,8 +55,12 @@ impl Array {
             if !self.pool.is_next(key) {
                 return self.pool.wait(key, 0);
             }
+            let log_room = self.profile.log_room;
+            if let Some(room) = log_room {
+                self.ops[key].fit_log(&self.members, room, self.profile.block_bytes);
+            }
             let mut draft = self.pool.draft();
-            let planned = self.ops[key].plan(&self.members, &mut draft);
+            let planned = self.ops[key].plan(&self.members, log_room.is_some(), &mut draft);
             let used = draft.used();
             match planned {
                 Ok(plan) => {
@@ -134,13 +138,13 @@ impl Array {
         self.begin(key);
     }
 
-    /// Gives out the step of this number, or goes on to writing after the last. Steps run one by one: a later one may
+    /// Gives out the step of this number, or goes on to the log after the last. Steps run one by one: a later one may
     /// build on an earlier one.
     fn compute(&mut self, key: Key<Op>, step: usize) {
         let op = &mut self.ops[key];
         op.phase = Phase::Computing;
         let compute = match op.plan.steps.get(step) {
-            None => return self.start_writes(key),
+            None => return self.start_log(key),
             Some(Step::Compute(compute)) => compute.clone(),
             Some(Step::Check { read, right, .. }) => Compute::Compare { left: *read, right: *right },
         };
@@ -181,7 +185,7 @@ impl Array {
         op.found.push(Found { mismatch, write });
     }
 
-    fn start_writes(&mut self, key: Key<Op>) {
+    pub(super) fn start_writes(&mut self, key: Key<Op>) {
         let op = &mut self.ops[key];
         op.phase = Phase::Writing;
         // Kept from ending before all are given out.
@@ -224,6 +228,9 @@ impl Array {
     fn columns_done(&mut self, key: Key<Op>) {
         let op = &mut self.ops[key];
         self.pool.give_back(&mut op.scratch);
+        if let Some(log) = op.log.take() {
+            self.events.push_back(Event::LogReleased(log));
+        }
         for found in op.found.drain(..) {
             self.jobs.count_mismatch(&found.mismatch);
             self.events.push_back(Event::Mismatch(found.mismatch));
@@ -239,8 +246,11 @@ impl Array {
         op.bad.clear();
         op.is_gone = false;
         let next = op.todo.pop();
-        op.turn = next.unwrap_or(op.turn);
-        next.is_some()
+        let has_next = next.is_some();
+        if let Some(next) = next {
+            op.turn = next;
+        }
+        has_next
     }
 
     /// What is wanted of the columns at work cannot be had.

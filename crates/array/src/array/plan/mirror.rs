@@ -61,7 +61,7 @@ pub(in crate::array) fn plan_mirror_read(
     let suspected = suspected.map(|(role, offset)| (*role, mirror.first(*offset)));
     let (role, offset) = suspected.or_else(|| mirror.choose()).ok_or(Shortfall)?;
     let reads = [Transfer { role, offset, span, heals: false }].into();
-    Ok(Plan { reads, steps: Vec::new(), writes: mirror.healing(span).collect() })
+    Ok(Plan { reads, writes: mirror.healing(span).collect(), ..Plan::default() })
 }
 
 /// A copy onto the member `target`.
@@ -80,7 +80,7 @@ pub(in crate::array) fn plan_mirror_rebuild(
         span,
         heals: false,
     }));
-    Ok(Plan { reads: [Transfer { role, offset, span, heals: false }].into(), steps: Vec::new(), writes })
+    Ok(Plan { reads: [Transfer { role, offset, span, heals: false }].into(), writes, ..Plan::default() })
 }
 
 /// A comparison of every copy with the first that can be read.

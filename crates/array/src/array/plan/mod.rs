@@ -1,10 +1,11 @@
 //! Plans: what an operation on one slice (or one mirrored piece) reads, computes and writes.
 //!
 //! A plan is a pure function of the stripe, of who can be read and written there now, and of the buffers at hand. It
-//! always runs as all reads, then the steps one by one, then all writes. If a read fails, nothing has been written
+//! always runs as all reads, then the steps one by one, then the log, then all writes. If a read fails, nothing has been written
 //! yet: the operation waits for its other reads and is planned anew with what is known then. If what is wanted cannot be
 //! had, planning ends in a [`Shortfall`].
 
+mod log;
 mod mirror;
 mod recover;
 mod table;
@@ -13,8 +14,9 @@ mod write;
 use alloc::vec::Vec;
 
 use super::{member::Members, requests::Active, slab::Key};
-use crate::{Compute, Role, Span, Stripe};
+use crate::{Compute, PartialParity, Role, Span, Stripe};
 
+pub(super) use log::{Rectangle, rectangles};
 pub(super) use mirror::{Mirror, plan_mirror_read, plan_mirror_rebuild, plan_mirror_scrub};
 pub(super) use recover::{plan_read, plan_rebuild, plan_scrub};
 pub(super) use write::{hull_of, plan_write};
@@ -104,11 +106,13 @@ pub(super) enum Step {
     },
 }
 
-/// What to read, then to compute, then to write.
+/// What to read, then to compute, then to log, then to write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) reads: Vec<Transfer>,
     pub(super) steps: Vec<Step>,
+    /// For the partial parity log, before the writes.
+    pub(super) log: Vec<PartialParity>,
     pub(super) writes: Vec<Transfer>,
 }
 

@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{
-    Cols, Part, Plan, Shortfall, Step, View,
+    Cols, Part, Plan, Rectangle, Shortfall, Step, View,
+    log::rectangles,
     recover::{recover, solve},
     table::{Facts, Parity, Strategy, decide},
 };
@@ -11,13 +12,13 @@ use crate::{Block, Compute, Role, Span, array::scratch::Draft};
 
 /// What a batch does to one data block.
 #[derive(Clone, Debug)]
-struct Touched<'a> {
-    index: usize,
+pub(super) struct Touched<'a> {
+    pub(super) index: usize,
     role: Role,
     /// From the first new byte to the last.
-    cols: Cols,
+    pub(super) cols: Cols,
     /// The new data, ascending.
-    parts: &'a [Part],
+    pub(super) parts: &'a [Part],
     /// New data for every column of the batch.
     is_whole: bool,
 }
@@ -37,16 +38,18 @@ pub(in crate::array) fn hull_of(parts: &[Part]) -> Option<Cols> {
     parts.iter().map(|part| part.cols).reduce(Cols::hull)
 }
 
-/// Plans the batch: `parts` lie within the view's columns, and these are their hull.
+/// Plans the batch: `parts`, sorted by index and column, lie within the view's columns, and these are their hull.
+/// `logs`: what the parity depends on goes into the partial parity log.
 pub(in crate::array) fn plan_write(
     view: &View<'_>,
-    parts: &mut [Part],
+    parts: &[Part],
+    logs: bool,
     draft: &mut Draft<'_>,
 ) -> Result<Plan, Shortfall> {
-    parts.sort_unstable_by_key(|part| (part.index, part.cols.start));
     let touched: Vec<_> =
         parts.chunk_by(|left, right| left.index == right.index).map(|parts| touch(view, parts)).collect();
-    let mut batch = Batch { view, touched: &touched, plan: Plan::default(), draft };
+    let logged = if logs { rectangles(parts, None).unwrap_or_default() } else { Vec::new() };
+    let mut batch = Batch { view, touched: &touched, logged, plan: Plan::default(), draft };
     match decide(&facts(view, &touched)) {
         Strategy::DataOnly => batch.data_only(),
         Strategy::Modify => batch.modify(),
@@ -82,11 +85,13 @@ fn facts(view: &View<'_>, touched: &[Touched<'_>]) -> Facts {
 }
 
 /// A plan in the making.
-struct Batch<'a, 'b> {
-    view: &'a View<'a>,
-    touched: &'a [Touched<'a>],
-    plan: Plan,
-    draft: &'a mut Draft<'b>,
+pub(super) struct Batch<'a, 'b> {
+    pub(super) view: &'a View<'a>,
+    pub(super) touched: &'a [Touched<'a>],
+    /// What is to be logged.
+    pub(super) logged: Vec<Rectangle>,
+    pub(super) plan: Plan,
+    pub(super) draft: &'a mut Draft<'b>,
 }
 
 impl Batch<'_, '_> {
@@ -101,8 +106,10 @@ impl Batch<'_, '_> {
     /// Read-modify-write: the old data is read, parity changed by the difference, and the new data put over the old.
     fn modify(&mut self) {
         let [p, q] = self.old_parity();
-        for block in self.touched {
-            let old = self.draft.span(block.cols.length());
+        let spans = self.touched.iter().map(|block| self.draft.span(block.cols.length()));
+        let olds: Vec<Span> = spans.collect();
+        self.log_modify(p, &olds);
+        for (block, old) in self.touched.iter().zip(olds) {
             self.plan.reads.push(self.view.transfer(block.role, block.cols, old));
             for part in block.parts {
                 let update = Compute::Update {
@@ -164,6 +171,7 @@ impl Batch<'_, '_> {
             }
             blocks.push(Block::Known(span));
         }
+        self.log_data(&blocks);
         self.compute_parity(&blocks);
     }
 
@@ -183,7 +191,9 @@ impl Batch<'_, '_> {
                 self.plan.writes.push(view.healing(*role, *span));
             }
         }
-        self.compute_parity(&recovered.known());
+        let blocks = recovered.known();
+        self.log_data(&blocks);
+        self.compute_parity(&blocks);
         Ok(())
     }
 

@@ -198,7 +198,7 @@ impl Rig {
         match effect {
             Effect::Io { id, role, io } => (id, self.perform_io(role, io)),
             Effect::Compute { id, compute } => (id, self.perform_compute(compute)),
-            Effect::Record { id } => (id, Outcome::Done),
+            Effect::Record { id } | Effect::Log { id, .. } => (id, Outcome::Done),
         }
     }
 
