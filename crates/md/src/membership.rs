@@ -98,6 +98,27 @@ impl Membership {
         membership
     }
 
+    /// What brings members that are one update behind up to the freshest one, by index of their candidates: to be
+    /// written, and flushed, before the next update of all. Power may be cut during that one again, and a member must
+    /// never be two behind because of it: it would be taken for stale.
+    ///
+    /// They get the freshest table as it is. Whatever has changed since belongs to the next update.
+    pub fn levelled(assembly: &Assembly, candidates: &[Candidate]) -> Vec<(usize, Superblock)> {
+        let seated = assembly.slots.iter().filter_map(|slot| Some((slot.candidate?, slot.state)));
+        let spares = assembly.spares().into_iter().map(|spare| (spare, MemberState::InSync));
+        let behind =
+            seated.chain(spares).filter(|(index, _)| candidates[*index].superblock.events < assembly.superblock.events);
+        let level = |(index, state): (usize, MemberState)| {
+            let mut member = with_own_fields(&assembly.superblock, &candidates[index].superblock);
+            if let MemberState::Rebuilding { position } = state {
+                member.features = member.features.with(Features::RECOVERY_OFFSET, true);
+                member.recovery_offset_sectors = position / SECTOR_BYTES;
+            }
+            (index, member)
+        };
+        behind.map(level).collect()
+    }
+
     /// The superblocks, each to be written at its [`Superblock::super_offset_bytes`] on the drive of its member.
     pub fn superblocks(&self) -> &[Superblock] {
         &self.members

@@ -9,7 +9,7 @@ use shoal_drive::{Arena, DriveId};
 use shoal_md::{AddError, NewMember, Uuid};
 use shoal_parity::Parity;
 
-use crate::assemble::{OpenError, assemble_tree};
+use crate::assemble::{OpenError, assemble_tree, level_superblocks};
 use crate::create::{CreateError, CreateOptions, clear_superblocks, create_tree};
 use crate::status::{ArrayStatus, array_status};
 use crate::tree::{Activity, Duty, NodeId, Place, SAFE_MODE_DELAY, Slot, Target, Tree, Waiter};
@@ -116,6 +116,7 @@ impl<W: World> ArrayVolume<W> {
         let mut tree = Tree::new(world, plan, options.parity);
         let targets = drives.iter().copied().map(Target::Drive).collect();
         let root = assemble_tree(&mut tree, targets, options)?;
+        level_superblocks(&mut tree)?;
         let mut volume = Self { tree, root };
         volume.employ_spares();
         Ok(volume)

@@ -182,13 +182,13 @@ pub(crate) fn add_node<W: World>(
     };
     let array = Array::new(config).map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;
-    let left_out = left_out(&candidates, &assembly);
     tree.nodes.push(Node {
         array,
         slots,
         membership: Membership::of_assembly(&assembly, &candidates),
+        left_out: left_out(&candidates, &assembly),
+        behind: behind(members, &assembly, &candidates),
         facts: assembly.superblock,
-        left_out,
         activity: if clean { Activity::Clean } else { Activity::Active { changed_at: tree.world.now() } },
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),
@@ -199,6 +199,29 @@ pub(crate) fn add_node<W: World>(
         writable: options.writable,
     });
     Ok(NodeId(tree.nodes.len() - 1))
+}
+
+/// Members one update behind, with the superblocks that bring them up to the others.
+fn behind(
+    members: &[(Target, Superblock)],
+    assembly: &Assembly,
+    candidates: &[Candidate],
+) -> Vec<(Target, Superblock)> {
+    let levelled = Membership::levelled(assembly, candidates).into_iter();
+    levelled.map(|(index, superblock)| (members[index].0, superblock)).collect()
+}
+
+/// Brings superblocks that are one update behind up to the others, before anything else is written.
+pub(crate) fn level_superblocks<W: World>(tree: &mut Tree<W>) -> Result<(), VolumeError> {
+    for index in 0..tree.nodes.len() {
+        for (target, superblock) in std::mem::take(&mut tree.nodes[index].behind) {
+            if tree.nodes[index].writable {
+                // A drive that does not take it fails at the next record run, with the engine's knowledge.
+                let _ = tree.write_small(target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_writable(assembly: &Assembly, options: &OpenOptions) -> Result<(), OpenError> {

@@ -4,7 +4,8 @@
 
 use shoal_array::Level;
 use shoal_md::{
-    ConsistencyPolicy, CreateError as MdCreateError, CreateRequest, MinorVersion, NewMember, Superblock, Timestamp, Uuid,
+    ConsistencyPolicy, CreateError as MdCreateError, CreateRequest, MinorVersion, NewMember, Superblock, Timestamp,
+    Uuid,
 };
 
 use crate::assemble::{OpenError, add_node};

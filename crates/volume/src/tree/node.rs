@@ -62,6 +62,8 @@ pub(crate) struct Node {
     pub(crate) facts: Superblock,
     /// Drives that were given, belong to the array, and are not used.
     pub(crate) left_out: Vec<LeftOut>,
+    /// Members whose superblocks are one update behind the others', with what is to be written there.
+    pub(crate) behind: Vec<(Target, Superblock)>,
     pub(crate) activity: Activity,
     /// How long after its last write the array is marked clean; if never, it is when it is closed.
     pub(crate) safe_mode_delay: Option<Duration>,

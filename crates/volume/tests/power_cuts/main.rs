@@ -1,0 +1,101 @@
+//! Power is cut at every place of small stories, and after each cut everything that was flushed is there, every other
+//! block is old or new, and a scrub finds nothing after recovery.
+//!
+//! A story is told once, on drives in memory whose caches are volatile; all that drives are asked and do is traced
+//! ([`trace`]). Then, at every place of the trace, several [fates](cut::Fate) of what was not flushed are tried:
+//! the array is opened over what is left, recovers, and is [judged](judge).
+//!
+//! `SHOAL_SEED=N` and `SHOAL_ORDERS=N` tell every story in N orders of answers from a seed on (for longer hunts).
+#![allow(clippy::unwrap_used)]
+
+mod content;
+mod cut;
+mod hunt;
+mod judge;
+mod media;
+mod random;
+mod story;
+mod trace;
+mod world;
+
+use hunt::cut_everywhere;
+use story::{Act, Story};
+
+fn writes() -> Vec<Act> {
+    vec![
+        Act::Write(vec![(0, 8)]),
+        Act::Write(vec![(3, 2), (40, 20), (100, 1)]),
+        Act::Flush,
+        Act::Write(vec![(0, 8), (8, 4), (48, 4)]),
+        Act::Idle(1000),
+        Act::Write(vec![(5, 30)]),
+        Act::Flush,
+    ]
+}
+
+fn story(
+    name: &'static str,
+    level: &'static str,
+    layout: Option<&'static str>,
+    members: usize,
+    acts: Vec<Act>,
+) -> Story {
+    let may_refuse = matches!(level, "4" | "5" | "6");
+    Story { name, level, layout, members, others: 0, may_refuse, acts }
+}
+
+#[test]
+fn a_mirror_survives_power_cuts() {
+    cut_everywhere(&story("RAID1", "1", None, 2, writes()));
+}
+
+#[test]
+fn raid10_survives_power_cuts() {
+    cut_everywhere(&story("RAID10 near", "10", None, 3, writes()));
+    cut_everywhere(&story("RAID10 far", "10", Some("f2"), 4, writes()));
+}
+
+#[test]
+fn raid5_survives_power_cuts() {
+    cut_everywhere(&story("RAID5", "5", None, 3, writes()));
+}
+
+#[test]
+fn raid6_survives_power_cuts() {
+    cut_everywhere(&story("RAID6", "6", None, 4, writes()));
+}
+
+/// A drive dies, a new one is filled, and power is cut all along.
+fn loss_and_rebuild(spare: usize) -> Vec<Act> {
+    vec![
+        Act::Write(vec![(0, 8), (40, 20)]),
+        Act::Flush,
+        Act::WriteAndKill(vec![(3, 2), (44, 4), (100, 1)], 1),
+        Act::Write(vec![(0, 4)]),
+        Act::Flush,
+        Act::Add(spare),
+        Act::Idle(1),
+        Act::Write(vec![(42, 3)]),
+        Act::Idle(10_000),
+        Act::Write(vec![(50, 9)]),
+        Act::Flush,
+    ]
+}
+
+#[test]
+fn a_mirror_survives_power_cuts_while_it_loses_a_member_and_gets_another() {
+    let story = story("RAID1, loss and rebuild", "1", None, 2, loss_and_rebuild(2));
+    cut_everywhere(&Story { others: 1, ..story });
+}
+
+#[test]
+fn raid5_survives_power_cuts_while_it_loses_a_member_and_gets_another() {
+    let story = story("RAID5, loss and rebuild", "5", None, 3, loss_and_rebuild(3));
+    cut_everywhere(&Story { others: 1, ..story });
+}
+
+#[test]
+fn raid6_survives_power_cuts_while_it_loses_a_member_and_gets_another() {
+    let story = story("RAID6, loss and rebuild", "6", None, 4, loss_and_rebuild(4));
+    cut_everywhere(&Story { others: 1, ..story });
+}

@@ -1,0 +1,189 @@
+//! What is done to an array before power is cut, and its trace.
+
+use std::time::Duration;
+
+use shoal_drive::{Arena, DriveId};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, BufferPlan, Command, Completion, CreateOptions, OpenOptions, Request, RequestId, Volume,
+};
+
+use crate::content::{BLOCK_BYTES, stamped};
+use crate::media::Media;
+use crate::trace::{Fact, Trace, note};
+use crate::world::{Dead, TracedWorld};
+
+/// One thing that the array's user or owner does.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    /// Writes these runs of blocks (first, count) at once, and waits for all answers.
+    Write(Vec<(usize, usize)>),
+    /// The same, and a drive dies while they are under way.
+    WriteAndKill(Vec<(usize, usize)>, usize),
+    /// Asks for a flush and waits for it.
+    Flush,
+    /// Lets so many milliseconds pass; rebuilds and resyncs go on.
+    Idle(u64),
+    /// Adds a drive; its rebuild starts if a member is missing.
+    Add(usize),
+}
+
+/// An array and what happens to it.
+#[derive(Clone)]
+pub(crate) struct Story {
+    pub(crate) name: &'static str,
+    pub(crate) level: &'static str,
+    pub(crate) layout: Option<&'static str>,
+    /// Members at the start.
+    pub(crate) members: usize,
+    /// Drives that stand by.
+    pub(crate) others: usize,
+    /// Whether it may be refused when it is dirty and degraded.
+    pub(crate) may_refuse: bool,
+    pub(crate) acts: Vec<Act>,
+}
+
+pub(crate) const DRIVE_BYTES: u64 = (1 << 20) + (128 << 10);
+const CHUNK_BYTES: u32 = 4096;
+
+/// What a story leaves behind.
+pub(crate) struct Told {
+    /// The drives before the first fact.
+    pub(crate) before: Vec<Media>,
+    pub(crate) trace: Vec<Fact>,
+    /// Blocks of content.
+    pub(crate) blocks: usize,
+}
+
+impl Story {
+    pub(crate) fn drives(&self) -> usize {
+        self.members + self.others
+    }
+
+    /// Blocks of content that share parity.
+    pub(crate) fn row_blocks(&self) -> Option<usize> {
+        let parities = match self.level {
+            "4" | "5" => 1,
+            "6" => 2,
+            _ => return None,
+        };
+        Some((self.members - parities) * CHUNK_BYTES as usize / BLOCK_BYTES)
+    }
+
+    /// Makes the array and plays the acts; `seed` decides in which order drives answer.
+    pub(crate) fn tell(&self, seed: u64) -> Told {
+        let trace = Trace::default();
+        let blank = vec![Media::default(); self.drives()];
+        let (world, plan) = world(blank, seed, trace.clone());
+        let members: Vec<_> = (0..).map(DriveId).take(self.members).collect();
+        let array = ArrayVolume::create(world, plan, &members, &self.options(), &OpenOptions::writable());
+        let world = array.expect("the story's array can be made").close().expect("the world holds");
+        let before = world.media().to_vec();
+        trace.borrow_mut().clear();
+
+        let (world, plan) = self::world(before.clone(), seed, trace.clone());
+        let dead = world.dead();
+        let array = ArrayVolume::open(world, plan, &members, &OpenOptions::writable()).expect("it was closed cleanly");
+        let blocks = usize::try_from(array.size_bytes()).expect("small") / BLOCK_BYTES;
+        let mut teller = Teller { array, dead, trace: trace.clone(), version: 0 };
+        self.acts.iter().for_each(|act| teller.play(act));
+        let trace = trace.take();
+        Told { before, trace, blocks }
+    }
+
+    fn options(&self) -> CreateOptions {
+        CreateOptions {
+            level: ArrayLevel::parse(self.level, self.layout, 2).expect("the story names a level"),
+            chunk_bytes: CHUNK_BYTES,
+            spare_count: 0,
+            name: "story".to_owned(),
+            homehost: None,
+            drive_bytes_limit: None,
+            assume_clean: true,
+        }
+    }
+}
+
+/// Drives with this content, and the buffers of a volume over them.
+pub(crate) fn world(media: Vec<Media>, seed: u64, trace: Trace) -> (TracedWorld, BufferPlan) {
+    let drives = media.len() as u32;
+    let plan = BufferPlan {
+        request_count: 8,
+        request_bytes: 32 << 10,
+        scratch_count: 16 * drives + 16,
+        scratch_bytes: 4096,
+        slot_count: 2 * drives + 1,
+    };
+    let arena = Arena::new(plan.arena_bytes()).expect("there is memory");
+    (TracedWorld::new(media, DRIVE_BYTES, arena, seed, trace), plan)
+}
+
+struct Teller {
+    array: ArrayVolume<TracedWorld>,
+    dead: Dead,
+    trace: Trace,
+    version: u32,
+}
+
+impl Teller {
+    fn play(&mut self, act: &Act) {
+        match act {
+            Act::Write(runs) => self.write(runs, None),
+            Act::WriteAndKill(runs, drive) => self.write(runs, Some(*drive)),
+            Act::Flush => {
+                note(&self.trace, Fact::FlushAsked);
+                self.array.submit(Request { id: RequestId(0), command: Command::Flush });
+                for answer in self.answers(1) {
+                    note(&self.trace, Fact::FlushAnswered { good: answer.result.is_ok() });
+                }
+            }
+            Act::Idle(milliseconds) => {
+                self.array.run_background(Duration::from_millis(*milliseconds)).expect("the world holds");
+            }
+            Act::Add(drive) => {
+                note(&self.trace, Fact::Joined { drive: *drive });
+                self.array.add_drive(DriveId(*drive as u32)).expect("the story adds drives that fit");
+            }
+        }
+    }
+
+    fn write(&mut self, runs: &[(usize, usize)], kill: Option<usize>) {
+        for (buffer, &(first, count)) in (0..).zip(runs) {
+            self.version += 1;
+            let version = self.version;
+            let bytes: Vec<u8> = (first..first + count).flat_map(|block| stamped(block, version)).collect();
+            let span = self.array.request_span(buffer, bytes.len() as u32);
+            let memory = self.array.request_memory(buffer);
+            self.array.arena().write(shoal_volume::Memory { length: span.length, ..memory }, &bytes);
+            note(&self.trace, Fact::Asked { blocks: first..first + count, version });
+            let command = Command::Write { offset: (first * BLOCK_BYTES) as u64, span };
+            self.array.submit(Request { id: RequestId(u64::from(version)), command });
+        }
+        if let Some(drive) = kill {
+            // Some of it has reached the drive.
+            let early = self.answers(1);
+            self.dead.borrow_mut().insert(drive);
+            note(&self.trace, Fact::Died { drive });
+            let left = runs.len() - early.len();
+            let late = self.answers(left);
+            self.note_answers(early.into_iter().chain(late));
+        } else {
+            let answers = self.answers(runs.len());
+            self.note_answers(answers);
+        }
+    }
+
+    fn note_answers(&self, answers: impl IntoIterator<Item = Completion>) {
+        for answer in answers {
+            let version = u32::try_from(answer.id.0).expect("versions are small");
+            note(&self.trace, Fact::Answered { version, good: answer.result.is_ok() });
+        }
+    }
+
+    fn answers(&mut self, count: usize) -> Vec<Completion> {
+        let mut answers = Vec::new();
+        while answers.len() < count {
+            self.array.poll(count - answers.len(), None, &mut answers).expect("the world holds");
+        }
+        answers
+    }
+}
