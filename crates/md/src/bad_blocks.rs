@@ -11,6 +11,8 @@
 
 use std::ops::Range;
 
+use shoal_array::BadBlocks;
+
 use crate::place::SECTOR_BYTES;
 use crate::{BadBlockLog, Superblock};
 
@@ -136,6 +138,15 @@ impl BadBlockList {
         clipped.filter(|run| !run.is_empty()).map(|run| bytes(run.start)..bytes(run.end)).collect()
     }
 
+    /// The same as the engine has it. What is listed outside the data area takes its room in the log.
+    pub fn bad_blocks(&self, superblock: &Superblock) -> BadBlocks {
+        let log = superblock.bad_block_log;
+        let mut elsewhere = self.clone();
+        elsewhere.set_within_data(superblock, &[]);
+        let limit = log.entries().saturating_sub(elsewhere.entries(log));
+        BadBlocks::from_ranges(usize::try_from(limit).expect("at most 512"), self.within_data(superblock))
+    }
+
     /// Replaces the bad ranges in the member's data area by these, in bytes from its start, widened to sectors. What is
     /// listed outside the data area stays.
     pub fn set_within_data(&mut self, superblock: &Superblock, ranges: &[Range<u64>]) {
@@ -152,8 +163,8 @@ impl BadBlockList {
 
     /// The runs in blocks of a log, widened to them.
     fn blocks(&self, log: BadBlockLog) -> Vec<Range<u64>> {
-        let block_sectors = 1 << log.shift;
-        merged(self.runs.iter().map(|run| run.start >> log.shift..run.end.div_ceil(block_sectors)).collect())
+        let block_sectors = 1 << log.shift.min(SHIFT_LIMIT - 1);
+        merged(self.runs.iter().map(|run| run.start / block_sectors..run.end.div_ceil(block_sectors)).collect())
     }
 }
 

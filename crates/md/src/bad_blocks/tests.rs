@@ -95,6 +95,16 @@ fn the_data_area_has_its_own_positions() {
     assert_eq!(list.runs, [0..10, 990..1000, 5000..6000]);
 }
 
+#[test]
+fn the_engine_gets_the_room_that_is_left() {
+    let mut superblock = superblock();
+    superblock.bad_block_log = PAGE;
+    let bad_blocks = list(&[0..513, 1500..1501, 1700..1702]).bad_blocks(&superblock);
+    assert_eq!((bad_blocks.limit(), bad_blocks.ranges()), (510, &[256_000..256_512, 358_400..359_424][..]));
+    assert_eq!(BadBlockList::default().bad_blocks(&superblock), BadBlocks::new(512));
+    assert_eq!(BadBlockList::default().bad_blocks(&super::tests::superblock()), BadBlocks::new(0));
+}
+
 proptest! {
     #[test]
     fn lists_come_back(runs in prop::collection::vec((0_u64..1 << 50, 1_u64..2000), 0..100)) {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use shoal_array::Regions;
+
 use super::{BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, BitmapError, BitmapHeader};
 use crate::place::SECTOR_BYTES;
 
@@ -108,6 +110,25 @@ impl Bitmap {
         let rest = self.bits() / 8 * 8..self.bits();
         bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
             + rest.map(|bit| u64::from(self.is_set(bit))).sum::<u64>()
+    }
+
+    /// The chunks that are not known to be in sync, as the engine has them.
+    pub fn regions(&self) -> Regions {
+        let chunk_bytes = u64::from(self.header.chunk_bytes);
+        let mut regions = Regions::new(chunk_bytes, self.header.sync_sectors * SECTOR_BYTES);
+        (0..self.bits()).filter(|bit| self.is_set(*bit)).for_each(|bit| regions.set(bit));
+        regions
+    }
+
+    /// Sets the bits of every chunk that one of these regions touches.
+    pub fn set_regions(&mut self, regions: &Regions) {
+        let mut from = 0;
+        while let Some(run) = regions.next_set(from) {
+            from = run.end;
+            for bit in self.bits_of(&run) {
+                self.set(bit);
+            }
+        }
     }
 
     /// A page as it is to be written; [`Bitmap::page_range`] says how much of it.

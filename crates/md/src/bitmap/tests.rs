@@ -175,3 +175,21 @@ fn bits_stand_for_bytes() {
         assert_eq!(bitmap.bits_of(&range), bits, "{range:?}");
     }
 }
+
+#[test]
+fn the_engine_has_the_same_regions() {
+    let mut bitmap = bitmap(1000);
+    (0..1000).for_each(|bit| assert!(bitmap.clear(bit)));
+    [3, 4, 64, 999].into_iter().for_each(|bit| assert!(bitmap.set(bit)));
+    let regions = bitmap.regions();
+    assert_eq!((regions.count(), regions.region_bytes(), regions.total_bytes()), (4, 4096, 1000 * 4096));
+    assert_eq!(regions.next_set(0), Some(3 * 4096..5 * 4096));
+    let mut back = super::tests::bitmap(1000);
+    (0..1000).for_each(|bit| assert!(back.clear(bit)));
+    back.set_regions(&regions);
+    assert_eq!(back, bitmap);
+    let mut coarse = Bitmap::all_set(BitmapHeader { chunk_bytes: 16384, ..header(1000) }, 8000, 4096).unwrap();
+    (0..250).for_each(|bit| assert!(coarse.clear(bit)));
+    coarse.set_regions(&regions);
+    assert_eq!((0..250).filter(|bit| coarse.is_set(*bit)).collect::<Vec<_>>(), [0, 1, 16, 249]);
+}
