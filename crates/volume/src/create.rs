@@ -9,6 +9,7 @@ use shoal_md::{
 };
 
 use crate::assemble::{OpenError, add_node};
+use crate::bitmap::write_new_bitmap;
 use crate::superblocks::superblock_places;
 use crate::tree::{NodeId, Target, Tree};
 use crate::world::World;
@@ -32,6 +33,10 @@ pub struct CreateOptions {
     /// Whether mirrors and parity agree already: the drives hold zeros, or all content will be written before it counts.
     /// If not, the array needs a resync.
     pub assume_clean: bool,
+    /// Where the superblocks are to lie.
+    pub metadata: MinorVersion,
+    /// What brings the array back in sync after a crash. In an array of arrays: each of them that can have it.
+    pub consistency: ConsistencyPolicy,
 }
 
 /// One array, or an array of arrays.
@@ -137,10 +142,26 @@ fn check_outer<W: World>(
         let size_bytes = shoal_array::Geometry::new(creation.shape).map_or(0, |geometry| geometry.capacity_bytes());
         members.push(NewMember { drive: format!("inner array {name}"), size_bytes, uuid: Uuid([0; 16]) });
     }
-    let outer = CreateRequest { level: outer, members, ..request(tree, targets, inner, 0, &options.name, options)? };
-    let outer = CreateRequest { chunk_bytes: chunk(outer.level, options), spares: Vec::new(), ..outer };
+    let outer = CreateRequest {
+        level: outer,
+        members,
+        chunk_bytes: chunk(outer, options),
+        consistency: consistency(outer, options),
+        ..request(tree, targets, inner, 0, &options.name, options)?
+    };
     shoal_md::plan_creation(&outer)?;
     Ok(())
+}
+
+/// In an array of arrays the arrays that can have what was asked for have it; one array alone is refused by md's rules.
+fn consistency(level: Level, options: &CreateOptions) -> ConsistencyPolicy {
+    let can_have = match options.consistency {
+        ConsistencyPolicy::Resync => true,
+        ConsistencyPolicy::Bitmap { .. } => !matches!(level, Level::Linear | Level::Raid0(_)),
+        ConsistencyPolicy::Ppl => matches!(level, Level::Raid5(_)),
+    };
+    let is_alone = matches!(options.level, ArrayLevel::Plain(_));
+    if can_have || is_alone { options.consistency } else { ConsistencyPolicy::Resync }
 }
 
 fn chunk(level: Level, options: &CreateOptions) -> Option<u32> {
@@ -165,7 +186,7 @@ fn request<W: World>(
     }
     let spares = members.split_off(members.len() - spare_count);
     Ok(CreateRequest {
-        minor: MinorVersion::Start4K,
+        minor: options.metadata,
         level,
         chunk_bytes: chunk(level, options),
         members,
@@ -175,7 +196,7 @@ fn request<W: World>(
         array_uuid: Uuid(tree.world.random_bytes()),
         creation_time: Timestamp::from_seconds(tree.world.unix_time_s()),
         clean: options.assume_clean,
-        consistency: ConsistencyPolicy::Resync,
+        consistency: consistency(level, options),
     })
 }
 
@@ -189,9 +210,14 @@ fn create_node<W: World>(
     open: &OpenOptions,
 ) -> Result<NodeId, CreateError> {
     let creation = shoal_md::plan_creation(&request(tree, targets, level, spare_count, name, options)?)?;
+    let bitmap = creation.bitmap.as_ref();
     let members: Vec<(Target, Superblock)> = targets.iter().copied().zip(creation.superblocks).collect();
     for (target, superblock) in &members {
         clear_superblocks(tree, *target)?;
+        if let Some(header) = bitmap {
+            let written = write_new_bitmap(tree, *target, superblock, header)?;
+            written.map_err(|_| CreateError::Write { drive: tree.name(*target) })?;
+        }
         let written = tree.write_small(*target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
         written.map_err(|_| CreateError::Write { drive: tree.name(*target) })?;
     }

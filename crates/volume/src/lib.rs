@@ -10,7 +10,9 @@
 //! ```
 //! use shoal_drive::{Access, Arena, Drive, IoLoop};
 //! use shoal_volume::transfer::{read_to, write_from};
-//! use shoal_volume::{ArrayLevel, ArrayVolume, BufferPlan, CreateOptions, OpenOptions, RealWorld};
+//! use shoal_volume::{
+//!     ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, CreateOptions, MinorVersion, OpenOptions, RealWorld,
+//! };
 //!
 //! let directory = tempfile::tempdir()?;
 //! let mut paths = Vec::new();
@@ -38,6 +40,8 @@
 //!     homehost: None,
 //!     drive_bytes_limit: None,
 //!     assume_clean: true, // the files hold zeros
+//!     metadata: MinorVersion::Start4K,
+//!     consistency: ConsistencyPolicy::Resync,
 //! };
 //! let (world, plan, drives) = open(&paths, Access::Write)?;
 //! let mut array = ArrayVolume::create(world, plan, &drives, &create, &OpenOptions::writable())?;
@@ -54,6 +58,7 @@
 
 mod array_volume;
 mod assemble;
+mod bitmap;
 mod buffers;
 mod compute;
 mod create;
@@ -82,7 +87,7 @@ pub use shoal_array::{
     Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
 pub use shoal_drive::{Arena, DriveId, Memory};
-pub use shoal_md::{Superblock, SuperblockError, Verdict};
+pub use shoal_md::{ConsistencyPolicy, MinorVersion, Superblock, SuperblockError, Verdict};
 pub use shoal_parity::{Kernel, Parity};
 pub use status::{ArrayStatus, MemberOn, MemberStatus};
 pub use superblocks::{ProbeError, read_superblock};

@@ -15,8 +15,8 @@ use shoal_array::Instant;
 use shoal_drive::{Access, Arena, DriveId, Finished, Io, IoKind, LoopError};
 use shoal_volume::transfer::{TransferError, read_to, write_from};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, CreateOptions, DriveFacts, Event, Health, OpenOptions, RealWorld, RequestError, Volume,
-    World,
+    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, DriveFacts, Event, Health, MinorVersion, OpenOptions,
+    RealWorld, RequestError, Volume, World,
 };
 use support::{Bench, pattern};
 
@@ -158,6 +158,8 @@ fn rig_with_spares(level: &str, drives: usize, spare_count: usize) -> Rig {
         homehost: None,
         drive_bytes_limit: None,
         assume_clean: true,
+        metadata: MinorVersion::Start4K,
+        consistency: ConsistencyPolicy::Resync,
     };
     let array = ArrayVolume::create(world, plan, &ids, &create, &OpenOptions::writable()).unwrap();
     Rig { bench, array, drives: ids, faults, log }

@@ -1,7 +1,9 @@
 //! `shoal create`
 
 use shoal_drive::Access;
-use shoal_volume::{ArrayLevel, ArrayVolume, CreateError, CreateOptions, Level, ScrubMode};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion, ScrubMode,
+};
 
 use crate::args::{Cli, CreateArgs};
 use crate::commands::status::{array_at_rest, array_text};
@@ -31,6 +33,8 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
         homehost: homehost(),
         drive_bytes_limit: args.size,
         assume_clean: args.assume_clean,
+        metadata: MinorVersion::Start4K,
+        consistency: ConsistencyPolicy::Resync,
     };
     let options = open_options(cli, true, false)?;
     let mut array =

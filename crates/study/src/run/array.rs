@@ -1,7 +1,7 @@
 //! Arrays: built, measured, verified.
 
 use shoal_bench::{BenchError, Blocks, Conditions, CpuScope, TargetDescription, TargetKind, Verification, Verified};
-use shoal_volume::{ArrayVolume, CreateOptions, Health, OpenOptions, Volume, World};
+use shoal_volume::{ArrayVolume, ConsistencyPolicy, CreateOptions, Health, MinorVersion, OpenOptions, Volume, World};
 
 use super::cell::Cell;
 use super::progress::Tracker;
@@ -120,6 +120,8 @@ pub(crate) fn build<W: World>(
         homehost: None,
         drive_bytes_limit: Some(drive_bytes_limit),
         assume_clean: true,
+        metadata: MinorVersion::Start4K,
+        consistency: ConsistencyPolicy::Resync,
     };
     Ok(ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, open)?)
 }

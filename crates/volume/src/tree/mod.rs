@@ -332,7 +332,7 @@ impl<W: World> Tree<W> {
         self.call(target, MemberIo::Flush)
     }
 
-    fn small_span(&self, length: usize) -> Span {
+    pub(crate) fn small_span(&self, length: usize) -> Span {
         self.plan.note_span(0, Note::Superblock).part(0, u32::try_from(length).expect("superblocks are short"))
     }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use shoal_drive::{Arena, DriveId};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, BufferPlan, Command, Completion, CreateOptions, OpenOptions, Request, RequestId, Volume,
+    ArrayLevel, ArrayVolume, BufferPlan, Command, Completion, ConsistencyPolicy, CreateOptions, MinorVersion,
+    OpenOptions, Request, RequestId, Volume,
 };
 
 use crate::content::{BLOCK_BYTES, stamped};
@@ -99,6 +100,8 @@ impl Story {
             homehost: None,
             drive_bytes_limit: None,
             assume_clean: true,
+            metadata: MinorVersion::Start4K,
+            consistency: ConsistencyPolicy::Resync,
         }
     }
 }

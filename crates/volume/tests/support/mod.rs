@@ -11,8 +11,8 @@ use std::time::Duration;
 use shoal_drive::{Access, Arena, Drive, DriveId, IoLoop};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, BufferPlan, CreateOptions, Event, News, OpenOptions, RealWorld, ScrubMode, Superblock,
-    Volume, VolumeError, read_superblock,
+    ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, CreateOptions, Event, MinorVersion, News, OpenOptions,
+    RealWorld, ScrubMode, Superblock, Volume, VolumeError, read_superblock,
 };
 
 const DRIVE_BYTES: u64 = 6 << 20;
@@ -74,6 +74,8 @@ impl Bench {
             homehost: None,
             drive_bytes_limit: None,
             assume_clean: true,
+            metadata: MinorVersion::Start4K,
+            consistency: ConsistencyPolicy::Resync,
         };
         let array = ArrayVolume::create(world, plan, &drives, &create, &OpenOptions::writable());
         Running { array: array.unwrap_or_else(|error| panic!("raid {level}: {error}")), drives }
