@@ -26,8 +26,10 @@ pub enum Effect {
         /// What to compute.
         compute: Compute,
     },
-    /// Make the members' present states durable on every working member. The engine holds back the answers to writes
-    /// that a newly failed member missed until this is done, so that a stale member is never taken for a fresh one.
+    /// Make the members' present states and bad blocks durable on every working member: flush what is written already,
+    /// then write the bad-block logs that have changed, then the superblocks, flushing after each. The engine holds back
+    /// the answers to writes that a newly failed member missed until this is done, so that a stale member is never taken
+    /// for a fresh one; and a rebuild's position does not pass a block that nobody has before it is in the log.
     Record {
         /// To be handed back with the outcome.
         id: EffectId,

@@ -2,10 +2,33 @@
 //!
 //! md keeps them in a log beside the superblock, and so does whoever drives the engine. A log has room for so many
 //! entries, of 512 sectors at most.
+//!
+//! *Reading.* A read that touches a bad block is answered within the engine as unreadable, and no I/O is done. What
+//! follows is what follows on any sector that cannot be read: the range is halved down to blocks, each is taken from
+//! redundancy, and written anew where it was bad.
+//!
+//! *A write that succeeds over a bad block* makes it good. The engine takes it out at once, tells so, and asks for a
+//! record. The answers to writes and flushes wait for that: if power were cut after the answer with the block still in
+//! the log, the data just written would not be believed, and on a degraded array it would be lost. The record must not be
+//! ahead of the data either, so the driver flushes the members before it writes their logs: a block leaves the log
+//! after its data is there.
+//!
+//! *A rebuild that meets a block which nobody has* leaves it out and makes it a bad block of the member that is
+//! filled. Order: the block is put among the bad ones here; then a record is asked for; only when that is done does the
+//! rebuild's position pass the block. Until then it lies beyond the position, where nobody reads, and its
+//! slice or range is held, so nobody writes there either. A crash before the record leaves a position below the
+//! block, which is met again; a crash after it leaves the block in the log. There is no moment in which the member counts
+//! as filled there and the log does not know better.
+//!
+//! *A drive without a log, or with a full one*, cannot be told apart from a good one there: the rebuild stops at that
+//! block, as it would without all this.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
+
+use super::{Array, Event};
+use crate::{MemberIo, Role};
 
 /// What one entry of a log covers at most: 512 sectors.
 const ENTRY_BYTES: u64 = 512 * 512;
@@ -107,7 +130,26 @@ impl BadBlocks {
         let touching = &self.ranges[first..end.max(first)];
         let start = touching.first().map_or(range.start, |bad| bad.start.min(range.start));
         let last = touching.last().map_or(range.end, |bad| bad.end.max(range.end));
-        self.ranges.splice(first..end.max(first), [start..last]);
+        self.ranges.splice(first..end.max(first), core::iter::once(start..last));
+    }
+}
+
+impl Array {
+    /// Whether this is a read of a block that is known to be bad.
+    pub(super) fn is_known_bad(&self, role: Role, io: MemberIo) -> bool {
+        let MemberIo::Read { offset, span } = io else { return false };
+        let bad_blocks = &self.bad_blocks[role.index()];
+        !bad_blocks.is_empty() && bad_blocks.touches(&(offset..offset + u64::from(span.length)))
+    }
+
+    /// A member has done this: bad blocks that were written over hold data again.
+    pub(super) fn made_good(&mut self, role: Role, io: MemberIo) {
+        let MemberIo::Write { offset, span } = io else { return };
+        if self.bad_blocks[role.index()].remove(&(offset..offset + u64::from(span.length))) {
+            self.events.push_back(Event::BadBlocksChanged(role));
+            self.records.next_epoch();
+            self.start_record();
+        }
     }
 }
 
@@ -123,6 +165,7 @@ fn entries(ranges: &[Range<u64>]) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, clippy::unwrap_used)]
 mod tests {
     use super::*;
     use alloc::vec;

@@ -146,7 +146,8 @@ impl Array {
         let span = self.requests[key].span_of(offset, length);
         let cols = Cols { start: 0, end: span.length };
         let part = Part { request: key, index: 0, cols, offset, span };
-        let mut op = Op::new(Kind::Read { parts: [part].into(), suspect }, Site::Mirror { copies, ticket: None }, cols);
+        let mut op =
+            Op::new(Kind::Read { parts: [part].into(), suspect }, Site::Mirror { copies, offset, ticket: None }, cols);
         match suspect {
             _ if unreadable && op.halve(self.profile.block_bytes) => {}
             Some(role) => op.note_bad(role, !unreadable),

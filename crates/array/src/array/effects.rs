@@ -8,7 +8,7 @@ use super::{
     requests::Active,
     slab::{Key, Slab},
 };
-use crate::{Compute, Effect, EffectId, MemberIo, Outcome, PartialParity, Role};
+use crate::{Compute, Effect, EffectId, Fault, MemberIo, Outcome, PartialParity, Role};
 
 /// Why an effect was given out.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,8 @@ pub(super) enum Purpose {
 #[derive(Debug)]
 pub(super) struct Pending {
     purpose: Purpose,
-    /// Member I/O: whose.
-    role: Option<Role>,
+    /// Member I/O: whose, and what.
+    member: Option<(Role, MemberIo)>,
 }
 
 /// The effects in flight, and those that the driver has not fetched yet.
@@ -43,11 +43,13 @@ pub(super) struct Pending {
 pub(super) struct Effects {
     pending: Slab<Pending>,
     out: VecDeque<Effect>,
+    /// Reads of known bad blocks: nobody outside is asked.
+    bad_reads: VecDeque<EffectId>,
 }
 
 impl Effects {
     pub(super) fn new() -> Self {
-        Self { pending: Slab::new(), out: VecDeque::new() }
+        Self { pending: Slab::new(), out: VecDeque::new(), bad_reads: VecDeque::new() }
     }
 
     pub(super) fn poll(&mut self) -> Option<Effect> {
@@ -58,8 +60,8 @@ impl Effects {
         self.pending.len()
     }
 
-    fn remember(&mut self, purpose: Purpose, role: Option<Role>) -> EffectId {
-        EffectId(self.pending.insert(Pending { purpose, role }).to_number())
+    fn remember(&mut self, purpose: Purpose, member: Option<(Role, MemberIo)>) -> EffectId {
+        EffectId(self.pending.insert(Pending { purpose, member }).to_number())
     }
 
     pub(super) fn compute(&mut self, op: Key<Op>, step: usize, compute: Compute) {
@@ -86,17 +88,31 @@ impl Array {
             _ => None,
         };
         self.members.io_started(role, read_end);
-        let id = self.effects.remember(purpose, Some(role));
-        self.effects.out.push_back(Effect::Io { id, role, io });
+        let id = self.effects.remember(purpose, Some((role, io)));
+        if self.is_known_bad(role, io) {
+            self.effects.bad_reads.push_back(id);
+        } else {
+            self.effects.out.push_back(Effect::Io { id, role, io });
+        }
+    }
+
+    /// Answers a read of known bad blocks; false if there is none.
+    pub(super) fn answer_bad_read(&mut self) -> bool {
+        let Some(id) = self.effects.bad_reads.pop_front() else { return false };
+        self.effect_ended(id, Outcome::Failed(Fault::Unreadable));
+        true
     }
 
     pub(super) fn effect_ended(&mut self, id: EffectId, outcome: Outcome) {
         let pending = self.effects.pending.take(Key::from_number(id.0));
         let pending = pending.unwrap_or_else(|| panic!("outcome of {id:?}, which is not in flight: {outcome:?}"));
-        if let Some(role) = pending.role {
+        if let Some((role, io)) = pending.member {
             self.members.io_ended(role);
+            if outcome == Outcome::Done {
+                self.made_good(role, io);
+            }
         }
-        match (pending.purpose, pending.role) {
+        match (pending.purpose, pending.member.map(|(role, _)| role)) {
             (Purpose::Piece { request, offset, length }, Some(role)) => {
                 self.piece_ended(request, offset, length, role, &outcome);
             }

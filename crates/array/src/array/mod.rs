@@ -244,6 +244,8 @@ impl Array {
     pub fn set_bad_blocks(&mut self, role: Role, bad_blocks: BadBlocks) -> Result<(), CommandError> {
         match self.members.states().get(role.index()) {
             None => Err(CommandError::NoSuchRole),
+            // An answer that is still under way would be taken for one of the new drive.
+            Some(MemberState::Missing) if self.members.io_in_flight(role) > 0 => Err(CommandError::Busy),
             Some(MemberState::Missing) => {
                 self.bad_blocks[role.index()] = bad_blocks;
                 Ok(())
@@ -337,6 +339,9 @@ impl Array {
         loop {
             self.serve_scratch();
             self.run_jobs();
+            if self.answer_bad_read() {
+                continue;
+            }
             let Some(owner) = self.runnable.pop_front() else { break };
             match owner {
                 Owner::Request(request) => self.cut_pieces(request),

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Array, Event, member::Change, requests::Active, slab::Key};
+use super::{Array, BadBlocks, Event, member::Change, requests::Active, slab::Key};
 use crate::{Outcome, RequestError, Role};
 
 /// What is recorded, and who waits for it.
@@ -17,6 +17,14 @@ pub(super) struct Records {
     recorded: u64,
     in_flight: bool,
     held: Vec<Key<Active>>,
+}
+
+impl Records {
+    /// Something has changed that is to be recorded.
+    pub(super) fn next_epoch(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch
+    }
 }
 
 impl Array {
@@ -38,13 +46,14 @@ impl Array {
         self.members.change(role, Change::Fail);
         self.events.push_back(Event::MemberFailed(role));
         if self.profile.is_writable {
-            self.records.epoch += 1;
+            self.records.next_epoch();
             self.start_record();
         }
+        self.bad_blocks[role.index()] = BadBlocks::default();
         self.rebuild_lost_member(role);
     }
 
-    fn start_record(&mut self) {
+    pub(super) fn start_record(&mut self) {
         let records = &mut self.records;
         if !records.in_flight && records.recorded < records.epoch {
             records.in_flight = true;
@@ -69,6 +78,7 @@ impl Array {
             self.records.recorded = epoch;
             self.start_record();
         }
+        self.rebuild_recorded(epoch, !failed);
         if failed || self.records.recorded == self.records.epoch {
             for request in core::mem::take(&mut self.records.held) {
                 if failed {

@@ -155,6 +155,7 @@ fn bit_of(index: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use super::*;
 

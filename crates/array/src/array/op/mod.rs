@@ -22,6 +22,7 @@
 //! other copies, as the plan made them agree. Writes to members that are out by then are left away.
 
 mod logging;
+mod loss;
 mod phases;
 
 use alloc::vec::Vec;
@@ -39,6 +40,7 @@ use super::{
     slab::Key,
 };
 use crate::{BufferId, Copies, EffectId, Health, Role, Stripe};
+use loss::Lost;
 
 /// What an operation is for.
 #[derive(Debug)]
@@ -70,8 +72,8 @@ impl Kind {
 pub(super) enum Site {
     /// A slice.
     Stripe { slice: u64, stripe: Stripe },
-    /// A piece; the ticket is the background's, requests have their own.
-    Mirror { copies: Copies, ticket: Option<Key<Ticket<Owner>>> },
+    /// A piece, and its first array byte; the ticket is the background's, requests have their own.
+    Mirror { copies: Copies, offset: u64, ticket: Option<Key<Ticket<Owner>>> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +122,10 @@ pub(super) struct Op {
     stopped_at: Option<u64>,
     /// Scrub: there was nothing left to compare with.
     is_moot: bool,
+    /// Background: what can be had from nobody.
+    lost: Vec<Lost>,
+    /// Rebuild: some of it became bad blocks of the member that is filled.
+    has_bad_blocks: bool,
 }
 
 /// A mismatch, and the write in the plan that repairs it.
@@ -134,6 +140,7 @@ struct Found {
 pub(super) struct Ended {
     pub(super) stopped_at: Option<u64>,
     pub(super) is_moot: bool,
+    pub(super) has_bad_blocks: bool,
 }
 
 impl Op {
@@ -159,6 +166,8 @@ impl Op {
             found: Vec::new(),
             stopped_at: None,
             is_moot: false,
+            lost: Vec::new(),
+            has_bad_blocks: false,
         }
     }
 

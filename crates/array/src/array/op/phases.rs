@@ -173,7 +173,7 @@ impl Array {
         let member_range = offset..offset + u64::from(right.length);
         let array_offset = match &op.site {
             Site::Stripe { stripe, .. } => stripe.offset,
-            Site::Mirror { .. } => self.array_offset(role, offset),
+            Site::Mirror { offset: start, .. } => start + (offset - op.member_offset(role)),
         };
         let op = &mut self.ops[key];
         let mut write = None;
@@ -231,11 +231,11 @@ impl Array {
         if let Some(log) = op.log.take() {
             self.events.push_back(Event::LogReleased(log));
         }
-        for found in op.found.drain(..) {
-            self.jobs.count_mismatch(&found.mismatch);
+        for found in core::mem::take(&mut op.found) {
+            self.count_mismatch(&found.mismatch);
             self.events.push_back(Event::Mismatch(found.mismatch));
         }
-        if matches!(op.kind, Kind::Write(_)) && self.members.health() == Health::Failed {
+        if matches!(self.ops[key].kind, Kind::Write(_)) && self.members.health() == Health::Failed {
             self.fail_parts(key, false);
         }
         if self.next_columns(key) { self.begin(key) } else { self.end(key) }
@@ -264,19 +264,8 @@ impl Array {
                 let unreadable = !op.bad.is_empty() && !op.is_gone;
                 self.fail_parts(key, unreadable);
             }
-            Kind::Rebuild(role) => {
-                let offset = op.member_offset(role) + u64::from(op.turn.cols.start);
-                op.stopped_at = Some(op.stopped_at.map_or(offset, |first| first.min(offset)));
-                op.todo.clear();
-            }
-            Kind::Scrub { .. } => {
-                op.is_moot |= op.bad.is_empty();
-                for role in op.bad.clone() {
-                    let start = op.member_offset(role);
-                    let member_range = start + u64::from(op.turn.cols.start)..start + u64::from(op.turn.cols.end);
-                    self.events.push_back(Event::Lost { role, member_range, offset: 0 });
-                }
-            }
+            Kind::Rebuild(role) => self.rebuild_falls_short(key, role),
+            Kind::Scrub { .. } => self.scrub_falls_short(key),
         }
     }
 
@@ -297,8 +286,10 @@ impl Array {
 
     /// The operation is over.
     fn end(&mut self, key: Key<Op>) {
+        self.tell_losses(key);
         let op = &mut self.ops[key];
-        let ended = Ended { stopped_at: op.stopped_at, is_moot: op.is_moot };
+        let Op { stopped_at, is_moot, has_bad_blocks, .. } = *op;
+        let ended = Ended { stopped_at, is_moot, has_bad_blocks };
         match op.kind {
             Kind::Rebuild(_) => {
                 op.phase = Phase::Holding;

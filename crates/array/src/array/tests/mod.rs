@@ -1,6 +1,7 @@
 //! Short stories of the engine.
 #![allow(clippy::unwrap_used)]
 
+mod bad_blocks;
 mod fuzz;
 mod hostile;
 mod rig;

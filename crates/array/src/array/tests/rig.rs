@@ -24,6 +24,8 @@ pub(super) struct Rig {
     pub(super) writes: usize,
     pub(super) reads: usize,
     pub(super) hold_records: bool,
+    /// By role: the bad-block log and the state, as recorded last.
+    pub(super) logs: Vec<(BadBlocks, MemberState)>,
     random: u64,
     pub(super) now: Instant,
     next_id: u64,
@@ -41,14 +43,18 @@ impl Rig {
     }
 
     pub(super) fn with_states(shape: Shape, states: Vec<MemberState>, seed: u64, writable: bool) -> Self {
-        let members: Vec<_> = shape.member_bytes.iter().map(|bytes| vec![0; *bytes as usize]).collect();
+        let members = shape.member_bytes.iter().map(|bytes| vec![0; *bytes as usize]).collect();
+        Self::assemble(members, seed, |scratch| Config { writable, ..Config::new(shape, states, scratch) })
+    }
+
+    /// An engine over members that hold something already.
+    pub(super) fn assemble(members: Vec<Vec<u8>>, seed: u64, config: impl FnOnce(Scratch) -> Config) -> Self {
         let count = Scratch::least_count(members.len()) + (seed % 3) as u32 * 4;
         let bytes_each = [SCRATCH_BYTES, 12288, 4096][(seed % 7 % 3) as usize];
         let config = Config {
             logical_block_bytes: BLOCK as u32,
             background: Background { rate_min_bytes_per_s: 1 << 40, rate_max_bytes_per_s: 1 << 50, depth: 3 },
-            writable,
-            ..Config::new(shape, states, Scratch { first: BufferId(0), count, bytes_each })
+            ..config(Scratch { first: BufferId(0), count, bytes_each })
         };
         Self {
             array: Array::new(config).unwrap(),
@@ -62,6 +68,7 @@ impl Rig {
             writes: 0,
             reads: 0,
             hold_records: false,
+            logs: vec![],
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             now: Instant::default(),
             next_id: 0,
@@ -166,7 +173,7 @@ impl Rig {
             self.now = self.now.max(due);
             self.array.handle_timeout(self.now);
             self.poll();
-            return !self.in_flight.is_empty();
+            return !self.in_flight.is_empty() || self.array.poll_timeout().is_some();
         }
         let index = ready[self.random(ready.len() as u64) as usize];
         let effect = self.in_flight.remove(index).unwrap();
@@ -198,7 +205,13 @@ impl Rig {
         match effect {
             Effect::Io { id, role, io } => (id, self.perform_io(role, io)),
             Effect::Compute { id, compute } => (id, self.perform_compute(compute)),
-            Effect::Record { id } | Effect::Log { id, .. } => (id, Outcome::Done),
+            Effect::Log { id, .. } => (id, Outcome::Done),
+            Effect::Record { id } => {
+                let states = self.array.member_states().iter().zip(0..);
+                let log = |role| self.array.bad_blocks(Role(role)).clone();
+                self.logs = states.map(|(state, role)| (log(role), *state)).collect();
+                (id, Outcome::Done)
+            }
         }
     }
 

@@ -1,0 +1,127 @@
+//! Background jobs: the [resync], [rebuilds](rebuild), one after the other, and the [scrub].
+//!
+//! A job goes over members or content from the start, in steps of one slice or one mirrored piece, several in flight. Each
+//! step is an [operation](super::op) and waits for its slice or range like any other.
+
+mod rebuild;
+mod scrub;
+mod steps;
+
+use alloc::collections::VecDeque;
+use core::ops::Range;
+
+use super::{
+    Array, CommandError, Owner, Progress, Resync,
+    member::Protection,
+    op::{Kind, Op, Site},
+    order::Claim,
+    plan::Cols,
+    slab::Key,
+    slices::Waiter,
+};
+use crate::{Instant, Role};
+
+use rebuild::Rebuild;
+use scrub::Scrub;
+
+/// The jobs that run or wait.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    /// The first runs.
+    rebuilds: VecDeque<Rebuild>,
+    scrub: Option<Scrub>,
+}
+
+impl Jobs {
+    pub(super) fn are_idle(&self) -> bool {
+        self.rebuilds.is_empty() && self.scrub.is_none()
+    }
+
+    /// Whether another step may start, as far as the job goes.
+    fn wants_step(&self, depth: usize) -> bool {
+        match (self.rebuilds.front(), &self.scrub) {
+            (Some(rebuild), _) => rebuild.wants_step(depth),
+            (None, Some(scrub)) => scrub.wants_step(depth),
+            (None, None) => false,
+        }
+    }
+}
+
+impl Array {
+    pub(super) fn start_resync(&mut self, resync: Resync) -> Result<(), CommandError> {
+        if !self.profile.is_writable {
+            return Err(CommandError::ReadOnly);
+        }
+        self.resync = Some(resync);
+        Ok(())
+    }
+
+    pub(super) fn job_progress(&self) -> Option<Progress> {
+        if let Some(rebuild) = self.jobs.rebuilds.front() {
+            return Some(Progress { done_bytes: rebuild.steps.position, total_bytes: rebuild.total() });
+        }
+        let scrub = self.jobs.scrub.as_ref()?;
+        Some(self.sync_progress(scrub.cursor))
+    }
+
+    /// So many sync bytes, as a part of each member.
+    fn sync_progress(&self, done: u64) -> Progress {
+        let total_bytes = self.geometry.used_bytes(Role(0));
+        let done = u128::from(done) * u128::from(total_bytes) / u128::from(self.geometry.sync_bytes().max(1));
+        Progress { done_bytes: u64::try_from(done).unwrap_or(total_bytes), total_bytes }
+    }
+
+    /// When the job's next step may start; `None` if it waits for something else, or there is none.
+    pub(super) fn next_step_due(&self) -> Option<Instant> {
+        let wants = self.jobs.wants_step(self.pace.depth());
+        wants.then(|| self.pace.due(self.now, self.requests.len() > 0))
+    }
+
+    /// Starts the steps that are due, and ends jobs that have none left.
+    pub(super) fn run_jobs(&mut self) {
+        self.end_jobs();
+        while self.next_step_due().is_some_and(|due| due <= self.now) {
+            let has_requests = self.requests.len() > 0;
+            let bytes = if self.jobs.rebuilds.is_empty() { self.scrub_step() } else { self.rebuild_step() };
+            self.pace.step(self.now, has_requests, bytes);
+            self.end_jobs();
+        }
+    }
+
+    fn end_jobs(&mut self) {
+        self.end_rebuild();
+        self.end_scrub();
+    }
+
+    /// Starts a step that compares, at the start of a range of sync bytes; returns how many of them it is for.
+    fn start_sync_step(&mut self, kind: Kind, range: Range<u64>) -> (Key<Op>, u64) {
+        if self.members.protection() == Protection::Parity {
+            let (op, cols) = self.start_slice_step(kind, range.start);
+            return (op, u64::from(cols.length()));
+        }
+        let length = (range.end - range.start).min(u64::from(self.profile.step_bytes));
+        let length = self.geometry.piece(range.start, length).length;
+        (self.start_mirror_step(kind, range.start, length), length)
+    }
+
+    fn start_slice_step(&mut self, kind: Kind, member_offset: u64) -> (Key<Op>, Cols) {
+        let (slice, cols) = self.profile.slice_at(member_offset);
+        let op = Op::new(kind, self.stripe_site(slice), cols);
+        let op = self.ops.insert(op);
+        self.slices.queue(slice, Waiter::Step(op));
+        (op, cols)
+    }
+
+    /// Starts a step on a range of content that lies in one piece.
+    fn start_mirror_step(&mut self, kind: Kind, offset: u64, length: u64) -> Key<Op> {
+        let copies = self.geometry.piece(offset, length).copies;
+        let cols = Cols { start: 0, end: u32::try_from(length).expect("a step is no longer than a buffer") };
+        let op = self.ops.insert(Op::new(kind, Site::Mirror { copies, offset, ticket: None }, cols));
+        let (ticket, is_ready) = self.order.enter(offset..offset + length, Claim::Alone, Owner::Step(op));
+        self.ops[op].set_ticket(ticket);
+        if is_ready {
+            self.runnable.push_back(Owner::Step(op));
+        }
+        op
+    }
+}

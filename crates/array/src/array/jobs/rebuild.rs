@@ -1,0 +1,189 @@
+//! Rebuilds, one after the other.
+//!
+//! A rebuild goes through its member from the start in steps of one slice, or one mirrored piece, several in flight. The
+//! member's position is the end of the steps that are done without a gap; below it the member is as good as any. A
+//! step that is done keeps its slice until the position has passed it: nobody may write there and treat the member as lost
+//! after it was filled.
+//!
+//! *What nobody has.* A block that can be had from no other member becomes a bad block of the one that is being filled, and
+//! is told as [`Event::Lost`]; the rebuild goes on. See [`crate::array::bad_blocks`] for the order in which that
+//! becomes durable. If the member's log has no room for it, or there are too few members, the rebuild stops: it waits for
+//! its steps and tells so. The member keeps its state, and the rebuild can be asked for again.
+
+use crate::array::{
+    Array, CommandError, Event, Regions,
+    member::{Change, Protection},
+    op::{Ended, Kind, Op},
+    slab::Key,
+};
+use crate::{Home, MemberState, Role};
+
+use super::steps::{StepProgress, Steps};
+
+#[derive(Debug)]
+pub(super) struct Rebuild {
+    role: Role,
+    total: u64,
+    pub(super) steps: Steps,
+    stopped_at: Option<u64>,
+}
+
+impl Rebuild {
+    fn is_over(&self) -> bool {
+        self.steps.in_flight() == 0 && (self.stopped_at.is_some() || self.steps.cursor >= self.total)
+    }
+
+    pub(super) fn wants_step(&self, depth: usize) -> bool {
+        self.stopped_at.is_none() && self.steps.cursor < self.total && self.steps.in_flight() < depth
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    fn stop_at(&mut self, offset: u64) {
+        self.stopped_at = Some(self.stopped_at.map_or(offset, |first| first.min(offset)));
+    }
+}
+
+impl Array {
+    /// For now all of the member is filled, whatever it holds already.
+    pub(in crate::array) fn start_rebuild(
+        &mut self,
+        role: Role,
+        position: u64,
+        _only: Option<Regions>,
+    ) -> Result<(), CommandError> {
+        if role.index() >= self.members.states().len() {
+            return Err(CommandError::NoSuchRole);
+        }
+        if !self.profile.is_writable {
+            return Err(CommandError::ReadOnly);
+        }
+        let held = match self.members.state(role) {
+            MemberState::InSync => return Err(CommandError::State(MemberState::InSync)),
+            MemberState::Rebuilding { position } => position,
+            MemberState::Missing => u64::MAX,
+        };
+        let is_listed = self.jobs.rebuilds.iter().any(|rebuild| rebuild.role == role);
+        if self.jobs.scrub.is_some() || is_listed || self.members.io_in_flight(role) > 0 {
+            return Err(CommandError::Busy);
+        }
+        if !self.members.can_rebuild(role) {
+            return Err(CommandError::NoRedundancy);
+        }
+        self.list_rebuild(role, position.min(held));
+        Ok(())
+    }
+
+    /// Puts a rebuild behind those that wait.
+    pub(in crate::array) fn list_rebuild(&mut self, role: Role, position: u64) {
+        let total = self.geometry.used_bytes(role);
+        let position = self.step_start(position.min(total));
+        self.members.change(role, Change::Rebuild { position });
+        self.jobs.rebuilds.push_back(Rebuild { role, total, steps: Steps::from(position), stopped_at: None });
+    }
+
+    /// The start of the step that a member's byte lies in.
+    fn step_start(&self, position: u64) -> u64 {
+        match self.members.protection() {
+            Protection::Parity => {
+                let (_, cols) = self.profile.slice_at(position);
+                position - position % u64::from(self.profile.chunk_bytes) + u64::from(cols.start)
+            }
+            _ => position - position % u64::from(self.profile.block_bytes),
+        }
+    }
+
+    /// Starts a step of the first rebuild; returns its bytes.
+    pub(super) fn rebuild_step(&mut self) -> u64 {
+        let rebuild = &self.jobs.rebuilds[0];
+        let (role, cursor, total) = (rebuild.role, rebuild.steps.cursor, rebuild.total);
+        let kind = Kind::Rebuild(role);
+        let (op, bytes) = if self.members.protection() == Protection::Parity {
+            let (op, cols) = self.start_slice_step(kind, cursor);
+            (Some(op), u64::from(cols.length()))
+        } else {
+            let length = (total - cursor).min(u64::from(self.profile.step_bytes));
+            match self.geometry.homes(role, cursor, length) {
+                (Home::Data { offset, .. }, length) => (Some(self.start_mirror_step(kind, offset, length)), length),
+                (_, length) => (None, length),
+            }
+        };
+        self.jobs.rebuilds[0].steps.begin(bytes, op);
+        self.advance_rebuild();
+        bytes
+    }
+
+    pub(in crate::array) fn rebuild_step_ended(&mut self, op: Key<Op>, ended: Ended) {
+        let epoch = ended.has_bad_blocks.then(|| self.records.next_epoch());
+        let rebuild = self.jobs.rebuilds.front_mut().expect("a rebuild outlives its steps");
+        if let Some(offset) = ended.stopped_at {
+            rebuild.stop_at(offset);
+        }
+        rebuild.steps.of(op).progress = epoch.map_or(StepProgress::Done, StepProgress::Unrecorded);
+        if epoch.is_some() {
+            self.events.push_back(Event::BadBlocksChanged(self.jobs.rebuilds[0].role));
+            self.start_record();
+        }
+        self.advance_rebuild();
+    }
+
+    /// What was to be recorded up to this epoch is, or could not be.
+    pub(in crate::array) fn rebuild_recorded(&mut self, epoch: u64, is_recorded: bool) {
+        let Some(rebuild) = self.jobs.rebuilds.front_mut() else { return };
+        let mut start = rebuild.steps.position;
+        let mut stopped_at = None;
+        for step in rebuild.steps.iter_mut() {
+            // Whoever waits for a later epoch waits in vain if this one could not be recorded.
+            if matches!(step.progress, StepProgress::Unrecorded(waits_for) if waits_for <= epoch || !is_recorded) {
+                step.progress = StepProgress::Done;
+                stopped_at = stopped_at.or((!is_recorded).then_some(start));
+            }
+            start = step.end;
+        }
+        if let Some(offset) = stopped_at {
+            rebuild.stop_at(offset);
+        }
+        self.advance_rebuild();
+    }
+
+    /// Moves the position past the steps that are done, and gives up what these held.
+    fn advance_rebuild(&mut self) {
+        while let Some(rebuild) = self.jobs.rebuilds.front_mut() {
+            let Some(step) = rebuild.steps.pass() else { return };
+            let role = rebuild.role;
+            let is_filled = rebuild.stopped_at.is_none_or(|stopped_at| step.end <= stopped_at);
+            if is_filled && self.members.is_working(role) {
+                rebuild.steps.position = step.end;
+                self.members.change(role, Change::Advance { position: step.end });
+            }
+            if let Some(op) = step.op {
+                self.let_go(op);
+            }
+        }
+    }
+
+    /// A member failed: if it was being rebuilt, that is over.
+    pub(in crate::array) fn rebuild_lost_member(&mut self, role: Role) {
+        if let Some(rebuild) = self.jobs.rebuilds.iter_mut().find(|rebuild| rebuild.role == role) {
+            rebuild.stopped_at = Some(rebuild.steps.position);
+        }
+    }
+
+    /// Ends rebuilds that have nothing left to do.
+    pub(super) fn end_rebuild(&mut self) {
+        while let Some(index) = self.jobs.rebuilds.iter().position(Rebuild::is_over) {
+            let Some(rebuild) = self.jobs.rebuilds.remove(index) else { return };
+            match rebuild.stopped_at {
+                Some(member_offset) => {
+                    self.events.push_back(Event::RebuildStopped { role: rebuild.role, member_offset });
+                }
+                None => {
+                    self.members.change(rebuild.role, Change::Finish);
+                    self.events.push_back(Event::RebuildFinished(rebuild.role));
+                }
+            }
+        }
+    }
+}
