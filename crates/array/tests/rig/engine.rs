@@ -9,7 +9,8 @@
 use std::ops::Range;
 
 use shoal_array::{
-    Array, Background, Config, Effect, EffectId, MemberIo, MemberState, RequestId, Role, Scratch, Shape, Span,
+    Array, Background, Config, Effect, EffectId, Level, LogRoom, MemberIo, MemberState, RequestId, Role, Scratch,
+    Shape, Span,
 };
 
 use super::disk::{Disk, range_of};
@@ -69,6 +70,8 @@ pub(crate) struct Setup {
     pub(crate) scratch_extra: u32,
     pub(crate) scratch_bytes: u32,
     pub(crate) background: Background,
+    /// RAID5 keeps a partial parity log.
+    pub(crate) log: Option<LogRoom>,
 }
 
 /// An engine and its driver's memory of it.
@@ -81,6 +84,8 @@ pub(crate) struct Engine {
     in_flight: Vec<InFlight>,
     /// By role: its failure is recorded, if it failed.
     recorded: Vec<bool>,
+    /// By role: the step in which it failed last.
+    pub(crate) failed_at: Vec<u64>,
     /// By role: how often it was flushed.
     flushes: Vec<u64>,
     /// Mirrors may differ, as some have taken a write or a discard that others have not: a healing then changes what is
@@ -102,12 +107,14 @@ impl Engine {
         let config = Config {
             logical_block_bytes: BLOCK as u32,
             background: setup.background,
+            partial_parity_log: setup.log.filter(|_| matches!(shape.level, Level::Raid5(_))),
             ..Config::new(shape, members, Scratch { first, count, bytes_each: setup.scratch_bytes })
         };
         let array = Array::new(config).expect("the rig's shapes are arrays");
         let flushes = vec![0; stores.len()];
         let scratch = first.0..first.0 + count;
         Self {
+            failed_at: vec![0; stores.len()],
             array,
             stores,
             scratch,

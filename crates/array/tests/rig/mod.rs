@@ -3,6 +3,7 @@
 //!
 //! Everything follows from a seed.
 
+mod cut;
 pub(crate) mod disk;
 mod ending;
 pub(crate) mod engine;
@@ -20,6 +21,7 @@ use shoal_array::{
     RequestId, Role,
 };
 
+use cut::Logs;
 use disk::{Disk, range_of};
 use engine::{Engine, Open, Origin, Setup, Store};
 use memory::Memory;
@@ -75,6 +77,8 @@ pub(crate) struct Rig {
     pub(crate) random: Random,
     pub(crate) schedule: Schedule,
     pending: Vec<Pending>,
+    /// By engine: the partial parity logs of its members.
+    logs: Vec<Logs>,
     /// By disk: when it has served all that it was given.
     busy_until: Vec<Instant>,
     /// Records are not carried out for the time being.
@@ -115,6 +119,7 @@ impl Rig {
         }
         Self {
             model: Model::new(engines[0].array.geometry().capacity_bytes()),
+            logs: vec![Logs::default(); engines.len()],
             busy_until: vec![Instant::default(); disks.len()],
             engines,
             disks,
@@ -231,7 +236,16 @@ impl Rig {
                 let outcome = self.compute(engine, &compute);
                 self.answer_effect(engine, id, outcome);
             }
-            Effect::Record { id } | Effect::Log { id, .. } => self.answer_effect(engine, id, Outcome::Done),
+            Effect::Record { id } => self.answer_effect(engine, id, Outcome::Done),
+            Effect::Log { id, role, entries } => {
+                let disk = self.engines[engine].disk(role).expect("logs are kept on drives");
+                let is_gone = self.disks[disk].is_gone || self.disks[disk].generation != generation;
+                if !is_gone {
+                    self.keep_log(engine, id, role, &entries);
+                }
+                let outcome = if is_gone { Outcome::Failed(Fault::Gone) } else { Outcome::Done };
+                self.answer_effect(engine, id, outcome);
+            }
             Effect::Io { id, role, io } => match self.engines[engine].stores[role.index()] {
                 Store::Disk(disk) => {
                     let disk = &mut self.disks[disk];
@@ -271,7 +285,11 @@ impl Rig {
                 Effect::Compute { .. } | Effect::Record { .. } | Effect::Log { .. } => None,
             };
             let changes = io.map_or(vec![], |(disk, io)| self.disks[disk].changes(io, &self.memory));
-            let generation = io.map_or(0, |(disk, _)| self.disks[disk].generation);
+            let disk = match &effect {
+                Effect::Log { role, .. } => self.engines[engine].disk(*role),
+                _ => io.map(|(disk, _)| disk),
+            };
+            let generation = disk.map_or(0, |disk| self.disks[disk].generation);
             let due = self.due(io.map(|(disk, _)| disk));
             self.engines[engine].note_effect(&effect, changes);
             self.pending.push(Pending { engine, generation, due, effect });
@@ -284,7 +302,14 @@ impl Rig {
                     let open = self.engines[engine].note_answer(completion.id, succeeded, &self.disks);
                     self.pass_on(open, completion.result);
                 }
-                other => self.events.push((engine, other)),
+                Event::LogReleased(log) => self.release_log(engine, log),
+                other => {
+                    if let Event::MemberFailed(role) = other {
+                        self.engines[engine].failed_at[role.index()] = self.step;
+                        self.lose_log(engine, role);
+                    }
+                    self.events.push((engine, other));
+                }
             }
         }
     }

@@ -105,6 +105,13 @@ impl Model {
         if is_allowed { Ok(()) } else { Err(format!("{}, not {allowed:?}", describe(bytes, block, u64::MAX >> 1))) }
     }
 
+    /// What a block may hold after a cut: what was answered last, or anything written since.
+    pub(crate) fn check_cut(&self, block: u64, bytes: &[u8]) -> Result<(), String> {
+        let allowed = &self.blocks[block as usize];
+        let is_allowed = allowed.iter().any(|entry| entry.discard || holds(bytes, block, entry.request));
+        if is_allowed { Ok(()) } else { Err(format!("{}, not {allowed:?}", describe(bytes, block, u64::MAX >> 1))) }
+    }
+
     /// Whether a block may hold anything, because it was discarded.
     pub(crate) fn is_discarded(&self, block: u64) -> bool {
         self.allowed(block, u64::MAX).iter().any(|entry| entry.discard)

@@ -3,7 +3,10 @@
 
 use std::ops::AddAssign;
 
-use shoal_array::{Background, BufferId, Event, Geometry, MemberIo, MemberState, Mismatch, RequestError, Role, Span};
+use shoal_array::{
+    Background, BufferId, Event, Geometry, Level, LogRoom, MemberIo, MemberState, Mismatch, RequestError, Role, Shape,
+    Span,
+};
 
 use super::disk::DiscardSupport;
 use super::engine::{Origin, Setup};
@@ -74,6 +77,8 @@ pub(super) struct Story {
     pub(super) mismatches: Vec<Vec<Mismatch>>,
     /// Drives that are gone may answer again.
     pub(super) drives_come_back: bool,
+    /// The array is a RAID5 with a partial parity log: it survives cuts at any moment, without a resync.
+    has_log: bool,
     /// Parity or copies were spoilt on purpose.
     pub(super) is_spoilt: bool,
     pub(super) tally: Tally,
@@ -101,7 +106,10 @@ impl Story {
             scratch_extra: random.choose(&[0, 0, 1, 7, 60]),
             scratch_bytes: random.choose(&[4096, 4096, 8192, 16384]),
             background: random_background(&mut random),
+            log: choose_log(&mut random),
         };
+        let is_raid5 = matches!(topology, Topology::Flat(Shape { level: Level::Raid5(_), .. }));
+        let has_log = setup.log.is_some() && is_raid5 && faults == Faults::Survivable;
         let degraded: Vec<_> = degraded_start(topology, &mut random).into_iter().collect();
         let mut rig = Rig::new(topology, &setup, &degraded, Random::new(random.next()));
         rig.schedule = random.choose(&[Schedule::Random, Schedule::Random, Schedule::LatestFirst, Schedule::InOrder]);
@@ -128,6 +136,7 @@ impl Story {
             groups,
             mismatches,
             drives_come_back,
+            has_log,
             is_spoilt: false,
             tally: Tally::default(),
         }
@@ -162,6 +171,9 @@ impl Story {
             self.rig.step();
         }
         self.look();
+        if self.has_log && self.rig.random.one_in(8) {
+            self.rig.check_cut(0);
+        }
     }
 
     fn read(&mut self) {
@@ -295,7 +307,7 @@ impl Story {
         let survivable = self.faults == Faults::Survivable;
         match event {
             Event::Completed(_) => unreachable!("answers are looked at elsewhere"),
-            Event::LogReleased(_) => unreachable!("there is no log"),
+            Event::LogReleased(_) => unreachable!("releases are noted elsewhere"),
             Event::MemberFailed(_) => self.tally.failures += 1,
             Event::Healed { .. } => self.tally.heals += 1,
             Event::BadBlocksChanged(_) | Event::ResyncFinished | Event::ResyncStopped { .. } => {
@@ -356,4 +368,11 @@ fn vulnerable_groups(geometry: &Geometry) -> Vec<Vec<Role>> {
         }
     }
     groups
+}
+
+/// A log that takes whole slices, or hardly anything at a time; or none.
+fn choose_log(random: &mut Random) -> Option<LogRoom> {
+    let bytes = random.choose(&[512, 4096, 16384]);
+    let entries = random.choose(&[1, 2, 148]);
+    (!random.one_in(3)).then_some(LogRoom { bytes, entries })
 }

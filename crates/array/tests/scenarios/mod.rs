@@ -24,7 +24,7 @@ struct Scene {
 
 impl Scene {
     fn new(topology: &Topology, missing: &[Role], background: Background) -> Self {
-        let setup = Setup { scratch_extra: 200, scratch_bytes: 4096, background };
+        let setup = Setup { scratch_extra: 200, scratch_bytes: 4096, background, log: None };
         let degraded: Vec<_> = missing.iter().map(|role| (*role, MemberState::Missing)).collect();
         let mut rig = Rig::new(topology, &setup, &degraded, Random::new(1));
         rig.schedule = Schedule::InOrder;
