@@ -3,8 +3,9 @@
 //! Linux 6.1 as a process saves its own processes' floating-point registers into a fixed buffer, which AVX-512 and AMX
 //! have outgrown: the host then refuses, and the guest dies before its first program. Where the host offers only the
 //! old set of registers the guest uses that, so it is offered nothing else: a filter answers the one request for the
-//! extended state as a kernel that does not know it would. What lies beyond SSE is lost whenever the guest
-//! interrupts a program, so [`PROGRAMS`] keeps programs from it.
+//! extended state as a kernel that does not know it would. What lies beyond SSE is lost whenever a program
+//! meets a page that is not there yet, so [`PROGRAMS`] keeps programs from it. (The C library copies memory with AVX
+//! even where it was told that there is none, unless told that it would be slow, too.)
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ const INVALID_ARGUMENT: u32 = 22;
 
 /// Variables for the guest's programs, with which the C library and OpenSSL stay with SSE.
 pub(crate) const PROGRAMS: [&str; 2] = [
-    "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX2,-AVX,-XSAVEC,-XSAVE,-ERMS,-FSRM",
+    "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX2,-AVX,-XSAVEC,-XSAVE,-ERMS,-FSRM",
     "OPENSSL_ia32cap=~0x1000000000000000:~0xffffffffffffffff",
 ];
 
