@@ -62,6 +62,7 @@ mod field;
 mod level;
 mod membership;
 mod place;
+mod ppl;
 mod superblock;
 mod timestamp;
 mod uuid;
@@ -80,6 +81,10 @@ pub use features::Features;
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{AddError, Membership, NotAMember};
 pub use place::{MinorVersion, SECTOR_BYTES};
+pub use ppl::{
+    PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplEntryError, PplError, PplHeader, PplRun,
+    PplWrite, newest_ppl,
+};
 pub use superblock::{BadBlockLog, MemberUse, Reshape, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
 pub use timestamp::Timestamp;
 pub use uuid::{ParseUuidError, Uuid};
