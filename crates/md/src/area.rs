@@ -78,13 +78,16 @@ impl Superblock {
         Ok(())
     }
 
-    /// From its first sector to whatever comes next. Very old tools put it into the superblock's own 4 KiB, behind the
-    /// table of roles: that place ends with them.
+    /// Very old tools put the bitmap behind the table of roles.
+    pub(crate) fn bitmap_is_in_superblock(&self) -> bool {
+        self.features.any_of(Features::BITMAP) && (1..SUPERBLOCK_SECTORS as i32).contains(&self.bitmap_offset)
+    }
+
+    /// From its first sector to whatever comes next.
     fn bitmap_sectors(&self) -> Option<Sectors> {
         let start = self.sector_from_superblock(i64::from(self.bitmap_offset))?;
-        let own_end = self.super_offset_sectors + SUPERBLOCK_SECTORS;
-        if (self.super_offset_sectors + 1..own_end).contains(&start) {
-            return Some(Sectors { start, end: own_end });
+        if self.bitmap_is_in_superblock() {
+            return Some(Sectors { start, end: self.super_offset_sectors + SUPERBLOCK_SECTORS });
         }
         let log = self.bad_block_log_sectors().map(|log| log.start);
         let next = [Some(self.super_offset_sectors), Some(self.data_offset_sectors), log];

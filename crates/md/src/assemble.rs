@@ -6,15 +6,18 @@
 
 mod error;
 mod reasons;
+mod seats;
 mod table;
 
 use shoal_array::{Level, MemberState, Raid0Layout, Role, Shape};
 
+use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Features, Superblock};
 
 pub use error::{AssembleError, ShapeUnknown};
 pub use reasons::{ReadOnlyReason, RefusalReason};
+pub use seats::{Replacement, Slot};
 
 /// A drive with a superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub enum Verdict {
         role: Role,
         /// Bytes of its data area that are rebuilt.
         position_bytes: u64,
+        /// Beyond that it needs only what the write-intent bitmap says.
+        by_bitmap: bool,
     },
     /// It waits.
     Spare,
@@ -50,21 +55,15 @@ pub enum Verdict {
     RoleTaken(Role),
     /// It is the array's write journal.
     Journal,
-    /// It was being made a replacement for the member of this role.
-    Replacement(Role),
-    /// It has this role, and lists blocks that it could not store: what it gives back there would be wrong.
-    BadBlocks(Role),
+    /// It is being made a replacement for the member of this role.
+    Replacement {
+        /// The role.
+        role: Role,
+        /// Bytes of its data area that are copied.
+        position_bytes: u64,
+    },
     /// The table gives it a role that the array does not have.
     Unusable,
-}
-
-/// One role of the array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// The candidate that has it.
-    pub candidate: Option<usize>,
-    /// Its state.
-    pub state: MemberState,
 }
 
 /// An array, put together from what was given. Members may be missing: whether it can run is the engine's to say.
@@ -117,18 +116,22 @@ pub fn assemble(candidates: &[Candidate]) -> Result<Assembly, AssembleError> {
     for index in 0..candidates.len() {
         verdicts.push(judge(candidates, freshest, index)?);
     }
-    let slots = seat(candidates, &mut verdicts, raid_devices as usize)?;
-    let used_bytes = |slot: &Slot| match slot.candidate {
-        Some(candidate) => Some(candidates[candidate].superblock.used_bytes()),
-        None => has_one_size(level).then(|| superblock.used_bytes()),
+    let used_bytes = |index: usize| match has_one_size(level) {
+        true => superblock.used_bytes(),
+        false => candidates[index].superblock.used_bytes(),
     };
-    let member_bytes = slots.iter().map(used_bytes).collect();
-    let accepted: Vec<&Superblock> = candidates
+    let slots = seats::seat(candidates, &mut verdicts, raid_devices as usize, used_bytes)?;
+    let member_bytes = slots
         .iter()
-        .zip(&verdicts)
-        .filter(|(_, verdict)| !matches!(verdict, Verdict::Stale { .. } | Verdict::Faulty))
-        .map(|(candidate, _)| &candidate.superblock)
+        .map(|slot| slot.candidate.map(used_bytes).or_else(|| has_one_size(level).then(|| superblock.used_bytes())))
         .collect();
+    let trusted = |verdict: &Verdict| match verdict {
+        Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Replacement { .. } | Verdict::Journal => true,
+        Verdict::Spare | Verdict::Stale { .. } | Verdict::Faulty | Verdict::RoleTaken(_) | Verdict::Unusable => false,
+    };
+    let of_members = candidates.iter().zip(&verdicts).filter(|(_, verdict)| trusted(verdict));
+    let of_members = of_members.map(|(candidate, _)| &candidate.superblock);
+    let accepted: Vec<&Superblock> = std::iter::once(superblock).chain(of_members).collect();
     Ok(Assembly {
         freshest,
         level,
@@ -162,6 +165,13 @@ impl Assembly {
     pub fn spares(&self) -> Vec<usize> {
         let verdicts = self.verdicts.iter().enumerate();
         verdicts.filter(|(_, verdict)| **verdict == Verdict::Spare).map(|(index, _)| index).collect()
+    }
+
+    /// Below this the array is in sync: in bytes of each member's data area, or, for RAID10, of the array's content. None
+    /// if all of it is.
+    pub fn resync_position_bytes(&self) -> Option<u64> {
+        let sectors = self.superblock.resync_offset_sectors;
+        (!self.superblock.is_clean()).then(|| sectors.saturating_mul(SECTOR_BYTES))
     }
 
     /// Parity that may not agree with the data, and members missing: what is computed for them may be wrong where
@@ -222,11 +232,14 @@ fn check_identities(candidates: &[Candidate]) -> Result<(), AssembleError> {
     Ok(())
 }
 
-/// The candidate with the most updates; among equals one with a role, then the first.
+/// The candidate with the most updates that has a role, or is the journal, by its own table; among equals one with a
+/// role, then the first. Spares miss updates, and know nothing that the members do not: they count if there is nobody else.
 fn elect(candidates: &[Candidate]) -> Option<usize> {
     let rank = |index: &usize| {
         let superblock = &candidates[*index].superblock;
-        (superblock.events, matches!(superblock.own_use(), MemberUse::Active(_)))
+        let own = superblock.own_use();
+        let active = matches!(own, MemberUse::Active(_));
+        (active || own == MemberUse::Journal, superblock.events, active)
     };
     (0..candidates.len()).rev().max_by_key(rank)
 }
@@ -239,44 +252,19 @@ fn judge(candidates: &[Candidate], freshest: usize, index: usize) -> Result<Verd
         what,
     };
     let verdict = table::decide(fresh, own).ok_or_else(|| disagree("members"))?;
-    let shape = |superblock: &Superblock| {
-        (superblock.disk_level(), superblock.chunk_sectors, superblock.raid_devices, superblock.size_sectors)
-    };
-    if shape(fresh) != shape(own) && !matches!(verdict, Verdict::Stale { .. } | Verdict::Faulty) {
-        return Err(disagree("shape"));
+    let format =
+        |superblock: &Superblock| (superblock.minor_version(), superblock.disk_level(), superblock.chunk_sectors);
+    let size = |superblock: &Superblock| (superblock.raid_devices, superblock.size_sectors);
+    // A growing array may have been cut off between two superblocks; what holds enough is good all the same.
+    let fits = own.data_size_sectors >= fresh.size_sectors && (own.events < fresh.events || size(fresh) == size(own));
+    if format(fresh) == format(own) && fits {
+        return Ok(verdict);
     }
-    Ok(verdict)
-}
-
-/// Gives every role to the freshest candidate that has it.
-fn seat(candidates: &[Candidate], verdicts: &mut [Verdict], raid_devices: usize) -> Result<Vec<Slot>, AssembleError> {
-    let mut slots = vec![Slot { candidate: None, state: MemberState::Missing }; raid_devices];
-    for index in 0..candidates.len() {
-        let (role, state) = match verdicts[index] {
-            Verdict::InSync(role) => (role, MemberState::InSync),
-            Verdict::Rebuilding { role, position_bytes } => {
-                (role, MemberState::Rebuilding { position: position_bytes })
-            }
-            _ => continue,
-        };
-        let slot = slots.get_mut(role.index()).expect("active roles are below raid_devices");
-        if let Some(seated) = slot.candidate {
-            let [first, second] = [&candidates[seated], &candidates[index]];
-            match first.superblock.events.cmp(&second.superblock.events) {
-                std::cmp::Ordering::Equal => {
-                    let [first, second] = [first.drive.clone(), second.drive.clone()];
-                    return Err(AssembleError::Disagree { first, second, what: "members (both claim one role)" });
-                }
-                std::cmp::Ordering::Greater => {
-                    verdicts[index] = Verdict::RoleTaken(role);
-                    continue;
-                }
-                std::cmp::Ordering::Less => verdicts[seated] = Verdict::RoleTaken(role),
-            }
-        }
-        *slot = Slot { candidate: Some(index), state };
+    match verdict {
+        Verdict::Stale { .. } | Verdict::Faulty | Verdict::Unusable => Ok(verdict),
+        Verdict::Spare if own.events < fresh.events => Ok(Verdict::Stale { updates_missed: fresh.events - own.events }),
+        _ => Err(disagree("shape")),
     }
-    Ok(slots)
 }
 
 #[cfg(test)]

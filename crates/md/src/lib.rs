@@ -69,8 +69,8 @@ mod uuid;
 
 pub use area::Area;
 pub use assemble::{
-    AssembleError, Assembly, Candidate, ReadOnlyReason, RefusalReason, ShapeUnknown, Slot, Verdict, assemble,
-    group_by_array,
+    AssembleError, Assembly, Candidate, ReadOnlyReason, RefusalReason, Replacement, ShapeUnknown, Slot, Verdict,
+    assemble, group_by_array,
 };
 pub use bad_blocks::{BAD_BLOCK_LOG_LIMIT_SECTORS, BadBlockList, BadBlocksError};
 pub use bitmap::{
@@ -79,7 +79,7 @@ pub use bitmap::{
 pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NewMember, plan_creation};
 pub use features::Features;
 pub use level::{DiskLevel, LevelError, level_name};
-pub use membership::{AddError, Membership, NotAMember};
+pub use membership::{AddError, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError};
 pub use place::{MinorVersion, SECTOR_BYTES};
 pub use ppl::{
     PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplEntryError, PplError, PplHeader, PplRun,

@@ -4,14 +4,18 @@
 //! Invariant: all superblocks in the set agree on everything but what is their own member's. A member that is not in the
 //! set is not in the table of roles either: should it come back, it is seen to be old.
 
+mod assembled;
 mod newcomer;
+mod readmission;
 
-use shoal_array::{MemberState, Role};
+use shoal_array::Role;
 
 use crate::create::NewMember;
 use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
-use crate::{Assembly, Candidate, Creation, Features, Superblock, Timestamp};
+use crate::{Creation, Features, Superblock, Timestamp};
+
+pub use readmission::{ReAddError, ReAddProblem, Readmission};
 
 /// The members of a running array, with their superblocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,12 +26,33 @@ pub struct Membership {
 /// Numbers of members lie below.
 const NUMBER_LIMIT: u32 = MAX_DEV_LIMIT as u32;
 
+/// Features that are one member's, not the array's.
+const OWN_FEATURES: Features = Features(
+    Features::RECOVERY_OFFSET.0 | Features::BAD_BLOCKS.0 | Features::REPLACEMENT.0 | Features::RECOVERY_BITMAP.0,
+);
+
 /// No member of the set has this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the array has no member of number {dev_number}")]
 pub struct NotAMember {
     /// The number.
     pub dev_number: u32,
+}
+
+/// Why a drive cannot leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoveError {
+    /// There is no such one.
+    #[error(transparent)]
+    NotAMember(#[from] NotAMember),
+    /// It holds data of the array.
+    #[error("member {} (number {dev_number}) is in use: let it fail first, or replace it", role.0)]
+    InUse {
+        /// Its number.
+        dev_number: u32,
+        /// Its role.
+        role: Role,
+    },
 }
 
 /// Why a drive cannot be added.
@@ -65,60 +90,6 @@ impl Membership {
         Self { members: creation.superblocks.clone() }
     }
 
-    /// The members that an assembly found good, and the spares that have a number of their own. `candidates` are those
-    /// it was made of.
-    pub fn of_assembly(assembly: &Assembly, candidates: &[Candidate]) -> Self {
-        let mut table = assembly.superblock.clone();
-        for number in 0..table.max_dev() {
-            if matches!(table.member_use(number), MemberUse::Active(_)) {
-                table.set_member_use(number, MemberUse::Spare);
-            }
-        }
-        let mut membership = Self { members: Vec::new() };
-        let mut seats = Vec::new();
-        for (role, slot) in (0..).map(Role).zip(&assembly.slots) {
-            let Some(index) = slot.candidate else { continue };
-            let mut member = with_own_fields(&table, &candidates[index].superblock);
-            if let MemberState::Rebuilding { position } = slot.state {
-                member.features = member.features.with(Features::RECOVERY_OFFSET, true);
-                member.recovery_offset_sectors = position / SECTOR_BYTES;
-            }
-            seats.push((member.dev_number, role));
-            membership.members.push(member);
-        }
-        for index in assembly.spares() {
-            let spare = with_own_fields(&table, &candidates[index].superblock);
-            if spare.dev_number < NUMBER_LIMIT && membership.superblock(spare.dev_number).is_err() {
-                membership.members.push(spare);
-            }
-        }
-        for (dev_number, role) in seats {
-            membership.record(dev_number, MemberUse::Active(role));
-        }
-        membership
-    }
-
-    /// What brings members that are one update behind up to the freshest one, by index of their candidates: to be
-    /// written, and flushed, before the next update of all. Power may be cut during that one again, and a member must
-    /// never be two behind because of it: it would be taken for stale.
-    ///
-    /// They get the freshest table as it is. Whatever has changed since belongs to the next update.
-    pub fn levelled(assembly: &Assembly, candidates: &[Candidate]) -> Vec<(usize, Superblock)> {
-        let seated = assembly.slots.iter().filter_map(|slot| Some((slot.candidate?, slot.state)));
-        let spares = assembly.spares().into_iter().map(|spare| (spare, MemberState::InSync));
-        let behind =
-            seated.chain(spares).filter(|(index, _)| candidates[*index].superblock.events < assembly.superblock.events);
-        let level = |(index, state): (usize, MemberState)| {
-            let mut member = with_own_fields(&assembly.superblock, &candidates[index].superblock);
-            if let MemberState::Rebuilding { position } = state {
-                member.features = member.features.with(Features::RECOVERY_OFFSET, true);
-                member.recovery_offset_sectors = position / SECTOR_BYTES;
-            }
-            (index, member)
-        };
-        behind.map(level).collect()
-    }
-
     /// The superblocks, each to be written at its [`Superblock::super_offset_bytes`] on the drive of its member.
     pub fn superblocks(&self) -> &[Superblock] {
         &self.members
@@ -129,15 +100,39 @@ impl Membership {
         self.members.iter().find(|member| member.dev_number == dev_number).ok_or(NotAMember { dev_number })
     }
 
-    /// A member failed: the others say so, and it is not written any more.
+    /// A member failed: the others say so, and it is not written any more. A replacement that it had takes its role, as
+    /// a member that is being rebuilt.
     pub fn fail(&mut self, dev_number: u32) -> Result<(), NotAMember> {
-        self.superblock(dev_number)?;
+        let failed = self.superblock(dev_number)?.clone();
         self.members.retain(|member| member.dev_number != dev_number);
         self.record(dev_number, MemberUse::Faulty);
+        if let (MemberUse::Active(role), false) = (failed.own_use(), is_replacement(&failed)) {
+            for heir in self.members.iter_mut().filter(|heir| heir.own_use() == MemberUse::Active(role)) {
+                heir.features = heir.features.with(Features::REPLACEMENT, false);
+            }
+        }
         Ok(())
     }
 
-    /// A drive is added as a spare. Gives the number it has from now on.
+    /// A spare leaves, or a member that failed is forgotten: its number is free again.
+    pub fn remove(&mut self, dev_number: u32) -> Result<(), RemoveError> {
+        let listed = self.members.first().map_or(MemberUse::Spare, |any| any.member_use(dev_number));
+        match (self.superblock(dev_number).is_ok(), listed) {
+            (_, MemberUse::Active(role)) => return Err(RemoveError::InUse { dev_number, role }),
+            (false, MemberUse::Spare | MemberUse::Journal | MemberUse::Unknown(_)) => {
+                return Err(RemoveError::NotAMember(NotAMember { dev_number }));
+            }
+            (true, _) | (false, MemberUse::Faulty) => {}
+        }
+        self.members.retain(|member| member.dev_number != dev_number);
+        if !self.members.is_empty() {
+            self.record(dev_number, MemberUse::Spare);
+        }
+        Ok(())
+    }
+
+    /// A drive is added as a spare. Gives the number it has from now on. What bitmap or PPL its areas are to hold is the
+    /// caller's to write.
     pub fn add_spare(&mut self, drive: &NewMember) -> Result<u32, AddError> {
         let own = self.newcomer(drive)?;
         let dev_number = own.dev_number;
@@ -155,17 +150,56 @@ impl Membership {
             }
         }
         self.record(dev_number, MemberUse::Active(role));
-        self.record_recovery(dev_number, Some(0))
+        let own = self.superblock_mut(dev_number)?;
+        set_recovery(own, Some(0));
+        own.features = own.features.with(Features::REPLACEMENT | Features::RECOVERY_BITMAP, false);
+        Ok(())
     }
 
-    /// A rebuild has come so far.
+    /// A rebuild, or the copy to a replacement, has come so far.
     pub fn record_rebuild_position(&mut self, dev_number: u32, position_bytes: u64) -> Result<(), NotAMember> {
-        self.record_recovery(dev_number, Some(position_bytes / SECTOR_BYTES))
+        set_recovery(self.superblock_mut(dev_number)?, Some(position_bytes));
+        Ok(())
     }
 
     /// A rebuild is finished.
     pub fn finish_rebuild(&mut self, dev_number: u32) -> Result<(), NotAMember> {
-        self.record_recovery(dev_number, None)
+        let own = self.superblock_mut(dev_number)?;
+        set_recovery(own, None);
+        own.features = own.features.with(Features::RECOVERY_BITMAP, false);
+        Ok(())
+    }
+
+    /// A spare is to become the copy of the member with this role, from the start, and then to take its place.
+    pub fn start_replacement(&mut self, dev_number: u32, role: Role) -> Result<(), NotAMember> {
+        self.superblock(dev_number)?;
+        self.record(dev_number, MemberUse::Active(role));
+        let own = self.superblock_mut(dev_number)?;
+        set_recovery(own, Some(0));
+        own.features = own.features.with(Features::REPLACEMENT, true).with(Features::RECOVERY_BITMAP, false);
+        Ok(())
+    }
+
+    /// A replacement holds everything: it is the member from now on, and the one that it replaced counts as failed.
+    /// Gives that one's number.
+    pub fn finish_replacement(&mut self, dev_number: u32) -> Result<Option<u32>, NotAMember> {
+        let role = self.superblock(dev_number)?.own_use();
+        let replaced = self.members.iter().find(|other| other.dev_number != dev_number && other.own_use() == role);
+        let replaced = replaced.map(|other| other.dev_number);
+        let own = self.superblock_mut(dev_number)?;
+        set_recovery(own, None);
+        own.features = own.features.with(Features::REPLACEMENT, false);
+        if let Some(replaced) = replaced {
+            self.fail(replaced)?;
+        }
+        Ok(replaced)
+    }
+
+    /// Whether a member's bad-block log has entries: they count only while this says so.
+    pub fn record_bad_blocks(&mut self, dev_number: u32, any: bool) -> Result<(), NotAMember> {
+        let own = self.superblock_mut(dev_number)?;
+        own.features = own.features.with(Features::BAD_BLOCKS, any);
+        Ok(())
     }
 
     /// Writes may be under way: to be on disk before the first of them.
@@ -178,7 +212,7 @@ impl Membership {
         self.set_resync_offset(Superblock::CLEAN);
     }
 
-    /// A resync has come so far on each member.
+    /// A resync has come so far: on each member, or, for RAID10, in the array's content.
     pub fn record_resync_position(&mut self, position_bytes: u64) {
         self.set_resync_offset(position_bytes / SECTOR_BYTES);
     }
@@ -189,12 +223,9 @@ impl Membership {
         }
     }
 
-    fn record_recovery(&mut self, dev_number: u32, recovered_sectors: Option<u64>) -> Result<(), NotAMember> {
-        let member =
-            self.members.iter_mut().find(|member| member.dev_number == dev_number).ok_or(NotAMember { dev_number })?;
-        member.features = member.features.with(Features::RECOVERY_OFFSET, recovered_sectors.is_some());
-        member.recovery_offset_sectors = recovered_sectors.unwrap_or(0);
-        Ok(())
+    fn superblock_mut(&mut self, dev_number: u32) -> Result<&mut Superblock, NotAMember> {
+        let own = self.members.iter_mut().find(|member| member.dev_number == dev_number);
+        own.ok_or(NotAMember { dev_number })
     }
 
     /// Closes the set: one update more on all members. To be called once before the set is written, however much has
@@ -224,11 +255,18 @@ impl Membership {
     }
 }
 
+/// A rebuild has come so far; none: there is no rebuild.
+fn set_recovery(member: &mut Superblock, position_bytes: Option<u64>) {
+    member.features = member.features.with(Features::RECOVERY_OFFSET, position_bytes.is_some());
+    member.recovery_offset_sectors = position_bytes.unwrap_or(0) / SECTOR_BYTES;
+}
+
+fn is_replacement(member: &Superblock) -> bool {
+    member.features.any_of(Features::REPLACEMENT)
+}
+
 /// What all members share, with what `own` says of its own member.
 fn with_own_fields(shared: &Superblock, own: &Superblock) -> Superblock {
-    const OWN_FEATURES: Features = Features(
-        Features::RECOVERY_OFFSET.0 | Features::BAD_BLOCKS.0 | Features::REPLACEMENT.0 | Features::RECOVERY_BITMAP.0,
-    );
     let mut member = shared.clone();
     member.features = shared.features.with(OWN_FEATURES, false) | Features(own.features.0 & OWN_FEATURES.0);
     member.bitmap_offset = own.bitmap_offset;

@@ -196,7 +196,7 @@ fn a_member_half_rebuilt_goes_on_where_it_was() {
     let rebuilding = candidates("rebuilding", &[B; 3]);
     let assembly = assemble(&rebuilding).unwrap();
     let position_bytes = 6144 * 512;
-    assert_eq!(assembly.verdicts[2], Verdict::Rebuilding { role: Role(1), position_bytes });
+    assert_eq!(assembly.verdicts[2], Verdict::Rebuilding { role: Role(1), position_bytes, by_bitmap: false });
     assert_eq!(
         assembly.member_states(),
         [MemberState::InSync, MemberState::Rebuilding { position: position_bytes }, MemberState::InSync]

@@ -5,8 +5,8 @@
 //! nodes go through another round; if not, and there is only one, it is the array. An inner array that has failed counts
 //! as missing.
 
-use shoal_array::{Array, BufferId, Config, Fault, Health, Role, Scratch};
-use shoal_md::{Assembly, Candidate, Membership, ReadOnlyReason, ShapeUnknown, Superblock, Verdict};
+use shoal_array::{Array, BufferId, Config, Fault, Health, MemberState, Role, Scratch};
+use shoal_md::{Assembly, Candidate, Features, Membership, ReadOnlyReason, ShapeUnknown, Superblock, Verdict};
 
 use crate::inspect::split_members;
 use crate::superblocks::{ProbeError, read_superblock};
@@ -167,7 +167,8 @@ pub(crate) fn add_node<W: World>(
     options: &OpenOptions,
 ) -> Result<NodeId, OpenError> {
     let candidates = candidates(tree, members);
-    let assembly = shoal_md::assemble(&candidates)?;
+    let mut assembly = shoal_md::assemble(&candidates)?;
+    unseat_members_with_bad_blocks(&mut assembly, &candidates);
     let shape = assembly.shape()?;
     check_writable(&assembly, options)?;
     let slots = slots(tree, members, &assembly);
@@ -199,6 +200,17 @@ pub(crate) fn add_node<W: World>(
         writable: options.writable,
     });
     Ok(NodeId(tree.nodes.len() - 1))
+}
+
+/// A member that lists blocks which it could not store would give back something else there.
+fn unseat_members_with_bad_blocks(assembly: &mut Assembly, candidates: &[Candidate]) {
+    for slot in &mut assembly.slots {
+        let has_any = |index: usize| candidates[index].superblock.features.any_of(Features::BAD_BLOCKS);
+        if slot.candidate.is_some_and(has_any) {
+            slot.candidate = None;
+            slot.state = MemberState::Missing;
+        }
+    }
 }
 
 /// Members one update behind, with the superblocks that bring them up to the others.

@@ -20,6 +20,9 @@ pub enum ReadOnlyReason {
     /// A member's rebuild follows the bitmap.
     #[error("a member is being rebuilt by the write-intent bitmap")]
     RecoveryBitmap,
+    /// Writing the superblock would write over it.
+    #[error("its write-intent bitmap lies within the superblock's 4 KiB: let Linux remove it and add it again")]
+    BitmapInSuperblock,
     /// A field that older kernels want to be 0.
     #[error("it records a logical block size, which only newer kernels do")]
     LogicalBlockSize,
@@ -63,6 +66,9 @@ pub(super) const REFUSED: [(Features, RefusalReason); 5] = [
 
 pub(super) fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReason> {
     let mut reasons = reasons(superblocks, &READ_ONLY);
+    if superblocks.iter().any(|superblock| superblock.bitmap_is_in_superblock()) {
+        reasons.push(ReadOnlyReason::BitmapInSuperblock);
+    }
     if superblocks.iter().any(|superblock| superblock.logical_block_bytes != 0) {
         reasons.push(ReadOnlyReason::LogicalBlockSize);
     }

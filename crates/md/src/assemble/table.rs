@@ -48,12 +48,17 @@ enum Own {
     Other,
 }
 
-/// What its feature bits say; the first that applies.
+/// What its feature bits say of its data; the first that applies. (A bad-block log with entries changes nothing here: it
+/// is the member's, and its other blocks are good.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
-    Replacement,
-    BadBlocks,
+    /// It is to replace another member, and holds that one's data up to its recovery offset.
+    Replacing,
+    /// It is to replace another member, and holds all of that one's data.
+    Replaced,
+    /// It was away, and what it missed is being copied as the bitmap says.
     RecoveryBitmap,
+    /// It is being rebuilt.
     Recovering,
     None,
 }
@@ -64,14 +69,18 @@ enum Decision {
     InSync,
     /// From its recovery offset on.
     RebuildOn,
+    /// From its recovery offset on, what the bitmap says.
+    RebuildByBitmap,
     /// From the start.
     RebuildAnew,
     Spare,
     Faulty,
     Stale,
     Journal,
-    Replacement,
-    BadBlocks,
+    /// From its recovery offset on.
+    ReplaceOn,
+    /// All is copied; the other one is to leave.
+    ReplaceDone,
     Unusable,
     /// Both tables are as fresh and cannot both be true: the array was run in two halves.
     Conflict,
@@ -100,9 +109,9 @@ const TABLE: &[Row] = {
         // It has a role, and both tables say so.
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::None], decision: D::InSync },
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Recovering], decision: D::RebuildOn },
-        Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::RecoveryBitmap], decision: D::RebuildAnew },
-        Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::BadBlocks], decision: D::BadBlocks },
-        Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Replacement], decision: D::Replacement },
+        Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::RecoveryBitmap], decision: D::RebuildByBitmap },
+        Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Replacing], decision: D::ReplaceOn },
+        Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Replaced], decision: D::ReplaceDone },
         // It was a spare, and its superblock was not written any more when it got its role.
         Row { listed: &[L::Active], freshness: &[OneBehind], own: &[O::Spare], mark: ANY_MARK, decision: D::RebuildAnew },
         // Its number was given to another one.
@@ -119,8 +128,12 @@ const TABLE: &[Row] = {
         Row { listed: &[L::Faulty], freshness: &[OneBehind, Stale], own: &[], mark: ANY_MARK, decision: D::Faulty },
         Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Same], mark: ANY_MARK, decision: D::Faulty },
         Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Spare, O::Other], mark: ANY_MARK, decision: D::Conflict },
-        // Journals are not ours to judge.
-        Row { listed: &[L::Journal], freshness: &[], own: &[], mark: ANY_MARK, decision: D::Journal },
+        // A journal counts only if it has seen every update that a member would need to have seen.
+        Row { listed: &[L::Journal], freshness: RECENT, own: &[O::Same], mark: ANY_MARK, decision: D::Journal },
+        Row { listed: &[L::Journal], freshness: &[Stale], own: &[], mark: ANY_MARK, decision: D::Stale },
+        Row { listed: &[L::Journal], freshness: &[OneBehind], own: &[O::Spare, O::Other], mark: ANY_MARK, decision: D::Stale },
+        Row { listed: &[L::Journal], freshness: &[Current], own: &[O::Spare, O::Other], mark: ANY_MARK, decision: D::Conflict },
+        // A role that the array does not have, or a number that means nothing.
         Row { listed: &[L::Unknown], freshness: &[], own: &[], mark: ANY_MARK, decision: D::Unusable },
     ]
 };
@@ -171,32 +184,33 @@ pub(super) fn decide(freshest: &Superblock, own: &Superblock) -> Option<Verdict>
         mark: mark(own.features),
     };
     let role = if let MemberUse::Active(role) = listed { role } else { Role(0) };
+    let position_bytes = own.recovery_offset_sectors.min(own.data_size_sectors) * SECTOR_BYTES;
+    let rebuilding = |position_bytes, by_bitmap| Verdict::Rebuilding { role, position_bytes, by_bitmap };
     Some(match case.decision() {
         Decision::InSync => Verdict::InSync(role),
-        Decision::RebuildOn => {
-            let position = own.recovery_offset_sectors.min(own.data_size_sectors);
-            Verdict::Rebuilding { role, position_bytes: position * SECTOR_BYTES }
-        }
-        Decision::RebuildAnew => Verdict::Rebuilding { role, position_bytes: 0 },
+        Decision::RebuildOn => rebuilding(position_bytes, false),
+        Decision::RebuildByBitmap => rebuilding(position_bytes, true),
+        Decision::RebuildAnew => rebuilding(0, false),
         Decision::Spare => Verdict::Spare,
         Decision::Faulty => Verdict::Faulty,
         Decision::Stale => Verdict::Stale { updates_missed: freshest.events.saturating_sub(own.events) },
         Decision::Journal => Verdict::Journal,
-        Decision::Replacement => Verdict::Replacement(role),
-        Decision::BadBlocks => Verdict::BadBlocks(role),
+        Decision::ReplaceOn => Verdict::Replacement { role, position_bytes },
+        Decision::ReplaceDone => Verdict::Replacement { role, position_bytes: own.data_size_sectors * SECTOR_BYTES },
         Decision::Unusable => Verdict::Unusable,
         Decision::Conflict => return None,
     })
 }
 
 fn mark(features: Features) -> Mark {
-    const MARKS: [(Features, Mark); 4] = [
-        (Features::REPLACEMENT, Mark::Replacement),
-        (Features::BAD_BLOCKS, Mark::BadBlocks),
-        (Features::RECOVERY_BITMAP, Mark::RecoveryBitmap),
-        (Features::RECOVERY_OFFSET, Mark::Recovering),
-    ];
-    MARKS.iter().find(|(feature, _)| features.any_of(*feature)).map_or(Mark::None, |(_, mark)| *mark)
+    let has = |feature| features.any_of(feature);
+    match (has(Features::REPLACEMENT), has(Features::RECOVERY_OFFSET)) {
+        (true, true) => Mark::Replacing,
+        (true, false) => Mark::Replaced,
+        (false, true) if has(Features::RECOVERY_BITMAP) => Mark::RecoveryBitmap,
+        (false, true) => Mark::Recovering,
+        (false, false) => Mark::None,
+    }
 }
 
 #[cfg(test)]
@@ -206,7 +220,7 @@ mod tests {
     const LISTED: [Listed; 5] = [Listed::Active, Listed::Spare, Listed::Faulty, Listed::Journal, Listed::Unknown];
     const FRESHNESS: [Freshness; 3] = [Freshness::Current, Freshness::OneBehind, Freshness::Stale];
     const OWN: [Own; 3] = [Own::Same, Own::Spare, Own::Other];
-    const MARK: [Mark; 5] = [Mark::Replacement, Mark::BadBlocks, Mark::RecoveryBitmap, Mark::Recovering, Mark::None];
+    const MARK: [Mark; 5] = [Mark::Replacing, Mark::Replaced, Mark::RecoveryBitmap, Mark::Recovering, Mark::None];
 
     fn cases() -> impl Iterator<Item = Case> {
         LISTED.into_iter().flat_map(|listed| {

@@ -83,7 +83,7 @@ fn a_spare_that_missed_its_promotion_is_rebuilt_from_the_start() {
     spare.superblock.events = 99;
     members.push(spare);
     let assembly = assemble(&members).unwrap();
-    assert_eq!(assembly.verdicts[2], Verdict::Rebuilding { role: Role(1), position_bytes: 0 });
+    assert_eq!(assembly.verdicts[2], Verdict::Rebuilding { role: Role(1), position_bytes: 0, by_bitmap: false });
 
     // What is recorded next says so too.
     let membership = Membership::of_assembly(&assembly, &members);
@@ -177,15 +177,89 @@ fn every_feature_that_forbids_something_is_named() {
 }
 
 #[test]
-fn members_that_would_give_wrong_bytes_are_not_seated() {
-    for (feature, expected) in
-        [(Features::BAD_BLOCKS, Verdict::BadBlocks(Role(1))), (Features::REPLACEMENT, Verdict::Replacement(Role(1)))]
-    {
-        let mut members = array(1, RAID5, 3, 0);
-        members[1].superblock.features = feature | Features::RECOVERY_OFFSET;
-        let assembly = assemble(&members).unwrap();
-        assert_eq!((assembly.verdicts[1], assembly.slots[1].candidate), (expected, None));
+fn a_replacement_sits_beside_its_member() {
+    let mut members = array(1, RAID5, 3, 1);
+    for member in &mut members {
+        set_use(member, 3, MemberUse::Active(Role(1)));
     }
+    members[3].superblock.features = Features::REPLACEMENT | Features::RECOVERY_OFFSET;
+    members[3].superblock.recovery_offset_sectors = 2048;
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.verdicts[3], Verdict::Replacement { role: Role(1), position_bytes: MIB });
+    assert_eq!(assembly.slots[1].replacement, Some(Replacement { candidate: 3, position_bytes: MIB }));
+    assert_eq!((assembly.slots[1].candidate, assembly.slots[1].state), (Some(1), MemberState::InSync));
+
+    // Its member is gone: it takes the place as it is.
+    let alone: Vec<Candidate> = [0, 2, 3].map(|index| members[index].clone()).to_vec();
+    let assembly = assemble(&alone).unwrap();
+    assert_eq!(assembly.slots[1].candidate, Some(2));
+    assert_eq!(assembly.slots[1].state, MemberState::Rebuilding { position: MIB });
+    assert_eq!(assembly.slots[1].replacement, None);
+
+    // It was complete.
+    let mut alone = alone;
+    alone[2].superblock.features = Features::REPLACEMENT;
+    let assembly = assemble(&alone).unwrap();
+    assert_eq!((assembly.slots[1].state, assembly.verdicts[2]), (MemberState::InSync, Verdict::InSync(Role(1))));
+
+    // Two for one place.
+    let mut twin = members[3].clone();
+    twin.drive = "twin".to_owned();
+    twin.superblock.device_uuid = Uuid([9; 16]);
+    members.push(twin);
+    assert!(refusal(&members).contains("drive3 and twin disagree"));
+    members[3].superblock.events = 99;
+    assert_eq!(assemble(&members).unwrap().verdicts[3], Verdict::RoleTaken(Role(1)));
+}
+
+#[test]
+fn a_member_that_came_back_goes_on_by_the_bitmap() {
+    let mut members = array(1, RAID5, 3, 0);
+    members[1].superblock.features = Features::BITMAP | Features::RECOVERY_OFFSET | Features::RECOVERY_BITMAP;
+    members[1].superblock.recovery_offset_sectors = 2048;
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.verdicts[1], Verdict::Rebuilding { role: Role(1), position_bytes: MIB, by_bitmap: true });
+    assert!(assembly.slots[1].by_bitmap);
+    assert_eq!(assembly.slots[1].state, MemberState::Rebuilding { position: MIB });
+    let recorded = Membership::of_assembly(&assembly, &members);
+    assert_eq!(recorded.superblock(1).unwrap().features, Features::RECOVERY_OFFSET | Features::RECOVERY_BITMAP);
+}
+
+#[test]
+fn a_spare_that_has_seen_more_is_not_believed() {
+    let mut members = array(1, RAID5, 3, 1);
+    members[3].superblock.events = 107;
+    set_use(&mut members[3], 1, MemberUse::Faulty);
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.freshest, 0);
+    assert_eq!(assembly.verdicts[3], Verdict::Spare);
+    assert_eq!(assembly.missing_roles(), []);
+}
+
+#[test]
+fn a_growing_array_that_was_cut_off_is_put_together() {
+    let mut members = array(1, RAID5, 3, 1);
+    for member in &mut members {
+        member.superblock.size_sectors -= 1024;
+    }
+    members[0].superblock.size_sectors += 1024;
+    members[0].superblock.events = 101;
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.shape().unwrap().member_bytes, [62 * MIB; 3], "by the freshest superblock");
+    members[1].superblock.data_size_sectors = members[1].superblock.size_sectors;
+    assert!(refusal(&members).contains("drive0 and drive1 disagree about their array's shape"));
+}
+
+#[test]
+fn a_resync_goes_on_where_it_was() {
+    let mut members = array(1, RAID5, 3, 0);
+    assert_eq!(assemble(&members).unwrap().resync_position_bytes(), None);
+    for member in &mut members {
+        member.superblock.resync_offset_sectors = 2048;
+    }
+    assert_eq!(assemble(&members).unwrap().resync_position_bytes(), Some(MIB));
+    members[0].superblock.resync_offset_sectors = u64::MAX - 1;
+    assert!(assemble(&members).unwrap().resync_position_bytes().is_some(), "a damaged one does not overflow");
 }
 
 #[test]

@@ -3,15 +3,10 @@
 //! Everything lies where it lies on the members, counted from the superblock: Linux keeps one place of the bitmap for
 //! all of them. Only what depends on the drive's size is made anew.
 
-use super::{AddError, Membership};
+use super::{AddError, Membership, OWN_FEATURES};
 use crate::create::NewMember;
 use crate::place::{SECTOR_BYTES, SUPERBLOCK_SECTORS};
-use crate::{BadBlockLog, Features, MinorVersion, Superblock};
-
-/// What belongs to one member alone, and no newcomer has.
-const PAST: Features = Features(
-    Features::RECOVERY_OFFSET.0 | Features::BAD_BLOCKS.0 | Features::REPLACEMENT.0 | Features::RECOVERY_BITMAP.0,
-);
+use crate::{BadBlockLog, MinorVersion, Superblock};
 
 impl Membership {
     pub(super) fn newcomer(&self, drive: &NewMember) -> Result<Superblock, AddError> {
@@ -27,7 +22,7 @@ impl Membership {
         own.device_uuid = drive.uuid;
         own.device_flags = 0;
         own.corrected_read_errors = 0;
-        own.features = own.features.with(PAST, false);
+        own.features = own.features.with(OWN_FEATURES, false);
         own.recovery_offset_sectors = 0;
         own.super_offset_sectors = place.super_offset_sectors;
         own.data_size_sectors = place.data_size_sectors;

@@ -1,7 +1,7 @@
 use shoal_array::{Level, ParityLayout};
 
 use super::*;
-use crate::{ConsistencyPolicy, CreateRequest, MinorVersion, Uuid, Verdict, assemble, plan_creation};
+use crate::{Candidate, ConsistencyPolicy, CreateRequest, MinorVersion, Uuid, Verdict, assemble, plan_creation};
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 64 * MIB;
@@ -74,7 +74,7 @@ fn a_spare_is_added_rebuilt_and_in_sync() {
 
     members.start_rebuild(number, Role(1)).unwrap();
     members.advance(time(3));
-    let rebuilding = |position_bytes| Verdict::Rebuilding { role: Role(1), position_bytes };
+    let rebuilding = |position_bytes| Verdict::Rebuilding { role: Role(1), position_bytes, by_bitmap: false };
     assert_eq!(verdicts(members.superblocks())[2], rebuilding(0));
     members.record_rebuild_position(number, 5 * MIB).unwrap();
     members.advance(time(4));
@@ -161,6 +161,184 @@ fn numbers_are_given_out_until_the_table_is_full() {
         if let Some(number) = number {
             members.fail(number).unwrap();
             members.advance(time(1));
+        }
+    }
+}
+
+/// A RAID5 of three members and one spare (number 3), with a bitmap.
+fn raid5_with_bitmap() -> Membership {
+    let request = CreateRequest {
+        minor: MinorVersion::Start4K,
+        level: Level::Raid5(ParityLayout::LeftSymmetric),
+        chunk_bytes: None,
+        members: (0..3).map(drive).collect(),
+        spares: vec![drive(3)],
+        name: "lab".to_owned(),
+        homehost: None,
+        array_uuid: Uuid([0xee; 16]),
+        creation_time: time(0),
+        clean: true,
+        consistency: ConsistencyPolicy::Bitmap { chunk_bytes: None },
+    };
+    Membership::of_creation(&plan_creation(&request).unwrap())
+}
+
+#[test]
+fn a_replacement_stands_beside_its_member_until_it_is_complete() {
+    let mut members = raid5_with_bitmap();
+    members.start_replacement(3, Role(1)).unwrap();
+    members.advance(time(1));
+    let own = members.superblock(3).unwrap();
+    assert_eq!(own.features, Features::BITMAP | Features::REPLACEMENT | Features::RECOVERY_OFFSET);
+    members.record_rebuild_position(3, 5 * MIB).unwrap();
+    members.advance(time(2));
+    let found = candidates(members.superblocks());
+    let assembly = assemble(&found).unwrap();
+    assert_eq!(assembly.verdicts[1], Verdict::InSync(Role(1)));
+    assert_eq!(assembly.verdicts[3], Verdict::Replacement { role: Role(1), position_bytes: 5 * MIB });
+    let assembled = Membership::of_assembly(&assembly, &found);
+    assert!(members.superblocks().iter().all(|own| assembled.superblock(own.dev_number) == Ok(own)));
+
+    assert_eq!(members.finish_replacement(3), Ok(Some(1)));
+    members.advance(time(3));
+    assert_eq!(members.superblock(3).unwrap().features, Features::BITMAP);
+    let mut found = members.superblocks().to_vec();
+    found.push(raid5_with_bitmap().superblock(1).unwrap().clone());
+    let in_sync = |role| Verdict::InSync(Role(role));
+    assert_eq!(verdicts(&found), [in_sync(0), in_sync(2), in_sync(1), Verdict::Faulty]);
+}
+
+#[test]
+fn a_replacement_inherits_the_role_of_a_member_that_fails_first() {
+    let mut members = raid5_with_bitmap();
+    members.start_replacement(3, Role(1)).unwrap();
+    members.record_rebuild_position(3, 5 * MIB).unwrap();
+    members.fail(1).unwrap();
+    members.advance(time(1));
+    let heir = Verdict::Rebuilding { role: Role(1), position_bytes: 5 * MIB, by_bitmap: false };
+    assert_eq!(verdicts(members.superblocks())[2], heir);
+    assert_eq!(members.superblock(0).unwrap().member_use(1), MemberUse::Faulty);
+
+    let mut members = raid5_with_bitmap();
+    members.start_replacement(3, Role(1)).unwrap();
+    members.fail(3).unwrap();
+    members.advance(time(1));
+    assert_eq!(verdicts(members.superblocks())[1], Verdict::InSync(Role(1)), "only the replacement is lost");
+}
+
+/// The original is away at assembly: the replacement is all there is of it, and comes to its role by the next update.
+#[test]
+fn a_replacement_alone_is_a_member_that_is_being_rebuilt() {
+    let mut members = raid5_with_bitmap();
+    members.start_replacement(3, Role(1)).unwrap();
+    members.record_rebuild_position(3, 5 * MIB).unwrap();
+    members.advance(time(1));
+    let mut found = candidates(members.superblocks());
+    let original = found.remove(1);
+    found[2].superblock.events -= 1;
+    let assembly = assemble(&found).unwrap();
+    let heir = Verdict::Rebuilding { role: Role(1), position_bytes: 5 * MIB, by_bitmap: false };
+    assert_eq!(assembly.verdicts[2], heir);
+    let levelled = Membership::levelled(&assembly, &found);
+    assert_eq!((levelled.len(), levelled[0].0), (1, 2));
+    let features = levelled[0].1.features;
+    assert!(features.any_of(Features::REPLACEMENT), "power may be cut here, and the original come back");
+    let mut recorded = Membership::of_assembly(&assembly, &found);
+    assert_eq!(recorded.superblock(3).unwrap().features, Features::BITMAP | Features::RECOVERY_OFFSET);
+    recorded.advance(time(2));
+    let mut found = recorded.superblocks().to_vec();
+    found.push(original.superblock);
+    assert_eq!(verdicts(&found)[3], Verdict::Stale { updates_missed: 1 });
+}
+
+#[test]
+fn spares_and_failed_members_leave_and_their_numbers_are_free_again() {
+    let mut members = raid5_with_bitmap();
+    let in_use = RemoveError::InUse { dev_number: 1, role: Role(1) };
+    assert_eq!(members.remove(1), Err(in_use));
+    assert_eq!(in_use.to_string(), "member 1 (number 1) is in use: let it fail first, or replace it");
+    assert_eq!(members.remove(3), Ok(()));
+    assert_eq!(members.remove(3), Err(RemoveError::NotAMember(NotAMember { dev_number: 3 })));
+    members.fail(1).unwrap();
+    assert_eq!(members.add_spare(&drive(7)), Ok(3));
+    assert_eq!(members.add_spare(&drive(8)), Ok(4));
+    assert_eq!(members.remove(1), Ok(()));
+    assert_eq!(members.superblock(0).unwrap().member_use(1), MemberUse::Spare);
+    assert_eq!((members.add_spare(&drive(9)), members.add_spare(&drive(10))), (Ok(5), Ok(6)));
+    for number in 7..1920 {
+        assert_eq!(
+            members.add_spare(&NewMember { uuid: Uuid((number + 1000_u128).to_le_bytes()), ..drive(9) }),
+            Ok(number as u32)
+        );
+    }
+    assert_eq!(members.add_spare(&drive(11)), Ok(1), "the number of the one that left, when all others are given out");
+}
+
+#[test]
+fn whether_a_log_has_bad_blocks_is_recorded_on_its_member_alone() {
+    let mut members = raid5_with_bitmap();
+    members.record_bad_blocks(1, true).unwrap();
+    let marked = |members: &Membership| {
+        members.superblocks().iter().filter(|own| own.features.any_of(Features::BAD_BLOCKS)).count()
+    };
+    assert_eq!(marked(&members), 1);
+    let found = candidates(members.superblocks());
+    assert_eq!(assemble(&found).unwrap().verdicts[1], Verdict::InSync(Role(1)));
+    members.record_bad_blocks(1, false).unwrap();
+    assert_eq!(marked(&members), 0);
+}
+
+#[test]
+fn new_members_have_the_areas_of_the_old_ones() {
+    for minor in MinorVersion::ALL {
+        for consistency in
+            [ConsistencyPolicy::Resync, ConsistencyPolicy::Bitmap { chunk_bytes: None }, ConsistencyPolicy::Ppl]
+        {
+            let request = CreateRequest {
+                minor,
+                level: Level::Raid5(ParityLayout::LeftSymmetric),
+                chunk_bytes: None,
+                members: (0..3).map(drive).collect(),
+                spares: Vec::new(),
+                name: "lab".to_owned(),
+                homehost: None,
+                array_uuid: Uuid([0xee; 16]),
+                creation_time: time(0),
+                clean: true,
+                consistency,
+            };
+            let mut members = Membership::of_creation(&plan_creation(&request).unwrap());
+            let old = members.superblock(0).unwrap().clone();
+            for size_bytes in [SIZE, SIZE + 512 * 9, 3 * SIZE] {
+                let number = members.add_spare(&NewMember { size_bytes, ..drive(7) }).unwrap();
+                let new = members.superblock(number).unwrap().clone();
+                let verified = crate::Unverified::parse_and_verify(&new.encode(), minor, size_bytes).unwrap();
+                assert_eq!(verified, new, "{minor:?} {consistency:?} {size_bytes}");
+                let from_superblock = |own: &Superblock, area: Option<crate::Area>| {
+                    area.map(|area| (area.offset_bytes as i64 - own.super_offset_bytes() as i64, area.size_bytes))
+                };
+                let areas = |own: &Superblock| {
+                    [own.bitmap_area(), own.ppl_area(), own.bad_block_log_area()].map(|area| from_superblock(own, area))
+                };
+                assert_eq!(areas(&new), areas(&old), "{minor:?} {consistency:?} {size_bytes}");
+                assert!(new.data_size_sectors >= new.size_sectors);
+                members.remove(number).unwrap();
+            }
+            let least = if minor == MinorVersion::End {
+                old.super_offset_bytes() + 8192
+            } else {
+                old.data_offset_bytes() + old.used_bytes()
+            };
+            let small = |size_bytes| NewMember { size_bytes, ..drive(7) };
+            let needed_bytes = match members.add_spare(&small(MIB)).unwrap_err() {
+                AddError::DriveTooSmall { needed_bytes, .. } => needed_bytes,
+                other => panic!("{other}"),
+            };
+            assert!(needed_bytes <= least, "{minor:?} {consistency:?}: {needed_bytes} {least}");
+            assert!(members.add_spare(&small(needed_bytes - 512)).is_err());
+            let number = members.add_spare(&small(needed_bytes)).unwrap();
+            let new = members.superblock(number).unwrap();
+            assert_eq!(crate::Unverified::parse_and_verify(&new.encode(), minor, needed_bytes).as_ref(), Ok(new));
         }
     }
 }

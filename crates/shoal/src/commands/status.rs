@@ -81,8 +81,7 @@ fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
         Verdict::Faulty => "it failed".to_owned(),
         Verdict::RoleTaken(role) => format!("a fresher drive has its role, {}", role.0),
         Verdict::Journal => "it is the array's journal".to_owned(),
-        Verdict::Replacement(role) => format!("it was being made a replacement of member {}", role.0),
-        Verdict::BadBlocks(role) => format!("it is member {}, and lists bad blocks", role.0),
+        Verdict::Replacement { role, .. } => format!("it is being made a replacement of member {}", role.0),
         Verdict::Unusable => "its role is none that the array has".to_owned(),
         Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare => "it is in use".to_owned(),
     };

@@ -1,0 +1,101 @@
+//! Who sits where: one member for each role, and beside it the drive that is to replace it.
+
+use std::cmp::Ordering;
+
+use shoal_array::{MemberState, Role};
+
+use super::{AssembleError, Candidate, Verdict};
+
+/// One role of the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The candidate that has it.
+    pub candidate: Option<usize>,
+    /// Its state.
+    pub state: MemberState,
+    /// It is being rebuilt, and what it needs is what the write-intent bitmap says. Where the bitmap is not to be
+    /// believed, everything beyond its position is.
+    pub by_bitmap: bool,
+    /// The candidate that is to take its place.
+    pub replacement: Option<Replacement>,
+}
+
+/// A drive that becomes the copy of a member, to take its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// The candidate.
+    pub candidate: usize,
+    /// Bytes of the data area that are copied.
+    pub position_bytes: u64,
+}
+
+/// Gives every role to the freshest candidate that has it, and a replacement its place beside it. A replacement
+/// without a member to replace takes the role itself, as far as it has come; its verdict changes accordingly.
+pub(super) fn seat(
+    candidates: &[Candidate],
+    verdicts: &mut [Verdict],
+    raid_devices: usize,
+    member_bytes: impl Fn(usize) -> u64,
+) -> Result<Vec<Slot>, AssembleError> {
+    let empty = Slot { candidate: None, state: MemberState::Missing, by_bitmap: false, replacement: None };
+    let mut slots = vec![empty; raid_devices];
+    for index in 0..candidates.len() {
+        let (role, state, by_bitmap) = match verdicts[index] {
+            Verdict::InSync(role) => (role, MemberState::InSync, false),
+            Verdict::Rebuilding { role, position_bytes, by_bitmap } => {
+                (role, MemberState::Rebuilding { position: position_bytes }, by_bitmap)
+            }
+            _ => continue,
+        };
+        let slot = &mut slots[role.index()];
+        if fresher(candidates, verdicts, slot.candidate, index, role)? {
+            *slot = Slot { candidate: Some(index), state, by_bitmap, replacement: None };
+        }
+    }
+    for index in 0..candidates.len() {
+        let Verdict::Replacement { role, position_bytes } = verdicts[index] else { continue };
+        let slot = &mut slots[role.index()];
+        if fresher(candidates, verdicts, slot.replacement.map(|other| other.candidate), index, role)? {
+            slot.replacement = Some(Replacement { candidate: index, position_bytes });
+        }
+    }
+    for (role, slot) in (0..).map(Role).zip(&mut slots) {
+        if let (None, Some(Replacement { candidate, position_bytes })) = (slot.candidate, slot.replacement) {
+            let complete = position_bytes >= member_bytes(candidate);
+            let rebuilding = MemberState::Rebuilding { position: position_bytes };
+            let state = if complete { MemberState::InSync } else { rebuilding };
+            *slot = Slot { candidate: Some(candidate), state, by_bitmap: false, replacement: None };
+            verdicts[candidate] = match complete {
+                true => Verdict::InSync(role),
+                false => Verdict::Rebuilding { role, position_bytes, by_bitmap: false },
+            };
+        }
+    }
+    Ok(slots)
+}
+
+/// Whether `index` gets the seat that `seated` has. The one that does not is told so.
+fn fresher(
+    candidates: &[Candidate],
+    verdicts: &mut [Verdict],
+    seated: Option<usize>,
+    index: usize,
+    role: Role,
+) -> Result<bool, AssembleError> {
+    let Some(seated) = seated else { return Ok(true) };
+    let [first, second] = [&candidates[seated], &candidates[index]];
+    match first.superblock.events.cmp(&second.superblock.events) {
+        Ordering::Equal => {
+            let [first, second] = [first.drive.clone(), second.drive.clone()];
+            Err(AssembleError::Disagree { first, second, what: "members (both claim one role)" })
+        }
+        Ordering::Greater => {
+            verdicts[index] = Verdict::RoleTaken(role);
+            Ok(false)
+        }
+        Ordering::Less => {
+            verdicts[seated] = Verdict::RoleTaken(role);
+            Ok(true)
+        }
+    }
+}

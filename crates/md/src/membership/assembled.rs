@@ -1,0 +1,80 @@
+//! From an assembly to the superblocks that its members are to carry.
+
+use shoal_array::{MemberState, Role};
+
+use super::{Membership, NUMBER_LIMIT, set_recovery, with_own_fields};
+use crate::superblock::MemberUse;
+use crate::{Assembly, Candidate, Features, Replacement, Slot, Superblock};
+
+impl Membership {
+    /// The members that an assembly found good, their replacements, and the spares that have a number of their own.
+    /// `candidates` are those it was made of.
+    pub fn of_assembly(assembly: &Assembly, candidates: &[Candidate]) -> Self {
+        let mut table = assembly.superblock.clone();
+        for number in 0..table.max_dev() {
+            if matches!(table.member_use(number), MemberUse::Active(_)) {
+                table.set_member_use(number, MemberUse::Spare);
+            }
+        }
+        let mut membership = Self { members: Vec::new() };
+        let mut seats = Vec::new();
+        for (role, slot) in (0..).map(Role).zip(&assembly.slots) {
+            for (index, is_replacement) in seated(slot) {
+                let mut member = with_own_fields(&table, &candidates[index].superblock);
+                record_state(&mut member, slot, is_replacement);
+                member.features = member.features.with(Features::REPLACEMENT, is_replacement);
+                seats.push((member.dev_number, role));
+                membership.members.push(member);
+            }
+        }
+        for index in assembly.spares() {
+            let spare = with_own_fields(&table, &candidates[index].superblock);
+            if spare.dev_number < NUMBER_LIMIT && membership.superblock(spare.dev_number).is_err() {
+                membership.members.push(spare);
+            }
+        }
+        for (dev_number, role) in seats {
+            membership.record(dev_number, MemberUse::Active(role));
+        }
+        membership
+    }
+
+    /// What brings members that are one update behind up to the freshest one, by index of their candidates: to be
+    /// written, and flushed, before the next update of all. Power may be cut during that one again, and a member must
+    /// never be two behind because of it: it would be taken for stale.
+    ///
+    /// They get the freshest table as it is, and a replacement that has lost its original stays one. Whatever has changed
+    /// since belongs to the next update.
+    pub fn levelled(assembly: &Assembly, candidates: &[Candidate]) -> Vec<(usize, Superblock)> {
+        let is_behind = |index: &usize| candidates[*index].superblock.events < assembly.superblock.events;
+        let mut levelled = Vec::new();
+        for slot in &assembly.slots {
+            for (index, is_replacement) in seated(slot).filter(|(index, _)| is_behind(index)) {
+                let mut member = with_own_fields(&assembly.superblock, &candidates[index].superblock);
+                record_state(&mut member, slot, is_replacement);
+                levelled.push((index, member));
+            }
+        }
+        for index in assembly.spares().into_iter().filter(is_behind) {
+            levelled.push((index, with_own_fields(&assembly.superblock, &candidates[index].superblock)));
+        }
+        levelled
+    }
+}
+
+/// The member with a role and its replacement: their candidates, and which of the two they are.
+fn seated(slot: &Slot) -> impl Iterator<Item = (usize, bool)> {
+    let replacement = slot.replacement.map(|replacement| (replacement.candidate, true));
+    slot.candidate.map(|index| (index, false)).into_iter().chain(replacement)
+}
+
+fn record_state(member: &mut Superblock, slot: &Slot, is_replacement: bool) {
+    let position_bytes = match (slot.replacement, slot.state) {
+        (Some(Replacement { position_bytes, .. }), _) if is_replacement => Some(position_bytes),
+        (_, MemberState::Rebuilding { position }) => Some(position),
+        (_, MemberState::InSync | MemberState::Missing) => None,
+    };
+    set_recovery(member, position_bytes);
+    let by_bitmap = slot.by_bitmap && !is_replacement;
+    member.features = member.features.with(Features::RECOVERY_BITMAP, by_bitmap);
+}

@@ -1,0 +1,139 @@
+//! A member that left comes back.
+//!
+//! While it was away, a write-intent bitmap has kept a bit for every chunk that was written without it: bits are not
+//! cleared while a member is missing. So what it holds is good except for those chunks, if it has seen every update up
+//! to the last time that bits were cleared (`events_cleared`). Everything else has to be added as new.
+
+use shoal_array::Role;
+
+use super::{Membership, NUMBER_LIMIT, set_recovery};
+use crate::superblock::MemberUse;
+use crate::{Candidate, Features, Superblock};
+
+/// A member that is back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readmission {
+    /// Its number: the one that it had, if nobody else has got it.
+    pub dev_number: u32,
+    /// Its role. It is to be rebuilt from the start, and only where the bitmap has set bits.
+    pub role: Role,
+}
+
+/// Why a member that left cannot come back as what it was. The mend is always the same: add it as new.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{drive} cannot be re-added: {why}: add it as a new drive, which rebuilds all of it")]
+pub struct ReAddError {
+    /// The drive.
+    pub drive: String,
+    /// The reason.
+    pub why: ReAddProblem,
+}
+
+/// What speaks against a member that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReAddProblem {
+    /// It carries another array's superblock.
+    #[error("it belongs to another array")]
+    OtherArray,
+    /// It has not left at all.
+    #[error("it is a member already")]
+    StillThere,
+    /// The array has changed meanwhile.
+    #[error("the array had another level, layout, chunk or size when it left")]
+    OtherShape,
+    /// By its own table it has no role.
+    #[error("it was no active member when it left")]
+    NoRole,
+    /// What it holds was not complete when it left.
+    #[error("it was being rebuilt, or made a replacement, when it left")]
+    Incomplete,
+    /// Somebody else has its role.
+    #[error("member {} has been replaced", role.0)]
+    RoleTaken {
+        /// The role.
+        role: Role,
+    },
+    /// It has seen more updates than the array, or none of the members besides it.
+    #[error("it was run without the others, and its content may have gone another way")]
+    RunAlone,
+    /// Nobody knows what it missed.
+    #[error("the array has no write-intent bitmap that knows what it missed")]
+    NoBitmap,
+    /// Bits have been cleared that it needed.
+    #[error("it left at update {events}, and the write-intent bitmap goes back to {events_cleared} only")]
+    TooOld {
+        /// What it has seen.
+        events: u64,
+        /// What it would have to have seen.
+        events_cleared: u64,
+    },
+}
+
+impl Membership {
+    /// A member that left comes back, as its own superblock says. `events_cleared` is what the bitmap's header says; none
+    /// if there is no bitmap, or none that may be believed.
+    pub fn re_add(&mut self, back: &Candidate, events_cleared: Option<u64>) -> Result<Readmission, ReAddError> {
+        let refused = |why| ReAddError { drive: back.drive.clone(), why };
+        let role = self.role_to_take_again(&back.superblock, events_cleared).map_err(refused)?;
+        let any = self.members.first().ok_or_else(|| refused(ReAddProblem::NoBitmap))?;
+        let former = back.superblock.dev_number;
+        let vacant = |number: u32| {
+            number < NUMBER_LIMIT && !matches!(any.member_use(number), MemberUse::Active(_) | MemberUse::Journal)
+        };
+        let dev_number = match vacant(former) && self.superblock(former).is_err() {
+            true => former,
+            // Every number is taken only if there are more drives than a table has places.
+            false => self.free_number(any).ok_or_else(|| refused(ReAddProblem::NoRole))?,
+        };
+        let mut own = super::with_own_fields(any, &back.superblock);
+        own.dev_number = dev_number;
+        set_recovery(&mut own, Some(0));
+        own.features = own.features.with(Features::RECOVERY_BITMAP, true);
+        self.members.push(own);
+        self.record(dev_number, MemberUse::Active(role));
+        Ok(Readmission { dev_number, role })
+    }
+
+    fn role_to_take_again(&self, own: &Superblock, events_cleared: Option<u64>) -> Result<Role, ReAddProblem> {
+        use ReAddProblem as P;
+        let any = self.members.first().ok_or(P::NoBitmap)?;
+        let shape = |superblock: &Superblock| {
+            let level = (superblock.minor_version(), superblock.disk_level(), superblock.chunk_sectors);
+            (level, superblock.raid_devices, superblock.size_sectors, superblock.bitmap_offset)
+        };
+        let incomplete = own.features.any_of(Features::RECOVERY_OFFSET | Features::REPLACEMENT);
+        let by_bitmap = own.features.any_of(Features::RECOVERY_BITMAP) && !own.features.any_of(Features::REPLACEMENT);
+        let MemberUse::Active(role) = own.own_use() else { return Err(P::NoRole) };
+        let events_cleared = events_cleared.filter(|_| any.features.any_of(Features::BITMAP));
+        for (wrong, why) in [
+            (own.array_uuid != any.array_uuid, P::OtherArray),
+            (self.members.iter().any(|member| member.device_uuid == own.device_uuid), P::StillThere),
+            (incomplete && !by_bitmap, P::Incomplete),
+            (self.members.iter().any(|member| member.own_use() == MemberUse::Active(role)), P::RoleTaken { role }),
+            (own.events > any.events || self.ran_without_us(own), P::RunAlone),
+            (events_cleared.is_none(), P::NoBitmap),
+            (shape(own) != shape(any), P::OtherShape),
+        ] {
+            if wrong {
+                return Err(why);
+            }
+        }
+        match events_cleared {
+            Some(events_cleared) if own.events < events_cleared => {
+                Err(P::TooOld { events: own.events, events_cleared })
+            }
+            _ => Ok(role),
+        }
+    }
+
+    /// Whether it has seen a member fail that is in sync here, or all others leave: then it has gone on without us.
+    fn ran_without_us(&self, own: &Superblock) -> bool {
+        let others = (0..own.max_dev()).filter(|number| *number != own.dev_number);
+        let mut seen = others.map(|number| own.member_use(number));
+        let in_sync = self.members.iter().filter(|member| {
+            matches!(member.own_use(), MemberUse::Active(_)) && !member.features.any_of(Features::RECOVERY_OFFSET)
+        });
+        let mut seen_here = in_sync.map(|member| own.member_use(member.dev_number));
+        seen_here.any(|seen| seen == MemberUse::Faulty) || !seen.any(|seen| matches!(seen, MemberUse::Active(_)))
+    }
+}
