@@ -7,8 +7,8 @@ use std::path::Path;
 
 use shoal_array::{Level, MemberState, ParityLayout, Raid0Layout, Raid10Layout, Role};
 use shoal_md::{
-    Candidate, ConsistencyPolicy, CreateRequest, Features, MemberUse, MinorVersion, NewMember, ReadOnlyReason,
-    SUPERBLOCK_BYTES, Superblock, Unverified, Verdict, assemble, plan_creation,
+    Candidate, ConsistencyPolicy, CreateRequest, Features, MemberUse, MinorVersion, NewMember, SUPERBLOCK_BYTES,
+    Superblock, Unverified, Verdict, assemble, plan_creation,
 };
 
 const MIB: u64 = 1 << 20;
@@ -210,8 +210,8 @@ fn a_member_half_rebuilt_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_array_with_a_bitmap_is_read_only() {
+fn an_array_with_a_bitmap_can_be_written() {
     let assembly = assemble(&candidates("bitmap", &[B, C])).unwrap();
-    assert_eq!(assembly.read_only, [ReadOnlyReason::Bitmap]);
+    assert_eq!(assembly.read_only, []);
     assert_eq!(assembly.shape().unwrap().member_bytes, [31 * MIB; 2]);
 }

@@ -12,7 +12,7 @@ use shoal_parity::Parity;
 use crate::assemble::{OpenError, assemble_tree, level_superblocks};
 use crate::create::{CreateError, CreateOptions, clear_superblocks, create_tree};
 use crate::status::{ArrayStatus, array_status};
-use crate::tree::{Activity, Duty, NodeId, Place, SAFE_MODE_DELAY, Slot, Target, Tree, Waiter};
+use crate::tree::{Activity, BitmapCopy, Duty, Node, NodeId, Place, SAFE_MODE_DELAY, Slot, Target, Tree, Waiter};
 use crate::world::World;
 use crate::{BufferPlan, Volume, VolumeError};
 
@@ -191,7 +191,7 @@ impl<W: World> ArrayVolume<W> {
         let dev_number = it.membership.add_spare(&member)?;
         let superblock = it.membership.superblock(dev_number).expect("it was added just now");
         let place = Place::of(Target::Drive(drive), superblock);
-        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer });
+        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer, bitmap: BitmapCopy::Due });
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         self.tree.employ_spare(now, node);
@@ -290,6 +290,8 @@ impl<W: World> ArrayVolume<W> {
             let node = NodeId(index);
             // Members that do not take the flush fail, and the record run says so.
             let _ = self.tree.call(Target::Node(node), MemberIo::Flush)?;
+            self.tree.clear_idle_bits(node);
+            self.settle()?;
             let it = &mut self.tree.nodes[index];
             let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
             let has_come_further = it.array.member_states().iter().any(rebuilding);
@@ -306,9 +308,9 @@ impl<W: World> ArrayVolume<W> {
         Ok(())
     }
 
-    /// Waits until no superblock is being written.
+    /// Waits until no superblock and no bitmap is being written.
     fn settle(&mut self) -> Result<(), VolumeError> {
-        self.tree.run_until(None, |tree| tree.nodes.iter().all(|node| node.recorder.is_idle()))
+        self.tree.run_until(None, |tree| tree.nodes.iter().all(Node::is_settled))
     }
 
     fn employ_spares(&mut self) {
@@ -334,10 +336,8 @@ impl<W: World> ArrayVolume<W> {
 
     /// The array that a new drive helps most: one of drives with a missing member, else the first.
     fn node_in_need(&self) -> NodeId {
-        let of_drives =
-            |node: &crate::tree::Node| node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)));
-        let missing =
-            |node: &crate::tree::Node| node.array.member_states().contains(&MemberState::Missing) && of_drives(node);
+        let of_drives = |node: &Node| node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)));
+        let missing = |node: &Node| node.array.member_states().contains(&MemberState::Missing) && of_drives(node);
         let needy = self.tree.nodes.iter().position(missing);
         NodeId(needy.or_else(|| self.tree.nodes.iter().position(of_drives)).unwrap_or(self.root.0))
     }

@@ -8,9 +8,10 @@
 use shoal_array::{Array, BufferId, Config, Fault, Health, MemberState, Role, Scratch};
 use shoal_md::{Assembly, Candidate, Features, Membership, ReadOnlyReason, ShapeUnknown, Superblock, Verdict};
 
+use crate::bitmap::{BitmapProblem, KeptBitmap, kept_bitmap};
 use crate::inspect::split_members;
 use crate::superblocks::{ProbeError, read_superblock};
-use crate::tree::{Activity, Duty, Node, NodeId, Place, Recorder, Slot, Target, Tree};
+use crate::tree::{Activity, BitmapCopy, Duty, Intent, Node, NodeId, Place, Recorder, Slot, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
@@ -46,6 +47,14 @@ pub enum OpenError {
         name: String,
         /// Why.
         reason: ReadOnlyReason,
+    },
+    /// Writing would go past the write-intent bitmap.
+    #[error("array {name} can only be read: {problem}")]
+    Bitmap {
+        /// The array.
+        name: String,
+        /// What is wrong with it.
+        problem: BitmapProblem,
     },
     /// Degraded, and not shut down cleanly.
     #[error(
@@ -171,7 +180,8 @@ pub(crate) fn add_node<W: World>(
     unseat_members_with_bad_blocks(&mut assembly, &candidates);
     let shape = assembly.shape()?;
     check_writable(&assembly, options)?;
-    let slots = slots(tree, members, &assembly);
+    let bitmap = kept_bitmap(tree, members, &assembly, &shape, options)?;
+    let slots = slots(tree, members, &assembly, bitmap.as_ref());
     let targets = slots.iter().map(|slot| slot.place.target);
     let logical_block_bytes = targets.map(|target| tree.logical_block_bytes(target)).max().unwrap_or(512);
     let scratch = scratch(tree, shape.member_bytes.len())?;
@@ -183,6 +193,10 @@ pub(crate) fn add_node<W: World>(
     };
     let array = Array::new(config).map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;
+    let intent = bitmap.filter(|_| options.writable).map(|kept| {
+        let is_announced = kept.is_announced(&assembly);
+        Intent::new(kept.bitmap, is_announced)
+    });
     tree.nodes.push(Node {
         array,
         slots,
@@ -193,6 +207,7 @@ pub(crate) fn add_node<W: World>(
         activity: if clean { Activity::Clean } else { Activity::Active { changed_at: tree.world.now() } },
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),
+        intent,
         scratch_count: scratch.count,
         logical_block_bytes,
         needs_resync: !clean,
@@ -250,7 +265,12 @@ fn check_writable(assembly: &Assembly, options: &OpenOptions) -> Result<(), Open
 }
 
 /// Members in role order, then spares.
-fn slots<W: World>(tree: &Tree<W>, members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Slot> {
+fn slots<W: World>(
+    tree: &Tree<W>,
+    members: &[(Target, Superblock)],
+    assembly: &Assembly,
+    bitmap: Option<&KeptBitmap>,
+) -> Vec<Slot> {
     let roles = (0..).map(Role).zip(&assembly.slots);
     let seated = roles.filter_map(|(role, slot)| Some((slot.candidate?, Duty::Member(role))));
     let spares = assembly.spares().into_iter().map(|index| (index, Duty::Spare));
@@ -258,8 +278,9 @@ fn slots<W: World>(tree: &Tree<W>, members: &[(Target, Superblock)], assembly: &
     let slot = |(number, (index, duty)): (u32, (usize, Duty))| {
         let (target, superblock) = &members[index];
         let place = Place::of(*target, superblock);
+        let bitmap = bitmap.map_or(BitmapCopy::Due, |kept| kept.copy(index));
         // Buffer 0 is for small reads and writes outside record runs.
-        Slot { place, dev_number: superblock.dev_number, duty, buffer: 1 + used + number }
+        Slot { place, dev_number: superblock.dev_number, duty, buffer: 1 + used + number, bitmap }
     };
     (0..).zip(seated.chain(spares)).map(slot).collect()
 }

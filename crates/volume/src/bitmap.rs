@@ -1,11 +1,152 @@
-//! Write-intent bitmaps at rest: written when an array is made.
+//! Write-intent bitmaps at rest: written when an array is made, read when it is put together.
+//!
+//! Every member in sync has a copy. A set bit on any of them counts, as an announcement may have been cut short, and a
+//! clearing may have been, too: either way the chunk is in sync already, and a needless resync harms nobody. Copies that
+//! lack bits, cannot be read, or are not believed are written anew before the array relies on them.
 
-use shoal_array::{Fault, MemberIo};
-use shoal_md::{Area, Bitmap, BitmapHeader, Superblock};
+use shoal_array::{Fault, Geometry, MemberIo, MemberState, Shape};
+use shoal_md::{
+    Area, Assembly, BITMAP_HEADER_BYTES, Bitmap, BitmapError, BitmapHeader, Features, SECTOR_BYTES, Superblock,
+};
 
-use crate::VolumeError;
-use crate::tree::{Target, Tree};
+use crate::tree::{BitmapCopy, Target, Tree};
 use crate::world::World;
+use crate::{OpenError, OpenOptions, VolumeError};
+
+/// What is wrong with all copies of an array's bitmap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BitmapProblem {
+    /// There is none, or one that cannot be kept.
+    #[error(transparent)]
+    Format(#[from] BitmapError),
+    /// No member gives it back.
+    #[error("its write-intent bitmap cannot be read; `mdadm --assemble --update=no-bitmap` removes it")]
+    Unreadable,
+}
+
+/// The bitmap that an array's members hold.
+pub(crate) struct KeptBitmap {
+    pub(crate) bitmap: Bitmap,
+    /// Its clear bits mean something.
+    pub(crate) is_believed: bool,
+    /// The candidates whose own copy is the same.
+    whole: Vec<usize>,
+}
+
+impl KeptBitmap {
+    /// What a candidate's copy is worth.
+    pub(crate) fn copy(&self, candidate: usize) -> BitmapCopy {
+        if self.whole.contains(&candidate) { BitmapCopy::Whole } else { BitmapCopy::Due }
+    }
+
+    /// Whether what is set in memory is set on all members in sync.
+    pub(crate) fn is_announced(&self, assembly: &Assembly) -> bool {
+        in_sync(assembly).iter().all(|candidate| self.whole.contains(candidate))
+    }
+}
+
+fn in_sync(assembly: &Assembly) -> Vec<usize> {
+    let in_sync = assembly.slots.iter().filter(|slot| slot.state == MemberState::InSync);
+    in_sync.filter_map(|slot| slot.candidate).collect()
+}
+
+/// The array's bitmap, if it has one and what it says can be known.
+pub(crate) fn kept_bitmap<W: World>(
+    tree: &mut Tree<W>,
+    members: &[(Target, Superblock)],
+    assembly: &Assembly,
+    shape: &Shape,
+    options: &OpenOptions,
+) -> Result<Option<KeptBitmap>, OpenError> {
+    let geometry = Geometry::new(shape.clone());
+    let geometry = geometry.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
+    if !assembly.superblock.features.any_of(Features::BITMAP) || geometry.redundancy() == 0 {
+        return Ok(None);
+    }
+    match read_bitmap(tree, members, assembly, geometry.sync_bytes())? {
+        Ok(kept) => Ok(Some(kept)),
+        Err(problem) if options.writable => Err(OpenError::Bitmap { name: assembly.name(), problem }),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Reads the bitmap of an array over `sync_bytes` from its members in sync.
+fn read_bitmap<W: World>(
+    tree: &mut Tree<W>,
+    members: &[(Target, Superblock)],
+    assembly: &Assembly,
+    sync_bytes: u64,
+) -> Result<Result<KeptBitmap, BitmapProblem>, VolumeError> {
+    let mut copies = Vec::new();
+    let mut problem = BitmapProblem::Unreadable;
+    for candidate in in_sync(assembly) {
+        let (target, superblock) = &members[candidate];
+        match read_copy(tree, *target, superblock, sync_bytes / SECTOR_BYTES)? {
+            Ok(copy) => copies.push((candidate, copy)),
+            Err(worse @ BitmapProblem::Format(_)) => problem = worse,
+            Err(BitmapProblem::Unreadable) => {}
+        }
+    }
+    Ok(merged(copies, assembly).ok_or(problem))
+}
+
+/// The bits of all copies that are believed; all bits if none is.
+fn merged(copies: Vec<(usize, Bitmap)>, assembly: &Assembly) -> Option<KeptBitmap> {
+    let array = &assembly.superblock;
+    let is_believed = |bitmap: &Bitmap| bitmap.header.distrust(array.array_uuid, array.events).is_none();
+    let (believed, others): (Vec<_>, Vec<_>) = copies.into_iter().partition(|(_, copy)| is_believed(copy));
+    let Some((_, freshest)) = believed.iter().max_by_key(|(_, copy)| copy.header.events) else {
+        // Of another array, or older than the superblocks: nothing is known but how the bitmap is laid out.
+        let (_, mut bitmap) = others.into_iter().next()?;
+        bitmap.set_all();
+        bitmap.header.array_uuid = array.array_uuid;
+        bitmap.header.events_cleared = array.events;
+        bitmap.header.set_stale(false);
+        return Some(KeptBitmap { bitmap, is_believed: false, whole: Vec::new() });
+    };
+    let mut bitmap = freshest.clone();
+    let alike = |copy: &Bitmap| copy.header.chunk_bytes == freshest.header.chunk_bytes;
+    for (_, copy) in believed.iter().filter(|(_, copy)| alike(copy)) {
+        bitmap.set_regions(&copy.regions());
+        bitmap.header.events_cleared = bitmap.header.events_cleared.max(copy.header.events_cleared);
+    }
+    let is_whole = |copy: &Bitmap| alike(copy) && copy.count() == bitmap.count();
+    let whole = believed.iter().filter(|(_, copy)| is_whole(copy)).map(|(candidate, _)| *candidate).collect();
+    Some(KeptBitmap { bitmap, is_believed: true, whole })
+}
+
+fn read_copy<W: World>(
+    tree: &mut Tree<W>,
+    target: Target,
+    superblock: &Superblock,
+    sync_sectors: u64,
+) -> Result<Result<Bitmap, BitmapProblem>, VolumeError> {
+    let Some(Area { offset_bytes, size_bytes }) = superblock.bitmap_area() else {
+        return Ok(Err(BitmapError::NoMagic.into()));
+    };
+    let block_bytes = u64::from(tree.logical_block_bytes(target));
+    let mut first = [0; shoal_md::BITMAP_PAGE_BYTES];
+    let first_bytes = block_bytes.max(SECTOR_BYTES).min(first.len() as u64) as usize;
+    if tree.read_small(target, offset_bytes, &mut first[..first_bytes])?.is_err() {
+        return Ok(Err(BitmapProblem::Unreadable));
+    }
+    let header = first.first_chunk::<BITMAP_HEADER_BYTES>().expect("a page is longer than the header");
+    let bitmap = BitmapHeader::parse(header).and_then(|header| Bitmap::all_set(header, sync_sectors, size_bytes));
+    let mut bitmap = match bitmap {
+        Ok(bitmap) => bitmap,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    for page in 0..bitmap.pages() {
+        let range = bitmap.page_range(page, block_bytes);
+        let mut bytes = [0; shoal_md::BITMAP_PAGE_BYTES];
+        let length = usize::try_from(range.end - range.start).expect("no longer than a page");
+        if tree.read_small(target, offset_bytes + range.start, &mut bytes[..length])?.is_err() {
+            return Ok(Err(BitmapProblem::Unreadable));
+        }
+        bitmap.decode_page(page, &bytes[..length]);
+    }
+    Ok(Ok(bitmap))
+}
 
 /// Writes the bitmap of a new array beside a member's superblock, all bits set, as mdadm does, and makes it durable.
 pub(crate) fn write_new_bitmap<W: World>(

@@ -76,6 +76,7 @@ mod world;
 
 pub use array_volume::{ArrayVolume, ManageError, News, OpenOptions};
 pub use assemble::{LeftOut, OpenError};
+pub use bitmap::BitmapProblem;
 pub use buffers::BufferPlan;
 pub use create::{ArrayLevel, CreateError, CreateOptions};
 pub use drive_volume::DriveVolume;

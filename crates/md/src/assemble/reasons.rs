@@ -5,9 +5,6 @@ use crate::{Features, Superblock};
 /// Why the array must not be written. Its content can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ReadOnlyReason {
-    /// A bitmap would not hear of the writes.
-    #[error("it has a write-intent bitmap, which would become stale")]
-    Bitmap,
     /// A partial-parity log would not hear of the writes.
     #[error("it has a partial-parity log (PPL), which would become stale")]
     Ppl,
@@ -46,8 +43,7 @@ pub enum RefusalReason {
 }
 
 /// Features that are read over, and would be harmed by writing.
-pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 6] = [
-    (Features::BITMAP, ReadOnlyReason::Bitmap),
+pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 5] = [
     (Features::PPL, ReadOnlyReason::Ppl),
     (Features::MULTIPLE_PPLS, ReadOnlyReason::Ppl),
     (Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks),

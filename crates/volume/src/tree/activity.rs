@@ -42,7 +42,7 @@ impl Node {
     /// Whether the superblocks may say clean: no write is under way, and every block has what was answered. Where more
     /// members are gone than the level survives nobody knows what the last writes left behind.
     pub(crate) fn is_at_rest(&self) -> bool {
-        !self.array.is_changing() && self.array.health() != Health::Failed
+        !self.array.is_changing() && !self.holds_writes() && self.array.health() != Health::Failed
     }
 }
 
@@ -61,7 +61,7 @@ impl<W: World> Tree<W> {
             }
             Activity::Clean | Activity::Active { .. } => {}
         }
-        it.array.submit(now, request);
+        self.announce(now, node, request);
     }
 
     /// The array is marked active: the requests that waited go on.
@@ -70,7 +70,7 @@ impl<W: World> Tree<W> {
         let active = Activity::Active { changed_at: now };
         if let Activity::Marking { held } = std::mem::replace(&mut it.activity, active) {
             for request in held {
-                it.array.submit(now, request);
+                self.announce(now, node, request);
             }
         }
     }

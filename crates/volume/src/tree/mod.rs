@@ -13,6 +13,7 @@
 //! Invariant: whatever is in flight in the world has exactly one entry in `pending`.
 
 mod activity;
+mod intent;
 mod node;
 mod notes;
 mod record;
@@ -35,6 +36,7 @@ use crate::world::World;
 use crate::{BufferPlan, VolumeError, fault};
 
 pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
+pub(crate) use intent::{BitmapCopy, Intent};
 pub(crate) use node::{Duty, Node, Place, Slot};
 pub(crate) use record::{Recorder, Waiter};
 
@@ -64,6 +66,8 @@ enum Pending {
     Effect { node: NodeId, id: EffectId, kind: IoKind },
     /// A write or flush of a node's record run.
     Record { node: NodeId, slot: usize },
+    /// A write or flush of a node's bitmap run.
+    Bitmap { node: NodeId, slot: usize },
     /// A blocking call, which finds the result in `Tree::awaited`.
     Caller,
 }
@@ -165,6 +169,7 @@ impl<W: World> Tree<W> {
                     self.route(now, node, event);
                     moved = true;
                 }
+                moved |= self.start_waiting_run(now, node) || self.start_bitmap_run(now, node);
             }
             if !moved {
                 return;
@@ -234,6 +239,7 @@ impl<W: World> Tree<W> {
                     self.ready.push_back((node, id, outcome));
                 }
                 Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
+                Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, result.is_ok()),
                 Pending::Caller => {
                     self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
                 }
@@ -243,6 +249,9 @@ impl<W: World> Tree<W> {
     }
 
     fn route(&mut self, now: Instant, node: NodeId, event: Event) {
+        if let (Event::Completed(completion), Some(intent)) = (&event, &mut self.nodes[node.0].intent) {
+            intent.answered(now, completion);
+        }
         match event {
             Event::Completed(completion) if completion.id.0 & INTERNAL == 0 => {
                 self.in_flight -= 1;
@@ -267,6 +276,7 @@ impl<W: World> Tree<W> {
                 self.ready.push_back((node, id, outcome));
             }
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
+            Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, completion.result.is_ok()),
             Pending::Caller => {
                 self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));
             }
@@ -280,9 +290,10 @@ impl<W: World> Tree<W> {
         (1..self.plan.slot_count).find(|number| !taken(number))
     }
 
-    /// When an engine wants to be called next, or an array may have come to rest.
+    /// When an engine wants to be called next, an array may have come to rest, or bits may have aged.
     pub(crate) fn timer(&self) -> Option<Instant> {
-        self.nodes.iter().flat_map(|node| [node.array.poll_timeout(), node.rest_due()]).flatten().min()
+        let timers = |node: &Node| [node.array.poll_timeout(), node.rest_due(), node.look_due()];
+        self.nodes.iter().flat_map(timers).flatten().min()
     }
 
     fn fire_timers(&mut self, now: Instant) {
@@ -292,6 +303,7 @@ impl<W: World> Tree<W> {
                 array.handle_timeout(now);
             }
             self.look_for_rest(now, NodeId(index));
+            self.look_for_aged(now, NodeId(index));
         }
     }
 

@@ -7,6 +7,7 @@ use shoal_md::{Membership, Superblock};
 
 use crate::LeftOut;
 
+use super::intent::{BitmapCopy, Intent};
 use super::record::Recorder;
 use super::{Activity, Target};
 
@@ -18,6 +19,8 @@ pub(crate) struct Place {
     pub(crate) data_offset_bytes: u64,
     /// First byte of the superblock.
     pub(crate) super_offset_bytes: u64,
+    /// First byte of the write-intent bitmap, if there is one.
+    pub(crate) bitmap_offset_bytes: Option<u64>,
 }
 
 impl Place {
@@ -27,6 +30,7 @@ impl Place {
             target,
             data_offset_bytes: superblock.data_offset_bytes(),
             super_offset_bytes: superblock.super_offset_bytes(),
+            bitmap_offset_bytes: superblock.bitmap_area().map(|area| area.offset_bytes),
         }
     }
 }
@@ -40,6 +44,8 @@ pub(crate) struct Slot {
     pub(crate) duty: Duty,
     /// Number of its notes in the arena.
     pub(crate) buffer: u32,
+    /// What its copy of the write-intent bitmap is worth.
+    pub(crate) bitmap: BitmapCopy,
 }
 
 /// What a slot does in the array.
@@ -68,6 +74,8 @@ pub(crate) struct Node {
     /// How long after its last write the array is marked clean; if never, it is when it is closed.
     pub(crate) safe_mode_delay: Option<Duration>,
     pub(crate) recorder: Recorder,
+    /// The write-intent bitmap, if the array has one and is open for writing.
+    pub(crate) intent: Option<Intent>,
     /// Scratch buffers given to the engine.
     pub(crate) scratch_count: u32,
     pub(crate) logical_block_bytes: u32,
@@ -89,6 +97,16 @@ impl Node {
     /// The slot of the member with this role.
     pub(crate) fn slot_of(&self, role: Role) -> Option<usize> {
         self.slots.iter().position(|slot| slot.duty == Duty::Member(role))
+    }
+
+    /// No superblock and no bitmap is being written, or waits for it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.recorder.is_idle() && self.intent.as_ref().is_none_or(Intent::is_idle)
+    }
+
+    /// The update that the superblocks are at.
+    pub(crate) fn events(&self) -> u64 {
+        self.membership.superblocks().iter().map(|superblock| superblock.events).max().unwrap_or(self.facts.events)
     }
 
     /// Whether the array's superblocks say active and clean, and record failures: levels with redundancy do.

@@ -32,7 +32,7 @@ impl<W: World> Tree<W> {
     }
 
     /// Makes ready what must be durable on a slot before the superblock that is written in the same run.
-    pub(super) fn prepare_logs(&mut self, _node: NodeId, _slot: usize) -> Vec<NoteWrite> {
-        Vec::new()
+    pub(super) fn prepare_logs(&mut self, node: NodeId, slot: usize) -> Vec<NoteWrite> {
+        self.prepare_bitmap_header(node, slot).into_iter().collect()
     }
 }

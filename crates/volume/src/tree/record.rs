@@ -109,9 +109,19 @@ impl<W: World> Tree<W> {
     pub(crate) fn record(&mut self, now: Instant, node: NodeId, waiter: Waiter) {
         let recorder = &mut self.nodes[node.0].recorder;
         recorder.next.push(waiter);
-        if recorder.run.is_none() {
+        if recorder.run.is_none() && !self.nodes[node.0].is_writing_bitmap() {
             self.start_run(now, node);
         }
+    }
+
+    /// Starts the run that had to wait for the bitmap. Returns whether it did.
+    pub(super) fn start_waiting_run(&mut self, now: Instant, node: NodeId) -> bool {
+        let it = &self.nodes[node.0];
+        let starts = it.recorder.run.is_none() && !it.recorder.next.is_empty() && !it.is_writing_bitmap();
+        if starts {
+            self.start_run(now, node);
+        }
+        starts
     }
 
     fn start_run(&mut self, now: Instant, node: NodeId) {
@@ -172,7 +182,7 @@ impl<W: World> Tree<W> {
     }
 
     /// A slot does not take its notes: a spare is out at once, a member fails by the engine's rules.
-    fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
+    pub(super) fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
         let it = &mut self.nodes[node.0];
         match it.slots[slot].duty {
             Duty::Member(role) => {

@@ -10,6 +10,7 @@ use super::{Duty, NodeId, Tree};
 impl<W: World> Tree<W> {
     /// An engine has told something: what changes by it goes into the superblocks.
     pub(super) fn heed(&mut self, now: Instant, node: NodeId, event: &Event) {
+        self.heed_for_bitmap(now, node, event);
         match *event {
             Event::MemberFailed(_) => self.employ_spare(now, node),
             Event::RebuildFinished(role) => {
