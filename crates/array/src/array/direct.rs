@@ -36,11 +36,7 @@ impl Array {
 
     /// Shortens a piece that no member holds whole to what one holds from the start, if there is such a member.
     fn end_at_rebuild(&self, piece: &mut Piece) {
-        let held = piece.copies.iter().map(|(role, offset)| match self.members.state(*role) {
-            MemberState::InSync => piece.length,
-            MemberState::Rebuilding { position } => position.saturating_sub(*offset).min(piece.length),
-            MemberState::Missing => 0,
-        });
+        let held = piece.copies.iter().map(|(role, offset)| self.members.held_from(*role, *offset, piece.length));
         piece.length = held.max().filter(|length| *length > 0).unwrap_or(piece.length);
     }
 
@@ -62,7 +58,8 @@ impl Array {
     }
 
     fn write_piece(&mut self, key: Key<Active>, piece: &Piece) {
-        let has_copy = piece.copies.iter().any(|(role, offset)| self.members.holds(*role, offset + piece.length));
+        let has_copy =
+            piece.copies.iter().any(|(role, offset)| self.members.holds(*role, *offset..offset + piece.length));
         if !has_copy {
             self.requests[key].fail(piece.offset, RequestError::Lost { offset: piece.offset });
             return self.piece_done(key);
@@ -109,7 +106,7 @@ impl Array {
         // The last copy has old data, or a mix. A copy that is being rebuilt may have the new: it must not be read.
         for &(other, at) in &self.geometry.piece(offset, length).copies {
             let is_rebuilding = matches!(self.members.state(other), MemberState::Rebuilding { .. });
-            if is_rebuilding && self.members.holds(other, at + 1) {
+            if is_rebuilding && self.members.may_hold_some(other, at..at + length) {
                 self.take_out(other);
             }
         }

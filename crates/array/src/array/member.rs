@@ -4,8 +4,9 @@
 //! a place, and whether it may be failed out are derived here from the states, every time they are asked for.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use super::{Health, MemberState};
+use super::{Health, MemberState, guide::Guide};
 use crate::{Geometry, Level, Role};
 
 /// What makes a member's state change.
@@ -101,6 +102,8 @@ struct Traffic {
 #[derive(Debug)]
 pub(super) struct Members {
     states: Vec<MemberState>,
+    /// By role: what it does not hold, if it came back and is being filled.
+    guides: Vec<Option<Guide>>,
     traffic: Vec<Traffic>,
     protection: Protection,
     /// Members that may be lost in any combination.
@@ -122,7 +125,8 @@ impl Members {
         let groups = if protection == Protection::Mirrors { mirror_groups(geometry, states.len()) } else { Vec::new() };
         let traffic = states.iter().map(|_| Traffic::default()).collect();
         let trust = states.iter().map(|_| FULL_TRUST).collect();
-        Self { states, traffic, protection, redundancy: geometry.redundancy(), groups, trust, next_trust: 0 }
+        let guides = states.iter().map(|_| None).collect();
+        Self { states, guides, traffic, protection, redundancy: geometry.redundancy(), groups, trust, next_trust: 0 }
     }
 
     pub(super) fn protection(&self) -> Protection {
@@ -150,8 +154,14 @@ impl Members {
         let next = next(state, change);
         self.states[role.index()] = next.unwrap_or_else(|| panic!("{role:?} is {state:?}: {change:?} cannot be"));
         match change {
-            Change::Fail => self.trust[role.index()] = FULL_TRUST,
-            Change::Finish => self.regain_trust(role),
+            Change::Fail => {
+                self.trust[role.index()] = FULL_TRUST;
+                self.take_guide(role);
+            }
+            Change::Finish => {
+                self.regain_trust(role);
+                self.take_guide(role);
+            }
             Change::Rebuild { .. } | Change::Advance { .. } => {}
         }
     }
@@ -184,13 +194,45 @@ impl Members {
         self.state(role) != MemberState::Missing
     }
 
-    /// Whether the member holds its data everywhere below `end`.
-    pub(super) fn holds(&self, role: Role, end: u64) -> bool {
-        match self.state(role) {
-            MemberState::InSync => true,
-            MemberState::Rebuilding { position } => end <= position,
-            MemberState::Missing => false,
+    /// Whether the member holds its data everywhere in a range of its data area.
+    pub(super) fn holds(&self, role: Role, range: Range<u64>) -> bool {
+        let length = range.end - range.start;
+        self.state(role) == MemberState::InSync || self.held_from(role, range.start, length) == length
+    }
+
+    /// How many bytes of its data the member holds from `offset` on, of at most `length`.
+    pub(super) fn held_from(&self, role: Role, offset: u64, length: u64) -> u64 {
+        let position = match self.state(role) {
+            MemberState::InSync => return length,
+            MemberState::Rebuilding { position } => position,
+            MemberState::Missing => return 0,
+        };
+        let below = position.saturating_sub(offset).min(length);
+        match self.guide(role) {
+            Some(guide) if below < length => {
+                let stale = guide.next_stale(role, offset + below..offset + length);
+                stale.map_or(length, |run| run.start - offset)
+            }
+            _ => below,
         }
+    }
+
+    /// Whether the member holds any of its data in a range; it may be said to hold some where it does not.
+    pub(super) fn may_hold_some(&self, role: Role, range: Range<u64>) -> bool {
+        self.guide(role).is_some() || self.held_from(role, range.start, range.end - range.start) > 0
+    }
+
+    /// What a member that came back does not hold.
+    pub(super) fn guide(&self, role: Role) -> Option<&Guide> {
+        self.guides[role.index()].as_ref()
+    }
+
+    pub(super) fn take_guide(&mut self, role: Role) -> Option<Guide> {
+        self.guides[role.index()].take()
+    }
+
+    pub(super) fn set_guide(&mut self, role: Role, guide: Option<Guide>) {
+        self.guides[role.index()] = guide;
     }
 
     fn is_in_sync(&self, role: Role) -> bool {
@@ -254,7 +296,7 @@ impl Members {
         length: u64,
         except: &'a [Role],
     ) -> impl Iterator<Item = (Role, u64)> + 'a {
-        let holders = copies.filter(move |(role, offset)| self.holds(*role, offset + length));
+        let holders = copies.filter(move |(role, offset)| self.holds(*role, *offset..offset + length));
         let trust = match self.next_trust {
             0 => FULL_TRUST,
             _ => holders.clone().map(|(role, _)| self.trust[role.index()]).max().unwrap_or(FULL_TRUST),

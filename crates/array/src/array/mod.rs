@@ -28,6 +28,7 @@ mod config;
 mod direct;
 mod effects;
 mod event;
+mod guide;
 mod jobs;
 mod member;
 mod op;

@@ -82,6 +82,12 @@ impl Profile {
         (row * self.slices_in_row + u64::from(slice_in_row), self.slice_cols(slice_in_row))
     }
 
+    /// What ranges are rounded to so that no slice lies in two of them.
+    pub(super) fn slice_unit_bytes(&self) -> u64 {
+        let is_even = self.chunk_bytes.is_multiple_of(self.slice_bytes);
+        u64::from(if is_even { self.slice_bytes } else { self.chunk_bytes })
+    }
+
     /// The slices of a row.
     pub(super) fn slices_of(&self, row: u64) -> Range<u64> {
         row * self.slices_in_row..(row + 1) * self.slices_in_row

@@ -100,7 +100,7 @@ impl<T> Slab<T> {
             .and_then(|place| place.value.as_ref())
     }
 
-    /// All values; for invariant checks.
+    /// All values.
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.places.iter().filter_map(|place| place.value.as_ref())
     }

@@ -24,6 +24,9 @@ use crate::{Instant, Role};
 use rebuild::Rebuild;
 use scrub::Scrub;
 
+/// Steps started in one go. Those in flight are fewer; but steps over what need not be done end at once.
+const STEPS_AT_ONCE: usize = 64;
+
 /// The jobs that run or wait.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
@@ -77,10 +80,14 @@ impl Array {
         wants.then(|| self.pace.due(self.now, self.requests.len() > 0))
     }
 
-    /// Starts the steps that are due, and ends jobs that have none left.
+    /// Starts the steps that are due, and ends jobs that have none left. Where much is left out, the rest comes with the
+    /// next timeout, which is due at once.
     pub(super) fn run_jobs(&mut self) {
         self.end_jobs();
-        while self.next_step_due().is_some_and(|due| due <= self.now) {
+        for _ in 0..STEPS_AT_ONCE {
+            if self.next_step_due().is_none_or(|due| due > self.now) {
+                return;
+            }
             let has_requests = self.requests.len() > 0;
             let bytes = if self.jobs.rebuilds.is_empty() { self.scrub_step() } else { self.rebuild_step() };
             self.pace.step(self.now, has_requests, bytes);

@@ -12,6 +12,7 @@
 
 use crate::array::{
     Array, CommandError, Event, Regions,
+    guide::Ahead,
     member::{Change, Protection},
     op::{Ended, Kind, Op},
     slab::Key,
@@ -47,12 +48,11 @@ impl Rebuild {
 }
 
 impl Array {
-    /// For now all of the member is filled, whatever it holds already.
     pub(in crate::array) fn start_rebuild(
         &mut self,
         role: Role,
         position: u64,
-        _only: Option<Regions>,
+        only: Option<Regions>,
     ) -> Result<(), CommandError> {
         if role.index() >= self.members.states().len() {
             return Err(CommandError::NoSuchRole);
@@ -60,11 +60,9 @@ impl Array {
         if !self.profile.is_writable {
             return Err(CommandError::ReadOnly);
         }
-        let held = match self.members.state(role) {
-            MemberState::InSync => return Err(CommandError::State(MemberState::InSync)),
-            MemberState::Rebuilding { position } => position,
-            MemberState::Missing => u64::MAX,
-        };
+        if self.members.state(role) == MemberState::InSync {
+            return Err(CommandError::State(MemberState::InSync));
+        }
         let is_listed = self.jobs.rebuilds.iter().any(|rebuild| rebuild.role == role);
         if self.jobs.scrub.is_some() || is_listed || self.members.io_in_flight(role) > 0 {
             return Err(CommandError::Busy);
@@ -72,7 +70,9 @@ impl Array {
         if !self.members.can_rebuild(role) {
             return Err(CommandError::NoRedundancy);
         }
-        self.list_rebuild(role, position.min(held));
+        let (position, guide) = self.guide(role, position, only);
+        self.list_rebuild(role, position);
+        self.members.set_guide(role, guide);
         Ok(())
     }
 
@@ -99,12 +99,20 @@ impl Array {
     pub(super) fn rebuild_step(&mut self) -> u64 {
         let rebuild = &self.jobs.rebuilds[0];
         let (role, cursor, total) = (rebuild.role, rebuild.steps.cursor, rebuild.total);
+        let stale = match self.look_ahead(role, cursor, total) {
+            Ahead::Stale(length) => length,
+            Ahead::Held(length) => {
+                self.jobs.rebuilds[0].steps.begin(length, None);
+                self.advance_rebuild();
+                return 0;
+            }
+        };
         let kind = Kind::Rebuild(role);
         let (op, bytes) = if self.members.protection() == Protection::Parity {
             let (op, cols) = self.start_slice_step(kind, cursor);
             (Some(op), u64::from(cols.length()))
         } else {
-            let length = (total - cursor).min(u64::from(self.profile.step_bytes));
+            let length = stale.min(u64::from(self.profile.step_bytes));
             match self.geometry.homes(role, cursor, length) {
                 (Home::Data { offset, .. }, length) => (Some(self.start_mirror_step(kind, offset, length)), length),
                 (_, length) => (None, length),

@@ -21,11 +21,11 @@ impl Op {
     /// Shortens the turn at work to what one call of the log can take; what is left gets turns of its own.
     pub(super) fn fit_log(&mut self, members: &Members, room: LogRoom, block_bytes: u32) {
         let (Kind::Write(_), Site::Stripe { stripe, .. }) = (&self.kind, &self.site) else { return };
-        let end = stripe.member_offset + u64::from(self.turn.cols.end);
-        if !members.holds(stripe.p, end) {
+        let range = self.member_range(stripe.p);
+        if !members.holds(stripe.p, range.clone()) {
             return;
         }
-        let missing = stripe.data.iter().position(|role| !members.holds(*role, end));
+        let missing = stripe.data.iter().position(|role| !members.holds(*role, range.clone()));
         loop {
             let parts = self.parts();
             match rectangles(&parts, missing) {
@@ -57,8 +57,8 @@ impl Array {
         let op = &mut self.ops[key];
         let entries = core::mem::take(&mut op.plan.log);
         let Site::Stripe { stripe, .. } = &op.site else { return self.start_writes(key) };
-        let (role, end) = (stripe.p, stripe.member_offset + u64::from(op.turn.cols.end));
-        if entries.is_empty() || !self.members.holds(role, end) {
+        let role = stripe.p;
+        if entries.is_empty() || !self.members.holds(role, op.member_range(role)) {
             return self.start_writes(key);
         }
         op.phase = Phase::Logging;

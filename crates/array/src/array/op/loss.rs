@@ -44,7 +44,7 @@ impl Op {
         };
         let starts = (offset..).step_by(chunk_bytes as usize);
         for (role, start) in data.into_iter().zip(starts) {
-            if self.bad.contains(&role) || !members.holds(role, self.member_range(role).end) {
+            if self.bad.contains(&role) || !members.holds(role, self.member_range(role)) {
                 self.lose(role, start + within);
             }
         }

@@ -197,7 +197,7 @@ impl Array {
                 break;
             }
             let is_target = target == Some(role) && self.members.is_working(role);
-            if is_target || self.members.holds(role, offset + u64::from(span.length)) {
+            if is_target || self.members.holds(role, offset..offset + u64::from(span.length)) {
                 self.ops[key].outstanding += 1;
                 self.issue_io(role, MemberIo::Write { offset, span }, Purpose::Op(key, place));
             }

@@ -35,7 +35,7 @@ impl Mirror<'_> {
     }
 
     fn holds(&self, role: Role, offset: u64) -> bool {
-        self.members.holds(role, offset + u64::from(self.cols.end))
+        self.members.holds(role, self.first(offset)..offset + u64::from(self.cols.end))
     }
 
     /// Writes of `span` to every copy that works but could not be read.

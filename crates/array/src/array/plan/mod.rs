@@ -132,7 +132,8 @@ pub(super) struct View<'a> {
 
 impl View<'_> {
     pub(super) fn can_write(&self, role: Role) -> bool {
-        self.members.holds(role, self.stripe.member_offset + u64::from(self.cols.end))
+        let start = self.stripe.member_offset;
+        self.members.holds(role, start + u64::from(self.cols.start)..start + u64::from(self.cols.end))
     }
 
     pub(super) fn can_read(&self, role: Role) -> bool {

@@ -3,6 +3,7 @@
 
 mod bad_blocks;
 mod fuzz;
+mod guided;
 mod hostile;
 mod rig;
 

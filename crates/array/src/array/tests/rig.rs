@@ -23,6 +23,8 @@ pub(super) struct Rig {
     pub(super) events: Vec<Event>,
     pub(super) writes: usize,
     pub(super) reads: usize,
+    /// Bytes written, by role.
+    pub(super) written: Vec<u64>,
     pub(super) hold_records: bool,
     /// By role: the bad-block log and the state, as recorded last.
     pub(super) logs: Vec<(BadBlocks, MemberState)>,
@@ -58,6 +60,7 @@ impl Rig {
         };
         Self {
             array: Array::new(config).unwrap(),
+            written: vec![0; members.len()],
             members,
             unreadable: vec![],
             gone: vec![],
@@ -234,6 +237,7 @@ impl Rig {
             }
             MemberIo::Write { offset, span } => {
                 self.writes += 1;
+                self.written[role.index()] += u64::from(span.length);
                 let end = offset + u64::from(span.length);
                 let bytes = self.bytes(span).to_vec();
                 self.members[role.index()][offset as usize..end as usize].copy_from_slice(&bytes);
