@@ -62,13 +62,15 @@ impl Superblock {
         self.bitmap_offset = i32::from_le_bytes([first, second, third, fourth]);
     }
 
-    /// What the features say is there must have a place of its own. `drive_sectors` is the drive's size.
+    /// What the features say is there must have a place of its own, and so must a bad-block log that is empty yet.
+    /// `drive_sectors` is the drive's size.
     pub(crate) fn check_areas(&self, drive_sectors: u64) -> Result<(), SuperblockError> {
         let has = |features| self.features.any_of(features);
+        let log = self.bad_block_log_sectors();
         for (present, what, place) in [
             (has(Features::BITMAP), "write-intent bitmap", self.bitmap_sectors()),
             (has(Features::PPL | Features::MULTIPLE_PPLS), "partial-parity log (PPL)", self.ppl_sectors()),
-            (has(Features::BAD_BLOCKS), "bad-block log", self.bad_block_log_sectors()),
+            (has(Features::BAD_BLOCKS) || log.is_some(), "bad-block log", log),
         ] {
             let placed = place.is_some_and(|place| place.end <= drive_sectors);
             if present && !placed {
@@ -87,7 +89,9 @@ impl Superblock {
     fn bitmap_sectors(&self) -> Option<Sectors> {
         let start = self.sector_from_superblock(i64::from(self.bitmap_offset))?;
         if self.bitmap_is_in_superblock() {
-            return Some(Sectors { start, end: self.super_offset_sectors + SUPERBLOCK_SECTORS });
+            let table_end = self.super_offset_sectors + self.written_bytes() as u64 / SECTOR_BYTES;
+            let end = self.super_offset_sectors + SUPERBLOCK_SECTORS;
+            return (start >= table_end).then_some(Sectors { start, end });
         }
         let log = self.bad_block_log_sectors().map(|log| log.start);
         let next = [Some(self.super_offset_sectors), Some(self.data_offset_sectors), log];

@@ -1,9 +1,10 @@
 //! The bad-block log: which sectors of a member hold no data, though the member works.
 //!
 //! A list of up to 512 entries in the sectors that the superblock reserves ([`BadBlockLog`]). An entry is a 64-bit number:
-//! where a run of blocks starts, shifted left by 10, and its length. All ones end the list; it is not sorted, longer runs
-//! take several entries. Blocks are sectors, unless the superblock's shift makes them larger. They are counted **from the
-//! start of the member**, not of its data (Linux 6.1, `is_badblock` in md.h; seen with a member whose data start at 1 MiB).
+//! the sector where a run starts, shifted left by 10, and its length. All ones end the list; it is not sorted, longer runs
+//! take several entries. Sectors are counted **from the start of the member**, not of its data (Linux 6.1, `is_badblock` in
+//! md.h; seen with a member whose data start at 1 MiB). A superblock may name larger blocks than sectors for its log; nobody
+//! makes such logs, and a page of them could list any number of gigabytes, so they are refused.
 //!
 //! A log counts only if the superblock carries [`Features::BAD_BLOCKS`]; what an older list left there means nothing.
 //!
@@ -22,30 +23,24 @@ pub const BAD_BLOCK_LOG_LIMIT_SECTORS: u16 = 8;
 const ENTRY_BYTES: usize = 8;
 const LENGTH_BITS: u32 = 10;
 const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;
-/// Blocks of an entry that md writes, though the field would hold twice as many.
-const ENTRY_LIMIT_BLOCKS: u64 = 512;
-/// Blocks are smaller than this many powers of two of sectors: md makes them sectors, and larger than entries is none.
-const SHIFT_LIMIT: u8 = 10;
-/// Starts of runs lie below.
-const PLACE_LIMIT_BLOCKS: u64 = 1 << (u64::BITS - LENGTH_BITS);
+/// Sectors of an entry that md writes, though the field would hold twice as many.
+const ENTRY_LIMIT_SECTORS: u64 = 512;
+/// No entry can name a sector from here on, and no drive has one.
+const SECTOR_LIMIT: u64 = 1 << (u64::BITS - LENGTH_BITS);
 const END_OF_LIST: u64 = u64::MAX;
 
 /// What may be wrong with a bad-block log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadBlocksError {
-    /// The superblock claims a log that cannot be one.
-    #[error("damaged superblock: a bad-block log of {sectors} sectors with blocks of 2^{shift} sectors cannot be")]
+    /// The superblock has no log, or claims one that cannot be.
+    #[error(
+        "there is no bad-block log of {sectors} sectors with blocks of 2^{shift} sectors: 1 to 8, and blocks of 1, can be"
+    )]
     NoSuchLog {
         /// Its length.
         sectors: u16,
         /// How many sectors make a block.
         shift: u8,
-    },
-    /// A run that lies beyond what sectors can count.
-    #[error("damaged bad-block log: it lists block {block}")]
-    OutOfRange {
-        /// The first block of the run.
-        block: u64,
     },
     /// There are more bad blocks than the log can list. As md does, the member then has to be taken for failed.
     #[error("{needed} runs of bad blocks do not fit in a log for {limit}: the drive is worn out, replace it")]
@@ -58,7 +53,7 @@ pub enum BadBlocksError {
 }
 
 impl BadBlockLog {
-    /// How many entries the log has room for, each of up to 512 blocks; 0 if there is no log, or none that can be one.
+    /// How many entries the log has room for, each of up to 512 sectors; 0 if there is no log, or none that can be one.
     pub fn entries(&self) -> u64 {
         self.bytes().map_or(0, |bytes| (bytes / ENTRY_BYTES) as u64)
     }
@@ -66,7 +61,7 @@ impl BadBlockLog {
     /// Bytes of the log; none if there is no log, or none that can be one.
     pub fn bytes(&self) -> Option<usize> {
         let is_there = self.offset_sectors != 0 && (1..=BAD_BLOCK_LOG_LIMIT_SECTORS).contains(&self.size_sectors);
-        (is_there && self.shift < SHIFT_LIMIT)
+        (is_there && self.shift == 0)
             .then(|| usize::from(self.size_sectors) * usize::try_from(SECTOR_BYTES).expect("512"))
     }
 
@@ -92,14 +87,10 @@ impl BadBlockList {
             if entry == END_OF_LIST {
                 break;
             }
-            let [block, blocks] = [entry >> LENGTH_BITS, entry & LENGTH_MASK];
+            let [start, sectors] = [entry >> LENGTH_BITS, entry & LENGTH_MASK];
             // A log of zeros is one that nobody has written yet.
-            if blocks > 0 {
-                let sector = |block: u64| {
-                    let fits = block < PLACE_LIMIT_BLOCKS >> log.shift;
-                    if fits { Ok(block << log.shift) } else { Err(BadBlocksError::OutOfRange { block }) }
-                };
-                runs.push(sector(block)?..sector(block + blocks)?);
+            if sectors > 0 {
+                runs.push(start..(start + sectors).min(SECTOR_LIMIT));
             }
         }
         Ok(Self { runs: merged(runs) })
@@ -108,11 +99,11 @@ impl BadBlockList {
     /// The whole log, as it is to be written.
     pub fn encode(&self, log: BadBlockLog) -> Result<Vec<u8>, BadBlocksError> {
         let mut bytes = vec![0xff; log.checked_bytes()?];
-        let needed = self.entries(log);
+        let needed = self.entries();
         if needed > log.entries() {
             return Err(BadBlocksError::DoesNotFit { needed, limit: log.entries() });
         }
-        let entries = self.blocks(log).into_iter().flat_map(split);
+        let entries = self.runs.iter().flat_map(split);
         for (place, entry) in bytes.chunks_exact_mut(ENTRY_BYTES).zip(entries) {
             let value = entry.start << LENGTH_BITS | (entry.end - entry.start);
             place.copy_from_slice(&value.to_le_bytes());
@@ -120,9 +111,9 @@ impl BadBlockList {
         Ok(bytes)
     }
 
-    /// How many entries of this log the list takes.
-    pub fn entries(&self, log: BadBlockLog) -> u64 {
-        self.blocks(log).into_iter().map(|run| (run.end - run.start).div_ceil(ENTRY_LIMIT_BLOCKS)).sum()
+    /// How many entries of a log the list takes.
+    pub fn entries(&self) -> u64 {
+        self.runs.iter().map(|run| (run.end - run.start).div_ceil(ENTRY_LIMIT_SECTORS)).sum()
     }
 
     /// Whether no sector is bad.
@@ -143,7 +134,7 @@ impl BadBlockList {
         let log = superblock.bad_block_log;
         let mut elsewhere = self.clone();
         elsewhere.set_within_data(superblock, &[]);
-        let limit = log.entries().saturating_sub(elsewhere.entries(log));
+        let limit = log.entries().saturating_sub(elsewhere.entries());
         BadBlocks::from_ranges(usize::try_from(limit).expect("at most 512"), self.within_data(superblock))
     }
 
@@ -159,12 +150,6 @@ impl BadBlockList {
         };
         let replaced = ranges.iter().map(sectors);
         self.runs = merged(kept.chain(replaced).filter(|run| !run.is_empty()).collect());
-    }
-
-    /// The runs in blocks of a log, widened to them.
-    fn blocks(&self, log: BadBlockLog) -> Vec<Range<u64>> {
-        let block_sectors = 1 << log.shift.min(SHIFT_LIMIT - 1);
-        merged(self.runs.iter().map(|run| run.start / block_sectors..run.end.div_ceil(block_sectors)).collect())
     }
 }
 
@@ -187,10 +172,10 @@ fn merged(mut runs: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 /// Cuts a run into pieces that an entry can hold.
-fn split(run: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let step = usize::try_from(ENTRY_LIMIT_BLOCKS).expect("512");
+fn split(run: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let end = run.end;
-    run.step_by(step).map(move |start| start..(start + ENTRY_LIMIT_BLOCKS).min(end))
+    let starts = run.clone().step_by(usize::try_from(ENTRY_LIMIT_SECTORS).expect("512"));
+    starts.map(move |start| start..(start + ENTRY_LIMIT_SECTORS).min(end))
 }
 
 #[cfg(test)]
