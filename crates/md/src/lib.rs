@@ -63,6 +63,7 @@ mod level;
 mod membership;
 mod place;
 mod ppl;
+mod recovery;
 mod superblock;
 mod timestamp;
 mod uuid;
@@ -85,6 +86,7 @@ pub use ppl::{
     PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplEntryError, PplError, PplHeader, PplRun,
     PplWrite, newest_ppl,
 };
+pub use recovery::{Choice, Proposal, propose};
 pub use superblock::{BadBlockLog, MemberUse, Reshape, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
 pub use timestamp::Timestamp;
 pub use uuid::{ParseUuidError, Uuid};

@@ -266,7 +266,7 @@ fn is_replacement(member: &Superblock) -> bool {
 }
 
 /// What all members share, with what `own` says of its own member.
-fn with_own_fields(shared: &Superblock, own: &Superblock) -> Superblock {
+pub(crate) fn with_own_fields(shared: &Superblock, own: &Superblock) -> Superblock {
     let mut member = shared.clone();
     member.features = shared.features.with(OWN_FEATURES, false) | Features(own.features.0 & OWN_FEATURES.0);
     member.bitmap_offset = own.bitmap_offset;
