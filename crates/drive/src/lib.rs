@@ -33,6 +33,7 @@ mod arena;
 mod drive;
 mod identity;
 mod io_loop;
+mod partitions;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -41,4 +42,5 @@ pub use arena::{Arena, Memory};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};
+pub use partitions::{Partition, partitions};
 pub use survey::{Finding, Survey, survey, survey_content};

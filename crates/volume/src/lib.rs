@@ -67,6 +67,8 @@ mod fault;
 mod inspect;
 mod interface;
 mod level;
+mod overlay;
+mod salvage;
 mod slab;
 mod status;
 mod superblocks;
@@ -83,6 +85,8 @@ pub use drive_volume::DriveVolume;
 pub use inspect::{inspect, superblock_in_content};
 pub use interface::{Volume, VolumeError};
 pub use level::{LevelError, layout_name};
+pub use overlay::{OverlayWorld, Window};
+pub use salvage::salvage;
 pub use shoal_array::{
     Background, Command, Completion, Event, Health, Level, MemberState, Mismatch, ParityLayout, Progress, Raid0Layout,
     Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
