@@ -195,7 +195,7 @@ pub(crate) fn add_node<W: World>(
     let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;
     let intent = bitmap.filter(|_| options.writable).map(|kept| {
         let is_announced = kept.is_announced(&assembly);
-        Intent::new(kept.bitmap, is_announced)
+        Intent::new(tree.world.now(), kept.bitmap, is_announced)
     });
     tree.nodes.push(Node {
         array,

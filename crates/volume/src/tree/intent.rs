@@ -103,9 +103,9 @@ pub(crate) struct Intent {
 
 impl Intent {
     /// Keeps this bitmap. What is set in it is durable on all members; if it is not said to be announced, that is due.
-    pub(crate) fn new(bitmap: Bitmap, is_announced: bool) -> Self {
+    pub(crate) fn new(now: Instant, bitmap: Bitmap, is_announced: bool) -> Self {
         let none = none_of(&bitmap);
-        Self {
+        let mut intent = Self {
             unannounced: if is_announced { none.clone() } else { bitmap.regions() },
             announcing: none.clone(),
             held: Vec::new(),
@@ -114,10 +114,12 @@ impl Intent {
             earlier: none.clone(),
             suspect: none.clone(),
             aged: none,
-            look_due: Some(Instant::default()),
+            look_due: None,
             run: None,
             bitmap,
-        }
+        };
+        intent.look_from(now);
+        intent
     }
 
     /// The update since which members find all that they missed in the bits.

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions as FileOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shoal_drive::{Access, Arena, Drive, DriveId, IoLoop};
@@ -95,6 +95,10 @@ impl Bench {
         let members = &drives[..drives.len() - 1];
         let array = ArrayVolume::open(world, plan, members, &OpenOptions::writable());
         Running { array: array.unwrap_or_else(|error| panic!("{error}")), drives }
+    }
+
+    pub(crate) fn path(&self, drive: usize) -> &Path {
+        &self.paths[drive]
     }
 
     /// All bytes of all drives.

@@ -37,8 +37,8 @@ impl Node {
     /// The slots that hold the bitmap, or are to get it.
     fn bitmap_slots(&self) -> Vec<usize> {
         let holds = |slot: &Slot| {
-            let is_member = matches!(slot.duty, Duty::Member(_));
-            is_member && slot.place.bitmap_offset_bytes.is_some() && slot.bitmap != BitmapCopy::GivenUp
+            let takes_part = !matches!(slot.duty, Duty::Spare | Duty::Out);
+            takes_part && slot.place.bitmap_offset_bytes.is_some() && slot.bitmap != BitmapCopy::GivenUp
         };
         (0..self.slots.len()).filter(|&slot| holds(&self.slots[slot])).collect()
     }

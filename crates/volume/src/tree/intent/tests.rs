@@ -19,7 +19,7 @@ fn intent() -> Intent {
     (0..bitmap.bits()).for_each(|bit| {
         bitmap.clear(bit);
     });
-    Intent::new(bitmap, true)
+    Intent::new(Instant::default(), bitmap, true)
 }
 
 /// A write of so many KiB at so many KiB of the array.

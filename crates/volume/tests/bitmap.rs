@@ -1,0 +1,374 @@
+//! Write-intent bitmaps on real files: what the members hold, and when, while an array is written, comes to rest, crashes,
+//! loses a member and gets it back. Time passes as fast as the tests like.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::process::Command as Program;
+use std::rc::Rc;
+use std::time::Duration;
+
+use shoal_array::Instant;
+use shoal_drive::{Access, Arena, DriveId, Finished, Io, IoKind, LoopError};
+use shoal_md::{BITMAP_HEADER_BYTES, Bitmap, BitmapHeader};
+use shoal_volume::transfer::{read_to, write_from};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, DriveFacts, MinorVersion, OpenOptions, RealWorld,
+    Superblock, Volume, World, read_superblock,
+};
+use support::{Bench, pattern};
+
+/// What one bit stands for in these tests.
+const CHUNK_BYTES: u64 = 64 << 10;
+/// md's daemon_sleep.
+const SLEEP: Duration = Duration::from_secs(5);
+
+/// Every I/O that was submitted.
+type Log = Rc<RefCell<Vec<Io>>>;
+
+/// Real files on a clock that is put forward instead of waited for.
+struct SwiftWorld {
+    inner: RealWorld,
+    skipped_ns: u64,
+    log: Log,
+}
+
+impl World for SwiftWorld {
+    fn arena(&self) -> &Arena {
+        self.inner.arena()
+    }
+
+    fn drives(&self) -> Vec<DriveId> {
+        self.inner.drives()
+    }
+
+    fn facts(&self, drive: DriveId) -> DriveFacts {
+        self.inner.facts(drive)
+    }
+
+    fn submit(&mut self, io: Io) {
+        self.log.borrow_mut().push(io);
+        self.inner.submit(io);
+    }
+
+    fn wait(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.inner.wait(at_least, timeout, finished)
+    }
+
+    fn pending(&self) -> usize {
+        self.inner.pending()
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now().after_ns(self.skipped_ns)
+    }
+
+    fn unix_time_s(&self) -> u64 {
+        self.inner.unix_time_s()
+    }
+
+    fn sleep(&mut self, duration: Duration) {
+        self.skipped_ns += u64::try_from(duration.as_nanos()).unwrap();
+    }
+
+    fn random_bytes(&mut self) -> [u8; 16] {
+        self.inner.random_bytes()
+    }
+}
+
+/// An array with a bitmap, and what its drives were asked for.
+struct Rig {
+    array: ArrayVolume<SwiftWorld>,
+    drives: Vec<DriveId>,
+    log: Log,
+}
+
+fn swift(bench: &Bench, drives: &[usize]) -> (SwiftWorld, shoal_volume::BufferPlan, Vec<DriveId>, Log) {
+    let (inner, plan, ids) = bench.world(drives.iter().copied(), Access::Write);
+    let log = Log::default();
+    (SwiftWorld { inner, skipped_ns: 0, log: Rc::clone(&log) }, plan, ids, log)
+}
+
+fn create_as(bench: &Bench, level: &str, drives: usize, metadata: MinorVersion) -> Rig {
+    let (world, plan, drives, log) = swift(bench, &(0..drives).collect::<Vec<_>>());
+    let create = CreateOptions {
+        level: ArrayLevel::parse(level, None, 2).unwrap(),
+        chunk_bytes: 16 << 10,
+        spare_count: 0,
+        name: "bits".to_owned(),
+        homehost: None,
+        drive_bytes_limit: None,
+        assume_clean: true,
+        metadata,
+        consistency: ConsistencyPolicy::Bitmap { chunk_bytes: Some(CHUNK_BYTES) },
+    };
+    let array = ArrayVolume::create(world, plan, &drives, &create, &OpenOptions::writable());
+    Rig { array: array.unwrap_or_else(|error| panic!("raid{level}: {error}")), drives, log }
+}
+
+fn create(bench: &Bench, level: &str, drives: usize) -> Rig {
+    create_as(bench, level, drives, MinorVersion::Start4K)
+}
+
+/// Opens the array of some drives.
+fn open(bench: &Bench, drives: &[usize]) -> Rig {
+    let (world, plan, drives, log) = swift(bench, drives);
+    let array = ArrayVolume::open(world, plan, &drives, &OpenOptions::writable());
+    Rig { array: array.unwrap_or_else(|error| panic!("{error}")), drives, log }
+}
+
+impl Rig {
+    fn write(&mut self, offset: u64, bytes: &[u8]) {
+        assert_eq!(write_from(&mut self.array, offset, &mut &bytes[..]).unwrap(), bytes.len() as u64);
+    }
+
+    fn content(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let size_bytes = self.array.size_bytes();
+        read_to(&mut self.array, 0, size_bytes, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn idle(&mut self, time: Duration) {
+        let end = self.array.world_mut().now().after_ns(u64::try_from(time.as_nanos()).unwrap());
+        loop {
+            let now = self.array.world_mut().now();
+            if now >= end {
+                return;
+            }
+            self.array.turn(Duration::from_nanos(end.since_ns(now)), &mut Vec::new()).unwrap();
+        }
+    }
+
+    fn finish_background(&mut self) {
+        while self.array.run_background(Duration::from_secs(10)).unwrap() {}
+    }
+}
+
+fn superblock(bench: &Bench, drive: usize) -> Superblock {
+    let bytes = std::fs::read(bench.path(drive)).unwrap();
+    let read = |offset: u64, into: &mut [u8]| -> Result<(), std::convert::Infallible> {
+        into.copy_from_slice(&bytes[usize::try_from(offset).unwrap()..][..into.len()]);
+        Ok(())
+    };
+    read_superblock(bytes.len() as u64, read).unwrap()
+}
+
+/// A member's copy of the bitmap, as it lies on the drive.
+fn copy(bench: &Bench, drive: usize) -> Bitmap {
+    let bytes = std::fs::read(bench.path(drive)).unwrap();
+    let area = superblock(bench, drive).bitmap_area().unwrap();
+    let start = usize::try_from(area.offset_bytes).unwrap();
+    let header: &[u8; BITMAP_HEADER_BYTES] = bytes[start..].first_chunk().unwrap();
+    let header = BitmapHeader::parse(header).unwrap();
+    let sync_sectors = header.sync_sectors;
+    let mut bitmap = Bitmap::all_set(header, sync_sectors, area.size_bytes).unwrap();
+    for page in 0..bitmap.pages() {
+        let range = bitmap.page_range(page, 512);
+        let range = start + usize::try_from(range.start).unwrap()..start + usize::try_from(range.end).unwrap();
+        bitmap.decode_page(page, &bytes[range]);
+    }
+    bitmap
+}
+
+fn set_runs(bitmap: &Bitmap) -> Vec<Range<u64>> {
+    let regions = bitmap.regions();
+    let mut from = 0;
+    std::iter::from_fn(|| {
+        let run = regions.next_set(from)?;
+        from = run.end;
+        Some(run)
+    })
+    .collect()
+}
+
+const LEVELS: [(&str, usize); 5] = [("1", 2), ("4", 4), ("5", 4), ("6", 5), ("10", 4)];
+
+/// All bits of a new array are set, as mdadm sets them; they are cleared when it comes to rest.
+#[test]
+fn a_new_array_has_a_bitmap_on_every_member() {
+    for metadata in MinorVersion::ALL {
+        for (level, drives) in LEVELS {
+            let bench = Bench::new(drives);
+            let rig = create_as(&bench, level, drives, metadata);
+            for drive in 0..drives {
+                let bitmap = copy(&bench, drive);
+                assert_eq!(bitmap.count(), bitmap.bits(), "raid{level} {metadata:?}");
+                assert!(bitmap.bits() > 32, "raid{level} {metadata:?}: {}", bitmap.bits());
+            }
+            rig.array.close().unwrap();
+            for drive in 0..drives {
+                assert_eq!(copy(&bench, drive).count(), 0, "raid{level} {metadata:?}");
+            }
+        }
+    }
+}
+
+/// No byte of data is written before the bits of its chunk have been written and flushed on every member.
+#[test]
+fn bits_are_durable_before_the_data() {
+    for (level, drives) in LEVELS {
+        let bench = Bench::new(drives);
+        create(&bench, level, drives).array.close().unwrap();
+        let mut rig = open(&bench, &(0..drives).collect::<Vec<_>>());
+        let superblock = superblock(&bench, 0);
+        let (bitmap_offset, data_offset) =
+            (superblock.bitmap_area().unwrap().offset_bytes, superblock.data_offset_bytes());
+        rig.log.borrow_mut().clear();
+        rig.write(1 << 20, &pattern(4096, 1));
+        let log = rig.log.borrow();
+        let is_write = |io: &Io, from: u64| matches!(io.kind, IoKind::Write(_)) && io.offset >= from;
+        let first_data = log.iter().position(|io| is_write(io, data_offset)).unwrap();
+        for &drive in &rig.drives {
+            let before = || log[..first_data].iter().enumerate().filter(|(_, io)| io.drive == drive);
+            let bits = before().rfind(|(_, io)| is_write(io, bitmap_offset)).unwrap().0;
+            let flush = before().rfind(|(_, io)| matches!(io.kind, IoKind::Flush)).unwrap().0;
+            assert!(bits < flush, "raid{level}: {:?}", &log[..=first_data]);
+        }
+        drop(log);
+        for drive in 0..drives {
+            let set = set_runs(&copy(&bench, drive));
+            let expected = if matches!(level, "1" | "10") { 1 << 20 } else { 0 };
+            assert!(set.len() == 1 && set[0].end - set[0].start == CHUNK_BYTES && set[0].start >= expected, "{set:?}");
+        }
+    }
+}
+
+/// Bits are cleared some time after the last write, on all members, and what the superblocks need stays right.
+#[test]
+fn bits_are_cleared_lazily() {
+    for (level, drives) in LEVELS {
+        let bench = Bench::new(drives);
+        let mut rig = create(&bench, level, drives);
+        rig.idle(4 * SLEEP);
+        assert_eq!(copy(&bench, 0).count(), 0, "raid{level}");
+        rig.write(1 << 20, &pattern(4096, 1));
+        for _ in 0..4 {
+            rig.idle(SLEEP);
+            assert_eq!(copy(&bench, 0).count(), 1, "raid{level}: written to again and again");
+            rig.write(1 << 20, &pattern(4096, 1));
+        }
+        rig.idle(4 * SLEEP);
+        for drive in 0..drives {
+            let bitmap = copy(&bench, drive);
+            assert_eq!(bitmap.count(), 0, "raid{level}");
+            let superblock = superblock(&bench, drive);
+            assert!(superblock.is_clean() && bitmap.header.events >= superblock.events, "raid{level}");
+            assert!(bitmap.header.events_cleared <= superblock.events && bitmap.header.events_cleared > 0);
+        }
+        assert_eq!(rig.array.quiet_for(), None, "raid{level}: there is nothing left to do");
+        rig.array.close().unwrap();
+    }
+}
+
+/// While a member is missing no bit is cleared, and events_cleared stays at what it has seen.
+#[test]
+fn nothing_is_cleared_while_a_member_is_missing() {
+    for (level, drives) in LEVELS {
+        let bench = Bench::new(drives);
+        let mut rig = create(&bench, level, drives);
+        let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+        rig.write(0, &data);
+        rig.idle(4 * SLEEP);
+        let failing = rig.drives[1];
+        let left_at = superblock(&bench, 1).events;
+        rig.array.fail_drive(failing).unwrap();
+        for offset in [0, 1 << 20, 3 << 20] {
+            rig.write(offset, &pattern(100_000, 2));
+        }
+        rig.idle(10 * SLEEP);
+        let content = rig.content();
+        rig.array.close().unwrap();
+        let others: Vec<usize> = (0..drives).filter(|drive| *drive != 1).collect();
+        for _ in 0..2 {
+            for &drive in &others {
+                let bitmap = copy(&bench, drive);
+                assert!(bitmap.count() >= 3 && bitmap.count() < bitmap.bits(), "raid{level}: {}", bitmap.count());
+                assert!(bitmap.header.events_cleared <= left_at, "raid{level}");
+            }
+            let mut rig = open(&bench, &others);
+            rig.idle(10 * SLEEP);
+            assert!(rig.content() == content, "raid{level}");
+            rig.array.close().unwrap();
+        }
+    }
+}
+
+/// A drive that takes the place of a missing one gets a bitmap of its own, and then bits are cleared again.
+#[test]
+fn a_new_member_gets_a_bitmap_of_its_own() {
+    for (level, drives) in LEVELS {
+        let bench = Bench::new(drives + 1);
+        let mut rig = create(&bench, level, drives);
+        let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+        rig.write(0, &data);
+        let failing = rig.drives[1];
+        rig.array.fail_drive(failing).unwrap();
+        rig.array.close().unwrap();
+        let left_at = superblock(&bench, 1).events;
+
+        let others: Vec<usize> = (0..drives).filter(|drive| *drive != 1).collect();
+        let (world, plan, ids, log) = swift(&bench, &others.iter().copied().chain([drives]).collect::<Vec<_>>());
+        let (members, added) = (&ids[..drives - 1], ids[drives - 1]);
+        let array = ArrayVolume::open(world, plan, members, &OpenOptions::writable()).unwrap();
+        let mut rig = Rig { array, drives: ids, log };
+        rig.array.add_drive(added).unwrap();
+        rig.finish_background();
+        rig.idle(4 * SLEEP);
+        assert!(rig.content() == data, "raid{level}");
+        rig.write(0, &pattern(4096, 2));
+        for drive in others.into_iter().chain([drives]) {
+            let bitmap = copy(&bench, drive);
+            assert_eq!(bitmap.count(), 1, "raid{level}: drive {drive}");
+            assert!(!bitmap.header.is_stale(), "raid{level}: drive {drive}");
+            assert!(bitmap.header.events_cleared > left_at, "raid{level}: the old member cannot come back");
+            assert!(bitmap.header.events >= superblock(&bench, drive).events, "raid{level}");
+        }
+        rig.array.close().unwrap();
+    }
+}
+
+/// What mdadm says of the bitmaps.
+#[test]
+fn needs_mdadm_reads_the_bitmaps() {
+    if Program::new("mdadm").arg("--version").output().is_err() {
+        return println!("SKIPPED: needs_mdadm_reads_the_bitmaps needs mdadm");
+    }
+    for metadata in MinorVersion::ALL {
+        for (level, drives) in LEVELS {
+            let bench = Bench::new(drives);
+            let mut rig = create_as(&bench, level, drives, metadata);
+            rig.idle(4 * SLEEP);
+            rig.write(0, &pattern(4096, 1));
+            for drive in 0..drives {
+                // Of a file mdadm expects nothing but the bitmap.
+                let area = superblock(&bench, drive).bitmap_area().unwrap();
+                let bytes = std::fs::read(bench.path(drive)).unwrap();
+                let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+                std::fs::write(&file, &bytes[usize::try_from(area.offset_bytes).unwrap()..]).unwrap();
+                let said = Program::new("mdadm").arg("--examine-bitmap").arg(file.path()).output().unwrap();
+                let said = String::from_utf8_lossy(&said.stdout).into_owned();
+                let bitmap = copy(&bench, drive);
+                for line in [
+                    "Version : 4".to_owned(),
+                    format!("Events : {}", bitmap.header.events),
+                    format!("Events Cleared : {}", bitmap.header.events_cleared),
+                    "State : OK".to_owned(),
+                    "Chunksize : 64 KB".to_owned(),
+                    "Daemon : 5s flush period".to_owned(),
+                    format!("{} bits (chunks), 1 dirty", bitmap.bits()),
+                ] {
+                    assert!(said.contains(&line), "raid{level} {metadata:?}: no `{line}` in:\n{said}");
+                }
+            }
+            rig.array.close().unwrap();
+        }
+    }
+}
