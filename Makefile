@@ -11,7 +11,7 @@ export npm_config_audit := false
 
 DEMO_REPORT := shoal-demo.html
 
-.PHONY: help demo test gates rust documentation web aarch64 setup-demo setup-test
+.PHONY: help demo test gates rust fuzz documentation web aarch64 setup-demo setup-test
 .NOTPARALLEL:
 
 help:
@@ -21,7 +21,7 @@ help:
 demo: setup-demo
 	cargo run --release --locked --package shoal -- demo --report $(DEMO_REPORT)
 
-test: setup-test gates rust documentation web aarch64
+test: setup-test gates rust fuzz documentation web aarch64
 
 gates:
 	cargo fmt --all --check
@@ -31,6 +31,9 @@ gates:
 
 rust:
 	cargo test --workspace --locked
+
+fuzz:
+	cargo xtask fuzz
 
 documentation:
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --locked

@@ -25,8 +25,10 @@ fuzz_target!(|input: &[u8]| {
         if let Ok(bitmap) = Bitmap::all_set(header.clone(), sync_sectors, room_bytes) {
             read(bitmap, input);
         }
-        // A superblock may claim any room.
-        let _ = Bitmap::all_set(header.clone(), sync_sectors, u64::MAX);
+        // A superblock may claim any room. Once in a while, as such a bitmap is large.
+        if input.len() % 64 == 0 {
+            let _ = Bitmap::all_set(header.clone(), sync_sectors, u64::MAX);
+        }
     }
 });
 

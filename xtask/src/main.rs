@@ -1,6 +1,7 @@
 //! The repository's own gates, run as `cargo xtask GATE`; never shipped.
 
 mod aarch64;
+mod fuzz;
 mod process;
 mod purity;
 mod tidy;
@@ -14,7 +15,9 @@ usage: cargo xtask GATE
   tidy            arrows between crates, dependencies, sizes, names, text
   tidy --update   the same, and lower the recorded sizes to what they have become
   purity          the engine links without the standard library and asks the system for nothing
-  aarch64         the parity kernels' tests, built for aarch64 and run under emulation";
+  aarch64         the parity kernels' tests, built for aarch64 and run under emulation
+  fuzz            every reader of what drives hold, on inputs that coverage leads to, for a minute
+  fuzz SECONDS    the same, for so long";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,10 +27,12 @@ fn main() -> ExitCode {
         ["tidy", "--update"] => tidy::run(&repository(), tidy::Ratcheting::Tighten),
         ["purity"] => purity::run(&repository()),
         ["aarch64"] => aarch64::run(&repository()),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        ["fuzz"] => fuzz::run(&repository(), fuzz::SHORT_SECONDS),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::run(&repository(), seconds),
+            Err(_) => return usage(),
+        },
+        _ => return usage(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,6 +41,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
 
 /// The root of the repository: the folder above this crate.

@@ -1,4 +1,4 @@
-//! Bitmaps and a bad-block log that Linux and mdadm wrote: we read them right, write them back unchanged, and would have
+//! Bitmaps, a bad-block log and a partial-parity log that Linux and mdadm wrote: we read them right, write them back unchanged, and would have
 //! made the same; and mdadm reads ours.
 //!
 //! `fixtures/README.md` says how they were made.
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use shoal_md::{
     BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BadBlockList, Bitmap, BitmapHeader, Distrust, Features, MinorVersion,
-    SUPERBLOCK_BYTES, Unverified, Uuid,
+    PPL_HEADER_BYTES, PplEntry, SUPERBLOCK_BYTES, Unverified, Uuid, newest_ppl,
 };
 
 const MIB: u64 = 1 << 20;
@@ -113,6 +113,29 @@ fn sorted_entries(log: &[u8]) -> Vec<u64> {
     let mut entries: Vec<u64> = log.chunks(8).map(|entry| u64::from_le_bytes(entry.try_into().unwrap())).collect();
     entries.sort_unstable();
     entries
+}
+
+#[test]
+fn the_newest_write_of_a_partial_parity_log_is_found() {
+    const ARRAY: Uuid = Uuid([60, 151, 35, 198, 207, 84, 1, 30, 219, 136, 166, 62, 171, 247, 179, 98]);
+    let area = fixture("ppl-chain.bin");
+    let find = |is_chain| {
+        let found = newest_ppl(area.len() as u64, is_chain, 512, ARRAY, |offset, bytes| {
+            bytes.copy_from_slice(&area[offset as usize..offset as usize + PPL_HEADER_BYTES]);
+            Ok::<_, ()>(())
+        });
+        found.unwrap().unwrap()
+    };
+    let newest = find(true);
+    assert_eq!((newest.offset_bytes, newest.header.generation), (49152, 19));
+    let entries = newest.header.entries.iter().map(|entry| (entry.data_sector, entry.data_bytes, entry.parity_role));
+    assert_eq!(entries.collect::<Vec<_>>(), [(2368, 65536, 2), (3072, 131_072, 2), (3840, 131_072, 2)]);
+    let first = find(false);
+    assert_eq!((first.offset_bytes, first.header.generation), (0, 1));
+    let entry = first.header.entries[0];
+    assert_eq!((entry.data_sector, entry.partial_parity_bytes, entry.data_bytes), (800, 4096, 4096));
+    assert_eq!(entry.checksum, PplEntry::checksum_of(&area[PPL_HEADER_BYTES..][..4096]));
+    assert!(*newest.header.encode(ARRAY) == area[49152..], "as Linux wrote it");
 }
 
 fn mdadm_program() -> Option<PathBuf> {
