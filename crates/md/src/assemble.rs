@@ -252,8 +252,7 @@ fn judge(candidates: &[Candidate], freshest: usize, index: usize) -> Result<Verd
         what,
     };
     let verdict = table::decide(fresh, own).ok_or_else(|| disagree("members"))?;
-    let format =
-        |superblock: &Superblock| (superblock.minor_version(), superblock.disk_level(), superblock.chunk_sectors);
+    let format = |superblock: &Superblock| (superblock.version(), superblock.disk_level(), superblock.chunk_sectors);
     let size = |superblock: &Superblock| (superblock.raid_devices, superblock.size_sectors);
     // A growing array may have been cut off between two superblocks; what holds enough is good all the same.
     let fits = own.data_size_sectors >= fresh.size_sectors && (own.events < fresh.events || size(fresh) == size(own));

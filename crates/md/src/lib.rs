@@ -81,7 +81,7 @@ pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NewMem
 pub use features::Features;
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{AddError, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError};
-pub use place::{MinorVersion, SECTOR_BYTES};
+pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};
 pub use ppl::{
     PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplEntryError, PplError, PplHeader, PplRun,
     PplWrite, newest_ppl,

@@ -1,4 +1,4 @@
-//! The superblock of version 1.x.
+//! The superblock of version 1.x, and of 0.90 as far as it can be told in the same words.
 //!
 //! On disk it is 256 bytes of fields, then `max_dev` roles of two bytes each; at most 4 KiB belong to it. Bytes behind
 //! the roles, and fields that we do not understand, are kept as they were read and written back.
@@ -7,6 +7,7 @@
 //! whether it may be believed. Only the second gives out a [`Superblock`].
 
 mod error;
+mod legacy;
 mod parts;
 mod unverified;
 
@@ -15,7 +16,7 @@ use shoal_array::{Level, Role};
 use crate::field::Field;
 use crate::level::{DiskLevel, LevelError};
 use crate::place::SECTOR_BYTES;
-use crate::{Features, MinorVersion, Timestamp, Uuid};
+use crate::{Features, MetadataVersion, MinorVersion, Timestamp, Uuid};
 
 pub use error::SuperblockError;
 pub use parts::{BadBlockLog, Reshape};
@@ -51,6 +52,8 @@ macro_rules! superblock_fields {
             roles: Vec<u16>,
             /// What lies behind the roles, up to 4 KiB; not covered by the checksum.
             tail: Vec<u8>,
+            /// The bytes of a superblock of version 0.90, which is never changed.
+            legacy: Option<Box<[u8; SUPERBLOCK_BYTES]>>,
         }
 
         impl Superblock {
@@ -61,6 +64,7 @@ macro_rules! superblock_fields {
                     $($name: <$type as Field>::read(&[0; <$type as Field>::BYTES]),)*
                     roles: vec![ROLE_SPARE; max_dev],
                     tail: vec![0; SUPERBLOCK_BYTES - FIELD_BYTES - max_dev * ROLE_BYTES],
+                    legacy: None,
                 }
             }
 
@@ -185,8 +189,11 @@ impl Superblock {
     pub const CLEAN: u64 = u64::MAX;
 
     /// The bytes, with their checksum, as they are to be written at `super_offset_sectors`. The first
-    /// [`Superblock::written_bytes`] of them matter.
+    /// [`Superblock::written_bytes`] of them matter. One of version 0.90 is given back as it was read.
     pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
+        if let Some(legacy) = &self.legacy {
+            return legacy.clone();
+        }
         let mut bytes = Box::new([0; SUPERBLOCK_BYTES]);
         MAGIC.write(&mut bytes[MAGIC_PLACE..MAGIC_PLACE + 4]);
         MAJOR_VERSION.write(&mut bytes[MAJOR_VERSION_PLACE..MAJOR_VERSION_PLACE + 4]);
@@ -203,7 +210,8 @@ impl Superblock {
 
     /// The checksum that [`Superblock::encode`] writes.
     pub fn checksum(&self) -> u32 {
-        u32::read(&self.encode()[CHECKSUM_PLACE..CHECKSUM_PLACE + 4])
+        let place = if self.legacy.is_some() { legacy::CHECKSUM_PLACE } else { CHECKSUM_PLACE };
+        u32::read(&self.encode()[place..place + 4])
     }
 
     /// How many bytes mdadm would write: fields and roles, rounded up to sectors.
@@ -211,8 +219,13 @@ impl Superblock {
         (FIELD_BYTES + self.roles.len() * ROLE_BYTES).next_multiple_of(512)
     }
 
+    /// The version of the format that it was read in, or is to be written in.
+    pub fn version(&self) -> MetadataVersion {
+        if self.legacy.is_some() { MetadataVersion::Legacy } else { MetadataVersion::V1(self.minor_version()) }
+    }
+
     /// The minor version, by the place that the superblock was written for.
-    pub fn minor_version(&self) -> MinorVersion {
+    pub(crate) fn minor_version(&self) -> MinorVersion {
         match self.super_offset_sectors {
             0 => MinorVersion::Start,
             8 => MinorVersion::Start4K,

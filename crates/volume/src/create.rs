@@ -231,7 +231,7 @@ pub(crate) fn clear_superblocks<W: World>(tree: &mut Tree<W>, target: Target) ->
         let mut bytes = [0; shoal_md::SUPERBLOCK_BYTES];
         let write_error = |tree: &Tree<W>| CreateError::Write { drive: tree.name(target) };
         tree.read_small(target, offset, &mut bytes)?.map_err(|_| write_error(tree))?;
-        if shoal_md::Unverified::parse(&bytes).is_ok() {
+        if shoal_md::Unverified::has_magic(&bytes) {
             bytes.fill(0);
             tree.write_small(target, offset, &bytes)?.map_err(|_| write_error(tree))?;
         }

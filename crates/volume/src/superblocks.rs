@@ -1,6 +1,6 @@
-//! Finds the superblock on a drive, wherever version 1 may have put it.
+//! Finds the superblock on a drive, wherever a version may have put it.
 
-use shoal_md::{MinorVersion, SECTOR_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
+use shoal_md::{MetadataVersion, SECTOR_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
 
 /// Why there is no superblock to use.
 #[derive(Debug, thiserror::Error)]
@@ -21,10 +21,10 @@ pub fn read_superblock<E>(
 ) -> Result<Superblock, ProbeError<E>> {
     let mut found: Option<Superblock> = None;
     let mut problem = SuperblockError::NoMagic;
-    for (minor, offset) in superblock_places(size_bytes) {
+    for (version, offset) in superblock_places(size_bytes) {
         let mut bytes = [0; SUPERBLOCK_BYTES];
         read(offset, &mut bytes).map_err(ProbeError::Read)?;
-        match Unverified::parse_and_verify(&bytes, minor, size_bytes) {
+        match Unverified::parse_and_verify(&bytes, version, size_bytes) {
             Ok(superblock) => {
                 let created = superblock.creation_time.seconds();
                 if found.as_ref().is_none_or(|found| found.creation_time.seconds() < created) {
@@ -40,11 +40,11 @@ pub fn read_superblock<E>(
 }
 
 /// Where superblocks may lie, in bytes.
-pub(crate) fn superblock_places(size_bytes: u64) -> impl Iterator<Item = (MinorVersion, u64)> {
-    let place = move |minor: MinorVersion| {
-        let sector = minor.superblock_sector(size_bytes / SECTOR_BYTES)?;
+pub(crate) fn superblock_places(size_bytes: u64) -> impl Iterator<Item = (MetadataVersion, u64)> {
+    let place = move |version: MetadataVersion| {
+        let sector = version.superblock_sector(size_bytes / SECTOR_BYTES)?;
         let offset = sector * SECTOR_BYTES;
-        (offset + SUPERBLOCK_BYTES as u64 <= size_bytes).then_some((minor, offset))
+        (offset + SUPERBLOCK_BYTES as u64 <= size_bytes).then_some((version, offset))
     };
-    MinorVersion::ALL.into_iter().filter_map(place)
+    MetadataVersion::ALL.into_iter().filter_map(place)
 }

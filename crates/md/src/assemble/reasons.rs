@@ -1,6 +1,6 @@
 //! What keeps an array from being written, or used at all: features that are known and not supported.
 
-use crate::{Features, Superblock};
+use crate::{Features, MetadataVersion, Superblock};
 
 /// Why the array must not be written. Its content can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -17,6 +17,9 @@ pub enum ReadOnlyReason {
     /// A member's rebuild follows the bitmap.
     #[error("a member is being rebuilt by the write-intent bitmap")]
     RecoveryBitmap,
+    /// Nothing of it is ever written.
+    #[error("its metadata is of version 0.90, which is only read: mdadm --assemble --update=metadata makes it 1.0")]
+    Legacy,
     /// Writing the superblock would write over it.
     #[error("its write-intent bitmap lies within the superblock's 4 KiB: let Linux remove it and add it again")]
     BitmapInSuperblock,
@@ -62,6 +65,9 @@ pub(super) const REFUSED: [(Features, RefusalReason); 5] = [
 
 pub(super) fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReason> {
     let mut reasons = reasons(superblocks, &READ_ONLY);
+    if superblocks.iter().any(|superblock| superblock.version() == MetadataVersion::Legacy) {
+        reasons.push(ReadOnlyReason::Legacy);
+    }
     if superblocks.iter().any(|superblock| superblock.bitmap_is_in_superblock()) {
         reasons.push(ReadOnlyReason::BitmapInSuperblock);
     }

@@ -98,7 +98,7 @@ impl Membership {
         use ReAddProblem as P;
         let any = self.members.first().ok_or(P::NoBitmap)?;
         let shape = |superblock: &Superblock| {
-            let level = (superblock.minor_version(), superblock.disk_level(), superblock.chunk_sectors);
+            let level = (superblock.version(), superblock.disk_level(), superblock.chunk_sectors);
             (level, superblock.raid_devices, superblock.size_sectors, superblock.bitmap_offset)
         };
         let incomplete = own.features.any_of(Features::RECOVERY_OFFSET | Features::REPLACEMENT);

@@ -11,11 +11,22 @@ pub enum SuperblockError {
     #[error("no md superblock")]
     NoMagic,
     /// Written by a version that is not 1.x.
-    #[error("md superblock of version {major}: only version 1 is understood")]
+    #[error("md superblock of version {major}: 0.90 and 1.x are understood")]
     MajorVersion {
         /// What it says.
         major: u32,
     },
+    /// In the place of version 0.90, and of a version that is not.
+    #[error("md superblock of version {major}.{minor} in the place of 0.90: only that one is understood there")]
+    LegacyVersion {
+        /// What it says.
+        major: u32,
+        /// What it says.
+        minor: u32,
+    },
+    /// Version 0.90, written by a machine with the other byte order.
+    #[error("md superblock of a big-endian machine: let mdadm --assemble --update=byteorder turn it round")]
+    BigEndian,
     /// More roles than fit in.
     #[error("damaged md superblock: it claims {max_dev} roles, {MAX_DEV_LIMIT} fit in")]
     MaxDev {

@@ -2,11 +2,11 @@
 
 use super::{
     CHECKSUM_PLACE, FIELD_BYTES, MAGIC, MAGIC_PLACE, MAJOR_VERSION, MAJOR_VERSION_PLACE, MAX_DEV_LIMIT, MAX_DEV_PLACE,
-    ROLE_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, ZERO_PLACE, checksum,
+    ROLE_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, ZERO_PLACE, checksum, legacy,
 };
 use crate::field::Field;
 use crate::place::SECTOR_BYTES;
-use crate::{Features, MinorVersion};
+use crate::{Features, MetadataVersion, MinorVersion};
 
 /// A superblock whose claims nobody has checked yet.
 #[derive(Clone, Debug)]
@@ -73,12 +73,21 @@ impl Unverified {
         Ok(superblock)
     }
 
-    /// Both steps for a superblock found at `minor`'s place on a drive of `drive_bytes`.
+    /// Both steps for a superblock found in the place of `version` on a drive of `drive_bytes`.
     pub fn parse_and_verify(
         bytes: &[u8; SUPERBLOCK_BYTES],
-        minor: MinorVersion,
+        version: impl Into<MetadataVersion>,
         drive_bytes: u64,
     ) -> Result<Superblock, SuperblockError> {
-        Self::parse(bytes)?.verify(minor, drive_bytes)
+        match version.into() {
+            MetadataVersion::V1(minor) => Self::parse(bytes)?.verify(minor, drive_bytes),
+            MetadataVersion::Legacy => legacy::read(bytes, drive_bytes / SECTOR_BYTES),
+        }
+    }
+
+    /// Whether some version's superblock starts with these bytes, whole or not: others would take it for one.
+    pub fn has_magic(bytes: &[u8; SUPERBLOCK_BYTES]) -> bool {
+        let magic = u32::read(&bytes[MAGIC_PLACE..MAGIC_PLACE + 4]);
+        magic == MAGIC || magic.swap_bytes() == MAGIC
     }
 }

@@ -45,7 +45,7 @@ fn describe(superblock: &Superblock) -> SuperblockDocument {
     let chunk_bytes = superblock.chunk_bytes();
     let recovering = superblock.features.any_of(Features::RECOVERY_OFFSET);
     SuperblockDocument {
-        version: format!("1.{}", superblock.minor_version().number()),
+        version: superblock.version().to_string(),
         features: superblock.features.names().iter().map(|&name| name.to_owned()).collect(),
         array_uuid: superblock.array_uuid.to_string(),
         name: superblock.name(),
