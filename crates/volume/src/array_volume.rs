@@ -6,7 +6,7 @@ use shoal_array::{
     Background, CommandError, Completion, Event, MemberIo, MemberState, Progress, Request, Role, ScrubMode,
 };
 use shoal_drive::{Arena, DriveId};
-use shoal_md::{AddError, NewMember, Uuid};
+use shoal_md::{AddError, NewMember, ReAddError, Uuid};
 use shoal_parity::Parity;
 
 use crate::assemble::{OpenError, assemble_tree, level_superblocks};
@@ -54,6 +54,14 @@ pub enum ManageError {
         /// The drive.
         drive: String,
     },
+    /// The drive has nothing to come back with.
+    #[error("{drive} cannot be re-added: {problem}: add it as a new drive, which rebuilds all of it")]
+    NoFormerMember {
+        /// The drive.
+        drive: String,
+        /// What is wrong with its superblock.
+        problem: String,
+    },
     /// More drives than there are buffers for.
     #[error(
         "{drive} cannot be added: there is no room for more drives; remove one that failed, or open the array anew"
@@ -73,6 +81,9 @@ pub enum ManageError {
     /// The drive cannot become a member.
     #[error(transparent)]
     Add(#[from] AddError),
+    /// The drive cannot become again what it was.
+    #[error(transparent)]
+    ReAdd(#[from] ReAddError),
     /// The drive did not take its superblock.
     #[error(transparent)]
     Superblock(#[from] CreateError),
@@ -106,8 +117,8 @@ pub struct News {
 
 /// An array that runs over the drives of a world.
 pub struct ArrayVolume<W> {
-    tree: Tree<W>,
-    root: NodeId,
+    pub(crate) tree: Tree<W>,
+    pub(crate) root: NodeId,
 }
 
 impl<W: World> ArrayVolume<W> {
@@ -309,7 +320,7 @@ impl<W: World> ArrayVolume<W> {
     }
 
     /// Waits until no superblock and no bitmap is being written.
-    fn settle(&mut self) -> Result<(), VolumeError> {
+    pub(crate) fn settle(&mut self) -> Result<(), VolumeError> {
         self.tree.run_until(None, |tree| tree.nodes.iter().all(Node::is_settled))
     }
 

@@ -5,10 +5,10 @@
 //! nodes go through another round; if not, and there is only one, it is the array. An inner array that has failed counts
 //! as missing.
 
-use shoal_array::{Array, BufferId, Config, Fault, Health, MemberState, Role, Scratch};
+use shoal_array::{BufferId, Config, Fault, Health, MemberState, Role, Scratch};
 use shoal_md::{Assembly, Candidate, Features, Membership, ReadOnlyReason, ShapeUnknown, Superblock, Verdict};
 
-use crate::bitmap::{BitmapProblem, KeptBitmap, kept_bitmap};
+use crate::bitmap::{BitmapProblem, KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{Activity, BitmapCopy, Duty, Intent, Node, NodeId, Place, Recorder, Slot, Target, Tree};
@@ -191,7 +191,8 @@ pub(crate) fn add_node<W: World>(
         writable: options.writable,
         ..Config::new(shape, assembly.member_states(), scratch)
     };
-    let array = Array::new(config).map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
+    let array = guided_engine(config, &assembly, bitmap.as_ref(), tree.world.now());
+    let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;
     let intent = bitmap.filter(|_| options.writable).map(|kept| {
         let is_announced = kept.is_announced(&assembly);

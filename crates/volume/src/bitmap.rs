@@ -4,7 +4,7 @@
 //! clearing may have been, too: either way the chunk is in sync already, and a needless resync harms nobody. Copies that
 //! lack bits, cannot be read, or are not believed are written anew before the array relies on them.
 
-use shoal_array::{Fault, Geometry, MemberIo, MemberState, Shape};
+use shoal_array::{Array, Config, Fault, Geometry, Instant, MemberIo, MemberState, Regions, Role, Shape, ShapeError};
 use shoal_md::{
     Area, Assembly, BITMAP_HEADER_BYTES, Bitmap, BitmapError, BitmapHeader, Features, SECTOR_BYTES, Superblock,
 };
@@ -39,6 +39,11 @@ impl KeptBitmap {
         if self.whole.contains(&candidate) { BitmapCopy::Whole } else { BitmapCopy::Due }
     }
 
+    /// What is not known to be in sync; none if that is nowhere known.
+    pub(crate) fn out_of_sync(&self) -> Option<Regions> {
+        self.is_believed.then(|| self.bitmap.regions())
+    }
+
     /// Whether what is set in memory is set on all members in sync.
     pub(crate) fn is_announced(&self, assembly: &Assembly) -> bool {
         in_sync(assembly).iter().all(|candidate| self.whole.contains(candidate))
@@ -48,6 +53,30 @@ impl KeptBitmap {
 fn in_sync(assembly: &Assembly) -> Vec<usize> {
     let in_sync = assembly.slots.iter().filter(|slot| slot.state == MemberState::InSync);
     in_sync.filter_map(|slot| slot.candidate).collect()
+}
+
+/// Makes an array's engine. Members that came back and had not caught up go on by the bitmap, from the start: bits of
+/// what they have caught up with are still set, and so are those of writes that were cut short.
+pub(crate) fn guided_engine(
+    config: Config,
+    assembly: &Assembly,
+    bitmap: Option<&KeptBitmap>,
+    now: Instant,
+) -> Result<Array, ShapeError> {
+    let only = bitmap.and_then(KeptBitmap::out_of_sync).filter(|_| config.writable);
+    let by_bitmap = (0..).map(Role).zip(&assembly.slots).filter(|(_, slot)| slot.by_bitmap && only.is_some());
+    let back: Vec<Role> = by_bitmap.map(|(role, _)| role).collect();
+    let mut guided = config.clone();
+    back.iter().for_each(|role| guided.members[role.index()] = MemberState::Missing);
+    let bad_blocks = guided.bad_blocks.clone();
+    let mut array = Array::new(guided)?;
+    let all_go_on = back.iter().all(|&role| {
+        let bad_blocks = bad_blocks.get(role.index()).cloned().unwrap_or_default();
+        let seated = array.set_bad_blocks(role, bad_blocks);
+        seated.and_then(|()| array.rebuild_member(now, role, 0, only.clone())).is_ok()
+    });
+    // Where others are missing it waits for them, as it is.
+    if all_go_on { Ok(array) } else { Array::new(config) }
 }
 
 /// The array's bitmap, if it has one and what it says can be known.
@@ -81,7 +110,7 @@ fn read_bitmap<W: World>(
     let mut problem = BitmapProblem::Unreadable;
     for candidate in in_sync(assembly) {
         let (target, superblock) = &members[candidate];
-        match read_copy(tree, *target, superblock, sync_bytes / SECTOR_BYTES)? {
+        match read_copy(tree, *target, superblock, sync_bytes)? {
             Ok(copy) => copies.push((candidate, copy)),
             Err(worse @ BitmapProblem::Format(_)) => problem = worse,
             Err(BitmapProblem::Unreadable) => {}
@@ -115,11 +144,12 @@ fn merged(copies: Vec<(usize, Bitmap)>, assembly: &Assembly) -> Option<KeptBitma
     Some(KeptBitmap { bitmap, is_believed: true, whole })
 }
 
-fn read_copy<W: World>(
+/// A member's copy of the bitmap of an array over `sync_bytes`.
+pub(crate) fn read_copy<W: World>(
     tree: &mut Tree<W>,
     target: Target,
     superblock: &Superblock,
-    sync_sectors: u64,
+    sync_bytes: u64,
 ) -> Result<Result<Bitmap, BitmapProblem>, VolumeError> {
     let Some(Area { offset_bytes, size_bytes }) = superblock.bitmap_area() else {
         return Ok(Err(BitmapError::NoMagic.into()));
@@ -131,7 +161,8 @@ fn read_copy<W: World>(
         return Ok(Err(BitmapProblem::Unreadable));
     }
     let header = first.first_chunk::<BITMAP_HEADER_BYTES>().expect("a page is longer than the header");
-    let bitmap = BitmapHeader::parse(header).and_then(|header| Bitmap::all_set(header, sync_sectors, size_bytes));
+    let bitmap =
+        BitmapHeader::parse(header).and_then(|header| Bitmap::all_set(header, sync_bytes / SECTOR_BYTES, size_bytes));
     let mut bitmap = match bitmap {
         Ok(bitmap) => bitmap,
         Err(error) => return Ok(Err(error.into())),

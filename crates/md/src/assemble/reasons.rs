@@ -14,9 +14,6 @@ pub enum ReadOnlyReason {
     /// A replacement would not hear of the writes.
     #[error("a member is being replaced")]
     Replacement,
-    /// A member's rebuild follows the bitmap.
-    #[error("a member is being rebuilt by the write-intent bitmap")]
-    RecoveryBitmap,
     /// Nothing of it is ever written.
     #[error("its metadata is of version 0.90, which is only read: mdadm --assemble --update=metadata makes it 1.0")]
     Legacy,
@@ -46,12 +43,11 @@ pub enum RefusalReason {
 }
 
 /// Features that are read over, and would be harmed by writing.
-pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 5] = [
+pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 4] = [
     (Features::PPL, ReadOnlyReason::Ppl),
     (Features::MULTIPLE_PPLS, ReadOnlyReason::Ppl),
     (Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks),
     (Features::REPLACEMENT, ReadOnlyReason::Replacement),
-    (Features::RECOVERY_BITMAP, ReadOnlyReason::RecoveryBitmap),
 ];
 
 /// Features without which the data cannot be found, or not relied on.

@@ -83,6 +83,8 @@ pub(crate) struct Intent {
     bitmap: Bitmap,
     /// Set in memory, and to be written by the next announcement.
     unannounced: Regions,
+    /// They are not to wait for a write.
+    is_urgent: bool,
     /// Being written by the announcement under way.
     announcing: Regions,
     /// In the order of submission.
@@ -107,6 +109,7 @@ impl Intent {
         let none = none_of(&bitmap);
         let mut intent = Self {
             unannounced: if is_announced { none.clone() } else { bitmap.regions() },
+            is_urgent: false,
             announcing: none.clone(),
             held: Vec::new(),
             in_flight: Vec::new(),
@@ -134,7 +137,7 @@ impl Intent {
 
     /// Nothing is being written, or waits for it.
     pub(crate) fn is_idle(&self) -> bool {
-        self.run.is_none() && self.held.is_empty() && self.aged.is_empty()
+        self.run.is_none() && self.held.is_empty() && self.aged.is_empty() && !self.is_urgent
     }
 
     /// Writes wait for their bits.
@@ -240,14 +243,32 @@ impl Intent {
         }
     }
 
-    /// Whether writes wait for an announcement.
+    /// Sets the bits that another copy has, and announces them.
+    pub(crate) fn adopt(&mut self, copy: &Bitmap) {
+        let is_alike = |copy: &Bitmap| {
+            let (own, other) = (&self.bitmap.header, &copy.header);
+            (own.array_uuid, own.chunk_bytes) == (other.array_uuid, other.chunk_bytes)
+        };
+        if is_alike(copy) {
+            let more = copy.regions();
+            for bit in set_bits(&more) {
+                if self.bitmap.set(bit) {
+                    self.unannounced.set(bit);
+                }
+            }
+            self.is_urgent = !self.unannounced.is_empty();
+        }
+    }
+
+    /// Whether somebody waits for an announcement.
     fn wants_announcement(&self) -> bool {
-        !self.held.is_empty() && !self.unannounced.is_empty()
+        (self.is_urgent || !self.held.is_empty()) && !self.unannounced.is_empty()
     }
 
     /// An announcement begins: gives the pages that it has to write.
     fn begin_announcement(&mut self) -> BTreeSet<usize> {
         std::mem::swap(&mut self.unannounced, &mut self.announcing);
+        self.is_urgent = false;
         self.pages_of(&self.announcing)
     }
 

@@ -1,0 +1,95 @@
+//! A member that left comes back, and is filled only where the array has changed meanwhile.
+//!
+//! The array's write-intent bitmap has a set bit for every chunk that was written while the member was away. The member's
+//! own copy may know of more: of writes that it was the only one to see before it left, or, if somebody ran it alone in
+//! some way that its superblock does not tell, of all that it has seen since. So its set bits are added to the array's,
+//! and announced, before anything else. Then it takes its role again and is rebuilt where bits are set; its superblock
+//! says so from the first record on, and a rebuild that was cut short goes on by the bitmap (see
+//! [`crate::bitmap::guided_engine`]). No bit is cleared before that is done.
+
+use shoal_array::CommandError;
+use shoal_drive::DriveId;
+use shoal_md::{Candidate, Membership, Readmission, Superblock};
+
+use crate::array_volume::{ArrayVolume, ManageError};
+use crate::assemble::probe;
+use crate::bitmap::read_copy;
+use crate::tree::{BitmapCopy, Duty, NodeId, Place, Slot, Target, Waiter};
+use crate::world::World;
+
+impl<W: World> ArrayVolume<W> {
+    /// Takes a drive back that was a member of the array, or of one inside it, and left or failed. Only what was written
+    /// since is copied to it. Refused if the write-intent bitmap does not know all of that: then it can be added as new.
+    pub fn re_add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        let name = self.tree.world.facts(drive).name;
+        let target = Target::Drive(drive);
+        let superblock = probe(&mut self.tree, target)
+            .map_err(|problem| ManageError::NoFormerMember { drive: name.clone(), problem: problem.to_string() })?;
+        let node = self.former_node(&superblock);
+        let back = Candidate { drive: name.clone(), superblock };
+        self.settle()?;
+        self.readmission(node, &back)?;
+        self.adopt_bits(node, target, &back.superblock)?;
+        let (membership, readmission) = self.readmission(node, &back)?;
+        self.seat_again(node, target, membership, readmission, &name)?;
+        let now = self.tree.world.now();
+        self.tree.record(now, node, Waiter::Nobody);
+        Ok(self.settle()?)
+    }
+
+    /// The array that a superblock names; if none, the outermost one, whose membership will say so.
+    fn former_node(&self, superblock: &Superblock) -> NodeId {
+        let names = |node: &crate::tree::Node| node.facts.array_uuid == superblock.array_uuid;
+        self.tree.nodes.iter().position(names).map_or(self.root, NodeId)
+    }
+
+    /// What the superblocks are to say once the member is back; or why it cannot come back.
+    fn readmission(&self, node: NodeId, back: &Candidate) -> Result<(Membership, Readmission), ManageError> {
+        let it = &self.tree.nodes[node.0];
+        if !it.writable {
+            return Err(self.not_taken_back(&back.drive, CommandError::ReadOnly));
+        }
+        let mut membership = it.membership.clone();
+        let events_cleared = it.intent.as_ref().map(|intent| intent.events_cleared());
+        let readmission = membership.re_add(back, events_cleared)?;
+        Ok((membership, readmission))
+    }
+
+    /// Adds the set bits of a member's own copy to the array's, and makes that durable.
+    fn adopt_bits(&mut self, node: NodeId, target: Target, superblock: &Superblock) -> Result<(), ManageError> {
+        let sync_bytes = self.tree.nodes[node.0].array.geometry().sync_bytes();
+        let copy = read_copy(&mut self.tree, target, superblock, sync_bytes)?;
+        if let (Ok(copy), Some(intent)) = (copy, &mut self.tree.nodes[node.0].intent) {
+            intent.adopt(&copy);
+        }
+        Ok(self.settle()?)
+    }
+
+    fn seat_again(
+        &mut self,
+        node: NodeId,
+        target: Target,
+        membership: Membership,
+        Readmission { dev_number, role }: Readmission,
+        name: &str,
+    ) -> Result<(), ManageError> {
+        let was_here = |slot: &Slot| slot.place.target == target && slot.duty == Duty::Out;
+        self.tree.nodes[node.0].slots.retain(|slot| !was_here(slot));
+        let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: name.to_owned() })?;
+        let now = self.tree.world.now();
+        let it = &mut self.tree.nodes[node.0];
+        let only = it.intent.as_ref().map(|intent| intent.set_regions());
+        if let Err(why) = it.array.rebuild_member(now, role, 0, only) {
+            return Err(self.not_taken_back(name, why));
+        }
+        let place = Place::of(target, membership.superblock(dev_number).expect("it was taken back just now"));
+        it.membership = membership;
+        it.slots.push(Slot { place, dev_number, duty: Duty::Member(role), buffer, bitmap: BitmapCopy::Due });
+        it.left_out.retain(|left_out| left_out.name != name);
+        Ok(())
+    }
+
+    fn not_taken_back(&self, name: &str, why: CommandError) -> ManageError {
+        ManageError::Refused { what: format!("{name} cannot be re-added"), why }
+    }
+}
