@@ -1,8 +1,18 @@
 //! What `--json` prints: one document a command, all sizes in bytes and all times in nanoseconds.
 
+mod array;
+mod state;
+
 use schemars::{JsonSchema, Schema, schema_for};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shoal_bench::Measurement;
+
+use crate::running::{Answer, RequestLine};
+
+pub(crate) use array::array_document;
+pub(crate) use state::{
+    BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument, StateDocument,
+};
 
 /// Any command that failed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -12,7 +22,7 @@ pub(crate) struct FailureDocument {
 }
 
 /// What went wrong.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ErrorDocument {
     /// "failed", "usage" or "refused".
     pub(crate) kind: String,
@@ -22,8 +32,8 @@ pub(crate) struct ErrorDocument {
     pub(crate) message: String,
 }
 
-/// `create`, `status`, `fail`, `add`, `rebuild`: the array afterwards.
-#[derive(Debug, Serialize, JsonSchema)]
+/// An array: what it is and how it is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ArrayDocument {
     /// The array's name.
     pub(crate) name: String,
@@ -64,7 +74,7 @@ pub(crate) struct ArrayDocument {
 }
 
 /// One member of an array.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MemberDocument {
     /// The role.
     pub(crate) role: u16,
@@ -82,7 +92,7 @@ pub(crate) struct MemberDocument {
 }
 
 /// A drive that belongs to an array and is not used.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LeftOutDocument {
     /// The drive.
     pub(crate) drive: String,
@@ -104,44 +114,11 @@ pub(crate) struct TransferDocument {
 /// `scrub`: what was found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ScrubDocument {
-    /// Whether everything was compared.
-    pub(crate) complete: bool,
-    /// Bytes of parity or copies that do not agree with the data.
-    pub(crate) mismatched_bytes: u64,
-    /// Where, by member; at most a thousand places.
-    pub(crate) mismatches: Vec<MismatchDocument>,
-    /// Bytes that could not be read and were written anew from redundancy.
-    pub(crate) healed_bytes: u64,
-    /// Where; at most a thousand places.
-    pub(crate) healed: Vec<RangeDocument>,
-    /// Bytes that could not be read, and could not be had from redundancy.
-    pub(crate) unreadable_bytes: u64,
-    /// Where; at most a thousand places.
-    pub(crate) unreadable: Vec<RangeDocument>,
+    /// What was found.
+    #[serde(flatten)]
+    pub(crate) findings: FindingsDocument,
     /// The array afterwards.
     pub(crate) array: ArrayDocument,
-}
-
-/// A place where parity or a copy does not agree with the data.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct MismatchDocument {
-    /// Where on the member.
-    pub(crate) range: RangeDocument,
-    /// First byte of the array's content in the stripe or mirror concerned.
-    pub(crate) content_offset: u64,
-    /// Whether it was repaired.
-    pub(crate) repaired: bool,
-}
-
-/// A range of a member's data area.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RangeDocument {
-    /// The member's role.
-    pub(crate) role: u16,
-    /// First byte.
-    pub(crate) offset: u64,
-    /// Number of bytes.
-    pub(crate) bytes: u64,
 }
 
 /// `examine`: one entry a drive.
@@ -263,17 +240,19 @@ pub(crate) struct PlannedDriveDocument {
     pub(crate) written_bytes: u64,
 }
 
-/// The schema of every document, by the name of its file. `create`, `status`, `fail`, `add` and `rebuild` print an
-/// `array`; every command prints a `failure` when it fails.
-pub(crate) fn schemas() -> [(&'static str, Schema); 10] {
+/// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
+/// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
+pub(crate) fn schemas() -> [(&'static str, Schema); 12] {
     [
-        ("array", schema_for!(ArrayDocument)),
+        ("answer", schema_for!(Answer)),
+        ("array", schema_for!(StateDocument)),
         ("bench", schema_for!(BenchDocument)),
         ("completions", schema_for!(CompletionsDocument)),
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),
         ("files", schema_for!(FilesDocument)),
         ("plan", schema_for!(PlanDocument)),
+        ("request", schema_for!(RequestLine)),
         ("scrub", schema_for!(ScrubDocument)),
         ("study", shoal_study::model::schema()),
         ("transfer", schema_for!(TransferDocument)),

@@ -1,6 +1,6 @@
 //! Opens drives for the commands: finds a drive given twice, refuses to wipe what is in use or holds something.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Arena, Drive, DriveKey, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
 use shoal_volume::{
@@ -10,15 +10,10 @@ use shoal_volume::{
 
 use shoal_volume::transfer::read_to;
 
-use crate::args::{ArrayArgs, Cli, IoEngineChoice};
+use crate::args::{Cli, IoEngineChoice};
 use crate::exit::Failure;
 pub(crate) use crate::scan::member_paths;
 use crate::size::format_size;
-
-/// Requests in flight of the commands that move content.
-const TRANSFER_DEPTH: u32 = 8;
-/// Size of each.
-const TRANSFER_BYTES: u32 = 1 << 20;
 
 /// Drives in one world, ready to become a volume.
 pub(crate) struct Opened {
@@ -45,11 +40,20 @@ pub(crate) fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive
     Ok(drives)
 }
 
-fn open_failure(error: OpenError) -> Failure {
+/// Who is at fault when a drive does not open.
+pub(crate) fn open_failure(error: OpenError) -> Failure {
     match error {
         OpenError::Busy { .. } => Failure::Refused(error.to_string()),
         OpenError::NotFound { .. } | OpenError::NotADrive { .. } | OpenError::Empty { .. } => Failure::usage(error),
         _ => Failure::failed(error),
+    }
+}
+
+/// Whether two paths lead to one drive.
+pub(crate) fn same_file(left: &Path, right: &Path) -> bool {
+    match (DriveKey::of_path(left), DriveKey::of_path(right)) {
+        (Ok(left), Ok(right)) => left == right,
+        _ => left == right,
     }
 }
 
@@ -96,6 +100,17 @@ pub(crate) fn join(cli: &Cli, drives: Vec<Drive>, request_count: u32, request_by
     join_with(cli.io_engine, drives, request_count, request_bytes)
 }
 
+/// [`join`], with room for drives that come later.
+pub(crate) fn join_with_room(
+    cli: &Cli,
+    drives: Vec<Drive>,
+    (request_count, request_bytes): (u32, u32),
+    more_drives: u32,
+) -> Result<Opened, Failure> {
+    let plan = BufferPlan::for_drives(drives.len(), request_count, request_bytes).with_room_for(more_drives);
+    join_as_planned(cli.io_engine, drives, plan)
+}
+
 /// [`join`], for those who have no command line at hand.
 pub(crate) fn join_with(
     choice: IoEngineChoice,
@@ -104,6 +119,10 @@ pub(crate) fn join_with(
     request_bytes: u32,
 ) -> Result<Opened, Failure> {
     let plan = BufferPlan::for_drives(drives.len(), request_count, request_bytes);
+    join_as_planned(choice, drives, plan)
+}
+
+fn join_as_planned(choice: IoEngineChoice, drives: Vec<Drive>, plan: BufferPlan) -> Result<Opened, Failure> {
     let bytes = plan.arena_bytes();
     let arena = Arena::new(bytes)
         .map_err(|error| Failure::Failed(format!("{} of memory: {error}", format_size(bytes as u64))))?;
@@ -138,24 +157,6 @@ pub(crate) fn parity(cli: &Cli) -> Result<Parity, Failure> {
 pub(crate) fn open_options(cli: &Cli, writable: bool, force: bool) -> Result<OpenOptions, Failure> {
     let options = if writable { OpenOptions::writable() } else { OpenOptions::read_only() };
     Ok(OpenOptions { force, parity: parity(cli)?, ..options })
-}
-
-/// Runs the array that is named, with room for moving content.
-pub(crate) fn open_array(
-    cli: &Cli,
-    args: &ArrayArgs,
-    writable: bool,
-    force: bool,
-) -> Result<ArrayVolume<RealWorld>, Failure> {
-    let access = if writable { Access::Write } else { Access::Read };
-    let mut drives = open_drives(&member_paths(args)?, access)?;
-    for drive in &mut drives {
-        // What is read from some members while others change can be wrong.
-        drive.keep_writers_out().map_err(open_failure)?;
-    }
-    let opened = join(cli, drives, TRANSFER_DEPTH, TRANSFER_BYTES)?;
-    let options = open_options(cli, writable, force)?;
-    ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
 }
 
 /// Who is at fault when an array does not open.

@@ -1,7 +1,7 @@
 //! `shoal`: measures drives, builds arrays of them in Linux md's format, and runs the arrays in user space.
 //!
-//! `args` says what can be typed and never acts; `commands` acts, one file a command; `documents` are what `--json`
-//! prints; `exit` says how a command ends.
+//! `args` says what can be typed and never acts; `commands` acts, one file a command; `running` is an array in a process
+//! of its own, and how it is reached; `documents` are what `--json` prints; `exit` says how a command ends.
 
 mod args;
 mod bay;
@@ -12,6 +12,7 @@ mod exit;
 mod host;
 mod output;
 mod progress;
+mod running;
 mod scan;
 mod seed;
 mod size;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use shoal_volume::{ArrayVolume, News, RealWorld};
 
 use crate::args::Cli;
 use crate::exit::Failure;
+use crate::running::Handle;
 
 /// A flag that Ctrl-C and a polite kill set. A second Ctrl-C ends the process at once.
 pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
@@ -51,12 +51,18 @@ pub(crate) fn per_mille_bar(cli: &Cli, name: &str) -> ProgressBar {
 pub(crate) struct BackgroundRun {
     /// Whether it was stopped before its end.
     interrupted: bool,
+    /// Whether it goes on all the same, where the array runs.
+    goes_on: bool,
 }
 
 impl BackgroundRun {
     /// A failure that says how to go on, if the work was stopped.
     pub(crate) fn finished_or(&self, mend: &str) -> Result<(), Failure> {
-        if self.interrupted { Err(Failure::Failed(format!("stopped before the end: {mend}"))) } else { Ok(()) }
+        match (self.interrupted, self.goes_on) {
+            (false, _) => Ok(()),
+            (true, false) => Err(Failure::Failed(format!("stopped before the end: {mend}"))),
+            (true, true) => Err(Failure::failed("not waited for: it goes on in the running array; see `shoal status`")),
+        }
     }
 }
 
@@ -71,27 +77,20 @@ pub(crate) fn study_bar(cli: &Cli) -> ProgressBar {
     bar
 }
 
-/// Runs rebuilds and scrubs to their end, or until Ctrl-C, which leaves them to be taken up again. What happens
-/// meanwhile goes to `listen` as it happens: a resync of a large array tells of every stripe.
-pub(crate) fn run_background(
-    cli: &Cli,
-    array: &mut ArrayVolume<RealWorld>,
-    what: &'static str,
-    listen: &mut dyn FnMut(News),
-) -> Result<BackgroundRun, Failure> {
+/// Lets resyncs, rebuilds and scrubs go on to their end, or until Ctrl-C. Where no process runs the array, that leaves them
+/// to be taken up again; where one does, they go on there.
+pub(crate) fn run_background(cli: &Cli, array: &mut dyn Handle, what: &'static str) -> Result<BackgroundRun, Failure> {
     let signalled = interrupt_flag()?;
-    let bar = bytes_bar(cli, array.progress().map_or(0, |progress| progress.total_bytes), what);
-    let mut more = true;
+    let bar = bytes_bar(cli, 0, what);
     let mut interrupted = false;
-    while more && !interrupted {
-        more = array.run_background(Duration::from_millis(100)).map_err(Failure::failed)?;
-        if let Some(progress) = array.progress() {
-            bar.set_length(progress.total_bytes);
-            bar.set_position(progress.done_bytes);
+    while let Some(background) = array.wait(Duration::from_millis(100))?.background {
+        bar.set_length(background.total_bytes);
+        bar.set_position(background.done_bytes);
+        interrupted = signalled.load(Ordering::Relaxed);
+        if interrupted {
+            break;
         }
-        array.take_news().into_iter().for_each(&mut *listen);
-        interrupted = more && signalled.load(Ordering::Relaxed);
     }
     bar.finish_and_clear();
-    Ok(BackgroundRun { interrupted })
+    Ok(BackgroundRun { interrupted, goes_on: array.goes_on_by_itself() })
 }

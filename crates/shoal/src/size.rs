@@ -53,6 +53,16 @@ pub(crate) fn format_ns(ns: u64) -> String {
     }
 }
 
+/// Writes how long ago something was, in the largest unit that it reaches.
+pub(crate) fn format_age_s(age_s: u64) -> String {
+    match age_s {
+        0..60 => format!("{age_s} s"),
+        60..3_600 => format!("{} min", age_s / 60),
+        3_600..86_400 => format!("{} h", age_s / 3_600),
+        _ => format!("{} days", age_s / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 19] = [
     "demo",
     "study",
     "bench",
@@ -19,6 +19,9 @@ const COMMANDS: [&str; 16] = [
     "add",
     "rebuild",
     "scrub",
+    "run",
+    "stop",
+    "speed",
     "man",
     "completions",
     "schemas",

@@ -9,12 +9,15 @@ use crate::size::{parse_size, parse_small_size};
 /// Which array: its members, or one of them and where to look for the rest.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ArrayArgs {
-    /// The array's members, in any order.
-    #[arg(required = true, value_name = "DRIVE")]
+    /// The array's members, in any order. Any one of them will do for an array that runs.
+    #[arg(required_unless_present = "socket", value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
     /// Look for the other members among the files and devices in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
+    /// Where the array is administered while it runs, if not at the usual place.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
 }
 
 /// `shoal create`
@@ -138,7 +141,54 @@ pub(crate) struct ScrubArgs {
     /// Make parity and mirrors agree with the data again.
     #[arg(long)]
     pub(crate) repair: bool,
+    /// End the scrub that is under way in a running array.
+    #[arg(long, conflicts_with = "repair")]
+    pub(crate) stop: bool,
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
+}
+
+/// `shoal run`
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Run a degraded array that was not shut down cleanly, though some blocks may be wrong.
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    /// How fast background work goes.
+    #[command(flatten)]
+    pub(crate) speed: SpeedLimits,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// `shoal stop`
+#[derive(Args, Debug)]
+pub(crate) struct StopArgs {
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// `shoal speed`
+#[derive(Args, Debug)]
+pub(crate) struct SpeedArgs {
+    /// How fast background work goes.
+    #[command(flatten)]
+    pub(crate) speed: SpeedLimits,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// Rates of resyncs, rebuilds and scrubs.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct SpeedLimits {
+    /// Resyncs, rebuilds and scrubs go on at least this fast while the array is used: bytes a second on each member.
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
+    pub(crate) min: Option<u64>,
+    /// They never go faster than this, even while the array is not used.
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
+    pub(crate) max: Option<u64>,
 }

@@ -6,7 +6,8 @@ mod measure;
 use clap::{Parser, Subcommand};
 
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, CreateArgs, ExamineArgs, FailArgs, ReadArgs, RebuildArgs, ScrubArgs, StatusArgs, WriteArgs,
+    AddArgs, ArrayArgs, CreateArgs, ExamineArgs, FailArgs, ReadArgs, RebuildArgs, RunArgs, ScrubArgs, SpeedArgs,
+    StatusArgs, StopArgs, WriteArgs,
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, StudyArgs};
 
@@ -76,6 +77,12 @@ pub(crate) enum Command {
     Rebuild(RebuildArgs),
     /// Compare parity and mirrors with the data.
     Scrub(ScrubArgs),
+    /// Run an array in this process until it is stopped; all other commands reach it while it runs.
+    Run(RunArgs),
+    /// Stop a running array.
+    Stop(StopArgs),
+    /// Change how fast a running array resyncs, rebuilds and scrubs.
+    Speed(SpeedArgs),
     /// Write the manual pages into a directory.
     Man {
         /// Where to.

@@ -1,16 +1,16 @@
 //! `shoal create`
 
 use shoal_drive::Access;
-use shoal_volume::{
-    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion, ScrubMode,
-};
+use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion};
 
 use crate::args::{Cli, CreateArgs};
-use crate::commands::status::{array_at_rest, array_text};
+use crate::commands::status::state_text;
+use crate::documents::StateDocument;
 use crate::drives::{check_wipeable, join, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
+use crate::running::{Command, Handle, Host};
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
@@ -37,18 +37,20 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
         consistency: ConsistencyPolicy::Resync,
     };
     let options = open_options(cli, true, false)?;
-    let mut array =
+    let array =
         ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;
+    let needs_resync = array.needs_resync();
+    let mut array = Host::of(array, options.background);
     let mut resync = None;
-    if array.needs_resync() {
-        array.scrub(ScrubMode::Repair).map_err(Failure::failed)?;
-        resync = Some(run_background(cli, &mut array, "resync", &mut |_| {})?);
+    if needs_resync {
+        array.execute(Command::Scrub { repair: true })?;
+        resync = Some(run_background(cli, &mut array, "resync")?);
     }
-    let document = array_at_rest(&mut array)?;
+    let document = StateDocument { scrub: None, ..array.finish()? };
     if let Some(resync) = resync {
         resync.finished_or("the array is there and can be used; `shoal scrub --repair` makes its redundancy whole")?;
     }
-    output::document(cli, &document, array_text)
+    output::document(cli, &document, state_text)
 }
 
 /// Who is at fault when an array cannot be made.

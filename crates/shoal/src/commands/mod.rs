@@ -8,6 +8,7 @@ mod examine;
 mod fail;
 mod generate;
 mod rebuild;
+mod run;
 mod scrub;
 mod status;
 mod study;
@@ -33,6 +34,9 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Add(args) => add::run(cli, args),
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),
+        Command::Run(args) => run::run(cli, args),
+        Command::Stop(args) => run::stop(cli, args),
+        Command::Speed(args) => run::speed(cli, args),
         Command::Man { directory } => generate::man_pages(cli, directory),
         Command::Completions { shell } => generate::completions(cli, *shell),
         Command::Schemas { directory } => generate::schemas(cli, directory),

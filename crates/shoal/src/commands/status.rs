@@ -4,88 +4,67 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 use shoal_drive::Access;
-use shoal_volume::{
-    ArrayStatus, ArrayVolume, Health, LeftOut, MemberOn, MemberState, MemberStatus, RealWorld, Verdict, inspect,
-    layout_name,
-};
+use shoal_volume::inspect;
 
 use crate::args::{Cli, StatusArgs};
-use crate::documents::{ArrayDocument, LeftOutDocument, MemberDocument};
+use crate::documents::{ArrayDocument, BackgroundDocument, StateDocument, array_document};
 use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
-use crate::size::format_size;
+use crate::running::{Command, reach_running};
+use crate::size::{format_age_s, format_rate, format_size};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
+    if let Some(mut array) = reach_running(&args.array)? {
+        return output::document(cli, &array.execute(Command::Status)?, state_text);
+    }
     let drives = open_drives(&member_paths(&args.array)?, Access::Read)?;
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, false, false)?;
     let status = inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
-    output::document(cli, &array_document(&status), array_text)
+    let array = array_document(&status);
+    output::document(cli, &StateDocument { array, background: None, scrub: None, running: None }, state_text)
 }
 
-/// Brings an array to rest, and says how it is then.
-pub(crate) fn array_at_rest(array: &mut ArrayVolume<RealWorld>) -> Result<ArrayDocument, Failure> {
-    array.rest().map_err(Failure::failed)?;
-    Ok(array_document(&array.status()))
+/// An array and what goes on in it as text.
+pub(crate) fn state_text(document: &StateDocument) -> String {
+    let mut text = array_text(&document.array);
+    tell_more(&mut text, document).expect("strings take everything");
+    text
 }
 
-/// An array's state as a document.
-pub(crate) fn array_document(status: &ArrayStatus) -> ArrayDocument {
-    ArrayDocument {
-        name: status.name.clone(),
-        uuid: status.uuid.clone(),
-        level: status.level.to_string(),
-        layout: layout_name(status.level),
-        chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
-        capacity_bytes: status.problem.is_none().then_some(status.capacity_bytes),
-        health: health_name(status.health).to_owned(),
-        redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
-        needs_resync: status.needs_resync,
-        events: status.events,
-        update_time_unix_s: status.update_time_unix_s,
-        members: status.members.iter().map(member_document).collect(),
-        spares: status.spares.clone(),
-        left_out: status.left_out.iter().map(left_out_document).collect(),
-        problem: status.problem.clone(),
-        unattached: status.unattached.iter().map(array_document).collect(),
+fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
+    if let Some(BackgroundDocument { work, done_bytes, total_bytes, bytes_per_s }) = &document.background {
+        let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);
+        let rate = bytes_per_s.map_or(String::new(), |rate| format!(", {}", format_rate(rate)));
+        writeln!(text, "  {work}: {per_cent} %, {} of {}{rate}", format_size(*done_bytes), format_size(*total_bytes))?;
     }
-}
-
-fn health_name(health: Health) -> &'static str {
-    match health {
-        Health::Optimal => "optimal",
-        Health::Degraded => "degraded",
-        Health::Failed => "failed",
+    let Some(running) = &document.running else { return Ok(()) };
+    if let Some(scrub) = &document.scrub {
+        let verdict = match &document.background {
+            Some(background) if background.work == "scrub" => "so far",
+            _ if scrub.complete => "complete",
+            _ => "stopped",
+        };
+        writeln!(text, "  scrub {verdict}: {} disagree", format_size(scrub.mismatched_bytes))?;
     }
+    let most = running.speed_max_bytes_per_s.map_or("no limit".to_owned(), format_rate);
+    writeln!(text, "  runs as process {}, administered at {}", running.process_id, running.socket)?;
+    writeln!(
+        text,
+        "  background work: at least {} beside requests, {most}",
+        format_rate(running.speed_min_bytes_per_s)
+    )?;
+    for news in &running.news {
+        let ago = format_age_s(unix_time_s().saturating_sub(news.time_unix_s));
+        writeln!(text, "  {ago} ago: {}: {}", news.array, news.text)?;
+    }
+    Ok(())
 }
 
-fn member_document(member: &MemberStatus) -> MemberDocument {
-    let (state, rebuilt_bytes) = match member.state {
-        MemberState::InSync => ("in-sync", None),
-        MemberState::Rebuilding { position } => ("rebuilding", Some(position)),
-        MemberState::Missing => ("missing", None),
-    };
-    let (drive, array) = match &member.on {
-        Some(MemberOn::Drive(drive)) => (Some(drive.clone()), None),
-        Some(MemberOn::Array(array)) => (None, Some(Box::new(array_document(array)))),
-        None => (None, None),
-    };
-    MemberDocument { role: member.role.0, drive, state: state.to_owned(), rebuilt_bytes, array }
-}
-
-fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
-    let reason = match left_out.verdict {
-        Verdict::Stale { updates_missed } => format!("stale: it missed {updates_missed} updates"),
-        Verdict::Faulty => "it failed".to_owned(),
-        Verdict::RoleTaken(role) => format!("a fresher drive has its role, {}", role.0),
-        Verdict::Journal => "it is the array's journal".to_owned(),
-        Verdict::Replacement { role, .. } => format!("it is being made a replacement of member {}", role.0),
-        Verdict::Unusable => "its role is none that the array has".to_owned(),
-        Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare => "it is in use".to_owned(),
-    };
-    LeftOutDocument { drive: left_out.name.clone(), reason }
+fn unix_time_s() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// An array's state as text.

@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use shoal_volume::Volume;
 use shoal_volume::transfer::{TransferError, read_to, write_from};
 
 use crate::args::{Cli, ReadArgs, WriteArgs};
 use crate::documents::TransferDocument;
-use crate::drives::open_array;
 use crate::exit::Failure;
 use crate::output;
+use crate::running::{Opening, reach};
 use crate::size::{format_ns, format_rate, format_size};
 
 /// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
 pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
-    let mut array = open_array(cli, &args.array, false, false)?;
+    let mut array = reach(cli, &args.array, Opening { writable: false, force: false }, None)?;
+    let array = array.content();
     let rest = array.size_bytes().checked_sub(args.offset).ok_or_else(|| beyond(args.offset, array.size_bytes()))?;
     let length = args.length.unwrap_or(rest);
     if length > rest {
@@ -23,7 +23,7 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
     }
     let start = Instant::now();
     let mut sink = io::BufWriter::new(io::stdout().lock());
-    let sent = read_to(&mut array, args.offset, length, &mut sink).and_then(|()| Ok(sink.flush()?));
+    let sent = read_to(array, args.offset, length, &mut sink).and_then(|()| Ok(sink.flush()?));
     match sent {
         // Whoever reads has had enough, as `head` does: not our failure.
         Err(TransferError::Stream(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -50,15 +50,16 @@ fn elapsed_ns(start: Instant) -> u64 {
 
 /// Writes standard input to an array's content.
 pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
-    let mut array = open_array(cli, &args.array, true, args.force)?;
-    if args.offset > array.size_bytes() {
-        return Err(beyond(args.offset, array.size_bytes()));
+    let mut array = reach(cli, &args.array, Opening { writable: true, force: args.force }, None)?;
+    let size_bytes = array.content().size_bytes();
+    if args.offset > size_bytes {
+        return Err(beyond(args.offset, size_bytes));
     }
     let start = Instant::now();
-    let written = write_from(&mut array, args.offset, &mut io::stdin().lock());
+    let written = write_from(array.content(), args.offset, &mut io::stdin().lock());
     let elapsed_ns = elapsed_ns(start);
     // Closed in either case: what was written before an error is to be found clean.
-    let closed = array.close().map_err(Failure::failed);
+    let closed = array.finish();
     let bytes = written.map_err(transfer_failure)?;
     closed?;
     let document = TransferDocument { offset: args.offset, bytes, elapsed_ns };

@@ -30,7 +30,7 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         let drives = open_drives(&args.targets, access)?;
         return drives.into_iter().map(|drive| plain(cli, drive, workload)).collect();
     }
-    let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone() };
+    let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), socket: None };
     let drives = open_drives(&member_paths(&named)?, access)?;
     Ok(vec![array(cli, drives, workload, access == Access::Write && !args.force)?])
 }

@@ -1,0 +1,50 @@
+//! `shoal run`, `shoal stop` and `shoal speed`: an array in a process of its own.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
+use crate::commands::status::state_text;
+use crate::exit::Failure;
+use crate::output;
+use crate::running::{Command, Handle, Opening, Server, claim, reach_running};
+
+/// Runs an array until it is stopped.
+pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
+    if args.array.drives.is_empty() {
+        return Err(Failure::usage("an array is run by naming its members, or any one of them and --scan DIR"));
+    }
+    let opening = Opening { writable: true, force: args.force };
+    let mut host = claim(cli, &from_anywhere(&args.array)?, opening, None)?;
+    let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
+    let name = host.execute(speed)?.array.name;
+    let server = Server::start(host, args.array.socket.as_deref())?;
+    output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
+    output::document(cli, &server.run()?, state_text)
+}
+
+/// The array with its drives' names as they are understood from anywhere.
+fn from_anywhere(args: &ArrayArgs) -> Result<ArrayArgs, Failure> {
+    let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|error| failed_path(path, &error));
+    let drives = args.drives.iter().map(absolute).collect::<Result<_, _>>()?;
+    let scan = args.scan.as_ref().map(absolute).transpose()?;
+    Ok(ArrayArgs { drives, scan, socket: args.socket.clone() })
+}
+
+fn failed_path(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Usage(format!("{}: {error}", path.display()))
+}
+
+/// Has the process that runs an array bring it to rest and end.
+pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
+    let array = reach_running(&args.array)?;
+    let mut array = array.ok_or_else(|| Failure::usage("no process runs the array: there is nothing to stop"))?;
+    output::document(cli, &array.execute(Command::Stop)?, state_text)
+}
+
+/// Changes the rates of background work in a running array.
+pub(crate) fn speed(cli: &Cli, args: &SpeedArgs) -> Result<(), Failure> {
+    let array = reach_running(&args.array)?;
+    let mut array = array.ok_or_else(|| Failure::usage("no process runs the array: start it with `shoal run`"))?;
+    let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
+    output::document(cli, &array.execute(speed)?, state_text)
+}

@@ -1,0 +1,116 @@
+//! An array and what goes on in it: what the commands on arrays print, and what a running array answers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ArrayDocument;
+
+/// `create`, `status`, `fail`, `add`, `remove`, `re-add`, `replace`, `rebuild`, `speed`, `stop`, `run`: the array
+/// afterwards.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct StateDocument {
+    /// What it is, and how it is.
+    #[serde(flatten)]
+    pub(crate) array: ArrayDocument,
+    /// The resync, rebuild or scrub under way; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) background: Option<BackgroundDocument>,
+    /// The scrub under way, or the last one since the array was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scrub: Option<FindingsDocument>,
+    /// The process that runs the array; left out if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) running: Option<RunningDocument>,
+}
+
+/// Work that an array does beside requests.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct BackgroundDocument {
+    /// "resync", "rebuild" or "scrub".
+    pub(crate) work: String,
+    /// Bytes of each member done.
+    pub(crate) done_bytes: u64,
+    /// Bytes of each member in all.
+    pub(crate) total_bytes: u64,
+    /// Over the last seconds; left out where it has just begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_per_s: Option<u64>,
+}
+
+/// The process that runs an array.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RunningDocument {
+    /// Its number.
+    pub(crate) process_id: u32,
+    /// Where it is administered.
+    pub(crate) socket: String,
+    /// Since when it runs: seconds since 1970.
+    pub(crate) started_unix_s: u64,
+    /// Offsets and lengths of reads and writes are multiples of this.
+    pub(crate) logical_block_bytes: u32,
+    /// The longest read or write that it takes in one request.
+    pub(crate) transfer_bytes_max: u32,
+    /// Requests that it works on at a time for one client.
+    pub(crate) requests_max: u32,
+    /// Background work goes on at least this fast while requests are served.
+    pub(crate) speed_min_bytes_per_s: u64,
+    /// Background work never goes faster; left out if there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) speed_max_bytes_per_s: Option<u64>,
+    /// What happened lately, oldest first.
+    pub(crate) news: Vec<NewsDocument>,
+}
+
+/// Something that happened in a running array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct NewsDocument {
+    /// Seconds since 1970.
+    pub(crate) time_unix_s: u64,
+    /// The array, or the array inside it.
+    pub(crate) array: String,
+    /// What happened, in a few words.
+    pub(crate) text: String,
+}
+
+/// What a scrub found.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FindingsDocument {
+    /// Whether it makes parity and mirrors agree with the data.
+    pub(crate) repair: bool,
+    /// Whether everything was compared.
+    pub(crate) complete: bool,
+    /// Bytes of parity or copies that do not agree with the data.
+    pub(crate) mismatched_bytes: u64,
+    /// Where, by member; at most a thousand places.
+    pub(crate) mismatches: Vec<MismatchDocument>,
+    /// Bytes that could not be read and were written anew from redundancy.
+    pub(crate) healed_bytes: u64,
+    /// Where; at most a thousand places.
+    pub(crate) healed: Vec<RangeDocument>,
+    /// Bytes that could not be read, and could not be had from redundancy.
+    pub(crate) unreadable_bytes: u64,
+    /// Where; at most a thousand places.
+    pub(crate) unreadable: Vec<RangeDocument>,
+}
+
+/// A place where parity or a copy does not agree with the data.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MismatchDocument {
+    /// Where on the member.
+    pub(crate) range: RangeDocument,
+    /// First byte of the array's content in the stripe or mirror concerned.
+    pub(crate) content_offset: u64,
+    /// Whether it was repaired.
+    pub(crate) repaired: bool,
+}
+
+/// A range of a member's data area.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RangeDocument {
+    /// The member's role.
+    pub(crate) role: u16,
+    /// First byte.
+    pub(crate) offset: u64,
+    /// Number of bytes.
+    pub(crate) bytes: u64,
+}

@@ -1,0 +1,208 @@
+//! A running array, reached over its socket.
+//!
+//! Commands are asked one at a time. The content is a [`Volume`] with memory of its own: requests go out as they are
+//! submitted, with what they write, and never more of them than the server takes at a time; so both sides always read
+//! what the other has sent, and neither waits for the other.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use shoal_drive::{Arena, LoopError};
+use shoal_volume::{Command as VolumeCommand, Completion, Request, RequestError, Volume, VolumeError};
+
+use super::handle::Handle;
+use super::protocol::{Command, Content, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use super::wire::Wire;
+use crate::documents::{ErrorDocument, StateDocument};
+use crate::exit::Failure;
+
+/// How often background work is looked at while a command waits for it.
+const LOOK_DISTANCE: Duration = Duration::from_millis(200);
+/// Commands have ids with this bit, requests for content have theirs, which do not.
+const COMMAND_BIT: u64 = 1 << 63;
+
+/// See the module's documentation.
+pub(crate) struct Client {
+    wire: Wire,
+    next_id: u64,
+    size_bytes: u64,
+    logical_block_bytes: u32,
+    transfer_bytes: u32,
+    requests: u32,
+    arena: Arena,
+    in_flight: HashMap<u64, Request>,
+    /// What broke the connection in the middle of a submission.
+    broken: Option<io::Error>,
+}
+
+impl Client {
+    /// Reaches the array at a socket; none if nobody listens there.
+    pub(crate) fn connect(socket: &Path) -> Result<Option<Self>, Failure> {
+        let Some(mut wire) = Wire::connect(socket)? else { return Ok(None) };
+        let state = ask(&mut wire, COMMAND_BIT, Command::Status)?;
+        let limits = state.running.ok_or_else(|| gone(&wire, "it does not say what it takes"))?;
+        let transfer_bytes = limits.transfer_bytes_max.min(TRANSFER_BYTES_MAX);
+        let requests = limits.requests_max.clamp(1, REQUESTS_MAX);
+        let arena = Arena::new(requests as usize * transfer_bytes as usize).map_err(Failure::failed)?;
+        Ok(Some(Self {
+            wire,
+            next_id: COMMAND_BIT + 1,
+            size_bytes: state.array.capacity_bytes.unwrap_or(0),
+            logical_block_bytes: limits.logical_block_bytes.max(1),
+            transfer_bytes,
+            requests,
+            arena,
+            in_flight: HashMap::new(),
+            broken: None,
+        }))
+    }
+
+    fn send(&mut self, request: Request) -> io::Result<()> {
+        let (content, bytes) = match request.command {
+            VolumeCommand::Read { offset, span } => (Content::Read { offset, length: span.length }, None),
+            VolumeCommand::Write { offset, span } => (Content::Write { offset, length: span.length }, Some(span)),
+            VolumeCommand::Flush => (Content::Flush, None),
+            VolumeCommand::Discard { .. } => return Err(io::Error::other("a running array discards nothing")),
+        };
+        let mut sent = Vec::new();
+        if let Some(span) = bytes {
+            sent.resize(span.length as usize, 0);
+            self.arena.read(self.request_memory(span.buffer.0), &mut sent);
+        }
+        self.wire.send(request.id.0, content, &sent)?;
+        self.in_flight.insert(request.id.0, request);
+        Ok(())
+    }
+
+    /// Takes one answer, and the content that comes with it.
+    fn receive(&mut self) -> io::Result<Completion> {
+        let answer = self.wire.receive()?;
+        let asked = answer.id.and_then(|id| self.in_flight.remove(&id));
+        let request = asked.ok_or_else(|| unexpected("an answer that nobody waits for"))?;
+        let result = match (answer.outcome, request.command) {
+            (Outcome::Content { bytes }, VolumeCommand::Read { span, .. }) if bytes == span.length => {
+                let mut content = vec![0; bytes as usize];
+                self.wire.receive_content(&mut content)?;
+                self.arena.write(self.request_memory(span.buffer.0), &content);
+                Ok(())
+            }
+            (Outcome::Done {}, VolumeCommand::Write { .. } | VolumeCommand::Flush) => Ok(()),
+            (Outcome::Fault(fault), _) => Err(RequestError::from(fault)),
+            (Outcome::Error(error), _) => return Err(unexpected(&error.message)),
+            _ => return Err(unexpected("an answer to something else")),
+        };
+        Ok(Completion { id: request.id, result })
+    }
+}
+
+fn unexpected(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the running array sent {what}"))
+}
+
+fn gone(wire: &Wire, why: impl std::fmt::Display) -> Failure {
+    Failure::Failed(format!("{}: the running array does not answer: {why}", wire.socket().display()))
+}
+
+fn ask(wire: &mut Wire, id: u64, mut command: Command) -> Result<StateDocument, Failure> {
+    for drive in command.drives() {
+        let absolute: PathBuf = std::path::absolute(&*drive).map_err(Failure::failed)?;
+        if absolute.to_str().is_none() {
+            let name = drive.display();
+            return Err(Failure::Usage(format!(
+                "{name}: a running array takes names in UTF-8 only: use a symbolic link"
+            )));
+        }
+        *drive = absolute;
+    }
+    wire.send(id, command, &[]).map_err(|error| gone(wire, error))?;
+    let answer = wire.receive().map_err(|error| gone(wire, error))?;
+    match answer.outcome {
+        Outcome::State(state) => Ok(*state),
+        Outcome::Error(error) => Err(failure(error)),
+        _ => Err(gone(wire, "an answer to something else came")),
+    }
+}
+
+/// A failure in the process that runs the array, as if it were here.
+fn failure(error: ErrorDocument) -> Failure {
+    match error.kind.as_str() {
+        "usage" => Failure::Usage(error.message),
+        "refused" => Failure::Refused(error.message),
+        _ => Failure::Failed(error.message),
+    }
+}
+
+impl Handle for Client {
+    fn execute(&mut self, command: Command) -> Result<StateDocument, Failure> {
+        self.next_id += 1;
+        ask(&mut self.wire, self.next_id, command)
+    }
+
+    fn wait(&mut self, patience: Duration) -> Result<StateDocument, Failure> {
+        std::thread::sleep(patience.min(LOOK_DISTANCE));
+        self.execute(Command::Status)
+    }
+
+    fn content(&mut self) -> &mut dyn Volume {
+        self
+    }
+
+    fn finish(&mut self) -> Result<StateDocument, Failure> {
+        self.execute(Command::Status)
+    }
+
+    fn goes_on_by_itself(&self) -> bool {
+        true
+    }
+}
+
+impl Volume for Client {
+    fn size_bytes(&self) -> u64 {
+        let block = u64::from(self.logical_block_bytes);
+        self.size_bytes / block * block
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.logical_block_bytes
+    }
+
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    fn request_buffers(&self) -> u32 {
+        self.requests
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        self.transfer_bytes
+    }
+
+    fn submit(&mut self, request: Request) {
+        if self.broken.is_none() {
+            self.broken = self.send(request).err();
+        }
+    }
+
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError> {
+        let broken = |error: io::Error| VolumeError::Loop(LoopError::System(error));
+        if let Some(error) = self.broken.take() {
+            return Err(broken(error));
+        }
+        let wanted = at_least.min(self.in_flight.len());
+        for _ in 0..wanted {
+            if !self.wire.is_readable(timeout).map_err(broken)? {
+                return Ok(());
+            }
+            completions.push(self.receive().map_err(broken)?);
+        }
+        Ok(())
+    }
+}

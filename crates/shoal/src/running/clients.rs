@@ -1,0 +1,113 @@
+//! Who is connected to a running array: a bounded number of clients, of which the one that has been silent for longest
+//! makes room for one more.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::jobs::{Jobs, error_document};
+use super::place;
+use super::protocol::{Answer, Outcome};
+use super::session;
+use crate::exit::Failure;
+
+/// Clients at a time.
+const CLIENTS_MAX: usize = 16;
+/// A client that has been silent for so long may be sent away.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Where connections cannot be taken (too many open files), they are tried again after so long.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// A client's place among them. It is given up when this is dropped.
+pub(super) struct Seat {
+    number: u64,
+    clients: Clients,
+}
+
+#[derive(Clone, Default)]
+struct Clients(Arc<Mutex<Vec<Connected>>>);
+
+struct Connected {
+    number: u64,
+    stream: UnixStream,
+    silent_since: Option<Instant>,
+}
+
+impl Seat {
+    /// The client has been served, and is silent from now on.
+    pub(super) fn is_idle(&self) {
+        self.set(Some(Instant::now()));
+    }
+
+    /// The client asks for something.
+    pub(super) fn is_busy(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, silent_since: Option<Instant>) {
+        let mut connected = self.clients.lock();
+        if let Some(it) = connected.iter_mut().find(|it| it.number == self.number) {
+            it.silent_since = silent_since;
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.clients.lock().retain(|it| it.number != self.number);
+    }
+}
+
+impl Clients {
+    fn lock(&self) -> MutexGuard<'_, Vec<Connected>> {
+        // Nothing is left half done in there.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A seat for a client; none if all are taken by clients that are being served.
+    fn seat(&self, number: u64, stream: &UnixStream) -> Option<Seat> {
+        let mut connected = self.lock();
+        if connected.len() >= CLIENTS_MAX {
+            let silent = |it: &&Connected| it.silent_since.is_some_and(|since| since.elapsed() >= SILENCE);
+            let longest = connected.iter().filter(silent).min_by_key(|it| it.silent_since)?.number;
+            let place = connected.iter().position(|it| it.number == longest)?;
+            let _ = connected.swap_remove(place).stream.shutdown(Shutdown::Both);
+        }
+        connected.push(Connected { number, stream: stream.try_clone().ok()?, silent_since: None });
+        Some(Seat { number, clients: self.clone() })
+    }
+}
+
+/// Takes clients in for as long as the process lives.
+pub(super) fn welcome(listener: &UnixListener, jobs: &Jobs) {
+    let clients = Clients::default();
+    for number in 0.. {
+        let Ok((stream, _)) = listener.accept() else {
+            std::thread::sleep(ACCEPT_AGAIN);
+            continue;
+        };
+        if !place::may_administer(&stream) {
+            turn_away(&stream, "only the user who runs this array, and root, may administer it");
+            continue;
+        }
+        let Some(seat) = clients.seat(number, &stream) else {
+            turn_away(&stream, "too many clients are connected: try again");
+            continue;
+        };
+        let jobs = jobs.clone();
+        let thread = std::thread::Builder::new().name("shoal-client".to_owned());
+        // A client for whom there is no thread is gone with its stream.
+        let _ = thread.spawn(move || session::serve(stream, &seat, &jobs));
+    }
+}
+
+/// Says why, if the client listens, and closes the connection.
+fn turn_away(mut stream: &UnixStream, why: &str) {
+    let outcome = Outcome::Error(error_document(&Failure::Refused(why.to_owned())));
+    if let (Ok(mut line), Ok(())) = (serde_json::to_vec(&Answer { id: None, outcome }), stream.set_nonblocking(true)) {
+        line.push(b'\n');
+        let _ = stream.write_all(&line);
+    }
+}

@@ -1,0 +1,84 @@
+//! What sessions hand to the thread that owns the array.
+
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+
+use super::order::Order;
+use super::protocol::{Answer, Content, Outcome};
+use crate::documents::{ErrorDocument, StateDocument};
+use crate::exit::Failure;
+
+/// Something to be done by the owner of the array, in the order of arrival.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// To administer the array; whoever asked waits.
+    Administer { order: Order, result: SyncSender<Result<StateDocument, Failure>> },
+    /// To read or write its content.
+    Content { content: Content, bytes: Vec<u8>, reply: Reply },
+    /// To bring it to rest and end; the client hears of it, if there is one.
+    Stop(Option<StopReply>),
+}
+
+/// An answer with the content that follows its line.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) answer: Answer,
+    pub(super) content: Vec<u8>,
+}
+
+/// Where the answer to one request goes. It never waits for the client.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) id: u64,
+    pub(super) answers: Sender<Answered>,
+}
+
+impl Reply {
+    /// Hands the answer over. A client that is gone misses it.
+    pub(super) fn send(self, outcome: Outcome, content: Vec<u8>) {
+        let _ = self.answers.send(Answered { answer: Answer { id: Some(self.id), outcome }, content });
+    }
+}
+
+/// How the client that had an array stopped hears of its end.
+#[derive(Debug)]
+pub(super) struct StopReply {
+    pub(super) result: SyncSender<Result<StateDocument, Failure>>,
+    /// Disconnected when the client has its answer, or is gone.
+    pub(super) answered: Receiver<()>,
+}
+
+/// The sessions' end: hands jobs over and waits for what came of them.
+#[derive(Clone, Debug)]
+pub(super) struct Jobs(pub(super) Sender<Job>);
+
+impl Jobs {
+    /// Has an order carried out.
+    pub(super) fn administer(&self, order: Order) -> Result<StateDocument, Failure> {
+        let (result, came) = sync_channel(1);
+        self.0.send(Job::Administer { order, result }).map_err(|_| ending())?;
+        came.recv().map_err(|_| ending())?
+    }
+
+    /// Has the array stopped. The process ends when what is returned beside the result is dropped.
+    pub(super) fn stop(&self) -> (Result<StateDocument, Failure>, SyncSender<()>) {
+        let (result, came) = sync_channel(1);
+        let (unanswered, answered) = sync_channel(1);
+        let sent = self.0.send(Job::Stop(Some(StopReply { result, answered })));
+        let stopped = sent.map_err(|_| ending()).and_then(|()| came.recv().map_err(|_| ending())?);
+        (stopped, unanswered)
+    }
+
+    /// Hands over what is to be done with the content; false if the array is ending.
+    pub(super) fn content(&self, content: Content, bytes: Vec<u8>, reply: Reply) -> bool {
+        self.0.send(Job::Content { content, bytes, reply }).is_ok()
+    }
+}
+
+fn ending() -> Failure {
+    Failure::failed("the array is being stopped")
+}
+
+/// A failure as it is told to a client.
+pub(super) fn error_document(failure: &Failure) -> ErrorDocument {
+    ErrorDocument { kind: failure.kind().to_owned(), exit_status: failure.code(), message: failure.to_string() }
+}

@@ -1,0 +1,70 @@
+//! Commands made ready: their drives are looked at and opened, which may take long, before the array hears of them.
+
+use std::path::{Path, PathBuf};
+
+use shoal_drive::{Access, Drive, DriveKey};
+use shoal_volume::ScrubMode;
+
+use super::protocol::Command;
+use crate::documents::{ArrayDocument, StateDocument};
+use crate::drives::{check_wipeable, open_drives};
+use crate::exit::Failure;
+
+/// What an array's host can do at once.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Nothing.
+    Show,
+    /// Takes a member out.
+    Fail { member: PathBuf },
+    /// Adds a drive, which may be wiped.
+    Add { drive: Drive },
+    /// Compares parity and mirrors with the data.
+    Scrub(ScrubMode),
+    /// Ends that.
+    StopScrub,
+    /// Changes the rates of background work.
+    Speed { min_bytes_per_s: Option<u64>, max_bytes_per_s: Option<u64> },
+}
+
+/// Makes a command ready. `ask` has the host carry out what must come before.
+pub(super) fn prepare(
+    command: Command,
+    ask: &mut dyn FnMut(Order) -> Result<StateDocument, Failure>,
+) -> Result<Order, Failure> {
+    Ok(match command {
+        Command::Status | Command::Stop => Order::Show,
+        Command::Fail { member } => Order::Fail { member },
+        Command::Add { drive, force } => {
+            refuse_own(&ask(Order::Show)?.array, &drive)?;
+            Order::Add { drive: open_wipeable(&drive, force)? }
+        }
+        Command::Scrub { repair } => Order::Scrub(if repair { ScrubMode::Repair } else { ScrubMode::Check }),
+        Command::StopScrub => Order::StopScrub,
+        Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },
+    })
+}
+
+/// Opens a drive that may be wiped.
+fn open_wipeable(path: &Path, force: bool) -> Result<Drive, Failure> {
+    let paths = [path.to_owned()];
+    drop(open_drives(&paths, Access::Read)?); // what is no drive is told before what a drive holds
+    check_wipeable(&paths, force)?;
+    Ok(open_drives(&paths, Access::Write)?.remove(0))
+}
+
+/// Refuses a drive that the array has already.
+fn refuse_own(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
+    let Ok(key) = DriveKey::of_path(drive) else { return Ok(()) }; // to be found missing by whoever opens it
+    let same = |own: &str| DriveKey::of_path(Path::new(own)).is_ok_and(|other| other == key);
+    for member in &array.members {
+        if let Some(inner) = &member.array {
+            refuse_own(inner, drive)?;
+        }
+    }
+    let members = array.members.iter().filter_map(|member| member.drive.as_deref());
+    let own = members.chain(array.spares.iter().map(String::as_str)).find(|own| same(own));
+    own.map_or(Ok(()), |own| {
+        Err(Failure::Usage(format!("{own} and {} are the same drive: give it once", drive.display())))
+    })
+}

@@ -1,0 +1,75 @@
+//! Where running arrays are administered: a directory of sockets that belongs to one user alone.
+//!
+//! Who may administer an array is decided three times over: the directory lets nobody else in (0700), nor does the
+//! socket (0600), and whoever connects is asked for by the kernel's own word (SO_PEERCRED). A client asks the same of
+//! the server, as in `/tmp` anybody may have been there first.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use crate::exit::Failure;
+
+/// Where sockets go, if this is set: for services, containers and tests that have a place of their own.
+const DIRECTORY_VARIABLE: &str = "SHOAL_RUNTIME_DIRECTORY";
+
+/// The user who runs this program.
+fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The directory of the user's sockets.
+pub(super) fn directory() -> PathBuf {
+    let named = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(directory) = named(DIRECTORY_VARIABLE) {
+        return directory;
+    }
+    match (own_user(), named("XDG_RUNTIME_DIR")) {
+        (0, _) => PathBuf::from("/run/shoal"),
+        (_, Some(directory)) => directory.join("shoal"),
+        (user, None) => PathBuf::from(format!("/tmp/shoal-{user}")),
+    }
+}
+
+/// The socket of the array with this UUID.
+pub(super) fn socket_of(array_uuid: &str) -> PathBuf {
+    directory().join(format!("{array_uuid}.sock"))
+}
+
+/// Makes the directory of the user's sockets if need be, and makes sure that it is the user's alone.
+pub(super) fn make_directory() -> Result<PathBuf, Failure> {
+    let directory = directory();
+    match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Failure::Failed(format!("{}: {error}; name another place with --socket", directory.display())))
+        }
+        _ if is_own(&directory) => Ok(directory),
+        _ => Err(Failure::Refused(format!(
+            "{} is no directory that belongs to you alone: remove it, or name another place with --socket",
+            directory.display()
+        ))),
+    }
+}
+
+/// Whether a directory is there, and belongs to this user alone.
+pub(super) fn is_own(directory: &Path) -> bool {
+    directory.symlink_metadata().is_ok_and(|it| it.is_dir() && it.uid() == own_user() && it.mode() & 0o077 == 0)
+}
+
+/// Whether the client at the other end may administer what this user runs: the same user, or root.
+pub(super) fn may_administer(stream: &UnixStream) -> bool {
+    peer(stream).is_ok_and(|user| user == own_user() || user == 0)
+}
+
+/// Whether what the server at the other end says can be believed: it is the same user's or root's, or this is root, who
+/// has named the socket.
+pub(super) fn may_be_believed(stream: &UnixStream) -> bool {
+    peer(stream).is_ok_and(|user| user == own_user() || user == 0 || own_user() == 0)
+}
+
+/// The user at the other end.
+fn peer(stream: &UnixStream) -> io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(stream.as_fd())?.uid.as_raw())
+}

@@ -1,0 +1,103 @@
+//! Finds out who runs an array, and gives a handle on it.
+
+use std::path::Path;
+
+use shoal_drive::{Access, Drive};
+
+use super::client::Client;
+use super::handle::Handle;
+use super::host::Host;
+use super::place;
+use crate::args::{ArrayArgs, Cli};
+use crate::drives::{join_with_room, member_paths, open_drives, open_failure, open_options, probe};
+use crate::exit::Failure;
+
+/// How an array is opened, if nobody runs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    /// To write to it.
+    pub(crate) writable: bool,
+    /// Even if it is degraded and was not shut down cleanly.
+    pub(crate) force: bool,
+}
+
+impl Opening {
+    /// To write to it, if that is safe.
+    pub(crate) const WRITABLE: Self = Self { writable: true, force: false };
+}
+
+/// Drives that may come to an array while it is open.
+const MORE_DRIVES: u32 = 64;
+/// Requests in flight of the commands that move content.
+const TRANSFER_DEPTH: u32 = 8;
+/// Size of each.
+const TRANSFER_BYTES: u32 = super::protocol::TRANSFER_BYTES_MAX;
+
+/// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive that is to come to
+/// it, which may lie beside its members.
+pub(crate) fn reach(
+    cli: &Cli,
+    args: &ArrayArgs,
+    opening: Opening,
+    newcomer: Option<&Path>,
+) -> Result<Box<dyn Handle>, Failure> {
+    match reach_running(args)? {
+        Some(client) => Ok(client),
+        None => Ok(Box::new(claim(cli, args, opening, newcomer)?)),
+    }
+}
+
+/// The array that is named, if a process runs it.
+pub(crate) fn reach_running(args: &ArrayArgs) -> Result<Option<Box<dyn Handle>>, Failure> {
+    if let Some(socket) = &args.socket {
+        let client = Client::connect(socket)?;
+        let client = client.ok_or_else(|| Failure::Usage(format!("{}: no array runs there", socket.display())))?;
+        return Ok(Some(Box::new(client)));
+    }
+    if !place::is_own(&place::directory()) {
+        return Ok(None);
+    }
+    let sockets = args.drives.iter().map(|path| socket_of(path)).collect::<Vec<_>>();
+    for (socket, path) in sockets.iter().zip(&args.drives) {
+        let Some(socket) = socket else { continue };
+        let Some(client) = Client::connect(socket)? else { continue };
+        check_same_array(args, path, socket)?;
+        return Ok(Some(Box::new(client)));
+    }
+    Ok(None)
+}
+
+/// Where the array is administered that a drive belongs to, if that can be read and leads anywhere.
+fn socket_of(path: &Path) -> Option<std::path::PathBuf> {
+    let superblock = probe(&Drive::open(path, Access::Read).ok()?).ok()?;
+    std::fs::canonicalize(place::socket_of(&superblock.array_uuid.to_string())).ok()
+}
+
+/// Refuses drives of which one belongs to the running array and another does not.
+fn check_same_array(args: &ArrayArgs, member: &Path, socket: &Path) -> Result<(), Failure> {
+    for drive in open_drives(&args.drives, Access::Read)? {
+        if socket_of(drive.path()).as_deref() != Some(socket) {
+            let (member, other) = (member.display(), drive.path().display());
+            return Err(Failure::Usage(format!(
+                "{member} is a member of an array that runs and {other} is not: give the members of one"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Opens the array that is named, here.
+pub(crate) fn claim(cli: &Cli, args: &ArrayArgs, opening: Opening, newcomer: Option<&Path>) -> Result<Host, Failure> {
+    let mut paths = member_paths(args)?;
+    if let Some(newcomer) = newcomer.filter(|_| args.scan.is_some()) {
+        paths.retain(|path| !crate::drives::same_file(path, newcomer));
+    }
+    let access = if opening.writable { Access::Write } else { Access::Read };
+    let mut drives = open_drives(&paths, access)?;
+    for drive in &mut drives {
+        // What is read from some members while others change can be wrong.
+        drive.keep_writers_out().map_err(open_failure)?;
+    }
+    let opened = join_with_room(cli, drives, (TRANSFER_DEPTH, TRANSFER_BYTES), MORE_DRIVES)?;
+    Host::open(opened, &open_options(cli, opening.writable, opening.force)?)
+}

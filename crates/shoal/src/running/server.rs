@@ -1,0 +1,210 @@
+//! The process that runs an array: one thread owns it, and does what sessions hand over.
+//!
+//! While the array is quiet, the owner sleeps until a job comes or the array has something to do by itself. While it is
+//! busy, the owner turns its loop, and looks for jobs at least every [`TURN`].
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use shoal_volume::{ArrayStatus, MemberOn, Volume};
+
+use super::clients::welcome;
+use super::host::Host;
+use super::jobs::{Job, Jobs, StopReply};
+use super::place;
+use super::protocol::{REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use super::traffic::Traffic;
+use crate::documents::{RunningDocument, StateDocument};
+use crate::exit::Failure;
+use crate::output;
+
+/// A job waits no longer than this for a busy array to look.
+const TURN: Duration = Duration::from_millis(2);
+/// Jobs taken in one go.
+const JOBS_MAX: usize = 64;
+/// How long the client that stopped the array may take over its answer.
+const LAST_ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+
+/// An array with everything that makes it a running one.
+pub(crate) struct Server {
+    host: Host,
+    traffic: Traffic,
+    jobs: Receiver<Job>,
+    started_unix_s: u64,
+    /// Removed at the end.
+    sockets: Sockets,
+}
+
+/// The socket, and the links to it by the UUIDs of inner arrays.
+struct Sockets(Vec<PathBuf>);
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // One that stays behind leads to nobody, which clients understand.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Server {
+    /// Opens the socket of an array whose members this process has claimed: at `named`, or at the usual place.
+    pub(crate) fn start(host: Host, named: Option<&Path>) -> Result<Self, Failure> {
+        let status = host.array.status();
+        let socket = match named {
+            Some(path) => std::path::absolute(path).map_err(Failure::failed)?,
+            None => place::make_directory()?.join(file_name(&status.uuid)),
+        };
+        let listener = listen(&socket)?;
+        let mut sockets = Sockets(vec![socket.clone()]);
+        if named.is_none() {
+            link_inner(&status, &socket, &mut sockets)?;
+        }
+        let (sender, jobs) = channel();
+        let sessions = Jobs(sender.clone());
+        spawn("shoal-welcome", move || welcome(&listener, &sessions))?;
+        stop_on_signals(Jobs(sender))?;
+        let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let traffic = Traffic::new(host.array.request_buffers());
+        Ok(Self { host, traffic, jobs, started_unix_s, sockets })
+    }
+
+    /// Where it is administered.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.sockets.0[0]
+    }
+
+    /// Runs the array until it is stopped, and says how it is at rest.
+    pub(crate) fn run(mut self) -> Result<StateDocument, Failure> {
+        let mut completions = Vec::new();
+        let stop = loop {
+            if let Some(stop) = self.take_jobs()? {
+                break stop;
+            }
+            self.traffic.start(&mut self.host.array);
+            self.host.turn(TURN, &mut completions)?;
+            self.traffic.finish(&self.host.array, &mut completions);
+            self.host.look();
+            for news in self.host.bulletin.take_untold() {
+                output::warn(&format!("{}: {}", news.array, news.text));
+            }
+        };
+        let rest = self.host.array.rest().map_err(Failure::failed);
+        let state = rest.map(|()| self.host.state());
+        // Nobody is to find the socket once the array is at rest; whoever waits for its end may go on.
+        drop(self.sockets);
+        if let Some(StopReply { result, answered }) = stop {
+            let told = state.as_ref().map_or_else(|failure| Err(Failure::failed(failure)), |state| Ok(state.clone()));
+            let _ = result.send(told);
+            let _ = answered.recv_timeout(LAST_ANSWER_PATIENCE);
+        }
+        state
+    }
+}
+
+impl Server {
+    /// Does what sessions have handed over; waits for it while the array is quiet. Returns the job that ends it all.
+    fn take_jobs(&mut self) -> Result<Option<Option<StopReply>>, Failure> {
+        let quiet = if self.traffic.is_none() { self.host.array.quiet_for() } else { Some(Duration::ZERO) };
+        let mut next = match quiet {
+            None => self.jobs.recv().ok(),
+            Some(quiet) if quiet > TURN => self.jobs.recv_timeout(quiet).ok(),
+            Some(_) => self.jobs.try_recv().ok(),
+        };
+        for _ in 0..JOBS_MAX {
+            match next {
+                None => break,
+                Some(Job::Stop(reply)) => return Ok(Some(reply)),
+                Some(Job::Content { content, bytes, reply }) => self.traffic.enter(content, bytes, reply),
+                Some(Job::Administer { order, result }) => {
+                    let mut done = self.host.carry_out(order);
+                    if let Ok(state) = &mut done {
+                        state.running = Some(self.running());
+                    }
+                    // A client that is gone misses it.
+                    let _ = result.send(done);
+                }
+            }
+            next = self.jobs.try_recv().ok();
+        }
+        Ok(None)
+    }
+
+    fn running(&self) -> RunningDocument {
+        let speed = self.host.background;
+        RunningDocument {
+            process_id: std::process::id(),
+            socket: self.socket().display().to_string(),
+            started_unix_s: self.started_unix_s,
+            logical_block_bytes: self.host.array.logical_block_bytes(),
+            transfer_bytes_max: TRANSFER_BYTES_MAX.min(self.host.array.request_buffer_bytes()),
+            requests_max: REQUESTS_MAX,
+            speed_min_bytes_per_s: speed.rate_min_bytes_per_s,
+            speed_max_bytes_per_s: (speed.rate_max_bytes_per_s < u64::MAX).then_some(speed.rate_max_bytes_per_s),
+            news: self.host.bulletin.news(),
+        }
+    }
+}
+
+/// Listens at a path. Whoever runs the array has claimed its members, so a socket that is there is one left behind.
+fn listen(socket: &Path) -> Result<UnixListener, Failure> {
+    use std::os::unix::fs::FileTypeExt;
+    let failure = |error: std::io::Error| Failure::Failed(format!("{}: {error}", socket.display()));
+    if let Ok(there) = socket.symlink_metadata() {
+        if !there.file_type().is_socket() && !there.file_type().is_symlink() {
+            return Err(Failure::Refused(format!("{} is no socket: name another place", socket.display())));
+        }
+        if std::os::unix::net::UnixStream::connect(socket).is_ok() {
+            return Err(Failure::Refused(format!(
+                "{}: another array is administered there: name another place",
+                socket.display()
+            )));
+        }
+        std::fs::remove_file(socket).map_err(failure)?;
+    }
+    let listener = UnixListener::bind(socket).map_err(failure)?;
+    std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o600)).map_err(failure)?;
+    Ok(listener)
+}
+
+/// Lets the members of inner arrays lead to the socket too.
+fn link_inner(array: &ArrayStatus, socket: &Path, sockets: &mut Sockets) -> Result<(), Failure> {
+    for member in &array.members {
+        let Some(MemberOn::Array(inner)) = &member.on else { continue };
+        let link = socket.with_file_name(file_name(&inner.uuid));
+        let failure = |error: std::io::Error| Failure::Failed(format!("{}: {error}", link.display()));
+        if link.symlink_metadata().is_ok() {
+            std::fs::remove_file(&link).map_err(failure)?;
+        }
+        std::os::unix::fs::symlink(socket, &link).map_err(failure)?;
+        sockets.0.push(link);
+        link_inner(inner, socket, sockets)?;
+    }
+    Ok(())
+}
+
+fn file_name(array_uuid: &str) -> String {
+    format!("{array_uuid}.sock")
+}
+
+/// The first Ctrl-C or polite kill stops the array in order; the second ends the process at once, as a crash would.
+fn stop_on_signals(jobs: Jobs) -> Result<(), Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
+    let mut signals = signals.map_err(|error| Failure::Failed(format!("signal handler: {error}")))?;
+    spawn("shoal-signals", move || {
+        for (number, _) in signals.forever().enumerate() {
+            if number > 0 || jobs.0.send(Job::Stop(None)).is_err() {
+                signal_hook::low_level::exit(130);
+            }
+        }
+    })
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| Failure::Failed(format!("a thread: {error}")))
+}

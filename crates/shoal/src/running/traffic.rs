@@ -1,0 +1,98 @@
+//! Clients' reads and writes on their way through an array.
+//!
+//! Each takes one of the volume's request buffers; when all are taken, the next ones wait here in the order of their
+//! arrival. There are never more than all clients together may have under way.
+
+use std::collections::{HashMap, VecDeque};
+
+use shoal_volume::{Command, Completion, Request, RequestId, Volume};
+
+use super::jobs::Reply;
+use super::protocol::{Content, Outcome};
+
+/// See the module's documentation.
+pub(super) struct Traffic {
+    waiting: VecDeque<Waiting>,
+    free: Vec<u32>,
+    in_flight: HashMap<u64, InFlight>,
+    next_id: u64,
+}
+
+struct Waiting {
+    content: Content,
+    bytes: Vec<u8>,
+    reply: Reply,
+}
+
+struct InFlight {
+    content: Content,
+    buffer: Option<u32>,
+    reply: Reply,
+}
+
+impl Traffic {
+    /// None yet, through a volume with so many request buffers.
+    pub(super) fn new(request_buffers: u32) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            free: (0..request_buffers).rev().collect(),
+            in_flight: HashMap::new(),
+            next_id: 0,
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_none(&self) -> bool {
+        self.waiting.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// Takes a request in. Its length is one that a request buffer holds.
+    pub(super) fn enter(&mut self, content: Content, bytes: Vec<u8>, reply: Reply) {
+        self.waiting.push_back(Waiting { content, bytes, reply });
+    }
+
+    /// Submits what there are buffers for.
+    pub(super) fn start(&mut self, volume: &mut dyn Volume) {
+        while let Some(waiting) = self.waiting.pop_front() {
+            let needs_buffer = !matches!(waiting.content, Content::Flush);
+            let buffer = if needs_buffer { self.free.pop() } else { None };
+            if needs_buffer && buffer.is_none() {
+                self.waiting.push_front(waiting);
+                return;
+            }
+            let Waiting { content, bytes, reply } = waiting;
+            let command = command(volume, content, &bytes, buffer.unwrap_or(0));
+            volume.submit(Request { id: RequestId(self.next_id), command });
+            self.in_flight.insert(self.next_id, InFlight { content, buffer, reply });
+            self.next_id += 1;
+        }
+    }
+
+    /// Answers what is done.
+    pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) {
+        for completion in completions.drain(..) {
+            let done = self.in_flight.remove(&completion.id.0).expect("the volume answers what was submitted, once");
+            self.free.extend(done.buffer);
+            match (completion.result, done.content, done.buffer) {
+                (Err(error), _, _) => done.reply.send(Outcome::Fault(error.into()), Vec::new()),
+                (Ok(()), Content::Read { length, .. }, Some(buffer)) => {
+                    let mut bytes = vec![0; length as usize];
+                    volume.arena().read(volume.request_memory(buffer), &mut bytes);
+                    done.reply.send(Outcome::Content { bytes: length }, bytes);
+                }
+                (Ok(()), _, _) => done.reply.send(Outcome::Done {}, Vec::new()),
+            }
+        }
+    }
+}
+
+fn command(volume: &dyn Volume, content: Content, bytes: &[u8], buffer: u32) -> Command {
+    match content {
+        Content::Read { offset, length } => Command::Read { offset, span: volume.request_span(buffer, length) },
+        Content::Write { offset, length } => {
+            volume.arena().write(volume.request_memory(buffer), bytes);
+            Command::Write { offset, span: volume.request_span(buffer, length) }
+        }
+        Content::Flush => Command::Flush,
+    }
+}
