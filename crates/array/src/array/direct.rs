@@ -41,7 +41,9 @@ impl Array {
     }
 
     fn read_piece(&mut self, key: Key<Active>, piece: &Piece) {
-        match self.members.choose(piece.copies.iter().copied(), piece.length, &[]) {
+        // Copies are of array bytes, and these are their sync bytes; of parity levels a block has one place.
+        let is_synced = piece.copies.len() == 1 || self.members.is_synced(piece.offset..piece.offset + piece.length);
+        match self.members.choose(piece.copies.iter().copied(), piece.length, &[], is_synced) {
             Some((role, offset)) => {
                 let span = self.requests[key].span_of(piece.offset, piece.length);
                 let purpose = Purpose::Piece { request: key, offset: piece.offset, length: piece.length };

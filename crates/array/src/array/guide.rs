@@ -107,7 +107,7 @@ impl Array {
                 guide.stale.insert(self.geometry.sync_range(start, end - start));
             }
         }
-        match &self.resync {
+        match self.members.resync() {
             Some(resync) if resync.only.is_none() => guide.stale.insert(resync.position..sync_bytes),
             Some(resync) => resync.only.iter().for_each(|only| guide.stale.insert_all(only)),
             None => {}

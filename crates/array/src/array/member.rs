@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{Health, MemberState, guide::Guide};
+use super::{Health, MemberState, Resync, guide::Guide};
 use crate::{Geometry, Level, Role};
 
 /// What makes a member's state change.
@@ -104,6 +104,8 @@ pub(super) struct Members {
     states: Vec<MemberState>,
     /// By role: what it does not hold, if it came back and is being filled.
     guides: Vec<Option<Guide>>,
+    /// What copies and parity are not known to agree on.
+    resync: Option<Resync>,
     traffic: Vec<Traffic>,
     protection: Protection,
     /// Members that may be lost in any combination.
@@ -126,7 +128,17 @@ impl Members {
         let traffic = states.iter().map(|_| Traffic::default()).collect();
         let trust = states.iter().map(|_| FULL_TRUST).collect();
         let guides = states.iter().map(|_| None).collect();
-        Self { states, guides, traffic, protection, redundancy: geometry.redundancy(), groups, trust, next_trust: 0 }
+        Self {
+            states,
+            guides,
+            resync: None,
+            traffic,
+            protection,
+            redundancy: geometry.redundancy(),
+            groups,
+            trust,
+            next_trust: 0,
+        }
     }
 
     pub(super) fn protection(&self) -> Protection {
@@ -217,6 +229,20 @@ impl Members {
         }
     }
 
+    /// For how many of `length` bytes every one of these copies is held, or not, as it is at the start. Comparing more at
+    /// once would leave out a copy that is held in part.
+    pub(super) fn evenly_held(&self, copies: &[(Role, u64)], length: u64) -> u64 {
+        let even =
+            copies.iter().map(|&(role, offset)| match (self.held_from(role, offset, length), self.guide(role)) {
+                (0, Some(guide)) => {
+                    guide.next_stale(role, offset..offset + length).map_or(length, |run| run.end - offset)
+                }
+                (0, None) => length,
+                (held, _) => held,
+            });
+        even.min().unwrap_or(length)
+    }
+
     /// Whether the member holds any of its data in a range; it may be said to hold some where it does not.
     pub(super) fn may_hold_some(&self, role: Role, range: Range<u64>) -> bool {
         self.guide(role).is_some() || self.held_from(role, range.start, range.end - range.start) > 0
@@ -289,6 +315,41 @@ impl Members {
         }
     }
 
+    /// Whether no two members hold the same bytes, nor will by a rebuild under way.
+    pub(super) fn are_single_copies(&self) -> bool {
+        let is_rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
+        self.protection == Protection::Mirrors && !self.can_scrub() && !self.states.iter().any(is_rebuilding)
+    }
+
+    /// What is not known to be in sync.
+    pub(super) fn resync(&self) -> Option<&Resync> {
+        self.resync.as_ref()
+    }
+
+    /// More is not known to be in sync; returns below which position everything still is.
+    pub(super) fn doubt(&mut self, resync: Resync) -> u64 {
+        let resync = match self.resync.take() {
+            Some(before) => before.merge(resync),
+            None => resync,
+        };
+        self.resync.insert(resync).position
+    }
+
+    /// Everything below the position is in sync.
+    pub(super) fn settle_up_to(&mut self, position: u64) {
+        self.resync.iter_mut().for_each(|resync| resync.position = position);
+    }
+
+    /// Everything is in sync.
+    pub(super) fn settle(&mut self) {
+        self.resync = None;
+    }
+
+    /// Whether everything in a range of sync bytes is in sync.
+    pub(super) fn is_synced(&self, range: Range<u64>) -> bool {
+        self.resync.as_ref().is_none_or(|resync| resync.is_synced(range))
+    }
+
     /// The copies that may be read: present, not excepted, and of members that are trusted as far as any that has one.
     pub(super) fn readable<'a>(
         &'a self,
@@ -304,13 +365,18 @@ impl Members {
         holders.filter(move |(role, _)| self.trust[role.index()] >= trust && !except.contains(role))
     }
 
-    /// The copy to read: the one whose member would go on sequentially, else that of the least busy member.
+    /// The copy to read: the one whose member would go on sequentially, else that of the least busy member; and always the
+    /// first, if the copies are not known to agree.
     pub(super) fn choose(
         &self,
         copies: impl Iterator<Item = (Role, u64)> + Clone,
         length: u64,
         except: &[Role],
+        is_synced: bool,
     ) -> Option<(Role, u64)> {
+        if !is_synced {
+            return self.readable(copies, length, except).next();
+        }
         let mut best: Option<(u32, Role, u64)> = None;
         for (role, offset) in self.readable(copies, length, except) {
             let traffic = &self.traffic[role.index()];

@@ -105,8 +105,6 @@ pub struct Array {
     records: Records,
     /// By role; of missing members nothing is known.
     bad_blocks: Vec<BadBlocks>,
-    /// What is not known to be in sync.
-    resync: Option<Resync>,
     jobs: Jobs,
     pace: Pace,
     effects: Effects,
@@ -146,18 +144,21 @@ impl Array {
             pool: Pool::new(config.scratch),
             records: Records::default(),
             bad_blocks,
-            resync: config.resync,
             jobs: Jobs::default(),
             pace: Pace::new(config.background),
             effects: Effects::new(),
             events: VecDeque::new(),
             now: Instant::default(),
         };
+        if let Some(resync) = config.resync.filter(|_| array.geometry.redundancy() > 0) {
+            array.list_resync(resync);
+        }
         for role in array.members.roles() {
             if let (MemberState::Rebuilding { position }, true) = (array.members.state(role), config.writable) {
                 array.list_rebuild(role, position);
             }
         }
+        array.end_resync();
         Ok(array)
     }
 
@@ -183,7 +184,7 @@ impl Array {
 
     /// Everything below is in sync, in sync bytes; `None`: everything is.
     pub fn resync_position(&self) -> Option<u64> {
-        self.resync.as_ref().map(|resync| resync.position)
+        self.members.resync().map(|resync| resync.position)
     }
 
     /// Progress of the resync, rebuild or scrub under way.
@@ -193,7 +194,7 @@ impl Array {
 
     /// Nothing is in flight: no request, no effect, no background work.
     pub fn is_idle(&self) -> bool {
-        self.requests.len() == 0 && self.effects.in_flight() == 0 && self.ops.len() == 0 && self.jobs.are_idle()
+        self.requests.len() == 0 && self.effects.in_flight() == 0 && self.ops.len() == 0 && self.jobs_are_idle()
     }
 
     /// A write or discard is not answered yet.

@@ -4,6 +4,7 @@
 //! step is an [operation](super::op) and waits for its slice or range like any other.
 
 mod rebuild;
+mod resync;
 mod scrub;
 mod steps;
 
@@ -11,7 +12,7 @@ use alloc::collections::VecDeque;
 use core::ops::Range;
 
 use super::{
-    Array, CommandError, Owner, Progress, Resync,
+    Array, Owner, Progress,
     member::Protection,
     op::{Kind, Op, Site},
     order::Claim,
@@ -19,9 +20,10 @@ use super::{
     slab::Key,
     slices::Waiter,
 };
-use crate::{Instant, Role};
+use crate::{Instant, Piece, Role};
 
 use rebuild::Rebuild;
+use resync::ResyncJob;
 use scrub::Scrub;
 
 /// Steps started in one go. Those in flight are fewer; but steps over what need not be done end at once.
@@ -30,41 +32,53 @@ const STEPS_AT_ONCE: usize = 64;
 /// The jobs that run or wait.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
+    /// What is not in sync is to be; if there is the redundancy for it, before all else.
+    resync: Option<ResyncJob>,
     /// The first runs.
     rebuilds: VecDeque<Rebuild>,
     scrub: Option<Scrub>,
 }
 
-impl Jobs {
-    pub(super) fn are_idle(&self) -> bool {
-        self.rebuilds.is_empty() && self.scrub.is_none()
-    }
-
-    /// Whether another step may start, as far as the job goes.
-    fn wants_step(&self, depth: usize) -> bool {
-        match (self.rebuilds.front(), &self.scrub) {
-            (Some(rebuild), _) => rebuild.wants_step(depth),
-            (None, Some(scrub)) => scrub.wants_step(depth),
-            (None, None) => false,
-        }
-    }
+/// The job whose steps are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Resync,
+    Rebuild,
+    Scrub,
 }
 
 impl Array {
-    pub(super) fn start_resync(&mut self, resync: Resync) -> Result<(), CommandError> {
-        if !self.profile.is_writable {
-            return Err(CommandError::ReadOnly);
+    /// Whose turn it is; none if nothing is to be done, or nothing can be.
+    fn turn(&self) -> Option<Turn> {
+        match &self.jobs {
+            _ if self.can_resync() => Some(Turn::Resync),
+            Jobs { rebuilds, .. } if !rebuilds.is_empty() => Some(Turn::Rebuild),
+            Jobs { scrub, .. } => scrub.is_some().then_some(Turn::Scrub),
         }
-        self.resync = Some(resync);
-        Ok(())
+    }
+
+    pub(super) fn jobs_are_idle(&self) -> bool {
+        self.turn().is_none()
+    }
+
+    /// Whether another step may start, as far as the job goes.
+    fn wants_step(&self) -> bool {
+        let (jobs, depth) = (&self.jobs, self.pace.depth());
+        match self.turn() {
+            Some(Turn::Resync) => jobs.resync.as_ref().is_some_and(|resync| resync.wants_step(depth)),
+            Some(Turn::Rebuild) => jobs.rebuilds.front().is_some_and(|rebuild| rebuild.wants_step(depth)),
+            Some(Turn::Scrub) => jobs.scrub.as_ref().is_some_and(|scrub| scrub.wants_step(depth)),
+            None => false,
+        }
     }
 
     pub(super) fn job_progress(&self) -> Option<Progress> {
-        if let Some(rebuild) = self.jobs.rebuilds.front() {
-            return Some(Progress { done_bytes: rebuild.steps.position, total_bytes: rebuild.total() });
+        let jobs = &self.jobs;
+        match self.turn()? {
+            Turn::Resync => jobs.resync.as_ref().map(|resync| self.sync_progress(resync.steps.position)),
+            Turn::Rebuild => jobs.rebuilds.front().map(|rebuild| rebuild.progress()),
+            Turn::Scrub => jobs.scrub.as_ref().map(|scrub| self.sync_progress(scrub.cursor)),
         }
-        let scrub = self.jobs.scrub.as_ref()?;
-        Some(self.sync_progress(scrub.cursor))
     }
 
     /// So many sync bytes, as a part of each member.
@@ -76,8 +90,7 @@ impl Array {
 
     /// When the job's next step may start; `None` if it waits for something else, or there is none.
     pub(super) fn next_step_due(&self) -> Option<Instant> {
-        let wants = self.jobs.wants_step(self.pace.depth());
-        wants.then(|| self.pace.due(self.now, self.requests.len() > 0))
+        self.wants_step().then(|| self.pace.due(self.now, self.requests.len() > 0))
     }
 
     /// Starts the steps that are due, and ends jobs that have none left. Where much is left out, the rest comes with the
@@ -89,7 +102,12 @@ impl Array {
                 return;
             }
             let has_requests = self.requests.len() > 0;
-            let bytes = if self.jobs.rebuilds.is_empty() { self.scrub_step() } else { self.rebuild_step() };
+            let bytes = match self.turn() {
+                Some(Turn::Resync) => self.resync_step(),
+                Some(Turn::Rebuild) => self.rebuild_step(),
+                Some(Turn::Scrub) => self.scrub_step(),
+                None => return,
+            };
             self.pace.step(self.now, has_requests, bytes);
             self.end_jobs();
         }
@@ -97,7 +115,19 @@ impl Array {
 
     fn end_jobs(&mut self) {
         self.end_rebuild();
+        self.end_resync();
         self.end_scrub();
+    }
+
+    /// The start of the step that a member's byte, or a sync byte, lies in.
+    fn step_start(&self, position: u64) -> u64 {
+        match self.members.protection() {
+            Protection::Parity => {
+                let (_, cols) = self.profile.slice_at(position);
+                position - position % u64::from(self.profile.chunk_bytes) + u64::from(cols.start)
+            }
+            _ => position - position % u64::from(self.profile.block_bytes),
+        }
     }
 
     /// Starts a step that compares, at the start of a range of sync bytes; returns how many of them it is for.
@@ -107,7 +137,8 @@ impl Array {
             return (op, u64::from(cols.length()));
         }
         let length = (range.end - range.start).min(u64::from(self.profile.step_bytes));
-        let length = self.geometry.piece(range.start, length).length;
+        let Piece { length, copies, .. } = self.geometry.piece(range.start, length);
+        let length = self.members.evenly_held(&copies, length);
         (self.start_mirror_step(kind, range.start, length), length)
     }
 

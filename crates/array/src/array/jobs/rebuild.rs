@@ -11,7 +11,7 @@
 //! its steps and tells so. The member keeps its state, and the rebuild can be asked for again.
 
 use crate::array::{
-    Array, CommandError, Event, Regions,
+    Array, CommandError, Event, Progress, Regions,
     guide::Ahead,
     member::{Change, Protection},
     op::{Ended, Kind, Op},
@@ -38,8 +38,8 @@ impl Rebuild {
         self.stopped_at.is_none() && self.steps.cursor < self.total && self.steps.in_flight() < depth
     }
 
-    pub(super) fn total(&self) -> u64 {
-        self.total
+    pub(super) fn progress(&self) -> Progress {
+        Progress { done_bytes: self.steps.position, total_bytes: self.total }
     }
 
     fn stop_at(&mut self, offset: u64) {
@@ -82,17 +82,6 @@ impl Array {
         let position = self.step_start(position.min(total));
         self.members.change(role, Change::Rebuild { position });
         self.jobs.rebuilds.push_back(Rebuild { role, total, steps: Steps::from(position), stopped_at: None });
-    }
-
-    /// The start of the step that a member's byte lies in.
-    fn step_start(&self, position: u64) -> u64 {
-        match self.members.protection() {
-            Protection::Parity => {
-                let (_, cols) = self.profile.slice_at(position);
-                position - position % u64::from(self.profile.chunk_bytes) + u64::from(cols.start)
-            }
-            _ => position - position % u64::from(self.profile.block_bytes),
-        }
     }
 
     /// Starts a step of the first rebuild; returns its bytes.

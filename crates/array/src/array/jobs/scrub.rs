@@ -28,7 +28,7 @@ impl Array {
         if mode == ScrubMode::Repair && !self.profile.is_writable {
             return Err(CommandError::ReadOnly);
         }
-        if !self.jobs.are_idle() {
+        if !self.jobs_are_idle() {
             return Err(CommandError::Busy);
         }
         if !self.members.can_scrub() {

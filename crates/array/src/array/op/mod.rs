@@ -55,6 +55,7 @@ pub(super) enum Kind {
     Scrub {
         repair: bool,
     },
+    Resync,
 }
 
 impl Kind {
@@ -62,7 +63,7 @@ impl Kind {
     fn parts(&self) -> &[Part] {
         match self {
             Self::Read { parts, .. } | Self::Write(parts) => parts,
-            Self::Rebuild(_) | Self::Scrub { .. } => &[],
+            Self::Rebuild(_) | Self::Scrub { .. } | Self::Resync => &[],
         }
     }
 }
@@ -227,6 +228,13 @@ impl Op {
         matches!(self.site, Site::Stripe { .. })
     }
 
+    /// The columns at work, as sync bytes.
+    fn sync_range(&self) -> Range<u64> {
+        let (Site::Stripe { stripe: Stripe { member_offset: start, .. }, .. } | Site::Mirror { offset: start, .. }) =
+            &self.site;
+        start + u64::from(self.turn.cols.start)..start + u64::from(self.turn.cols.end)
+    }
+
     fn member_offset(&self, role: Role) -> u64 {
         match &self.site {
             Site::Stripe { stripe, .. } => stripe.member_offset,
@@ -243,7 +251,7 @@ impl Op {
                 match &self.kind {
                     Kind::Read { .. } => plan_read(&view, &self.parts(), draft),
                     Kind::Rebuild(role) => plan_rebuild(&view, *role, draft),
-                    Kind::Scrub { .. } => plan_scrub(&view, draft),
+                    Kind::Scrub { .. } | Kind::Resync => plan_scrub(&view, draft),
                     Kind::Write(_) if members.health() == Health::Failed => Err(Shortfall),
                     Kind::Write(_) => {
                         let parts = self.parts();
@@ -252,12 +260,12 @@ impl Op {
                     }
                 }
             }
-            Site::Mirror { copies, .. } => {
-                let mirror = Mirror { copies, cols, members, bad };
+            Site::Mirror { copies, offset, .. } => {
+                let mirror = Mirror { copies, offset: *offset, cols, members, bad };
                 match &self.kind {
                     Kind::Read { suspect, .. } => plan_mirror_read(&mirror, &self.parts(), *suspect),
                     Kind::Rebuild(role) => plan_mirror_rebuild(&mirror, *role, draft),
-                    Kind::Scrub { .. } => plan_mirror_scrub(&mirror, draft),
+                    Kind::Scrub { .. } | Kind::Resync => plan_mirror_scrub(&mirror, draft),
                     Kind::Write(_) => unreachable!("writes to mirrors need no operation"),
                 }
             }

@@ -177,9 +177,12 @@ impl Array {
         };
         let op = &mut self.ops[key];
         let mut write = None;
-        if let Kind::Scrub { repair: true } = op.kind {
+        if let Kind::Scrub { repair: true } | Kind::Resync = op.kind {
             write = Some(op.plan.writes.len());
             op.plan.writes.push(Transfer { role, offset, span: right, heals: false });
+        }
+        if let Kind::Resync = op.kind {
+            return;
         }
         let mismatch = Mismatch { role, member_range, offset: array_offset, repaired: false };
         op.found.push(Found { mismatch, write });
@@ -220,7 +223,8 @@ impl Array {
         }
         if heals {
             let member_range = offset..offset + u64::from(span.length);
-            self.events.push_back(Event::Healed { role, member_range, proven: true });
+            let proven = self.members.is_synced(op.sync_range());
+            self.events.push_back(Event::Healed { role, member_range, proven });
         }
     }
 
@@ -265,7 +269,7 @@ impl Array {
                 self.fail_parts(key, unreadable);
             }
             Kind::Rebuild(role) => self.rebuild_falls_short(key, role),
-            Kind::Scrub { .. } => self.scrub_falls_short(key),
+            Kind::Scrub { .. } | Kind::Resync => self.scrub_falls_short(key),
         }
     }
 
@@ -298,6 +302,10 @@ impl Array {
             Kind::Scrub { .. } => {
                 self.let_go(key);
                 self.scrub_step_ended(ended);
+            }
+            Kind::Resync => {
+                self.resync_step_ended(key, ended);
+                self.let_go(key);
             }
             Kind::Read { .. } | Kind::Write(_) => {
                 if let Kind::Read { parts, .. } | Kind::Write(parts) = self.let_go(key) {

@@ -9,6 +9,8 @@ use crate::{Copies, Role, Span, array::member::Members, array::scratch::Draft};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::array) struct Mirror<'a> {
     pub(in crate::array) copies: &'a Copies,
+    /// The piece's first array byte.
+    pub(in crate::array) offset: u64,
     pub(in crate::array) cols: Cols,
     pub(in crate::array) members: &'a Members,
     pub(in crate::array) bad: &'a [Role],
@@ -26,7 +28,8 @@ impl Mirror<'_> {
 
     /// The best copy that can be read.
     fn choose(&self) -> Option<(Role, u64)> {
-        self.members.choose(self.copies(), u64::from(self.cols.length()), self.bad)
+        let is_synced = self.members.is_synced(self.first(self.offset)..self.offset + u64::from(self.cols.end));
+        self.members.choose(self.copies(), u64::from(self.cols.length()), self.bad, is_synced)
     }
 
     /// The first copy that can be read.

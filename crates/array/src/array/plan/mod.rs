@@ -12,6 +12,7 @@ mod table;
 mod write;
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{member::Members, requests::Active, slab::Key};
 use crate::{Compute, PartialParity, Role, Span, Stripe};
@@ -131,9 +132,19 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    pub(super) fn can_write(&self, role: Role) -> bool {
+    /// The columns, as bytes of each member's data area.
+    fn member_range(&self) -> Range<u64> {
         let start = self.stripe.member_offset;
-        self.members.holds(role, start + u64::from(self.cols.start)..start + u64::from(self.cols.end))
+        start + u64::from(self.cols.start)..start + u64::from(self.cols.end)
+    }
+
+    pub(super) fn can_write(&self, role: Role) -> bool {
+        self.members.holds(role, self.member_range())
+    }
+
+    /// Whether parity is known to agree with the data.
+    fn is_synced(&self) -> bool {
+        self.members.is_synced(self.member_range())
     }
 
     pub(super) fn can_read(&self, role: Role) -> bool {

@@ -10,10 +10,13 @@
 //! | yes, its old one readable | no  | no  | any | recover, then write |
 //! | yes, its old one not      | any | yes | any | reconstruct-write |
 //! | yes, its old one not      | any | no  | any | recover, then write |
+//! | yes, not in sync          | any | yes | any | reconstruct-write |
+//! | yes, not in sync          | any | no  | any | recover, then write |
 //!
 //! *Touched blocks* are the data blocks that a read-modify-write reads, those with any new data. *Other blocks* are those that a
 //! reconstruct-write reads, all that the new data does not cover whole. A full-stripe write is the reconstruct-write
-//! that reads nothing. Strategies differ only in their reads: each writes the new data, and P and Q.
+//! that reads nothing. Parity that is not in sync (see [`crate::array::resync`]) is never changed by a difference, which
+//! would keep it wrong. Strategies differ only in their reads: each writes the new data, and P and Q.
 
 /// How to do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub(super) enum Parity {
     Readable,
     /// One of them cannot be read.
     Unreadable,
+    /// It may not agree with the data.
+    Stale,
 }
 
 /// What the decision depends on.
@@ -74,7 +79,7 @@ const YES: Option<bool> = Some(true);
 const NO: Option<bool> = Some(false);
 const ANY: Option<bool> = None;
 
-const TABLE: [Row; 8] = [
+const TABLE: [Row; 10] = [
     row(Parity::None, ANY, ANY, ANY, Strategy::DataOnly),
     row(Parity::Readable, YES, YES, YES, Strategy::Modify),
     row(Parity::Readable, YES, YES, NO, Strategy::Reconstruct),
@@ -83,6 +88,8 @@ const TABLE: [Row; 8] = [
     row(Parity::Readable, NO, NO, ANY, Strategy::Recover),
     row(Parity::Unreadable, ANY, YES, ANY, Strategy::Reconstruct),
     row(Parity::Unreadable, ANY, NO, ANY, Strategy::Recover),
+    row(Parity::Stale, ANY, YES, ANY, Strategy::Reconstruct),
+    row(Parity::Stale, ANY, NO, ANY, Strategy::Recover),
 ];
 
 impl Row {
@@ -107,7 +114,7 @@ mod tests {
 
     fn every_case() -> Vec<Facts> {
         let mut cases = Vec::new();
-        for parity in [Parity::None, Parity::Readable, Parity::Unreadable] {
+        for parity in [Parity::None, Parity::Readable, Parity::Unreadable, Parity::Stale] {
             for bits in 0..8 {
                 cases.push(Facts {
                     parity,

@@ -70,6 +70,7 @@ fn facts(view: &View<'_>, touched: &[Touched<'_>]) -> Facts {
     let written: Vec<_> = view.parities().filter(|role| view.can_write(*role)).collect();
     let parity = match written.iter().all(|role| view.can_read(*role)) {
         _ if written.is_empty() => Parity::None,
+        _ if !view.is_synced() => Parity::Stale,
         true => Parity::Readable,
         false => Parity::Unreadable,
     };

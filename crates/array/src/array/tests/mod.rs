@@ -5,6 +5,7 @@ mod bad_blocks;
 mod fuzz;
 mod guided;
 mod hostile;
+mod resync;
 mod rig;
 
 use alloc::{vec, vec::Vec};

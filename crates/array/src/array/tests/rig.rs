@@ -86,6 +86,10 @@ impl Rig {
         (self.random >> 11) % below
     }
 
+    pub(super) fn random_seed(&mut self, seed: u64) {
+        self.random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    }
+
     fn buffer(&mut self, bytes: Vec<u8>) -> Span {
         let length = bytes.len() as u32;
         let index = self.free.pop().unwrap_or_else(|| {
