@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "demo",
     "study",
     "bench",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 19] = [
     "write",
     "fail",
     "add",
+    "re-add",
     "rebuild",
     "scrub",
     "run",

@@ -44,6 +44,20 @@ pub(crate) struct CreateArgs {
     /// Use only so much of each drive.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
+    /// Where the superblocks lie: 1.2 near the start of the drives, 1.1 at it, 1.0 at the end.
+    #[arg(long, value_name = "VERSION", default_value = "1.2")]
+    pub(crate) metadata: Metadata,
+    /// A write-intent bitmap: after a crash only what was being written is resynced, and a member that comes back is filled
+    /// only where the array has changed.
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) bitmap: Option<BitmapPlace>,
+    /// What one bit of the bitmap stands for, a power of two; chosen by the array's size if left out.
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
+    pub(crate) bitmap_chunk: Option<u64>,
+    /// How parity and mirrors are made to agree after a crash: by a resync of everything, of what a bitmap names, or
+    /// (level 5) by a log of partial parity, which also saves an array that is degraded then, and makes writes slower.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) consistency_policy: Option<Policy>,
     /// Take parity and mirrors as they are: only right if every drive holds zeros, or all content is rewritten.
     #[arg(long)]
     pub(crate) assume_clean: bool,
@@ -53,6 +67,40 @@ pub(crate) struct CreateArgs {
     /// The drives.
     #[arg(required = true, value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
+}
+
+/// Where superblocks lie, as mdadm names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Metadata {
+    /// At the end of each drive.
+    #[value(name = "1.0")]
+    End,
+    /// At the start.
+    #[value(name = "1.1")]
+    Start,
+    /// 4 KiB from the start.
+    #[value(name = "1.2")]
+    Start4K,
+}
+
+/// Where a write-intent bitmap lies, as mdadm names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BitmapPlace {
+    /// There is none.
+    None,
+    /// On the members.
+    Internal,
+}
+
+/// How an array becomes consistent after a crash, as mdadm names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Policy {
+    /// By a resync of everything.
+    Resync,
+    /// By a resync of what a write-intent bitmap names.
+    Bitmap,
+    /// By a log of partial parity.
+    Ppl,
 }
 
 /// `shoal examine`
@@ -120,6 +168,20 @@ pub(crate) struct AddArgs {
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Add it and return; `shoal rebuild` fills it later.
+    #[arg(long)]
+    pub(crate) no_rebuild: bool,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// `shoal re-add`
+#[derive(Args, Debug)]
+pub(crate) struct ReAddArgs {
+    /// The drive that was a member.
+    #[arg(long, value_name = "DRIVE")]
+    pub(crate) drive: PathBuf,
+    /// Take it back and return; `shoal rebuild` fills it later.
     #[arg(long)]
     pub(crate) no_rebuild: bool,
     /// Which array.

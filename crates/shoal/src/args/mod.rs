@@ -6,8 +6,8 @@ mod measure;
 use clap::{Parser, Subcommand};
 
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, CreateArgs, ExamineArgs, FailArgs, ReadArgs, RebuildArgs, RunArgs, ScrubArgs, SpeedArgs,
-    StatusArgs, StopArgs, WriteArgs,
+    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, Metadata, Policy, ReAddArgs, ReadArgs,
+    RebuildArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs, WriteArgs,
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, StudyArgs};
 
@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Fail(FailArgs),
     /// Add a drive to an array: as a spare, or in the place of a missing member.
     Add(AddArgs),
+    /// Take a former member back; only what the array's bitmap knows to have changed is copied to it.
+    ReAdd(ReAddArgs),
     /// Fill members that are being rebuilt.
     Rebuild(RebuildArgs),
     /// Compare parity and mirrors with the data.

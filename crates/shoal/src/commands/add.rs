@@ -1,6 +1,8 @@
-//! `shoal add`
+//! `shoal add` and `shoal re-add`
 
-use crate::args::{AddArgs, Cli};
+use std::path::Path;
+
+use crate::args::{AddArgs, ArrayArgs, Cli, ReAddArgs};
 use crate::commands::rebuild::REBUILD_GOES_ON;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
@@ -10,12 +12,20 @@ use crate::running::{Command, Opening, reach};
 
 /// Adds a drive to an array. If a member is missing, the drive takes its place and is filled.
 pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
-    let mut array = reach(cli, &args.array, Opening::WRITABLE, Some(&args.drive))?;
-    array.execute(Command::Add { drive: args.drive.clone(), force: args.force })?;
-    let mut rebuild = None;
-    if !args.no_rebuild {
-        rebuild = Some(run_background(cli, array.as_mut(), "rebuild")?);
-    }
+    let add = Command::Add { drive: args.drive.clone(), force: args.force };
+    bring(cli, &args.array, &args.drive, add, !args.no_rebuild)
+}
+
+/// Takes a former member back, and fills it where the array has changed meanwhile.
+pub(crate) fn again(cli: &Cli, args: &ReAddArgs) -> Result<(), Failure> {
+    bring(cli, &args.array, &args.drive, Command::ReAdd { drive: args.drive.clone() }, !args.no_rebuild)
+}
+
+/// Brings a drive to an array, and waits until it is filled if that is wanted.
+fn bring(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command, wait: bool) -> Result<(), Failure> {
+    let mut array = reach(cli, args, Opening::WRITABLE, Some(drive))?;
+    array.execute(command)?;
+    let rebuild = if wait { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };
     let document = array.finish()?;
     if let Some(rebuild) = rebuild {
         rebuild.finished_or(REBUILD_GOES_ON)?;

@@ -3,7 +3,7 @@
 use shoal_drive::Access;
 use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion};
 
-use crate::args::{Cli, CreateArgs};
+use crate::args::{BitmapPlace, Cli, CreateArgs, Metadata, Policy};
 use crate::commands::status::state_text;
 use crate::documents::StateDocument;
 use crate::drives::{check_wipeable, join, open_drives, open_options};
@@ -15,6 +15,7 @@ use crate::running::{Command, Handle, Host};
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let level = ArrayLevel::parse(&args.level, args.layout.as_deref(), args.groups).map_err(Failure::usage)?;
+    let consistency = consistency(args)?;
     let members = args.drives.len().saturating_sub(args.spares);
     if level == ArrayLevel::Plain(Level::Raid1) && members < 2 {
         return Err(Failure::Usage(format!(
@@ -33,8 +34,8 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
         homehost: homehost(),
         drive_bytes_limit: args.size,
         assume_clean: args.assume_clean,
-        metadata: MinorVersion::Start4K,
-        consistency: ConsistencyPolicy::Resync,
+        metadata: metadata(args.metadata),
+        consistency,
     };
     let options = open_options(cli, true, false)?;
     let array =
@@ -51,6 +52,37 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
         resync.finished_or("the array is there and can be used; `shoal scrub --repair` makes its redundancy whole")?;
     }
     output::document(cli, &document, state_text)
+}
+
+fn metadata(metadata: Metadata) -> MinorVersion {
+    match metadata {
+        Metadata::End => MinorVersion::End,
+        Metadata::Start => MinorVersion::Start,
+        Metadata::Start4K => MinorVersion::Start4K,
+    }
+}
+
+/// What `--bitmap`, `--bitmap-chunk` and `--consistency-policy` say together, as mdadm understands them.
+fn consistency(args: &CreateArgs) -> Result<ConsistencyPolicy, Failure> {
+    let chunk_bytes = args.bitmap_chunk;
+    let bitmap = ConsistencyPolicy::Bitmap { chunk_bytes };
+    let policy = match (args.consistency_policy, args.bitmap) {
+        (None | Some(Policy::Bitmap), Some(BitmapPlace::Internal)) | (Some(Policy::Bitmap), None) => bitmap,
+        (None | Some(Policy::Resync), None | Some(BitmapPlace::None)) => ConsistencyPolicy::Resync,
+        (Some(Policy::Ppl), None | Some(BitmapPlace::None)) => ConsistencyPolicy::Ppl,
+        (Some(Policy::Bitmap), Some(BitmapPlace::None)) => {
+            return Err(Failure::usage("--consistency-policy bitmap needs a bitmap: leave --bitmap none out"));
+        }
+        (Some(Policy::Resync | Policy::Ppl), Some(BitmapPlace::Internal)) => {
+            return Err(Failure::usage(
+                "a bitmap is a consistency policy of its own: leave --bitmap internal or --consistency-policy out",
+            ));
+        }
+    };
+    match chunk_bytes {
+        Some(_) if policy != bitmap => Err(Failure::usage("--bitmap-chunk needs a bitmap: give --bitmap internal too")),
+        _ => Ok(policy),
+    }
 }
 
 /// Who is at fault when an array cannot be made.

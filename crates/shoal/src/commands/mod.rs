@@ -32,6 +32,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Write(args) => transfer::write(cli, args),
         Command::Fail(args) => fail::run(cli, args),
         Command::Add(args) => add::run(cli, args),
+        Command::ReAdd(args) => add::again(cli, args),
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),
         Command::Run(args) => run::run(cli, args),

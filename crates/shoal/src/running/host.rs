@@ -48,6 +48,7 @@ impl Host {
                 self.array.fail_drive(member).map_err(manage_failure)?;
             }
             Order::Add { drive } => self.bring_in(drive, ArrayVolume::add_drive)?,
+            Order::ReAdd { path, opened } => self.take_back(&path, opened)?,
             Order::Scrub(mode) => {
                 self.array.scrub(mode).map_err(scrub_failure)?;
                 self.bulletin.start_scrub(mode == ScrubMode::Repair);
@@ -85,6 +86,15 @@ impl Host {
             drop(self.array.world_mut().remove_drive(id));
             manage_failure(error)
         })
+    }
+
+    /// Takes a drive back: as it was opened anew, or, where that cannot be because it has been here all the time, as it is.
+    fn take_back(&mut self, path: &Path, opened: Result<Drive, Failure>) -> Result<(), Failure> {
+        match (opened, self.find(path)) {
+            (Ok(drive), _) => self.bring_in(drive, ArrayVolume::re_add_drive),
+            (Err(_), Ok(own)) => self.array.re_add_drive(own).map_err(manage_failure),
+            (Err(failure), Err(_)) => Err(failure),
+        }
     }
 
     fn set_speed(&mut self, min_bytes_per_s: Option<u64>, max_bytes_per_s: Option<u64>) -> Result<(), Failure> {

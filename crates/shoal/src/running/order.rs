@@ -19,6 +19,8 @@ pub(super) enum Order {
     Fail { member: PathBuf },
     /// Adds a drive, which may be wiped.
     Add { drive: Drive },
+    /// Takes a drive back that was a member, opened anew unless the array itself has it.
+    ReAdd { path: PathBuf, opened: Result<Drive, Failure> },
     /// Compares parity and mirrors with the data.
     Scrub(ScrubMode),
     /// Ends that.
@@ -38,6 +40,10 @@ pub(super) fn prepare(
         Command::Add { drive, force } => {
             refuse_own(&ask(Order::Show)?.array, &drive)?;
             Order::Add { drive: open_wipeable(&drive, force)? }
+        }
+        Command::ReAdd { drive } => {
+            let opened = open_drives(std::slice::from_ref(&drive), Access::Write);
+            Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)) }
         }
         Command::Scrub { repair } => Order::Scrub(if repair { ScrubMode::Repair } else { ScrubMode::Check }),
         Command::StopScrub => Order::StopScrub,

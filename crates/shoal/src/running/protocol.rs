@@ -57,6 +57,11 @@ pub(crate) enum Command {
         /// Even if it holds something.
         force: bool,
     },
+    /// Take a drive back that was a member, and copy only what changed meanwhile.
+    ReAdd {
+        /// The drive.
+        drive: PathBuf,
+    },
     /// Compare parity and mirrors with the data.
     Scrub {
         /// Make them agree.
@@ -82,7 +87,7 @@ impl Command {
     pub(crate) fn drives(&mut self) -> Vec<&mut PathBuf> {
         match self {
             Self::Fail { member } => vec![member],
-            Self::Add { drive, .. } => vec![drive],
+            Self::Add { drive, .. } | Self::ReAdd { drive } => vec![drive],
             Self::Status | Self::Scrub { .. } | Self::StopScrub | Self::Speed { .. } | Self::Stop => Vec::new(),
         }
     }
@@ -241,6 +246,7 @@ mod tests {
             Command::Status,
             Command::Fail { member: "/dev/sdb".into() },
             Command::Add { drive: "/dev/sdb".into(), force: true },
+            Command::ReAdd { drive: "/dev/sdb".into() },
             Command::Speed { min_bytes_per_s: None, max_bytes_per_s: Some(7) },
             Command::StopScrub,
         ] {
