@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_blocks;
+mod double_faults;
 mod fuzz;
 mod guided;
 mod hostile;
