@@ -201,7 +201,13 @@ impl<W: World> ArrayVolume<W> {
         let it = &mut self.tree.nodes[node.0];
         let dev_number = it.membership.add_spare(&member)?;
         let superblock = it.membership.superblock(dev_number).expect("it was added just now");
-        let place = Place::of(Target::Drive(drive), superblock);
+        let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
+        if let Some(log) = place.log {
+            let cleared = self.tree.clear_log(place.target, log, None, array_uuid)?;
+            let generation = cleared.map_err(|_| CreateError::Write { drive: self.tree.name(place.target) })?;
+            self.tree.nodes[node.0].logs.insert(buffer, log, generation);
+        }
+        let it = &mut self.tree.nodes[node.0];
         it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer, bitmap: BitmapCopy::Due });
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);

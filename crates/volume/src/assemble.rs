@@ -10,6 +10,7 @@ use shoal_md::{Assembly, Candidate, Features, Membership, ReadOnlyReason, ShapeU
 
 use crate::bitmap::{BitmapProblem, KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
+use crate::ppl::{has_logs, open_logs};
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{Activity, BitmapCopy, Duty, Intent, Node, NodeId, Place, Recorder, Slot, Target, Tree};
 use crate::world::World;
@@ -64,6 +65,12 @@ pub enum OpenError {
     DirtyDegraded {
         /// The array.
         name: String,
+    },
+    /// A partial parity log that nothing can be written to.
+    #[error("{drive}: its partial parity log has no room: let Linux run the array")]
+    LogRoom {
+        /// The drive.
+        drive: String,
     },
     /// More engines than the buffers are planned for.
     #[error("too many arrays in one: {nodes}")]
@@ -185,15 +192,18 @@ pub(crate) fn add_node<W: World>(
     let targets = slots.iter().map(|slot| slot.place.target);
     let logical_block_bytes = targets.map(|target| tree.logical_block_bytes(target)).max().unwrap_or(512);
     let scratch = scratch(tree, shape.member_bytes.len())?;
+    let logs = open_logs(tree, &slots, &assembly, &shape, options)?;
     let config = Config {
         logical_block_bytes,
         background: options.background,
         writable: options.writable,
+        partial_parity_log: logs.room,
         ..Config::new(shape, assembly.member_states(), scratch)
     };
     let array = guided_engine(config, &assembly, bitmap.as_ref(), tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;
+    let needs_resync = !clean && !logs.is_in_sync;
     let intent = bitmap.filter(|_| options.writable).map(|kept| {
         let is_announced = kept.is_announced(&assembly);
         Intent::new(tree.world.now(), kept.bitmap, is_announced)
@@ -208,10 +218,11 @@ pub(crate) fn add_node<W: World>(
         activity: if clean { Activity::Clean } else { Activity::Active { changed_at: tree.world.now() } },
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),
+        logs: logs.logs,
         intent,
         scratch_count: scratch.count,
         logical_block_bytes,
-        needs_resync: !clean,
+        needs_resync,
         scrub: None,
         writable: options.writable,
     });
@@ -259,7 +270,8 @@ fn check_writable(assembly: &Assembly, options: &OpenOptions) -> Result<(), Open
     if let Some(&reason) = assembly.read_only.first() {
         return Err(OpenError::ReadOnly { name: assembly.name(), reason });
     }
-    if assembly.is_dirty_and_degraded() && !options.force {
+    // Logs can save it; they are looked at later.
+    if assembly.is_dirty_and_degraded() && !options.force && !has_logs(assembly) {
         return Err(OpenError::DirtyDegraded { name: assembly.name() });
     }
     Ok(())

@@ -1,14 +1,17 @@
 //! Which buffer lies where in the arena.
 //!
-//! The arena holds, in this order: the request buffers, the scratch buffers of the engines, the notes: for every slot one
-//! buffer for each kind of thing that is written beside the data.
+//! The arena holds, in this order: the request buffers; the scratch buffers of the engines; the notes: for every slot one
+//! buffer for each kind of thing that is written beside the data; and the logs: for every slot one for a write to
+//! its partial parity log.
 
 use shoal_array::{BufferId, Span};
 use shoal_drive::Memory;
+use shoal_md::{PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX};
 
-/// Size of a note: no superblock of version 1, bad-block log or header of a partial-parity log is longer, and a bitmap is
-/// written in pages of so much.
+/// Size of a note: no superblock of version 1 or bad-block log is longer, and a bitmap is written in pages of so much.
 pub(crate) const NOTE_BYTES: u32 = 4096;
+/// Size of a log buffer: no write to a partial parity log is longer.
+pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
 
 /// What is written on a member beside the data. Each kind has a buffer of its own on every slot, so that one can be on
 /// its way while another is prepared.
@@ -20,12 +23,10 @@ pub(crate) enum Note {
     BadBlocks,
     /// A page of the write-intent bitmap.
     Bitmap,
-    /// The header of the partial-parity log.
-    PartialParity,
 }
 
 impl Note {
-    const KINDS: u32 = 4;
+    const KINDS: u32 = 3;
 }
 
 /// How many buffers of which sizes a volume has.
@@ -68,7 +69,7 @@ impl BufferPlan {
 
     /// Size of the arena that holds them all.
     pub fn arena_bytes(&self) -> usize {
-        self.note_base() + self.note_count() as usize * NOTE_BYTES as usize
+        self.log_base() + self.slot_count as usize * LOG_BYTES as usize
     }
 
     fn scratch_base(&self) -> usize {
@@ -83,6 +84,10 @@ impl BufferPlan {
         self.scratch_base() + self.scratch_count as usize * self.scratch_bytes as usize
     }
 
+    fn log_base(&self) -> usize {
+        self.note_base() + self.note_count() as usize * NOTE_BYTES as usize
+    }
+
     /// The id of the first scratch buffer.
     pub(crate) fn first_scratch(&self) -> u32 {
         self.request_count
@@ -95,6 +100,13 @@ impl BufferPlan {
         Span { buffer, offset: 0, length: NOTE_BYTES }
     }
 
+    /// The span of a slot's whole log buffer; `slot` as for [`Self::note_span`].
+    pub(crate) fn log_span(&self, slot: u32) -> Span {
+        assert!(slot < self.slot_count, "log of slot {slot} of {}", self.slot_count);
+        let buffer = BufferId(self.request_count + self.scratch_count + self.note_count() + slot);
+        Span { buffer, offset: 0, length: LOG_BYTES }
+    }
+
     /// Where a span lies.
     pub(crate) fn memory(&self, span: Span) -> Memory {
         let id = span.buffer.0;
@@ -102,8 +114,10 @@ impl BufferPlan {
             (0, id, self.request_bytes)
         } else if id < self.request_count + self.scratch_count {
             (self.scratch_base(), id - self.request_count, self.scratch_bytes)
-        } else {
+        } else if id < self.request_count + self.scratch_count + self.note_count() {
             (self.note_base(), id - self.request_count - self.scratch_count, NOTE_BYTES)
+        } else {
+            (self.log_base(), id - self.request_count - self.scratch_count - self.note_count(), LOG_BYTES)
         };
         assert!(
             u64::from(span.offset) + u64::from(span.length) <= u64::from(bytes),
@@ -120,15 +134,18 @@ mod tests {
     #[test]
     fn buffers_do_not_overlap() {
         let plan = BufferPlan::for_drives(3, 4, 5000);
-        let count = plan.request_count + plan.scratch_count + plan.note_count();
+        let notes = plan.request_count + plan.scratch_count + plan.note_count();
+        let count = notes + plan.slot_count;
         let mut end = 0;
         for id in 0..count {
             let length = if id < 4 {
                 8192
             } else if id < 4 + plan.scratch_count {
                 plan.scratch_bytes
-            } else {
+            } else if id < notes {
                 NOTE_BYTES
+            } else {
+                LOG_BYTES
             };
             let memory = plan.memory(Span { buffer: BufferId(id), offset: 0, length });
             assert_eq!(memory.offset, end);

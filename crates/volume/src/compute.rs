@@ -42,6 +42,13 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    /// Copies bytes, and gives them back to be looked at.
+    pub(crate) fn copy(&self, from: Span, to: Span) -> &'a [u8] {
+        let bytes = self.shared(from);
+        self.exclusive(to).copy_from_slice(bytes);
+        bytes
+    }
+
     /// Does what is asked.
     pub(crate) fn perform(&self, parity: Parity, compute: &Compute) -> Outcome {
         match compute {
@@ -56,7 +63,9 @@ impl<'a> Bytes<'a> {
                 let q = q.map(|span| self.exclusive(span));
                 parity.update(p, q, *exponent, self.shared(*old), self.shared(*new));
             }
-            Compute::Copy { from, to } => self.exclusive(*to).copy_from_slice(self.shared(*from)),
+            Compute::Copy { from, to } => {
+                self.copy(*from, *to);
+            }
             Compute::Compare { left, right } => return differences(self.shared(*left), self.shared(*right)),
         }
         Outcome::Done

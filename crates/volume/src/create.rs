@@ -10,6 +10,7 @@ use shoal_md::{
 
 use crate::assemble::{OpenError, add_node};
 use crate::bitmap::write_new_bitmap;
+use crate::ppl::LogPlace;
 use crate::superblocks::superblock_places;
 use crate::tree::{NodeId, Target, Tree};
 use crate::world::World;
@@ -217,6 +218,10 @@ fn create_node<W: World>(
         if let Some(header) = bitmap {
             let written = write_new_bitmap(tree, *target, superblock, header)?;
             written.map_err(|_| CreateError::Write { drive: tree.name(*target) })?;
+        }
+        if let Some(log) = LogPlace::of(superblock) {
+            let cleared = tree.clear_log(*target, log, None, superblock.array_uuid)?;
+            cleared.map_err(|_| CreateError::Write { drive: tree.name(*target) })?;
         }
         let written = tree.write_small(*target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
         written.map_err(|_| CreateError::Write { drive: tree.name(*target) })?;

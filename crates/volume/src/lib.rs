@@ -68,6 +68,7 @@ mod inspect;
 mod interface;
 mod level;
 mod overlay;
+mod ppl;
 mod re_add;
 mod salvage;
 mod slab;

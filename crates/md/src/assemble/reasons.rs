@@ -5,9 +5,6 @@ use crate::{Features, MetadataVersion, Superblock};
 /// Why the array must not be written. Its content can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ReadOnlyReason {
-    /// A partial-parity log would not hear of the writes.
-    #[error("it has a partial-parity log (PPL), which would become stale")]
-    Ppl,
     /// Members list blocks that they could not store.
     #[error("a member has a bad-block log that is not empty")]
     BadBlocks,
@@ -43,9 +40,7 @@ pub enum RefusalReason {
 }
 
 /// Features that are read over, and would be harmed by writing.
-pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 4] = [
-    (Features::PPL, ReadOnlyReason::Ppl),
-    (Features::MULTIPLE_PPLS, ReadOnlyReason::Ppl),
+pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 2] = [
     (Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks),
     (Features::REPLACEMENT, ReadOnlyReason::Replacement),
 ];

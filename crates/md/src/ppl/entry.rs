@@ -59,7 +59,12 @@ impl PplEntry {
 
     /// The CRC-32C of partial parity.
     pub fn checksum_of(partial_parity: &[u8]) -> u32 {
-        crc32c::crc32c(partial_parity)
+        Self::checksum_on(0, partial_parity)
+    }
+
+    /// The CRC-32C of what `checksum` is of, and `more` behind it; 0 is the checksum of nothing.
+    pub fn checksum_on(checksum: u32, more: &[u8]) -> u32 {
+        crc32c::crc32c_append(checksum, more)
     }
 
     /// What is to be done to replay it, on an array of this geometry (RAID5): at most four runs, all in one stripe.
@@ -110,7 +115,10 @@ impl PplEntry {
             let longer = Segment { start: 0, end: rest, chunks: whole + 1 };
             return Ok(vec![longer, Segment { start: rest, end: chunk_bytes, chunks: whole }]);
         }
-        let (chunks, length) = if parity == 0 { (all, data / all.max(1)) } else { (data / parity, parity) };
+        let (chunks, length) = match data.checked_div(parity) {
+            Some(chunks) => (chunks, parity),
+            None => (all, data / all.max(1)),
+        };
         let fits = u64::from(length) * u64::from(chunks) == u64::from(data) && length.is_multiple_of(sector);
         if !fits || length > chunk_bytes || chunks > all {
             return Err(PplEntryError::Sizes);

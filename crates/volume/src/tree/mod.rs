@@ -16,6 +16,7 @@ mod activity;
 mod intent;
 mod node;
 mod notes;
+mod ppl;
 mod record;
 mod upkeep;
 
@@ -38,6 +39,7 @@ use crate::{BufferPlan, VolumeError, fault};
 pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
 pub(crate) use intent::{BitmapCopy, Intent};
 pub(crate) use node::{Duty, Node, Place, Slot};
+pub(crate) use ppl::Logs;
 pub(crate) use record::{Recorder, Waiter};
 
 /// Ids with this bit belong to the tree's own requests; requests from outside have it clear.
@@ -68,6 +70,8 @@ enum Pending {
     Record { node: NodeId, slot: usize },
     /// A write or flush of a node's bitmap run.
     Bitmap { node: NodeId, slot: usize },
+    /// I/O of a member's partial parity log.
+    Log { node: NodeId, io: ppl::LogIo },
     /// A blocking call, which finds the result in `Tree::awaited`.
     Caller,
 }
@@ -171,6 +175,7 @@ impl<W: World> Tree<W> {
                 }
                 moved |= self.start_waiting_run(now, node) || self.start_bitmap_run(now, node);
             }
+            moved = moved || self.begin_units(now);
             if !moved {
                 return;
             }
@@ -186,7 +191,7 @@ impl<W: World> Tree<W> {
                 self.ready.push_back((node, id, outcome));
             }
             Effect::Record { id } => self.record(now, node, record::Waiter::Engine(id)),
-            Effect::Log { .. } => unreachable!("no engine is told that it has a partial parity log"),
+            Effect::Log { id, role, entries } => self.log(node, id, role, entries),
         }
     }
 
@@ -239,6 +244,7 @@ impl<W: World> Tree<W> {
                     self.ready.push_back((node, id, outcome));
                 }
                 Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
+                Pending::Log { node, io } => self.log_io_done(now, node, io, result.is_ok()),
                 Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, result.is_ok()),
                 Pending::Caller => {
                     self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
@@ -258,6 +264,7 @@ impl<W: World> Tree<W> {
                 self.completions.push(completion);
             }
             Event::Completed(completion) => self.route_internal(now, completion),
+            Event::LogReleased(id) => self.log_released(now, node, id),
             event => {
                 self.heed(now, node, &event);
                 self.news.push_back(News { node, event });
@@ -276,6 +283,7 @@ impl<W: World> Tree<W> {
                 self.ready.push_back((node, id, outcome));
             }
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
+            Pending::Log { node, io } => self.log_io_done(now, node, io, completion.result.is_ok()),
             Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, completion.result.is_ok()),
             Pending::Caller => {
                 self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));

@@ -6,8 +6,10 @@ use shoal_array::{Array, Level, MemberState, Role, ScrubMode};
 use shoal_md::{Membership, Superblock};
 
 use crate::LeftOut;
+use crate::ppl::LogPlace;
 
 use super::intent::{BitmapCopy, Intent};
+use super::ppl::Logs;
 use super::record::Recorder;
 use super::{Activity, Target};
 
@@ -21,6 +23,8 @@ pub(crate) struct Place {
     pub(crate) super_offset_bytes: u64,
     /// First byte of the write-intent bitmap, if there is one.
     pub(crate) bitmap_offset_bytes: Option<u64>,
+    /// The partial parity log, if there is one.
+    pub(crate) log: Option<LogPlace>,
 }
 
 impl Place {
@@ -31,6 +35,7 @@ impl Place {
             data_offset_bytes: superblock.data_offset_bytes(),
             super_offset_bytes: superblock.super_offset_bytes(),
             bitmap_offset_bytes: superblock.bitmap_area().map(|area| area.offset_bytes),
+            log: LogPlace::of(superblock),
         }
     }
 }
@@ -74,6 +79,8 @@ pub(crate) struct Node {
     /// How long after its last write the array is marked clean; if never, it is when it is closed.
     pub(crate) safe_mode_delay: Option<Duration>,
     pub(crate) recorder: Recorder,
+    /// The members' partial parity logs, if the array has them.
+    pub(crate) logs: Logs,
     /// The write-intent bitmap, if the array has one and is open for writing.
     pub(crate) intent: Option<Intent>,
     /// Scratch buffers given to the engine.

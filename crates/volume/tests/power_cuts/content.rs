@@ -61,6 +61,11 @@ impl Expected {
         self.blocks.iter().enumerate().filter(|(_, block)| !block.later.is_empty()).map(|(number, _)| number)
     }
 
+    /// Whether a write to a block that was asked for before version `limit` is under way, or not flushed yet.
+    pub(crate) fn is_unsettled_since(&self, block: usize, limit: u32) -> bool {
+        self.blocks[block].later.iter().any(|version| *version < limit)
+    }
+
     /// Holds `content` against this; `excused` blocks may be anything.
     pub(crate) fn check(&self, content: &[u8], excused: impl Fn(usize) -> bool) -> Result<(), String> {
         for (number, (bytes, block)) in content.chunks(BLOCK_BYTES).zip(&self.blocks).enumerate() {

@@ -52,6 +52,10 @@ pub(crate) struct Cursor {
     pub(crate) expected: Expected,
     /// Drives that died and were not taken in again.
     pub(crate) dead: Vec<usize>,
+    /// The next version that is asked for.
+    next_version: u32,
+    /// Drives that died, and the next version at that time.
+    pub(crate) died_at: Vec<(usize, u32)>,
 }
 
 impl Cursor {
@@ -62,6 +66,8 @@ impl Cursor {
             flushes: Vec::new(),
             expected,
             dead: Vec::new(),
+            next_version: 1,
+            died_at: Vec::new(),
         }
     }
 
@@ -90,11 +96,17 @@ impl Cursor {
                     !is_covered
                 });
             }
-            Fact::Asked { blocks, version } => self.expected.asked(blocks, version),
+            Fact::Asked { blocks, version } => {
+                self.expected.asked(blocks, version);
+                self.next_version = version + 1;
+            }
             Fact::Answered { version, good } => self.expected.answered(version, good),
             Fact::FlushAsked => self.expected.flush_asked(),
             Fact::FlushAnswered { good } => self.expected.flush_answered(good),
-            Fact::Died { drive } => self.dead.push(drive),
+            Fact::Died { drive } => {
+                self.dead.push(drive);
+                self.died_at.push((drive, self.next_version));
+            }
             Fact::Joined { drive } => self.dead.retain(|dead| *dead != drive),
         }
     }

@@ -1,5 +1,7 @@
 //! Cuts a story at every place, in every way.
 
+use shoal_volume::ConsistencyPolicy;
+
 use crate::content::Expected;
 use crate::cut::{Cursor, Fate};
 use crate::judge::{Case, Outcome};
@@ -79,9 +81,11 @@ impl Hunt<'_> {
     fn cut(&self, fate: Fate, after: After) -> Result<Outcome, String> {
         let mut random = Random::new(self.seed << 32 | self.place as u64);
         let media = self.cursor.cut(fate, &mut random);
+        let present = self.present(after, &mut random);
         let case = Case {
             media,
-            present: self.present(after, &mut random),
+            lost: self.lost(&present),
+            present,
             expected: &self.cursor.expected,
             row_blocks: self.story.row_blocks(),
             may_refuse: self.story.may_refuse,
@@ -106,6 +110,24 @@ impl Hunt<'_> {
             present.remove(random.below(self.story.members));
         }
         present
+    }
+
+    /// With a partial parity log, only blocks that were being written to a drive when it was lost may be anything.
+    fn lost(&self, present: &[usize]) -> Vec<usize> {
+        if self.story.consistency != ConsistencyPolicy::Ppl {
+            return Vec::new();
+        }
+        let lost_now = (0..self.story.members).filter(|drive| !present.contains(drive)).map(|drive| (drive, u32::MAX));
+        let died_before = |drive: usize| self.cursor.died_at.iter().find(|died| died.0 == drive).copied();
+        let lost: Vec<_> = lost_now.map(|lost| died_before(lost.0).unwrap_or(lost)).collect();
+        let died = self.cursor.died_at.iter().copied();
+        let lost: Vec<_> = lost.into_iter().chain(died).collect();
+        let is_lost = |block: &usize| {
+            let drive = self.story.drive_of(*block);
+            let at = lost.iter().find(|lost| lost.0 == drive);
+            at.is_some_and(|(_, version)| self.cursor.expected.is_unsettled_since(*block, *version))
+        };
+        (0..self.told.blocks).filter(is_lost).collect()
     }
 
     fn report(&self, fate: Fate, after: After, why: &str) -> String {

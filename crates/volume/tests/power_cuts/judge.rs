@@ -38,6 +38,8 @@ pub(crate) struct Case<'a> {
     pub(crate) may_refuse: bool,
     /// It was forced before.
     pub(crate) was_forced: bool,
+    /// Blocks that a drive was being written when it was lost, on an array that says no more of them.
+    pub(crate) lost: Vec<usize>,
     pub(crate) seed: u64,
 }
 
@@ -73,7 +75,8 @@ impl Case<'_> {
         trace[..place].iter().for_each(|fact| cursor.step(fact));
         let fate = Fate::ALL[random.below(Fate::ALL.len())];
         let (media, present) = (cursor.cut(fate, random), self.present.clone());
-        let second = Case { media, present, was_forced: first == Outcome::Forced, ..*self }.judge();
+        let second =
+            Case { media, present, was_forced: first == Outcome::Forced, lost: self.lost.clone(), ..*self }.judge();
         second.map_err(|why| format!("{why}\n(cut again before fact {place} of the recovery, {fate:?})"))
     }
 
@@ -101,6 +104,7 @@ impl Case<'_> {
     fn excused(&self, array: &ArrayVolume<TracedWorld>, outcome: Outcome) -> Vec<bool> {
         let blocks = usize::try_from(array.size_bytes()).expect("small") / BLOCK_BYTES;
         let mut excused = vec![false; blocks];
+        self.lost.iter().for_each(|block| excused[*block] = true);
         if outcome == Outcome::Forced {
             let row_blocks = self.row_blocks.expect("only levels with parity are refused");
             for block in self.expected.unsettled() {
@@ -116,7 +120,7 @@ impl Case<'_> {
         let left_out =
             if health == Health::Optimal { Some(self.present[self.seed as usize % self.present.len()]) } else { None };
         let present = self.present.iter().copied().filter(|drive| Some(*drive) != left_out).collect();
-        let case = Case { media, present, ..*self };
+        let case = Case { media, present, lost: Vec::new(), ..*self };
         let array = case.open(OpenOptions::read_only(), &Trace::default());
         let mut array = array.map_err(|error| format!("without drive {left_out:?} it does not open: {error}"))?;
         if array.needs_resync() && health == Health::Optimal {

@@ -19,6 +19,7 @@ mod trace;
 mod world;
 
 use hunt::cut_everywhere;
+use shoal_volume::ConsistencyPolicy;
 use story::{Act, Story};
 
 fn writes() -> Vec<Act> {
@@ -41,7 +42,7 @@ fn story(
     acts: Vec<Act>,
 ) -> Story {
     let may_refuse = matches!(level, "4" | "5" | "6");
-    Story { name, level, layout, members, others: 0, may_refuse, acts }
+    Story { name, level, layout, members, others: 0, consistency: ConsistencyPolicy::Resync, may_refuse, acts }
 }
 
 #[test]
@@ -63,6 +64,24 @@ fn raid5_survives_power_cuts() {
 #[test]
 fn raid6_survives_power_cuts() {
     cut_everywhere(&story("RAID6", "6", None, 4, writes()));
+}
+
+/// With a partial parity log nothing is refused, and only what was being written to a lost drive is lost.
+#[test]
+fn raid5_with_a_partial_parity_log_survives_power_cuts() {
+    let plain = story("RAID5 with PPL", "5", None, 3, writes());
+    let story = Story { consistency: ConsistencyPolicy::Ppl, may_refuse: false, ..plain };
+    cut_everywhere(&story);
+    cut_everywhere(&Story { name: "RAID5 of four with PPL", members: 4, ..story });
+}
+
+#[test]
+fn raid5_with_a_partial_parity_log_survives_power_cuts_while_it_loses_a_member_and_gets_another() {
+    let plain = story("RAID5 with PPL, loss and rebuild", "5", None, 3, loss_and_rebuild(3));
+    let story = Story { consistency: ConsistencyPolicy::Ppl, others: 1, may_refuse: false, ..plain };
+    cut_everywhere(&story);
+    let acts = loss_and_rebuild(4);
+    cut_everywhere(&Story { name: "RAID5 of four with PPL, loss and rebuild", members: 4, acts, ..story });
 }
 
 /// A drive dies, a new one is filled, and power is cut all along.

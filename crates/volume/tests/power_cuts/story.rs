@@ -38,12 +38,16 @@ pub(crate) struct Story {
     pub(crate) members: usize,
     /// Drives that stand by.
     pub(crate) others: usize,
+    /// What brings it back in sync after a crash.
+    pub(crate) consistency: ConsistencyPolicy,
     /// Whether it may be refused when it is dirty and degraded.
     pub(crate) may_refuse: bool,
     pub(crate) acts: Vec<Act>,
 }
 
-pub(crate) const DRIVE_BYTES: u64 = (1 << 20) + (128 << 10);
+pub(crate) const DRIVE_BYTES: u64 = (2 << 20) + (128 << 10);
+/// What is used of a drive: as little beside the data as there can be.
+const USED_BYTES: u64 = (1 << 20) + (128 << 10);
 const CHUNK_BYTES: u32 = 4096;
 
 /// What a story leaves behind.
@@ -68,6 +72,14 @@ impl Story {
             _ => return None,
         };
         Some((self.members - parities) * CHUNK_BYTES as usize / BLOCK_BYTES)
+    }
+
+    /// The drive that holds a block of content, on RAID5 in md's default layout.
+    pub(crate) fn drive_of(&self, block: usize) -> usize {
+        let chunk = block * BLOCK_BYTES / CHUNK_BYTES as usize;
+        let (row, index) = (chunk / (self.members - 1), chunk % (self.members - 1));
+        let parity = self.members - 1 - row % self.members;
+        (parity + 1 + index) % self.members
     }
 
     /// Makes the array and plays the acts; `seed` decides in which order drives answer.
@@ -98,10 +110,10 @@ impl Story {
             spare_count: 0,
             name: "story".to_owned(),
             homehost: None,
-            drive_bytes_limit: None,
+            drive_bytes_limit: (self.consistency != ConsistencyPolicy::Ppl).then_some(USED_BYTES),
             assume_clean: true,
             metadata: MinorVersion::Start4K,
-            consistency: ConsistencyPolicy::Resync,
+            consistency: self.consistency,
         }
     }
 }

@@ -1,0 +1,346 @@
+//! Keeps the partial parity logs of a running RAID5.
+//!
+//! Before the engine writes data and parity of a stripe, it asks for entries in the log of the member that holds the
+//! parity (`Effect::Log`). Every member's log does one *unit* at a time, as Linux does:
+//!
+//! ```text
+//!  waiting ──► writing ──► flushing ──► open ───────────► settling ──► over; the next unit begins
+//!  (entries     header and   the log's    answered: the      all members that
+//!   gather)     parity in    member       engine writes      were written are
+//!               one write                 these stripes      flushed
+//! ```
+//!
+//! * The engine hears of a unit only when it is durable. So of a unit that a crash tears, no stripe was written.
+//! * A unit ends when the writes of all its stripes have ended and are flushed. So the newest unit of a log is all that is
+//!   ever needed, and the next may take its place.
+//! * What comes meanwhile waits, and goes into the next unit together: the more there is to do, the fewer log writes
+//!   and flushes each stripe costs.
+//!
+//! Flushes are shared: a member does one at a time for all logs that want one, and those that come while it is under way
+//! share the next, as it may not cover what they want covered.
+//!
+//! If a log cannot be written, its member fails. Its parity is not written then, and nothing needs a log.
+//!
+//! While an array that was never in sync waits for its first resync, nothing is logged. That resync starts from the
+//! beginning after a crash and makes all parity anew; and a log that was empty is how Linux knows that it has to. The
+//! first entry waits until the last write without one has ended, and from then on everything is logged: an old entry of
+//! a stripe that was written without a log would spoil its parity.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use shoal_array::{EffectId, Fault, Geometry, Health, Instant, LogRoom, MemberIo, Outcome, PartialParity, Role};
+use shoal_md::{PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplHeader};
+
+use crate::compute::Bytes;
+use crate::ppl::LogPlace;
+use crate::world::World;
+
+use super::{Duty, NodeId, Pending, Tree};
+
+/// The logs of an array's members, by the number of the member's notes, and the flushes that they wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    by_notes: BTreeMap<u32, Log>,
+    flushes: BTreeMap<u32, Flushes>,
+    /// Writes that go on without a log.
+    unlogged: BTreeSet<EffectId>,
+    /// Something has been logged.
+    are_in_use: bool,
+}
+
+/// One member's log.
+#[derive(Debug)]
+struct Log {
+    place: LogPlace,
+    /// Where the next unit goes, in bytes from the start of the area.
+    next_bytes: u64,
+    generation: u64,
+    waiting: VecDeque<Waiting>,
+    unit: Option<Unit>,
+}
+
+/// Entries that the engine wants.
+#[derive(Debug)]
+struct Waiting {
+    id: EffectId,
+    role: Role,
+    entries: Vec<PartialParity>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Writing,
+    Flushing,
+    Open,
+    Settling,
+}
+
+/// What is in the log and still needed.
+#[derive(Debug)]
+struct Unit {
+    stage: Stage,
+    /// Members that its stripes' data and parity are written to.
+    written: Vec<Role>,
+    /// Of those who asked: those whose writes have not ended.
+    open: Vec<EffectId>,
+    /// Members whose flushes it waits for.
+    flushes: usize,
+}
+
+/// A member's flushes: the logs that wait for the one under way, and for the next.
+#[derive(Debug, Default)]
+struct Flushes {
+    under_way: Vec<u32>,
+    next: Vec<u32>,
+}
+
+/// I/O of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LogIo {
+    /// A unit of the log that belongs to these notes.
+    Unit(u32),
+    /// A flush of the member that these notes belong to.
+    Flush(u32),
+}
+
+impl Logs {
+    /// A log that was made empty, with a header of this generation.
+    pub(crate) fn insert(&mut self, notes: u32, place: LogPlace, generation: u64) {
+        let log = Log { place, next_bytes: 0, generation, waiting: VecDeque::new(), unit: None };
+        self.by_notes.insert(notes, log);
+    }
+
+    /// What the engine may ask for in one go: what every log has room for.
+    pub(crate) fn room<'a>(places: impl Iterator<Item = &'a LogPlace>) -> Option<LogRoom> {
+        let bytes = places.map(|place| place.unit_bytes_max()).min()?;
+        Some(LogRoom { bytes, entries: PPL_ENTRIES_MAX as u32 })
+    }
+}
+
+impl LogPlace {
+    /// Partial parity that one unit has room for. Linux counts in whole 4 KiB.
+    fn unit_bytes_max(&self) -> u32 {
+        let page = PPL_HEADER_BYTES as u64;
+        let room = (self.area.size_bytes - page) / page * page;
+        u32::try_from(room).unwrap_or(u32::MAX).min(PPL_WRITE_BYTES_MAX)
+    }
+}
+
+impl Log {
+    /// Takes those that wait into one unit, as far as it has room; the header, and each entry's partial parity.
+    fn take_unit(&mut self) -> (Vec<EffectId>, Vec<(PartialParity, Role)>) {
+        let (mut ids, mut entries) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        while let Some(first) = self.waiting.front() {
+            let more: u32 = first.entries.iter().filter_map(|entry| entry.parity).map(|span| span.length).sum();
+            let is_full =
+                bytes + more > self.place.unit_bytes_max() || entries.len() + first.entries.len() > PPL_ENTRIES_MAX;
+            if is_full && !ids.is_empty() {
+                break;
+            }
+            bytes += more;
+            ids.push(first.id);
+            entries.extend(first.entries.iter().map(|entry| (*entry, first.role)));
+            self.waiting.pop_front();
+        }
+        (ids, entries)
+    }
+
+    /// Where a unit of so many bytes goes. Linux looks for no header in the last 4 KiB.
+    fn place_unit(&mut self, bytes: u64) -> u64 {
+        let size = self.place.area.size_bytes;
+        let fits = self.next_bytes + bytes <= size && self.next_bytes + (PPL_HEADER_BYTES as u64) < size;
+        let start = if fits && self.place.is_chain { self.next_bytes } else { 0 };
+        self.next_bytes = start + bytes;
+        self.place.area.offset_bytes + start
+    }
+}
+
+impl<W: World> Tree<W> {
+    /// An engine wants entries in a member's log.
+    pub(super) fn log(&mut self, node: NodeId, id: EffectId, role: Role, entries: Vec<PartialParity>) {
+        let it = &mut self.nodes[node.0];
+        it.logs.are_in_use |= !it.needs_resync || it.array.health() != Health::Optimal;
+        if !it.logs.are_in_use {
+            it.logs.unlogged.insert(id);
+            return self.ready.push_back((node, id, Outcome::Done));
+        }
+        let notes = it.slot_of(role).map(|slot| it.slots[slot].buffer);
+        match notes.and_then(|notes| it.logs.by_notes.get_mut(&notes)) {
+            Some(log) => log.waiting.push_back(Waiting { id, role, entries }),
+            None => self.ready.push_back((node, id, Outcome::Failed(Fault::Gone))),
+        }
+    }
+
+    /// Begins the units that can begin; false if there are none.
+    pub(super) fn begin_units(&mut self, now: Instant) -> bool {
+        let mut begun = false;
+        for index in 0..self.nodes.len() {
+            let logs = &self.nodes[index].logs;
+            if !logs.unlogged.is_empty() {
+                continue;
+            }
+            let due = logs.by_notes.iter().filter(|(_, log)| log.unit.is_none() && !log.waiting.is_empty());
+            for notes in due.map(|(notes, _)| *notes).collect::<Vec<_>>() {
+                self.begin_unit(now, NodeId(index), notes);
+                begun = true;
+            }
+        }
+        begun
+    }
+
+    fn begin_unit(&mut self, now: Instant, node: NodeId, notes: u32) {
+        let it = &mut self.nodes[node.0];
+        let uuid = it.facts.array_uuid;
+        let slot = it.slots.iter().find(|slot| slot.buffer == notes && matches!(slot.duty, Duty::Member(_)));
+        let target = slot.map(|slot| slot.place.target);
+        let log = it.logs.by_notes.get_mut(&notes).expect("its unit is due");
+        let Some(target) = target else {
+            let waiting = std::mem::take(&mut log.waiting);
+            let failed = waiting.into_iter().map(|waiting| (node, waiting.id, Outcome::Failed(Fault::Gone)));
+            return self.ready.extend(failed);
+        };
+        let (open, entries) = log.take_unit();
+        let mut written: Vec<Role> = entries.iter().flat_map(|entry| written_by(it.array.geometry(), entry)).collect();
+        written.sort_unstable();
+        written.dedup();
+        log.generation += 1;
+        log.unit = Some(Unit { stage: Stage::Writing, written, open, flushes: 0 });
+        let whole = self.plan.log_span(notes);
+        let bytes = Bytes { arena: self.world.arena(), plan: &self.plan };
+        let mut header = PplHeader { generation: log.generation, entries: Vec::with_capacity(entries.len()) };
+        let mut length = PPL_HEADER_BYTES as u32;
+        for (entry, role) in entries {
+            let mut checksum = PplEntry::checksum_of(&[]);
+            if let Some(parity) = entry.parity {
+                checksum = PplEntry::checksum_of(bytes.copy(parity, whole.part(length, parity.length)));
+                length += parity.length;
+            }
+            header.entries.push(PplEntry::new(&entry, role, checksum).expect("a stripe's columns fit an entry"));
+        }
+        self.world
+            .arena()
+            .write(self.plan.memory(whole.part(0, PPL_HEADER_BYTES as u32)), header.encode(uuid).as_slice());
+        let offset = log.place_unit(u64::from(length));
+        let token = self.pending.insert(Pending::Log { node, io: LogIo::Unit(notes) });
+        self.submit_io(now, target, token, MemberIo::Write { offset, span: whole.part(0, length) });
+    }
+
+    /// A log's I/O has ended.
+    pub(super) fn log_io_done(&mut self, now: Instant, node: NodeId, io: LogIo, good: bool) {
+        match io {
+            LogIo::Unit(notes) if good => {
+                self.unit(node, notes).stage = Stage::Flushing;
+                self.unit(node, notes).flushes = 1;
+                self.want_flush(now, node, notes, notes);
+            }
+            LogIo::Unit(notes) => self.abandon_unit(node, notes),
+            LogIo::Flush(notes) => self.flush_done(now, node, notes, good),
+        }
+    }
+
+    fn unit(&mut self, node: NodeId, notes: u32) -> &mut Unit {
+        let log = self.nodes[node.0].logs.by_notes.get_mut(&notes);
+        log.and_then(|log| log.unit.as_mut()).expect("its I/O or writes were under way")
+    }
+
+    /// The log does not take it: the engine takes its member out.
+    fn abandon_unit(&mut self, node: NodeId, notes: u32) {
+        let log = self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("its I/O was under way");
+        let unit = log.unit.take().expect("its I/O was under way");
+        self.ready.extend(unit.open.into_iter().map(|id| (node, id, Outcome::Failed(Fault::Gone))));
+    }
+
+    /// The log of `notes` waits for a flush of the member of `of`, which covers everything that was written before.
+    fn want_flush(&mut self, now: Instant, node: NodeId, of: u32, notes: u32) {
+        let flushes = self.nodes[node.0].logs.flushes.entry(of).or_default();
+        flushes.next.push(notes);
+        if flushes.under_way.is_empty() {
+            self.start_flush(now, node, of);
+        }
+    }
+
+    fn start_flush(&mut self, now: Instant, node: NodeId, of: u32) {
+        let it = &mut self.nodes[node.0];
+        let flushes = it.logs.flushes.get_mut(&of).expect("somebody wants it");
+        flushes.under_way = std::mem::take(&mut flushes.next);
+        let slot = it.slots.iter().find(|slot| slot.buffer == of && slot.duty != Duty::Out);
+        let Some(target) = slot.map(|slot| slot.place.target) else { return self.flush_done(now, node, of, false) };
+        let token = self.pending.insert(Pending::Log { node, io: LogIo::Flush(of) });
+        self.submit_io(now, target, token, MemberIo::Flush);
+    }
+
+    fn flush_done(&mut self, now: Instant, node: NodeId, of: u32, good: bool) {
+        if !good && let Some(slot) = self.nodes[node.0].slots.iter().position(|slot| slot.buffer == of) {
+            self.drop_slot(now, node, slot);
+        }
+        let flushes = self.nodes[node.0].logs.flushes.get_mut(&of).expect("it was under way");
+        let waited = std::mem::take(&mut flushes.under_way);
+        let more = !flushes.next.is_empty();
+        for notes in waited {
+            if !good && notes == of && self.unit(node, notes).stage == Stage::Flushing {
+                self.abandon_unit(node, notes);
+            } else {
+                self.unit_flushed(node, notes);
+            }
+        }
+        if more {
+            self.start_flush(now, node, of);
+        }
+    }
+
+    /// One of the flushes that a unit waits for is done.
+    fn unit_flushed(&mut self, node: NodeId, notes: u32) {
+        let unit = self.unit(node, notes);
+        unit.flushes -= 1;
+        if unit.flushes > 0 {
+            return;
+        }
+        if unit.stage == Stage::Flushing {
+            unit.stage = Stage::Open;
+            let durable: Vec<_> = unit.open.iter().map(|id| (node, *id, Outcome::Done)).collect();
+            self.ready.extend(durable);
+        } else {
+            self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("it has a unit").unit = None;
+        }
+    }
+
+    /// The writes of one of those who asked for a log have ended.
+    pub(super) fn log_released(&mut self, now: Instant, node: NodeId, id: EffectId) {
+        let it = &mut self.nodes[node.0];
+        if it.logs.unlogged.remove(&id) {
+            return;
+        }
+        let of = |log: &Log| log.unit.as_ref().is_some_and(|unit| unit.open.contains(&id));
+        let Some(notes) = it.logs.by_notes.iter().find(|(_, log)| of(log)).map(|(notes, _)| *notes) else { return };
+        let unit = self.unit(node, notes);
+        unit.open.retain(|open| *open != id);
+        if unit.open.is_empty() {
+            self.settle_unit(now, node, notes);
+        }
+    }
+
+    /// All writes of a unit have ended: they are flushed, and then it is over.
+    fn settle_unit(&mut self, now: Instant, node: NodeId, notes: u32) {
+        let written = std::mem::take(&mut self.unit(node, notes).written);
+        let it = &self.nodes[node.0];
+        let slots = written.iter().filter_map(|role| it.slot_of(*role));
+        let members: Vec<u32> = slots.map(|slot| it.slots[slot].buffer).collect();
+        let unit = self.unit(node, notes);
+        (unit.stage, unit.flushes) = (Stage::Settling, members.len());
+        if members.is_empty() {
+            self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("it has a unit").unit = None;
+        }
+        for of in members {
+            self.want_flush(now, node, of, notes);
+        }
+    }
+}
+
+/// The members that a logged write goes to: its chunks, and the parity.
+fn written_by(geometry: &Geometry, (entry, parity): &(PartialParity, Role)) -> Vec<Role> {
+    let position = geometry.position(entry.offset).expect("logs are of a parity level");
+    let stripe = geometry.stripe(position.row).expect("the engine logs stripes that there are");
+    let chunks = &stripe.data[position.index..position.index + entry.chunks as usize];
+    chunks.iter().copied().chain([*parity]).collect()
+}
