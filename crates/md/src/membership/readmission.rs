@@ -59,6 +59,9 @@ pub enum ReAddProblem {
     /// Nobody knows what it missed.
     #[error("the array has no write-intent bitmap that knows what it missed")]
     NoBitmap,
+    /// Its number has been given away, and there is no other.
+    #[error("the array's superblock has no place for another member")]
+    TableFull,
     /// Bits have been cleared that it needed.
     #[error("it left at update {events}, and the write-intent bitmap goes back to {events_cleared} only")]
     TooOld {
@@ -82,8 +85,7 @@ impl Membership {
         };
         let dev_number = match vacant(former) && self.superblock(former).is_err() {
             true => former,
-            // Every number is taken only if there are more drives than a table has places.
-            false => self.free_number(any).ok_or_else(|| refused(ReAddProblem::NoRole))?,
+            false => self.free_number(any).ok_or_else(|| refused(ReAddProblem::TableFull))?,
         };
         let mut own = super::with_own_fields(any, &back.superblock);
         own.dev_number = dev_number;
