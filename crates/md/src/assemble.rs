@@ -125,13 +125,7 @@ pub fn assemble(candidates: &[Candidate]) -> Result<Assembly, AssembleError> {
         .iter()
         .map(|slot| slot.candidate.map(used_bytes).or_else(|| has_one_size(level).then(|| superblock.used_bytes())))
         .collect();
-    let trusted = |verdict: &Verdict| match verdict {
-        Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Replacement { .. } | Verdict::Journal => true,
-        Verdict::Spare | Verdict::Stale { .. } | Verdict::Faulty | Verdict::RoleTaken(_) | Verdict::Unusable => false,
-    };
-    let of_members = candidates.iter().zip(&verdicts).filter(|(_, verdict)| trusted(verdict));
-    let of_members = of_members.map(|(candidate, _)| &candidate.superblock);
-    let accepted: Vec<&Superblock> = std::iter::once(superblock).chain(of_members).collect();
+    let accepted = accepted(candidates, &verdicts, superblock);
     Ok(Assembly {
         freshest,
         level,
@@ -208,6 +202,16 @@ impl Assembly {
         self.superblock.features.any_of(Features::RAID0_LAYOUT)
             || member_bytes.windows(2).all(|pair| chunks(&pair[0]) == chunks(&pair[1]))
     }
+}
+
+/// The superblocks whose features count: the freshest, and those of drives that hold data of the array.
+fn accepted<'a>(candidates: &'a [Candidate], verdicts: &[Verdict], freshest: &'a Superblock) -> Vec<&'a Superblock> {
+    let holds_data = |verdict: &Verdict| match verdict {
+        Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Replacement { .. } | Verdict::Journal => true,
+        Verdict::Spare | Verdict::Stale { .. } | Verdict::Faulty | Verdict::RoleTaken(_) | Verdict::Unusable => false,
+    };
+    let of_members = candidates.iter().zip(verdicts).filter(|(_, verdict)| holds_data(verdict));
+    std::iter::once(freshest).chain(of_members.map(|(candidate, _)| &candidate.superblock)).collect()
 }
 
 fn has_one_size(level: Level) -> bool {

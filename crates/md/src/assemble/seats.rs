@@ -60,18 +60,24 @@ pub(super) fn seat(
         }
     }
     for (role, slot) in (0..).map(Role).zip(&mut slots) {
-        if let (None, Some(Replacement { candidate, position_bytes })) = (slot.candidate, slot.replacement) {
-            let complete = position_bytes >= member_bytes(candidate);
-            let rebuilding = MemberState::Rebuilding { position: position_bytes };
-            let state = if complete { MemberState::InSync } else { rebuilding };
-            *slot = Slot { candidate: Some(candidate), state, by_bitmap: false, replacement: None };
-            verdicts[candidate] = match complete {
-                true => Verdict::InSync(role),
-                false => Verdict::Rebuilding { role, position_bytes, by_bitmap: false },
-            };
+        if slot.candidate.is_none() {
+            promote(role, slot, verdicts, &member_bytes);
         }
     }
     Ok(slots)
+}
+
+/// The replacement is all there is of this role.
+fn promote(role: Role, slot: &mut Slot, verdicts: &mut [Verdict], member_bytes: impl Fn(usize) -> u64) {
+    let Some(Replacement { candidate, position_bytes }) = slot.replacement.take() else { return };
+    slot.candidate = Some(candidate);
+    if position_bytes >= member_bytes(candidate) {
+        slot.state = MemberState::InSync;
+        verdicts[candidate] = Verdict::InSync(role);
+    } else {
+        slot.state = MemberState::Rebuilding { position: position_bytes };
+        verdicts[candidate] = Verdict::Rebuilding { role, position_bytes, by_bitmap: false };
+    }
 }
 
 /// Whether `index` gets the seat that `seated` has. The one that does not is told so.

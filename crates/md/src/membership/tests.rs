@@ -14,8 +14,8 @@ fn time(seconds: u64) -> Timestamp {
     Timestamp::from_seconds(1_700_000_000 + seconds)
 }
 
-fn raid5() -> Membership {
-    let request = CreateRequest {
+fn raid5_request() -> CreateRequest {
+    CreateRequest {
         minor: MinorVersion::Start4K,
         level: Level::Raid5(ParityLayout::LeftSymmetric),
         chunk_bytes: None,
@@ -27,8 +27,11 @@ fn raid5() -> Membership {
         creation_time: time(0),
         clean: true,
         consistency: ConsistencyPolicy::Resync,
-    };
-    Membership::of_creation(&plan_creation(&request).unwrap())
+    }
+}
+
+fn raid5() -> Membership {
+    Membership::of_creation(&plan_creation(&raid5_request()).unwrap())
 }
 
 /// What would be found on the drives if these were written.
@@ -167,19 +170,8 @@ fn numbers_are_given_out_until_the_table_is_full() {
 
 /// A RAID5 of three members and one spare (number 3), with a bitmap.
 fn raid5_with_bitmap() -> Membership {
-    let request = CreateRequest {
-        minor: MinorVersion::Start4K,
-        level: Level::Raid5(ParityLayout::LeftSymmetric),
-        chunk_bytes: None,
-        members: (0..3).map(drive).collect(),
-        spares: vec![drive(3)],
-        name: "lab".to_owned(),
-        homehost: None,
-        array_uuid: Uuid([0xee; 16]),
-        creation_time: time(0),
-        clean: true,
-        consistency: ConsistencyPolicy::Bitmap { chunk_bytes: None },
-    };
+    let consistency = ConsistencyPolicy::Bitmap { chunk_bytes: None };
+    let request = CreateRequest { spares: vec![drive(3)], consistency, ..raid5_request() };
     Membership::of_creation(&plan_creation(&request).unwrap())
 }
 
@@ -288,57 +280,41 @@ fn whether_a_log_has_bad_blocks_is_recorded_on_its_member_alone() {
     assert_eq!(marked(&members), 0);
 }
 
+/// Where bitmap, PPL and bad-block log lie, counted from the superblock, and their sizes.
+fn areas(own: &Superblock) -> [Option<(i64, u64)>; 3] {
+    let from_superblock =
+        |area: crate::Area| (area.offset_bytes as i64 - own.super_offset_bytes() as i64, area.size_bytes);
+    [own.bitmap_area(), own.ppl_area(), own.bad_block_log_area()].map(|area| area.map(from_superblock))
+}
+
+fn check_newcomers(members: &mut Membership, minor: MinorVersion) {
+    let old = members.superblock(0).unwrap().clone();
+    let sized = |size_bytes| NewMember { size_bytes, ..drive(7) };
+    let check = |members: &mut Membership, size_bytes: u64| {
+        let number = members.add_spare(&sized(size_bytes)).unwrap();
+        let new = members.superblock(number).unwrap().clone();
+        let verified = crate::Unverified::parse_and_verify(&new.encode(), minor, size_bytes).unwrap();
+        assert_eq!((&verified, areas(&new)), (&new, areas(&old)), "{size_bytes}");
+        assert!(new.data_size_sectors >= new.size_sectors);
+        members.remove(number).unwrap();
+    };
+    for size_bytes in [SIZE, SIZE + 512 * 9, 3 * SIZE] {
+        check(members, size_bytes);
+    }
+    let Err(AddError::DriveTooSmall { needed_bytes, .. }) = members.add_spare(&sized(MIB)) else { panic!() };
+    let end_of_members = if minor == MinorVersion::End { old.super_offset_bytes() + 8192 } else { SIZE };
+    assert!(needed_bytes <= end_of_members, "{needed_bytes} {end_of_members}");
+    assert!(members.add_spare(&sized(needed_bytes - 512)).is_err());
+    check(members, needed_bytes);
+}
+
 #[test]
 fn new_members_have_the_areas_of_the_old_ones() {
+    let bitmap = ConsistencyPolicy::Bitmap { chunk_bytes: None };
     for minor in MinorVersion::ALL {
-        for consistency in
-            [ConsistencyPolicy::Resync, ConsistencyPolicy::Bitmap { chunk_bytes: None }, ConsistencyPolicy::Ppl]
-        {
-            let request = CreateRequest {
-                minor,
-                level: Level::Raid5(ParityLayout::LeftSymmetric),
-                chunk_bytes: None,
-                members: (0..3).map(drive).collect(),
-                spares: Vec::new(),
-                name: "lab".to_owned(),
-                homehost: None,
-                array_uuid: Uuid([0xee; 16]),
-                creation_time: time(0),
-                clean: true,
-                consistency,
-            };
-            let mut members = Membership::of_creation(&plan_creation(&request).unwrap());
-            let old = members.superblock(0).unwrap().clone();
-            for size_bytes in [SIZE, SIZE + 512 * 9, 3 * SIZE] {
-                let number = members.add_spare(&NewMember { size_bytes, ..drive(7) }).unwrap();
-                let new = members.superblock(number).unwrap().clone();
-                let verified = crate::Unverified::parse_and_verify(&new.encode(), minor, size_bytes).unwrap();
-                assert_eq!(verified, new, "{minor:?} {consistency:?} {size_bytes}");
-                let from_superblock = |own: &Superblock, area: Option<crate::Area>| {
-                    area.map(|area| (area.offset_bytes as i64 - own.super_offset_bytes() as i64, area.size_bytes))
-                };
-                let areas = |own: &Superblock| {
-                    [own.bitmap_area(), own.ppl_area(), own.bad_block_log_area()].map(|area| from_superblock(own, area))
-                };
-                assert_eq!(areas(&new), areas(&old), "{minor:?} {consistency:?} {size_bytes}");
-                assert!(new.data_size_sectors >= new.size_sectors);
-                members.remove(number).unwrap();
-            }
-            let least = if minor == MinorVersion::End {
-                old.super_offset_bytes() + 8192
-            } else {
-                old.data_offset_bytes() + old.used_bytes()
-            };
-            let small = |size_bytes| NewMember { size_bytes, ..drive(7) };
-            let needed_bytes = match members.add_spare(&small(MIB)).unwrap_err() {
-                AddError::DriveTooSmall { needed_bytes, .. } => needed_bytes,
-                other => panic!("{other}"),
-            };
-            assert!(needed_bytes <= least, "{minor:?} {consistency:?}: {needed_bytes} {least}");
-            assert!(members.add_spare(&small(needed_bytes - 512)).is_err());
-            let number = members.add_spare(&small(needed_bytes)).unwrap();
-            let new = members.superblock(number).unwrap();
-            assert_eq!(crate::Unverified::parse_and_verify(&new.encode(), minor, needed_bytes).as_ref(), Ok(new));
+        for consistency in [ConsistencyPolicy::Resync, bitmap, ConsistencyPolicy::Ppl] {
+            let request = CreateRequest { minor, consistency, ..raid5_request() };
+            check_newcomers(&mut Membership::of_creation(&plan_creation(&request).unwrap()), minor);
         }
     }
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use shoal_array::Level;
 use shoal_md::{
-    ConsistencyPolicy, CreateRequest, Creation, MinorVersion, NewMember, Superblock, Timestamp, Uuid, plan_creation,
+    BitmapHeader, ConsistencyPolicy, CreateRequest, Creation, MinorVersion, NewMember, Superblock, Timestamp, Uuid,
+    plan_creation,
 };
 
 use crate::CREATED;
@@ -46,10 +47,25 @@ impl Drives {
         }
     }
 
+    /// Writes the header of a bitmap beside each superblock: without it, mdadm believes in no bitmap.
+    pub(crate) fn write_bitmap_header(&self, superblocks: &[Superblock], header: &BitmapHeader) {
+        for superblock in superblocks {
+            let file = File::options().write(true).open(self.path(superblock.dev_number as usize)).unwrap();
+            file.write_all_at(&header.encode(), superblock.bitmap_area().unwrap().offset_bytes).unwrap();
+        }
+    }
+
     /// Creates an array of all drives, the last `spares` of them spares.
     pub(crate) fn create(&self, level: Level, chunk_bytes: Option<u32>, spares: usize, clean: bool) -> Creation {
+        let request = self.request(level, chunk_bytes, spares, clean);
+        let creation = plan_creation(&request).unwrap();
+        self.write(&creation.superblocks);
+        creation
+    }
+
+    pub(crate) fn request(&self, level: Level, chunk_bytes: Option<u32>, spares: usize, clean: bool) -> CreateRequest {
         let members = self.sizes.len() - spares;
-        let request = CreateRequest {
+        CreateRequest {
             minor: MinorVersion::Start4K,
             level,
             chunk_bytes,
@@ -61,9 +77,6 @@ impl Drives {
             creation_time: Timestamp::from_seconds(CREATED),
             clean,
             consistency: ConsistencyPolicy::Resync,
-        };
-        let creation = plan_creation(&request).unwrap();
-        self.write(&creation.superblocks);
-        creation
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 mod drives;
 mod expected;
+mod versions;
 
 use std::io::Write;
 
