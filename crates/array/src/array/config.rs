@@ -59,6 +59,19 @@ impl Config {
     }
 }
 
+impl Config {
+    /// # Panics
+    /// If the driver made a mistake; see [`super::Array::new`].
+    pub(super) fn assert_sound(&self, member_count: usize) {
+        let Self { scratch, logical_block_bytes, bad_blocks, .. } = self;
+        assert_eq!(self.members.len(), member_count, "one state for each member");
+        assert!(scratch.count >= Scratch::least_count(member_count), "too few buffers: {scratch:?}");
+        assert!(scratch.bytes_each.is_multiple_of(4096) && scratch.bytes_each > 0, "odd buffers");
+        assert!(logical_block_bytes.is_power_of_two(), "odd block size {logical_block_bytes}");
+        assert!(bad_blocks.is_empty() || bad_blocks.len() == member_count, "one set of bad blocks for each member");
+    }
+}
+
 /// The engine's own buffers: `count` of them, with consecutive ids from `first`, `bytes_each` long (a multiple of 4 KiB).
 #[derive(Clone, Copy, Debug)]
 pub struct Scratch {

@@ -117,19 +117,15 @@ impl Array {
     /// Makes the engine for an array whose members are in the given states.
     ///
     /// # Panics
-    /// If there is not one state for each member, or fewer or smaller buffers than [`Scratch`] asks for: bugs in the
-    /// driver.
+    /// If there is not one state for each member, or fewer or smaller buffers than [`Scratch`] asks for, or regions of
+    /// another array: bugs in the driver.
     pub fn new(config: Config) -> Result<Self, ShapeError> {
         let geometry = Geometry::new(config.shape.clone())?;
         let member_count = geometry.shape().member_bytes.len();
-        assert_eq!(config.members.len(), member_count, "one state for each member");
-        assert!(config.scratch.count >= Scratch::least_count(member_count), "too few buffers: {:?}", config.scratch);
-        assert!(config.scratch.bytes_each.is_multiple_of(4096) && config.scratch.bytes_each > 0, "odd buffers");
-        assert!(config.logical_block_bytes.is_power_of_two(), "odd block size {}", config.logical_block_bytes);
+        config.assert_sound(member_count);
         let profile = Profile::new(&geometry, &config);
         let members = Members::new(&geometry, config.members);
         let mut bad_blocks = config.bad_blocks;
-        assert!(bad_blocks.is_empty() || bad_blocks.len() == member_count, "one set of bad blocks for each member");
         bad_blocks.resize(member_count, BadBlocks::default());
         let mut array = Self {
             geometry,
@@ -150,15 +146,7 @@ impl Array {
             events: VecDeque::new(),
             now: Instant::default(),
         };
-        if let Some(resync) = config.resync.filter(|_| array.geometry.redundancy() > 0) {
-            array.list_resync(resync);
-        }
-        for role in array.members.roles() {
-            if let (MemberState::Rebuilding { position }, true) = (array.members.state(role), config.writable) {
-                array.list_rebuild(role, position);
-            }
-        }
-        array.end_resync();
+        array.list_jobs(config.resync);
         Ok(array)
     }
 

@@ -47,9 +47,9 @@ pub(crate) struct Open {
 }
 
 /// An effect that is not answered yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct InFlight {
-    id: EffectId,
+    id: Option<EffectId>,
     targets: Vec<Span>,
     sources: Vec<Span>,
     /// Member I/O: who and where.
@@ -169,21 +169,13 @@ impl Engine {
     }
 
     fn in_flight_of(&self, effect: &Effect) -> InFlight {
-        let mut result = InFlight {
-            id: EffectId(0),
-            targets: vec![],
-            sources: vec![],
-            member: None,
-            changes: vec![],
-            flushes: None,
-            records: vec![],
-        };
+        let mut result = InFlight::default();
         match effect {
             Effect::Io { id, role, io } => {
                 assert_ne!(self.state(*role), MemberState::Missing, "I/O to a missing member: {io:?}");
                 let (offset, length) = range_of(*io);
                 assert!(offset + length <= self.array.geometry().used_bytes(*role), "{io:?} beyond the used part");
-                result.id = *id;
+                result.id = Some(*id);
                 result.flushes = (*io == MemberIo::Flush).then_some(*role);
                 result.member = Some((*role, offset..offset + length));
                 match io {
@@ -194,18 +186,18 @@ impl Engine {
             }
             Effect::Compute { id, compute } => {
                 (result.targets, result.sources) = spans_of(compute);
-                result.id = *id;
+                result.id = Some(*id);
                 let mut spans = result.targets.iter().chain(&result.sources);
                 let length = spans.next().map(|span| span.length);
                 assert!(spans.all(|span| Some(span.length) == length), "spans of unequal length: {compute:?}");
             }
             Effect::Record { id } => {
-                result.id = *id;
+                result.id = Some(*id);
                 result.records = self.roles().filter(|role| self.state(*role) == MemberState::Missing).collect();
             }
             Effect::Log { id, role, entries } => {
                 assert_ne!(self.state(*role), MemberState::Missing, "a missing member is to keep a log: {entries:?}");
-                result.id = *id;
+                result.id = Some(*id);
                 result.sources.extend(entries.iter().filter_map(|entry| entry.parity));
             }
         }
@@ -214,7 +206,7 @@ impl Engine {
 
     /// An effect is about to be answered.
     pub(crate) fn note_outcome(&mut self, id: EffectId, succeeded: bool) {
-        let index = self.in_flight.iter().position(|effect| effect.id == id).expect("an effect is answered once");
+        let index = self.in_flight.iter().position(|effect| effect.id == Some(id)).expect("an effect is answered once");
         let effect = self.in_flight.swap_remove(index);
         if let (Some(role), true) = (effect.flushes, succeeded) {
             self.flushes[role.index()] += 1;

@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 use core::ops::Range;
 
 use super::{
-    Array, Owner, Progress,
+    Array, MemberState, Owner, Progress, Resync,
     member::Protection,
     op::{Kind, Op, Site},
     order::Claim,
@@ -48,6 +48,19 @@ enum Turn {
 }
 
 impl Array {
+    /// Lists what an array has to do from its start on.
+    pub(super) fn list_jobs(&mut self, resync: Option<Resync>) {
+        if let Some(resync) = resync.filter(|_| self.geometry.redundancy() > 0) {
+            self.list_resync(resync);
+        }
+        for role in self.members.roles() {
+            if let (MemberState::Rebuilding { position }, true) = (self.members.state(role), self.profile.is_writable) {
+                self.list_rebuild(role, position);
+            }
+        }
+        self.end_resync();
+    }
+
     /// Whose turn it is; none if nothing is to be done, or nothing can be.
     fn turn(&self) -> Option<Turn> {
         match &self.jobs {

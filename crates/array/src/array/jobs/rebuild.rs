@@ -77,7 +77,7 @@ impl Array {
     }
 
     /// Puts a rebuild behind those that wait.
-    pub(in crate::array) fn list_rebuild(&mut self, role: Role, position: u64) {
+    pub(super) fn list_rebuild(&mut self, role: Role, position: u64) {
         let total = self.geometry.used_bytes(role);
         let position = self.step_start(position.min(total));
         self.members.change(role, Change::Rebuild { position });

@@ -41,7 +41,7 @@ impl Array {
     }
 
     /// Notes what is not in sync; it is to be made so, as soon as that can be.
-    pub(in crate::array) fn list_resync(&mut self, resync: Resync) {
+    pub(super) fn list_resync(&mut self, resync: Resync) {
         let total = self.geometry.sync_bytes();
         let is_ours = resync.only.as_ref().is_none_or(|only| only.total_bytes() == total);
         assert!(is_ours, "the regions are those of another array");
@@ -101,7 +101,7 @@ impl Array {
     }
 
     /// Ends the resync if nothing is left to do, and lets it wait if it cannot go on.
-    pub(in crate::array) fn end_resync(&mut self) {
+    pub(super) fn end_resync(&mut self) {
         let can_sync = self.members.can_scrub();
         let (Some(job), Some(resync)) = (&mut self.jobs.resync, self.members.resync()) else { return };
         job.goes_back |= !can_sync;
