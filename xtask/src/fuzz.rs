@@ -26,6 +26,7 @@ const FUZZERS: &[Fuzzer] = &[
     Fuzzer { name: "bitmap", seeds: ("bitmap-", ".bin"), most_bytes: 2 * 4096 },
     Fuzzer { name: "bad_blocks", seeds: ("bad-blocks", ".bin"), most_bytes: 2 * 4096 },
     Fuzzer { name: "ppl", seeds: ("ppl-", ".bin"), most_bytes: 13 * 4096 },
+    Fuzzer { name: "journal", seeds: ("journal-", ".bin"), most_bytes: 20 * 4096 },
 ];
 
 const FIXTURES: &str = "crates/md/tests/fixtures";

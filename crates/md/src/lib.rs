@@ -59,6 +59,7 @@ mod bitmap;
 mod create;
 mod features;
 mod field;
+mod journal;
 mod level;
 mod membership;
 mod place;
@@ -79,6 +80,10 @@ pub use bitmap::{
 };
 pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NewMember, plan_creation};
 pub use features::Features;
+pub use journal::{
+    DataBlock, JOURNAL_BLOCK_BYTES, JOURNAL_PENDING_LIMIT, Journal, JournalBlock, JournalEnd, JournalError, JournalIo,
+    RowBlock, replay_journal,
+};
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{AddError, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError};
 pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};

@@ -8,9 +8,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use shoal_array::{Geometry, Level, ParityLayout, Shape};
 use shoal_md::{
-    BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BadBlockList, Bitmap, BitmapHeader, Distrust, Features, MinorVersion,
-    PPL_HEADER_BYTES, PplEntry, SUPERBLOCK_BYTES, Unverified, Uuid, newest_ppl,
+    BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BadBlockList, Bitmap, BitmapHeader, Distrust, Features, Journal,
+    JournalBlock, JournalEnd, JournalIo, MemberUse, MinorVersion, PPL_HEADER_BYTES, PplEntry, RowBlock,
+    SUPERBLOCK_BYTES, Unverified, Uuid, newest_ppl, replay_journal,
 };
 
 const MIB: u64 = 1 << 20;
@@ -190,4 +192,77 @@ fn needs_mdadm_examines_our_bitmaps() {
         bitmap.header.set_stale(true);
         assert!(examined(&program, &bitmap).contains("State : Out of date"));
     }
+}
+
+/// A journal from a fixture; its data area goes on with zeros. Rows are collected.
+struct JournalOf {
+    area: Vec<u8>,
+    rows: Vec<RowBlock>,
+}
+
+impl JournalIo for JournalOf {
+    type Error = ();
+
+    fn read(&mut self, sector: u64, block: &mut JournalBlock) -> Result<(), ()> {
+        let start = usize::try_from(sector * 512).unwrap();
+        *block = self.area.get(start..start + 4096).map_or([0; 4096], |bytes| bytes.try_into().unwrap());
+        Ok(())
+    }
+
+    fn write(&mut self, row: RowBlock) -> Result<(), ()> {
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+impl JournalOf {
+    /// Replays the fixture, and gives out its journal too.
+    fn replayed(name: &str, level: Level) -> (Self, Journal, JournalEnd) {
+        let bytes = fixture(name);
+        let (area, log) = bytes.split_at(SUPERBLOCK_BYTES);
+        let area = area.try_into().unwrap();
+        let superblock = Unverified::parse_and_verify(area, MinorVersion::Start4K, 20 * MIB).unwrap();
+        assert_eq!(superblock.own_use(), MemberUse::Journal);
+        let member_bytes = vec![superblock.size_sectors * 512; 4];
+        let geometry = Geometry::new(Shape { level, chunk_bytes: 16384, member_bytes }).unwrap();
+        let mut io = Self { area: log.to_vec(), rows: Vec::new() };
+        let journal = Journal::new(&superblock);
+        let end = replay_journal(&journal, &geometry, &mut io).unwrap().unwrap();
+        (io, journal, end)
+    }
+
+    /// The byte that a block is full of.
+    fn byte(&mut self, sector: u64) -> u8 {
+        let mut block = [0; 4096];
+        self.read(sector, &mut block).unwrap();
+        assert!(block.iter().all(|byte| *byte == block[0]));
+        block[0]
+    }
+}
+
+#[test]
+fn a_journal_hands_out_what_was_acknowledged() {
+    let (mut io, _, end) = JournalOf::replayed("journal-raid5-back.bin", Level::Raid5(ParityLayout::LeftSymmetric));
+    assert_eq!((end.row_blocks, end.sector), (0, 80));
+    let data = end.data.iter().map(|block| (block.offset, io.byte(block.journal_sector)));
+    assert_eq!(data.collect::<Vec<_>>(), [(0, 0x41), (5 << 12, 0x43), (1000 << 12, 0x44)]);
+}
+
+#[test]
+fn a_journal_hands_out_rows_with_their_parity() {
+    let (mut io, journal, end) =
+        JournalOf::replayed("journal-raid6-through.bin", Level::Raid6(ParityLayout::LeftSymmetric));
+    assert_eq!((end.data.len(), end.row_blocks, end.sector), (0, 9, 144));
+    let rows = std::mem::take(&mut io.rows).into_iter();
+    let rows: Vec<_> = rows.map(|row| (row.role.0, row.member_offset, row.journal_sector)).collect();
+    let places: Vec<_> = rows.iter().map(|&(role, offset, _)| (role, offset >> 12)).collect();
+    // P of the first row of chunks on the last member, Q on the first; chunks of four blocks.
+    assert_eq!(places, [(0, 0), (1, 0), (3, 0), (0, 1), (2, 1), (3, 1), (0, 2), (2, 2), (3, 2)]);
+    let p_and_data = [(1, 0x45), (2, 0x45), (4, 0x46), (5, 0x46), (7, 0x47), (8, 0x47)];
+    for (index, byte) in p_and_data {
+        assert_eq!(io.byte(rows[index].2), byte, "alone in its row, data is its own P: {:?}", rows[index]);
+    }
+    // What the kernel, when it has replayed the log, has put behind it has this sequence, too.
+    let block = journal.empty_block(end.sector, end.sequence);
+    assert_eq!(block[16..24], 1_329_084_924_u64.to_le_bytes());
 }
