@@ -52,7 +52,7 @@ fn keep(assembly: &Assembly, candidates: &[Candidate], found: &[&Found]) {
         let Some(found) = found.iter().find(|found| found.superblock.device_uuid == superblock.device_uuid) else {
             return;
         };
-        let read = Unverified::parse_and_verify(&superblock.encode(), found.minor, found.drive_bytes);
+        let read = Unverified::parse_and_verify(&superblock.encode(), found.version, found.drive_bytes);
         assert_eq!(read.as_ref(), Ok(superblock));
     };
     for (_, superblock) in Membership::levelled(assembly, candidates) {

@@ -8,12 +8,12 @@ use shoal_md::{SECTOR_BYTES, SUPERBLOCK_BYTES, Unverified};
 fuzz_target!(|input: &[u8]| {
     let Some(found) = find_superblock(input) else { return };
     let superblock = &found.superblock;
-    let again = Unverified::parse_and_verify(&superblock.encode(), found.minor, found.drive_bytes);
+    let again = Unverified::parse_and_verify(&superblock.encode(), found.version, found.drive_bytes);
     assert_eq!(again.as_ref(), Ok(superblock));
     assert!(superblock.encode() == found.bytes);
     assert!(superblock.written_bytes() <= SUPERBLOCK_BYTES);
     assert!(superblock.level().is_ok());
-    let _ = (superblock.name(), superblock.minor_version(), superblock.chunk_bytes(), superblock.own_use());
+    let _ = (superblock.name(), superblock.version(), superblock.chunk_bytes(), superblock.own_use());
 
     let own = superblock.super_offset_bytes();
     let own = own..own + SUPERBLOCK_BYTES as u64;
@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     for area in [superblock.bitmap_area(), superblock.ppl_area(), superblock.bad_block_log_area()].into_iter().flatten()
     {
         let area = area.offset_bytes..area.offset_bytes + area.size_bytes;
-        assert!(area.end <= found.drive_bytes.next_multiple_of(SECTOR_BYTES));
+        assert!(area.end <= found.drive_bytes / SECTOR_BYTES * SECTOR_BYTES);
         assert!(area.end <= data.start || data.end <= area.start, "{area:?} lies on the data, {data:?}");
         assert!(area.end <= own.start || superblock.written_bytes() as u64 + own.start <= area.start);
     }

@@ -6,7 +6,7 @@
 use std::alloc::System;
 
 use cap::Cap;
-use shoal_md::{MinorVersion, SECTOR_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
+use shoal_md::{MetadataVersion, SECTOR_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
 
 /// Twice what the longest bitmap takes, as its pages and as the engine's regions, and some for the rest.
 pub const MEMORY_LIMIT_BYTES: usize = 80 << 20;
@@ -14,14 +14,12 @@ pub const MEMORY_LIMIT_BYTES: usize = 80 << 20;
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, MEMORY_LIMIT_BYTES);
 
-const CHECKSUM_PLACE: usize = 216;
-
 /// A superblock with what it was made from.
 pub struct Found {
     /// Its bytes, the checksum made right.
     pub bytes: Box<[u8; SUPERBLOCK_BYTES]>,
     /// Where it was found.
-    pub minor: MinorVersion,
+    pub version: MetadataVersion,
     /// On a drive of so many bytes.
     pub drive_bytes: u64,
     /// What it says.
@@ -34,25 +32,29 @@ pub fn find_superblock(input: &[u8]) -> Option<Found> {
     let mut bytes = Box::new([0; SUPERBLOCK_BYTES]);
     let length = input.len().min(SUPERBLOCK_BYTES);
     bytes[..length].copy_from_slice(&input[..length]);
-    let unverified = Unverified::parse(&bytes).ok()?;
-    if let Err(SuperblockError::Checksum { computed, .. }) = unverified.verify(MinorVersion::Start4K, 0) {
-        bytes[CHECKSUM_PLACE..CHECKSUM_PLACE + 4].copy_from_slice(&computed.to_le_bytes());
-    }
-    for minor in MinorVersion::ALL {
+    for version in MetadataVersion::ALL {
         for drive_bytes in drive_sizes(&bytes) {
-            if let Ok(superblock) = Unverified::parse_and_verify(&bytes, minor, drive_bytes) {
-                return Some(Found { bytes, minor, drive_bytes, superblock });
+            let mut read = Unverified::parse_and_verify(&bytes, version, drive_bytes);
+            if let Err(SuperblockError::Checksum { computed, .. }) = read {
+                let place = if version == MetadataVersion::Legacy { 152 } else { 216 };
+                bytes[place..place + 4].copy_from_slice(&computed.to_le_bytes());
+                read = Unverified::parse_and_verify(&bytes, version, drive_bytes);
+            }
+            if let Ok(superblock) = read {
+                return Some(Found { bytes, version, drive_bytes, superblock });
             }
         }
     }
     None
 }
 
-/// Sizes of drives on which this superblock might be right: as its fields say, those of the tests, and the largest.
-fn drive_sizes(bytes: &[u8; SUPERBLOCK_BYTES]) -> [u64; 6] {
+/// Sizes of drives on which this superblock might be right: as its fields say, those of the seeds, and the largest.
+fn drive_sizes(bytes: &[u8; SUPERBLOCK_BYTES]) -> [u64; 7] {
     let field = |place: usize| u64::from_le_bytes(bytes[place..place + 8].try_into().expect("cut to size"));
     let [data_offset, data_size, super_offset] = [128, 136, 144].map(field);
     let at_end = super_offset.saturating_add(16).saturating_mul(SECTOR_BYTES);
     let to_data_end = data_offset.saturating_add(data_size).saturating_mul(SECTOR_BYTES);
-    [at_end, to_data_end, 32 << 20, 160 << 20, 8 << 40, u64::MAX]
+    // Version 0.90 counts in KiB, and keeps 64 to 128 of them.
+    let legacy = (field(32) & 0xffff_ffff) * 1024 + (128 << 10);
+    [at_end, to_data_end, legacy, 32 << 20, 160 << 20, 8 << 40, u64::MAX]
 }
