@@ -17,6 +17,10 @@ impl Story {
         self.steps_until("scrubs have ended", |story| !story.scrubbing.contains(&true));
         self.spare_drives();
         self.rebuild_all();
+        self.steps_until("resyncs have ended", |story| {
+            story.rig.engines.iter().all(|engine| engine.array.resync_position().is_none())
+        });
+        self.settle();
         self.rewrite_discarded();
         self.scrub_all();
         self.rig.check_drives();

@@ -98,7 +98,9 @@ impl Rig {
             MemberState::Rebuilding { position } => member_offset + BLOCK <= position,
             MemberState::Missing => false,
         };
+        let is_bad = engine.array.bad_blocks(role).touches(&(member_offset..member_offset + BLOCK));
         is_in_sync
+            && !is_bad
             && match engine.stores[role.index()] {
                 Store::Disk(disk) => {
                     !self.disks[disk].is_gone && !self.disks[disk].is_unreadable(member_offset / BLOCK)

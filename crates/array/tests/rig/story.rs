@@ -44,6 +44,8 @@ pub(crate) struct Tally {
     pub(crate) heals: u64,
     pub(crate) rebuilds: u64,
     pub(crate) scrubs: u64,
+    pub(crate) resyncs: u64,
+    pub(crate) bad_blocks: u64,
     pub(crate) lost_blocks: u64,
 }
 
@@ -55,6 +57,8 @@ impl AddAssign for Tally {
         self.heals += other.heals;
         self.rebuilds += other.rebuilds;
         self.scrubs += other.scrubs;
+        self.resyncs += other.resyncs;
+        self.bad_blocks += other.bad_blocks;
         self.lost_blocks += other.lost_blocks;
     }
 }
@@ -165,6 +169,7 @@ impl Story {
             22 => self.ask_nonsense(),
             23..25 => self.change_background(),
             25..37 => self.bring_back(),
+            37..39 => self.cast_doubt(),
             _ => {}
         }
         for _ in 0..self.rig.random.within(0..8) {
@@ -310,9 +315,12 @@ impl Story {
             Event::LogReleased(_) => unreachable!("releases are noted elsewhere"),
             Event::MemberFailed(_) => self.tally.failures += 1,
             Event::Healed { .. } => self.tally.heals += 1,
-            Event::BadBlocksChanged(_) | Event::ResyncFinished | Event::ResyncStopped { .. } => {
-                unreachable!("nobody has bad blocks, and everything is in sync")
+            Event::BadBlocksChanged(_) => {
+                assert!(!survivable, "{event:?}, though everything could be had");
+                self.tally.bad_blocks += 1;
             }
+            Event::ResyncFinished => self.tally.resyncs += 1,
+            Event::ResyncStopped { .. } => {}
             Event::RebuildFinished(_) => self.tally.rebuilds += 1,
             Event::RebuildStopped { role, .. } => {
                 let failed = state(*role) == MemberState::Missing;

@@ -1,7 +1,7 @@
 //! What befalls the members in a story, and what is done about it: failures, sectors that cannot be read, fresh drives,
 //! scrubs.
 
-use shoal_array::{Background, CommandError, MemberState, Role, ScrubMode};
+use shoal_array::{Background, BadBlocks, CommandError, MemberState, Regions, Resync, Role, ScrubMode};
 
 use super::model::BLOCK;
 use super::random::Random;
@@ -93,7 +93,9 @@ impl Story {
         // What is told of the drive before belongs to that one.
         self.look();
         let now = self.rig.now;
-        let result = self.rig.engines[engine].array.rebuild_member(now, role, 0, None);
+        let log = BadBlocks::new(self.rig.random.choose(&[0, 3, 512]));
+        let array = &mut self.rig.engines[engine].array;
+        let result = array.set_bad_blocks(role, log).and_then(|()| array.rebuild_member(now, role, 0, None));
         self.rig.note(|| format!("engine {engine}: rebuild {role:?}: {result:?}"));
         match result {
             Ok(()) => {
@@ -106,6 +108,26 @@ impl Story {
             Err(CommandError::NoRedundancy) if self.faults == Faults::Any => {}
             Err(error) => panic!("{role:?} cannot be rebuilt: {error:?}"),
         }
+    }
+
+    /// Parity and copies are said to disagree perhaps, where they do not.
+    pub(super) fn cast_doubt(&mut self) {
+        let engine = self.rig.random.index(self.rig.engines.len());
+        let now = self.rig.now;
+        let array = &mut self.rig.engines[engine].array;
+        let total = array.geometry().sync_bytes();
+        let start = self.rig.random.within(0..total / BLOCK + 1) * BLOCK;
+        let only = self.rig.random.one_in(2).then(|| {
+            let mut regions = Regions::new(self.rig.random.choose(&[4096, 12288, 65536]), total);
+            regions.insert(start..start + 8192);
+            regions
+        });
+        let position = if only.is_some() { 0 } else { start };
+        let result = array.resync(now, Resync { position, only });
+        let is_fine = matches!(result, Ok(()) | Err(CommandError::Busy | CommandError::NoRedundancy));
+        assert!(is_fine, "a resync is refused: {result:?}");
+        self.rig.note(|| format!("engine {engine}: resync from {position}: {result:?}"));
+        self.rig.drain(engine);
     }
 
     pub(super) fn start_scrub(&mut self) {

@@ -40,10 +40,8 @@ pub enum RefusalReason {
 }
 
 /// Features that are read over, and would be harmed by writing.
-pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 2] = [
-    (Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks),
-    (Features::REPLACEMENT, ReadOnlyReason::Replacement),
-];
+pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 2] =
+    [(Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks), (Features::REPLACEMENT, ReadOnlyReason::Replacement)];
 
 /// Features without which the data cannot be found, or not relied on.
 pub(super) const REFUSED: [(Features, RefusalReason); 5] = [
