@@ -12,7 +12,7 @@ pub enum ReadOnlyReason {
     #[error("a member is being replaced")]
     Replacement,
     /// Nothing of it is ever written.
-    #[error("its metadata is of version 0.90, which is only read: mdadm --assemble --update=metadata makes it 1.0")]
+    #[error("its metadata is of version 0.90, which is not written (mdadm --assemble --update=metadata makes it 1.0)")]
     Legacy,
     /// Writing the superblock would write over it.
     #[error("its write-intent bitmap lies within the superblock's 4 KiB: let Linux remove it and add it again")]
