@@ -48,25 +48,7 @@ pub fn propose(candidates: &[Candidate]) -> Result<Proposal, AssembleError> {
     let used: Vec<usize> = (0..candidates.len()).filter(|index| copies[*index].is_none()).collect();
     let chosen: Vec<Candidate> = used.iter().map(|index| candidates[*index].clone()).collect();
     let as_it_says = assemble(&chosen)?;
-    let mut forced: Vec<usize> = Vec::new();
-    let mut assembly = as_it_says.clone();
-    let mut mended = Vec::new();
-    let mut left = forcible(&chosen, &as_it_says);
-    while health(&assembly) == Health::Failed {
-        let Some(next) = left.pop() else { break };
-        forced.push(next);
-        let attempt = with_forced(&chosen, &as_it_says, &forced);
-        let Ok(attempted) = assemble(&attempt) else {
-            forced.pop();
-            continue;
-        };
-        assembly = attempted;
-        mended = attempt.into_iter().map(|candidate| candidate.superblock).collect();
-    }
-    if health(&assembly) == Health::Failed {
-        // Taking in old members would not help: the array is shown as it is.
-        (assembly, forced, mended) = (as_it_says.clone(), Vec::new(), Vec::new());
-    }
+    let Forced { members: forced, assembly, mended } = force_what_is_needed(&chosen, &as_it_says);
     let choice = |index: usize| match copies[index] {
         Some(other) => Choice::CopyOf(other),
         None => {
@@ -85,6 +67,40 @@ pub fn propose(candidates: &[Candidate]) -> Result<Proposal, AssembleError> {
         assembly,
         used,
     })
+}
+
+/// What comes of taking in old members.
+struct Forced {
+    /// Which.
+    members: Vec<usize>,
+    assembly: Assembly,
+    /// All candidates' superblocks then; none if no member is forced.
+    mended: Vec<Superblock>,
+}
+
+/// Takes in old members, the freshest first, until the array can run. If it never can, none.
+fn force_what_is_needed(chosen: &[Candidate], as_it_says: &Assembly) -> Forced {
+    let as_it_is = Forced { members: Vec::new(), assembly: as_it_says.clone(), mended: Vec::new() };
+    if health(as_it_says) != Health::Failed {
+        return as_it_is;
+    }
+    let mut members = Vec::new();
+    for next in forcible(chosen, as_it_says).into_iter().rev() {
+        members.push(next);
+        let attempt = with_forced(chosen, as_it_says, &members);
+        match assemble(&attempt) {
+            Ok(assembly) if health(&assembly) != Health::Failed => {
+                let mended = attempt.into_iter().map(|candidate| candidate.superblock).collect();
+                return Forced { members, assembly, mended };
+            }
+            Ok(_) => {}
+            // It contradicts the others.
+            Err(_) => {
+                members.pop();
+            }
+        }
+    }
+    as_it_is
 }
 
 fn is_used(verdict: Verdict) -> bool {

@@ -9,7 +9,8 @@ use shoal_bench::Measurement;
 
 use crate::running::{Answer, RequestLine};
 
-pub(crate) use array::array_document;
+use crate::commands::recover::RecoverDocument;
+pub(crate) use array::{array_document, verdict_text};
 pub(crate) use state::{
     BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument, StateDocument,
 };
@@ -242,7 +243,7 @@ pub(crate) struct PlannedDriveDocument {
 
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
-pub(crate) fn schemas() -> [(&'static str, Schema); 12] {
+pub(crate) fn schemas() -> [(&'static str, Schema); 13] {
     [
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),
@@ -252,6 +253,7 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 12] {
         ("failure", schema_for!(FailureDocument)),
         ("files", schema_for!(FilesDocument)),
         ("plan", schema_for!(PlanDocument)),
+        ("recover", schema_for!(RecoverDocument)),
         ("request", schema_for!(RequestLine)),
         ("scrub", schema_for!(ScrubDocument)),
         ("study", shoal_study::model::schema()),

@@ -20,10 +20,13 @@ pub fn read_superblock<E>(
     mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
 ) -> Result<Superblock, ProbeError<E>> {
     let mut found: Option<Superblock> = None;
-    let mut problem = SuperblockError::NoMagic;
+    let (mut problem, mut unreadable) = (SuperblockError::NoMagic, None);
     for (version, offset) in superblock_places(size_bytes) {
         let mut bytes = [0; SUPERBLOCK_BYTES];
-        read(offset, &mut bytes).map_err(ProbeError::Read)?;
+        if let Err(error) = read(offset, &mut bytes) {
+            unreadable = Some(error); // a place that this drive's superblock may not even be at
+            continue;
+        }
         match Unverified::parse_and_verify(&bytes, version, size_bytes) {
             Ok(superblock) => {
                 let created = superblock.creation_time.seconds();
@@ -36,7 +39,11 @@ pub fn read_superblock<E>(
             Err(_) => {}
         }
     }
-    found.ok_or(ProbeError::Superblock(problem))
+    match (found, unreadable) {
+        (Some(superblock), _) => Ok(superblock),
+        (None, Some(error)) if problem == SuperblockError::NoMagic => Err(ProbeError::Read(error)),
+        (None, _) => Err(ProbeError::Superblock(problem)),
+    }
 }
 
 /// Where superblocks may lie, in bytes.

@@ -197,6 +197,23 @@ pub(crate) struct RebuildArgs {
     pub(crate) array: ArrayArgs,
 }
 
+/// `shoal recover`
+#[derive(Args, Debug)]
+pub(crate) struct RecoverArgs {
+    /// Files, devices, and directories of them: members, images of members or of whole disks, however damaged.
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only this array, by name or UUID.
+    #[arg(long, value_name = "ARRAY")]
+    pub(crate) array: Option<String>,
+    /// Copy the content into this new file, as far as it can be had, and list what is lost.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Write the superblocks that are proposed: the array runs so from then on.
+    #[arg(long)]
+    pub(crate) apply: bool,
+}
+
 /// `shoal scrub`
 #[derive(Args, Debug)]
 pub(crate) struct ScrubArgs {

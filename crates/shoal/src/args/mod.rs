@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, Metadata, Policy, ReAddArgs, ReadArgs,
-    RebuildArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs, WriteArgs,
+    RebuildArgs, RecoverArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs, WriteArgs,
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, StudyArgs};
 
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     ReAdd(ReAddArgs),
     /// Fill members that are being rebuilt.
     Rebuild(RebuildArgs),
+    /// Find the members of arrays among many files, and see what can be made of them. Writes nothing unless told to.
+    Recover(RecoverArgs),
     /// Compare parity and mirrors with the data.
     Scrub(ScrubArgs),
     /// Run an array in this process until it is stopped; all other commands reach it while it runs.

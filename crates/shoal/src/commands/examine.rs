@@ -68,7 +68,7 @@ fn describe(superblock: &Superblock) -> SuperblockDocument {
     }
 }
 
-fn role(member_use: MemberUse) -> String {
+pub(crate) fn role(member_use: MemberUse) -> String {
     match member_use {
         MemberUse::Active(role) => format!("role {}", role.0),
         MemberUse::Spare => "spare".to_owned(),

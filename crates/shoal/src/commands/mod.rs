@@ -8,6 +8,7 @@ mod examine;
 mod fail;
 mod generate;
 mod rebuild;
+pub(crate) mod recover;
 mod run;
 mod scrub;
 mod status;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Fail(args) => fail::run(cli, args),
         Command::Add(args) => add::run(cli, args),
         Command::ReAdd(args) => add::again(cli, args),
+        Command::Recover(args) => recover::run(cli, args),
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),
         Command::Run(args) => run::run(cli, args),

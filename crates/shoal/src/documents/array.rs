@@ -49,7 +49,12 @@ fn member_document(member: &MemberStatus) -> MemberDocument {
 }
 
 fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
-    let reason = match left_out.verdict {
+    LeftOutDocument { drive: left_out.name.clone(), reason: verdict_text(left_out.verdict) }
+}
+
+/// Why a member is left out.
+pub(crate) fn verdict_text(verdict: Verdict) -> String {
+    match verdict {
         Verdict::Stale { updates_missed } => format!("stale: it missed {updates_missed} updates"),
         Verdict::Faulty => "it failed".to_owned(),
         Verdict::RoleTaken(role) => format!("a fresher drive has its role, {}", role.0),
@@ -57,6 +62,5 @@ fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
         Verdict::Replacement { role, .. } => format!("it is being made a replacement of member {}", role.0),
         Verdict::Unusable => "its role is none that the array has".to_owned(),
         Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare => "it is in use".to_owned(),
-    };
-    LeftOutDocument { drive: left_out.name.clone(), reason }
+    }
 }

@@ -1,0 +1,190 @@
+//! What `recover` prints.
+
+use std::fmt::Write;
+
+use comfy_table::{Table, presets};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::commands::status::array_text;
+use crate::documents::ArrayDocument;
+use crate::size::{format_ns, format_size};
+
+/// `recover`: the arrays that members were found of, and what is proposed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecoverDocument {
+    /// One entry an array, or an array of arrays.
+    pub(crate) arrays: Vec<RecoverableDocument>,
+    /// What carries something like a superblock and cannot be used.
+    pub(crate) problems: Vec<ProblemDocument>,
+}
+
+/// Something that cannot be used.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ProblemDocument {
+    /// Where.
+    pub(crate) drive: String,
+    /// Why.
+    pub(crate) problem: String,
+}
+
+/// One array.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecoverableDocument {
+    /// Every member that was found, and what is proposed to do with it.
+    pub(crate) members: Vec<FoundDocument>,
+    /// The array as it would run; left out if its members contradict each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) array: Option<ArrayDocument>,
+    /// Why there is no proposal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+    /// What may be wrong or missing then, each as a sentence; empty: nothing.
+    pub(crate) losses: Vec<String>,
+    /// Whether superblocks have to be written before it can run, which `--apply` does.
+    pub(crate) needs_apply: bool,
+    /// Whether `--apply` wrote them.
+    pub(crate) applied: bool,
+    /// What the content looks like: file systems, partition tables; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<Vec<String>>,
+    /// `--save`: where the content went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) saved: Option<SavedDocument>,
+}
+
+/// A member that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FoundDocument {
+    /// The file or device, and the partition.
+    pub(crate) drive: String,
+    /// The UUID of the array that it says it is a member of.
+    pub(crate) array_uuid: String,
+    /// "role 2", "spare", ...: what it says of itself.
+    pub(crate) says: String,
+    /// Its count of updates.
+    pub(crate) events: u64,
+    /// When its superblock was last written: seconds since 1970.
+    pub(crate) update_time_unix_s: u64,
+    /// Bytes that are missing at its end, as of an image that was cut off.
+    pub(crate) cut_off_bytes: u64,
+    /// Bytes that could not be copied, by the mapfile beside it.
+    pub(crate) hole_bytes: u64,
+    /// "use", "force" or "leave out".
+    pub(crate) choice: String,
+    /// Why.
+    pub(crate) reason: String,
+}
+
+/// Content that was copied out.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SavedDocument {
+    /// The file.
+    pub(crate) file: String,
+    /// Bytes that were copied.
+    pub(crate) bytes: u64,
+    /// What could not be had; the file has zeros there.
+    pub(crate) lost: Vec<LostDocument>,
+    /// How long it took.
+    pub(crate) elapsed_ns: u64,
+}
+
+/// A range of content that is lost.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LostDocument {
+    /// First byte.
+    pub(crate) offset: u64,
+    /// Number of bytes.
+    pub(crate) bytes: u64,
+}
+
+/// How many lost ranges the text shows.
+const RANGES_SHOWN: usize = 20;
+
+/// The document as text.
+pub(crate) fn text(document: &RecoverDocument) -> String {
+    let mut text = String::new();
+    write_all(&mut text, document).expect("strings take everything");
+    text
+}
+
+fn write_all(text: &mut String, document: &RecoverDocument) -> std::fmt::Result {
+    for (number, array) in document.arrays.iter().enumerate() {
+        if number > 0 {
+            writeln!(text)?;
+        }
+        write_array(text, array)?;
+    }
+    for ProblemDocument { drive, problem } in &document.problems {
+        writeln!(text, "not usable: {drive}: {problem}")?;
+    }
+    Ok(())
+}
+
+fn write_array(text: &mut String, array: &RecoverableDocument) -> std::fmt::Result {
+    if let Some(array) = &array.array {
+        text.push_str(&array_text(array));
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["found", "says", "events", "last written", "proposed"]);
+    let freshest = array.members.iter().map(|member| member.update_time_unix_s).max().unwrap_or(0);
+    for member in &array.members {
+        let damage = match (member.cut_off_bytes, member.hole_bytes) {
+            (0, 0) => String::new(),
+            (0, holes) => format!(" ({} not copied)", format_size(holes)),
+            (cut_off, _) => format!(" (cut off, {} missing)", format_size(cut_off)),
+        };
+        table.add_row([
+            format!("{}{damage}", member.drive),
+            member.says.clone(),
+            member.events.to_string(),
+            age(freshest - member.update_time_unix_s),
+            format!("{}: {}", member.choice, member.reason),
+        ]);
+    }
+    for line in table.lines() {
+        writeln!(text, " {}", line.trim_end())?;
+    }
+    if let Some(problem) = &array.problem {
+        writeln!(text, "  no proposal: {problem}")?;
+    }
+    match &array.content {
+        Some(content) if content.is_empty() => writeln!(text, "  content: nothing that is known")?,
+        Some(content) => writeln!(text, "  content: {}", content.join(", "))?,
+        None => writeln!(text, "  content: cannot be read")?,
+    }
+    array.losses.iter().try_for_each(|loss| writeln!(text, "  loses: {loss}"))?;
+    array.saved.as_ref().map_or(Ok(()), |saved| write_saved(text, saved))?;
+    write_next(text, array)
+}
+
+fn age(seconds: u64) -> String {
+    match seconds {
+        0 => "last of all".to_owned(),
+        seconds => format!("{} earlier", format_ns(seconds.saturating_mul(1_000_000_000))),
+    }
+}
+
+fn write_saved(text: &mut String, saved: &SavedDocument) -> std::fmt::Result {
+    writeln!(text, "  saved: {} to {} in {}", format_size(saved.bytes), saved.file, format_ns(saved.elapsed_ns))?;
+    for LostDocument { offset, bytes } in saved.lost.iter().take(RANGES_SHOWN) {
+        writeln!(text, "  lost: {bytes} bytes at byte {offset}")?;
+    }
+    if saved.lost.len() > RANGES_SHOWN {
+        writeln!(text, "  lost: {} more ranges; --json lists all", saved.lost.len() - RANGES_SHOWN)?;
+    }
+    Ok(())
+}
+
+fn write_next(text: &mut String, array: &RecoverableDocument) -> std::fmt::Result {
+    if array.content.is_none() || array.saved.is_some() {
+        return Ok(());
+    }
+    match (array.needs_apply, array.applied) {
+        (true, false) => {
+            writeln!(text, "  nothing has been written: --save FILE copies the content, --apply makes the array run so")
+        }
+        (true, true) => writeln!(text, "  written: the array runs so from now on"),
+        (false, _) => writeln!(text, "  it runs as it is; --save FILE copies the content"),
+    }
+}

@@ -1,0 +1,155 @@
+//! What could be run of the members that were found: one plan for each array, or for each array of arrays.
+
+use shoal_drive::{Access, Arena, Drive, IoLoop};
+use shoal_md::{AssembleError, Candidate, Choice, Proposal, propose};
+use shoal_volume::{
+    ArrayStatus, ArrayVolume, BufferPlan, DriveId, Health, OpenError, OverlayWorld, RealWorld, Superblock, Window,
+    inspect, superblock_in_content,
+};
+
+use super::search::Found;
+use crate::args::Cli;
+use crate::drives::{io_engine, open_options};
+use crate::exit::Failure;
+
+/// Buffers for copying content: count and size.
+const TRANSFER: (u32, u32) = (8, 1 << 20);
+
+/// The members of one array, and what is proposed of them.
+pub(super) struct Group {
+    pub(super) members: Vec<Found>,
+    pub(super) proposal: Result<Proposal, AssembleError>,
+}
+
+/// What can be looked at as one.
+pub(super) struct Plan {
+    /// One array, or the arrays in an array.
+    pub(super) groups: Vec<Group>,
+    /// The superblock in the content: that of the array around it.
+    outer: Option<Superblock>,
+}
+
+/// A world that is never written.
+pub(super) type Overlay = OverlayWorld<RealWorld>;
+
+/// Makes a plan for each array that members were found of.
+pub(super) fn plans(cli: &Cli, found: Vec<Found>) -> Result<Vec<Plan>, Failure> {
+    let mut plans: Vec<Plan> = Vec::new();
+    for members in by_array(found) {
+        let candidates: Vec<_> = members.iter().map(candidate).collect();
+        let group = Group { proposal: propose(&candidates), members };
+        let mut plan = Plan { groups: vec![group], outer: None };
+        plan.outer = plan.find_outer(cli)?;
+        let around = plan.outer.as_ref().map(|outer| outer.array_uuid);
+        let same = |other: &&mut Plan| around.is_some() && other.outer.as_ref().map(|outer| outer.array_uuid) == around;
+        match plans.iter_mut().find(same) {
+            Some(first) => first.groups.extend(plan.groups),
+            None => plans.push(plan),
+        }
+    }
+    Ok(plans)
+}
+
+fn by_array(found: Vec<Found>) -> Vec<Vec<Found>> {
+    let mut groups: Vec<Vec<Found>> = Vec::new();
+    for member in found {
+        let array = member.superblock.array_uuid;
+        match groups.iter_mut().find(|group| group[0].superblock.array_uuid == array) {
+            Some(group) => group.push(member),
+            None => groups.push(vec![member]),
+        }
+    }
+    groups
+}
+
+fn candidate(member: &Found) -> Candidate {
+    Candidate { drive: member.name.clone(), superblock: member.superblock.clone() }
+}
+
+impl Group {
+    /// What is proposed to do with each member; nothing if they contradict each other.
+    pub(super) fn choice(&self, member: usize) -> Option<Choice> {
+        self.proposal.as_ref().ok().map(|proposal| proposal.choices[member])
+    }
+
+    /// The members that take part, with the superblocks that they need if theirs will not do.
+    pub(super) fn used(&self) -> Vec<(&Found, Option<&Superblock>)> {
+        let Ok(proposal) = &self.proposal else { return Vec::new() };
+        let mended = |index: usize| proposal.mended.iter().find(|(other, _)| *other == index).map(|(_, mended)| mended);
+        proposal.used.iter().map(|&index| (&self.members[index], mended(index))).collect()
+    }
+
+    /// Whether it could run at all.
+    pub(super) fn runs(&self) -> bool {
+        self.proposal.as_ref().is_ok_and(|proposal| proposal.health != Health::Failed)
+    }
+}
+
+impl Plan {
+    /// Whether this is its name or UUID, or that of an array in it.
+    pub(super) fn is_called(&self, wanted: &str) -> bool {
+        let superblocks = self.groups.iter().flat_map(|group| &group.members).map(|member| &member.superblock);
+        let is_called = |superblock: &Superblock| {
+            let name = superblock.name();
+            let short = name.rsplit(':').next() == Some(wanted);
+            name == wanted || short || superblock.array_uuid.to_string() == wanted
+        };
+        superblocks.chain(&self.outer).any(is_called)
+    }
+
+    /// Superblocks that would have to be written.
+    pub(super) fn mended(&self) -> Vec<(&Found, &Superblock)> {
+        let used = self.groups.iter().flat_map(Group::used);
+        used.filter_map(|(member, mended)| Some((member, mended?))).collect()
+    }
+
+    /// How the array would be.
+    pub(super) fn status(&self, cli: &Cli) -> Result<ArrayStatus, Failure> {
+        let (world, buffers, drives) = self.overlay(cli)?;
+        inspect(world, buffers, &drives, &open_options(cli, false, false)?).map_err(crate::drives::array_failure)
+    }
+
+    /// Runs it, for reading. Nothing of it reaches the drives.
+    pub(super) fn open(&self, cli: &Cli) -> Result<Result<ArrayVolume<Overlay>, OpenError>, Failure> {
+        let (world, buffers, drives) = self.overlay(cli)?;
+        Ok(ArrayVolume::open(world, buffers, &drives, &open_options(cli, false, false)?))
+    }
+
+    /// The superblock of the array that this one's content is a member of.
+    fn find_outer(&self, cli: &Cli) -> Result<Option<Superblock>, Failure> {
+        if !self.groups.iter().all(Group::runs) {
+            return Ok(None);
+        }
+        let (world, buffers, drives) = self.overlay(cli)?;
+        Ok(superblock_in_content(world, buffers, &drives, &open_options(cli, false, false)?))
+    }
+
+    /// The members as drives, with the superblocks that are proposed.
+    fn overlay(&self, cli: &Cli) -> Result<(Overlay, BufferPlan, Vec<DriveId>), Failure> {
+        let used: Vec<_> = self.groups.iter().flat_map(Group::used).collect();
+        let buffers = BufferPlan::for_drives(used.len(), TRANSFER.0, TRANSFER.1);
+        let arena = Arena::new(buffers.arena_bytes()).map_err(Failure::failed)?;
+        let io_loop = IoLoop::new(io_engine(cli.io_engine), arena.clone(), 1024).map_err(Failure::failed)?;
+        let mut below = RealWorld::new(io_loop, arena);
+        let mut windows = Vec::new();
+        for (member, _) in &used {
+            let mut drive = Drive::open(&member.path, Access::Read).map_err(Failure::failed)?;
+            drive.keep_writers_out().map_err(|error| Failure::Refused(error.to_string()))?;
+            windows.push(Window {
+                name: member.name.clone(),
+                drive: below.add_drive(drive).map_err(Failure::failed)?,
+                offset: member.offset,
+                size_bytes: member.size_bytes,
+                holes: member.holes.clone(),
+            });
+        }
+        let mut world = OverlayWorld::new(below, windows);
+        let drives: Vec<_> = (0..).map(DriveId).take(used.len()).collect();
+        for (drive, (_, mended)) in drives.iter().zip(&used) {
+            if let Some(superblock) = mended {
+                world.write(*drive, superblock.super_offset_bytes(), superblock.encode().as_slice());
+            }
+        }
+        Ok((world, buffers, drives))
+    }
+}
