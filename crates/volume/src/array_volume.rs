@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use shoal_array::{
-    Background, CommandError, Completion, Event, MemberIo, MemberState, Progress, Request, Role, ScrubMode,
+    Array, Background, CommandError, Completion, Event, MemberIo, MemberState, Progress, Request, ScrubMode,
 };
 use shoal_drive::{Arena, DriveId};
 use shoal_md::{AddError, NewMember, ReAddError, Uuid};
 use shoal_parity::Parity;
 
 use crate::assemble::{OpenError, assemble_tree, level_superblocks};
+use crate::bad_blocks::BadBlockNotes;
 use crate::create::{CreateError, CreateOptions, clear_superblocks, create_tree};
 use crate::status::{ArrayStatus, array_status};
 use crate::tree::{Activity, BitmapCopy, Duty, Node, NodeId, Place, SAFE_MODE_DELAY, Slot, Target, Tree, Waiter};
@@ -61,6 +62,12 @@ pub enum ManageError {
         drive: String,
         /// What is wrong with its superblock.
         problem: String,
+    },
+    /// It holds data.
+    #[error("{drive} is in use in the array: let it fail first (`fail`), or replace it (`replace`)")]
+    InUse {
+        /// The drive.
+        drive: String,
     },
     /// More drives than there are buffers for.
     #[error(
@@ -129,7 +136,7 @@ impl<W: World> ArrayVolume<W> {
         let root = assemble_tree(&mut tree, targets, options)?;
         level_superblocks(&mut tree)?;
         let mut volume = Self { tree, root };
-        volume.employ_spares();
+        volume.settle()?; // spares are given their roles
         Ok(volume)
     }
 
@@ -152,10 +159,10 @@ impl<W: World> ArrayVolume<W> {
         array_status(&self.tree, self.root)
     }
 
-    /// Whether mirrors or parity, here or in an array inside, may disagree with the data until a repairing scrub has
-    /// gone over all of it.
+    /// Whether mirrors or parity, here or in an array inside, may disagree with the data: a resync is under way, or
+    /// waits until the array is open for writing and has the redundancy for it.
     pub fn needs_resync(&self) -> bool {
-        self.tree.nodes.iter().any(|node| node.needs_resync)
+        self.tree.nodes.iter().any(|node| node.array.resync_position().is_some())
     }
 
     /// The world under it.
@@ -175,22 +182,16 @@ impl<W: World> ArrayVolume<W> {
         self.tree.news.drain(..).map(named).collect()
     }
 
-    /// Takes a member out, for good. Refused where data would be lost by it.
-    pub fn fail_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
-        let (node, role) = self.seat(drive)?;
-        if self.tree.nodes[node.0].cannot_spare(role) {
-            return Err(self.refused(drive, "cannot be taken out", CommandError::NoRedundancy));
-        }
-        let now = self.tree.world.now();
-        let failed = self.tree.nodes[node.0].array.fail_member(now, role);
-        failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
-        Ok(self.settle()?)
-    }
-
     /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the array or in one inside
     /// it, its rebuild starts. What the drive holds is lost.
     pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let node = self.node_in_need();
+        self.make_spare(node, drive)?;
+        Ok(self.settle()?)
+    }
+
+    /// Makes a drive a spare of one array.
+    pub(crate) fn make_spare(&mut self, node: NodeId, drive: DriveId) -> Result<(), ManageError> {
         let facts = self.tree.world.facts(drive);
         let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: facts.name.clone() })?;
         let uuid = Uuid(self.tree.world.random_bytes());
@@ -208,11 +209,12 @@ impl<W: World> ArrayVolume<W> {
             self.tree.nodes[node.0].logs.insert(buffer, log, generation);
         }
         let it = &mut self.tree.nodes[node.0];
-        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer, bitmap: BitmapCopy::Due });
+        let superblock = it.membership.superblock(dev_number).expect("it was added just now");
+        let bad_blocks = BadBlockNotes::empty(superblock);
+        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer, bad_blocks, bitmap: BitmapCopy::Due });
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
-        self.tree.employ_spare(now, node);
-        Ok(self.settle()?)
+        Ok(())
     }
 
     /// Starts a scrub of the array, or, if it is an array of arrays, of the arrays inside it and then of itself if it
@@ -240,7 +242,7 @@ impl<W: World> ArrayVolume<W> {
     /// Stops scrubs under way.
     pub fn stop_scrub(&mut self) {
         let now = self.tree.world.now();
-        for node in self.tree.nodes.iter_mut().filter(|node| node.scrub.is_some()) {
+        for node in &mut self.tree.nodes {
             node.array.stop_scrub(now);
         }
     }
@@ -249,19 +251,20 @@ impl<W: World> ArrayVolume<W> {
     pub fn set_background(&mut self, background: Background) {
         let now = self.tree.world.now();
         for node in &mut self.tree.nodes {
-            node.array.set_background(now, background);
+            node.background = background;
+            node.engines_mut().for_each(|engine| engine.set_background(now, background));
         }
     }
 
     /// Progress of background work: of the array that has most left to do.
     pub fn progress(&self) -> Option<Progress> {
-        let running = self.tree.nodes.iter().filter_map(|node| node.array.progress());
+        let running = self.tree.nodes.iter().flat_map(Node::engines).filter_map(Array::progress);
         running.max_by_key(|progress| progress.total_bytes - progress.done_bytes)
     }
 
     /// Lets rebuilds and scrubs go on for so long. Returns whether there is more to do.
     pub fn run_background(&mut self, patience: Duration) -> Result<bool, VolumeError> {
-        let busy = |tree: &Tree<W>| tree.nodes.iter().any(|node| node.array.progress().is_some());
+        let busy = |tree: &Tree<W>| tree.nodes.iter().any(Node::is_busy);
         let deadline = self.tree.world.now().after_ns(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
         self.tree.run_until(Some(deadline), |tree| !busy(tree))?;
         self.settle()?;
@@ -311,7 +314,9 @@ impl<W: World> ArrayVolume<W> {
             self.settle()?;
             let it = &mut self.tree.nodes[index];
             let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
-            let has_come_further = it.array.member_states().iter().any(rebuilding);
+            let has_come_further = it.array.resync_position().is_some()
+                || !it.mirrors.is_empty()
+                || it.array.member_states().iter().any(rebuilding);
             let ends = matches!(it.activity, Activity::Active { .. }) && it.is_at_rest();
             if ends {
                 it.activity = Activity::Clean;
@@ -330,27 +335,6 @@ impl<W: World> ArrayVolume<W> {
         self.tree.run_until(None, |tree| tree.nodes.iter().all(Node::is_settled))
     }
 
-    fn employ_spares(&mut self) {
-        let now = self.tree.world.now();
-        for index in 0..self.tree.nodes.len() {
-            if self.tree.nodes[index].writable {
-                self.tree.employ_spare(now, NodeId(index));
-            }
-        }
-    }
-
-    /// The array and role of a drive.
-    fn seat(&self, drive: DriveId) -> Result<(NodeId, Role), ManageError> {
-        for (index, node) in self.tree.nodes.iter().enumerate() {
-            for slot in &node.slots {
-                if let (Duty::Member(role), true) = (slot.duty, slot.place.target == Target::Drive(drive)) {
-                    return Ok((NodeId(index), role));
-                }
-            }
-        }
-        Err(ManageError::NotAMember { drive: self.tree.world.facts(drive).name })
-    }
-
     /// The array that a new drive helps most: one of drives with a missing member, else the first.
     fn node_in_need(&self) -> NodeId {
         let of_drives = |node: &Node| node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)));
@@ -359,7 +343,7 @@ impl<W: World> ArrayVolume<W> {
         NodeId(needy.or_else(|| self.tree.nodes.iter().position(of_drives)).unwrap_or(self.root.0))
     }
 
-    fn refused(&self, drive: DriveId, what: &str, why: CommandError) -> ManageError {
+    pub(crate) fn refused(&self, drive: DriveId, what: &str, why: CommandError) -> ManageError {
         ManageError::Refused { what: format!("{} {what}", self.tree.world.facts(drive).name), why }
     }
 }

@@ -5,14 +5,15 @@
 //! nodes go through another round; if not, and there is only one, it is the array. An inner array that has failed counts
 //! as missing.
 
-use shoal_array::{BufferId, Config, Fault, Health, MemberState, Role, Scratch};
-use shoal_md::{Assembly, Candidate, Features, Membership, ReadOnlyReason, ShapeUnknown, Superblock, Verdict};
+use shoal_array::{BadBlocks, Config, Fault, Geometry, Health, MemberState, Resync, Role, Scratch, Shape};
+use shoal_md::{Assembly, Candidate, Membership, ReadOnlyReason, Replacement, ShapeUnknown, Superblock, Verdict};
 
+use crate::bad_blocks::read_bad_blocks;
 use crate::bitmap::{BitmapProblem, KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
 use crate::ppl::{has_logs, open_logs};
 use crate::superblocks::{ProbeError, read_superblock};
-use crate::tree::{Activity, BitmapCopy, Duty, Intent, Node, NodeId, Place, Recorder, Slot, Target, Tree};
+use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Intent, Node, NodeId, Place, Recorder, Slot, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
@@ -56,6 +57,16 @@ pub enum OpenError {
         name: String,
         /// What is wrong with it.
         problem: BitmapProblem,
+    },
+    /// A member says that it has bad blocks, and not which.
+    #[error(
+        "{drive}: its bad-block log cannot be used: {problem}: leave the drive out, its content is not to be trusted"
+    )]
+    BadBlocks {
+        /// The drive.
+        drive: String,
+        /// What is wrong.
+        problem: String,
     },
     /// Degraded, and not shut down cleanly.
     #[error(
@@ -120,7 +131,7 @@ pub(crate) fn assemble_tree<W: World>(
             let uuid = tree.nodes[dead.0].facts.array_uuid;
             let living = members.into_iter().filter(|(_, superblock)| superblock.array_uuid != uuid);
             let targets = living.map(|(target, _)| target).collect();
-            tree.nodes.clear();
+            tree.forget_nodes()?;
             return assemble_tree(tree, targets, options);
         }
         members = next;
@@ -183,12 +194,11 @@ pub(crate) fn add_node<W: World>(
     options: &OpenOptions,
 ) -> Result<NodeId, OpenError> {
     let candidates = candidates(tree, members);
-    let mut assembly = shoal_md::assemble(&candidates)?;
-    unseat_members_with_bad_blocks(&mut assembly, &candidates);
+    let assembly = shoal_md::assemble(&candidates)?;
     let shape = assembly.shape()?;
     check_writable(&assembly, options)?;
     let bitmap = kept_bitmap(tree, members, &assembly, &shape, options)?;
-    let slots = slots(tree, members, &assembly, bitmap.as_ref());
+    let slots = slots(tree, members, &assembly, bitmap.as_ref())?;
     let targets = slots.iter().map(|slot| slot.place.target);
     let logical_block_bytes = targets.map(|target| tree.logical_block_bytes(target)).max().unwrap_or(512);
     let scratch = scratch(tree, shape.member_bytes.len())?;
@@ -198,46 +208,43 @@ pub(crate) fn add_node<W: World>(
         background: options.background,
         writable: options.writable,
         partial_parity_log: logs.room,
+        bad_blocks: bad_blocks(&slots, members, &assembly),
+        resync: if logs.is_in_sync { None } else { resync(&assembly, &shape, bitmap.as_ref(), options) },
         ..Config::new(shape, assembly.member_states(), scratch)
     };
     let array = guided_engine(config, &assembly, bitmap.as_ref(), tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
-    let clean = assembly.superblock.is_clean() || array.geometry().redundancy() == 0;
-    let needs_resync = !clean && !logs.is_in_sync;
     let intent = bitmap.filter(|_| options.writable).map(|kept| {
         let is_announced = kept.is_announced(&assembly);
         Intent::new(tree.world.now(), kept.bitmap, is_announced)
     });
+    // One that was active, and has nothing to resync, is yet to be marked clean.
+    let is_settled = assembly.superblock.is_clean() || array.resync_position().is_some();
+    let changed_at = tree.world.now();
+    let activity = if is_settled { Activity::Clean } else { Activity::Active { changed_at } };
+    let node = NodeId(tree.nodes.len());
     tree.nodes.push(Node {
         array,
         slots,
+        mirrors: Vec::new(),
         membership: Membership::of_assembly(&assembly, &candidates),
         left_out: left_out(&candidates, &assembly),
         behind: behind(members, &assembly, &candidates),
-        facts: assembly.superblock,
-        activity: if clean { Activity::Clean } else { Activity::Active { changed_at: tree.world.now() } },
+        facts: assembly.superblock.clone(),
+        activity,
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),
         logs: logs.logs,
         intent,
-        scratch_count: scratch.count,
+        scratch,
+        background: options.background,
         logical_block_bytes,
-        needs_resync,
+        checkpoint: Checkpoint::default(),
         scrub: None,
         writable: options.writable,
     });
-    Ok(NodeId(tree.nodes.len() - 1))
-}
-
-/// A member that lists blocks which it could not store would give back something else there.
-fn unseat_members_with_bad_blocks(assembly: &mut Assembly, candidates: &[Candidate]) {
-    for slot in &mut assembly.slots {
-        let has_any = |index: usize| candidates[index].superblock.features.any_of(Features::BAD_BLOCKS);
-        if slot.candidate.is_some_and(has_any) {
-            slot.candidate = None;
-            slot.state = MemberState::Missing;
-        }
-    }
+    resume_replacements(tree, node, &assembly)?;
+    Ok(node)
 }
 
 /// Members one update behind, with the superblocks that bring them up to the others.
@@ -253,12 +260,13 @@ fn behind(
 /// Brings superblocks that are one update behind up to the others, before anything else is written.
 pub(crate) fn level_superblocks<W: World>(tree: &mut Tree<W>) -> Result<(), VolumeError> {
     for index in 0..tree.nodes.len() {
-        for (target, superblock) in std::mem::take(&mut tree.nodes[index].behind) {
+        for (target, superblock) in tree.nodes[index].behind.clone() {
             if tree.nodes[index].writable {
                 // A drive that does not take it fails at the next record run, with the engine's knowledge.
                 let _ = tree.write_small(target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
             }
         }
+        tree.nodes[index].behind.clear();
     }
     Ok(())
 }
@@ -277,44 +285,91 @@ fn check_writable(assembly: &Assembly, options: &OpenOptions) -> Result<(), Open
     Ok(())
 }
 
-/// Members in role order, then spares.
+/// Replacements that are being filled for members in sync.
+fn replacements(assembly: &Assembly) -> impl Iterator<Item = (Role, Replacement)> {
+    let of_role = |(role, slot): (Role, &shoal_md::Slot)| {
+        let replacement = slot.replacement.filter(|_| slot.state == MemberState::InSync)?;
+        Some((role, replacement))
+    };
+    (0..).map(Role).zip(&assembly.slots).filter_map(of_role)
+}
+
+/// Goes on filling replacements where that stood.
+fn resume_replacements<W: World>(tree: &mut Tree<W>, node: NodeId, assembly: &Assembly) -> Result<(), OpenError> {
+    let now = tree.world.now();
+    for (role, replacement) in replacements(assembly) {
+        let slots = &tree.nodes[node.0].slots;
+        let slot = slots.iter().position(|slot| slot.duty == Duty::Replacement(role)).expect("it got one");
+        // Where writes were under way in a crash, the two may differ.
+        let position_bytes = if assembly.superblock.is_clean() { replacement.position_bytes } else { 0 };
+        let started = tree.start_replacement(now, node, role, slot, Some(position_bytes));
+        started.ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })?;
+    }
+    Ok(())
+}
+
+/// Members in role order, then spares, then replacements.
 fn slots<W: World>(
-    tree: &Tree<W>,
+    tree: &mut Tree<W>,
     members: &[(Target, Superblock)],
     assembly: &Assembly,
     bitmap: Option<&KeptBitmap>,
-) -> Vec<Slot> {
+) -> Result<Vec<Slot>, OpenError> {
     let roles = (0..).map(Role).zip(&assembly.slots);
     let seated = roles.filter_map(|(role, slot)| Some((slot.candidate?, Duty::Member(role))));
     let spares = assembly.spares().into_iter().map(|index| (index, Duty::Spare));
+    let replacements =
+        replacements(assembly).map(|(role, replacement)| (replacement.candidate, Duty::Replacement(role)));
     let used: u32 = tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
-    let slot = |(number, (index, duty)): (u32, (usize, Duty))| {
+    let mut slots = Vec::new();
+    // Buffer 0 is for small reads and writes outside record runs.
+    for (buffer, (index, duty)) in (1 + used..).zip(seated.chain(spares).chain(replacements)) {
         let (target, superblock) = &members[index];
         let place = Place::of(*target, superblock);
         let bitmap = bitmap.map_or(BitmapCopy::Due, |kept| kept.copy(index));
-        // Buffer 0 is for small reads and writes outside record runs.
-        Slot { place, dev_number: superblock.dev_number, duty, buffer: 1 + used + number, bitmap }
+        let bad_blocks = read_bad_blocks(tree, *target, superblock)?;
+        slots.push(Slot { place, dev_number: superblock.dev_number, duty, buffer, bad_blocks, bitmap });
+    }
+    Ok(slots)
+}
+
+/// What the engine is to know of the members' bad blocks, in role order.
+fn bad_blocks(slots: &[Slot], members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<BadBlocks> {
+    let of_role = |(role, candidate): (Role, &shoal_md::Slot)| {
+        let slot = slots.iter().find(|slot| slot.duty == Duty::Member(role));
+        let superblock = candidate.candidate.map(|index| &members[index].1);
+        slot.zip(superblock).map_or_else(BadBlocks::default, |(slot, own)| slot.bad_blocks.for_engine(own))
     };
-    (0..).zip(seated.chain(spares)).map(slot).collect()
+    (0..).map(Role).zip(&assembly.slots).map(of_role).collect()
+}
+
+/// What is to be resynced, if there is anything: from the checkpoint on, and what a bitmap says. Who forces an array of which nothing more may be
+/// lost takes its parity as it is: there is nothing that it could be made from.
+fn resync(assembly: &Assembly, shape: &Shape, bitmap: Option<&KeptBitmap>, options: &OpenOptions) -> Option<Resync> {
+    let geometry = Geometry::new(shape.clone()).ok()?;
+    let out_of_sync = assembly.slots.iter().filter(|slot| slot.state != MemberState::InSync).count();
+    let is_forced = options.force && assembly.is_dirty_and_degraded() && out_of_sync >= geometry.redundancy();
+    if geometry.redundancy() == 0 || is_forced {
+        return None;
+    }
+    let position = assembly.resync_position_bytes()?.min(geometry.sync_bytes());
+    let believed = bitmap.filter(|kept| kept.is_believed);
+    Some(Resync { position, only: believed.map(|kept| kept.bitmap.regions()) })
 }
 
 /// The next free scratch buffers: enough for several stripes in flight, the least that works if few are left.
 fn scratch<W: World>(tree: &Tree<W>, member_count: usize) -> Result<Scratch, OpenError> {
-    let plan = &tree.plan;
-    let used: u32 = tree.nodes.iter().map(|node| node.scratch_count).sum();
-    let left = plan.scratch_count.saturating_sub(used);
     let least = Scratch::least_count(member_count);
     let wanted = least.max(8 * u32::try_from(member_count).expect("members are counted in 16 bits"));
-    let count = wanted.min(left);
-    if count < least {
-        return Err(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 });
-    }
-    Ok(Scratch { first: BufferId(plan.first_scratch() + used), count, bytes_each: plan.scratch_bytes })
+    tree.free_scratch(least, wanted).ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })
 }
 
 pub(crate) fn left_out(candidates: &[Candidate], assembly: &Assembly) -> Vec<LeftOut> {
-    let used = |verdict: &Verdict| matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare);
-    let all = candidates.iter().zip(&assembly.verdicts);
-    let out = all.filter(|(_, verdict)| !used(verdict));
-    out.map(|(candidate, &verdict)| LeftOut { name: candidate.drive.clone(), verdict }).collect()
+    let filled: Vec<_> = replacements(assembly).map(|(_, replacement)| replacement.candidate).collect();
+    let used = |index: &usize| {
+        let verdict = assembly.verdicts[*index];
+        matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare) || filled.contains(index)
+    };
+    let out = (0..candidates.len()).filter(|index| !used(index));
+    out.map(|index| LeftOut { name: candidates[index].drive.clone(), verdict: assembly.verdicts[index] }).collect()
 }

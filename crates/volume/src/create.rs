@@ -32,7 +32,7 @@ pub struct CreateOptions {
     /// Use no more of each drive.
     pub drive_bytes_limit: Option<u64>,
     /// Whether mirrors and parity agree already: the drives hold zeros, or all content will be written before it counts.
-    /// If not, the array needs a resync.
+    /// If not, the array is resynced.
     pub assume_clean: bool,
     /// Where the superblocks are to lie.
     pub metadata: MinorVersion,

@@ -58,6 +58,7 @@
 
 mod array_volume;
 mod assemble;
+mod bad_blocks;
 mod bitmap;
 mod buffers;
 mod compute;
@@ -67,6 +68,7 @@ mod fault;
 mod inspect;
 mod interface;
 mod level;
+mod manage;
 mod overlay;
 mod ppl;
 mod re_add;
@@ -94,8 +96,8 @@ pub use shoal_array::{
     Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
 pub use shoal_drive::{Arena, DriveId, Memory};
-pub use shoal_md::{ConsistencyPolicy, MinorVersion, Superblock, SuperblockError, Verdict};
+pub use shoal_md::{ConsistencyPolicy, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict};
 pub use shoal_parity::{Kernel, Parity};
-pub use status::{ArrayStatus, MemberOn, MemberStatus};
+pub use status::{ArrayStatus, MemberOn, MemberStatus, ReplacementStatus};
 pub use superblocks::{ProbeError, read_superblock};
 pub use world::{DriveFacts, RealWorld, World};

@@ -13,6 +13,7 @@ use shoal_md::{Candidate, Membership, Readmission, Superblock};
 
 use crate::array_volume::{ArrayVolume, ManageError};
 use crate::assemble::probe;
+use crate::bad_blocks::read_bad_blocks;
 use crate::bitmap::read_copy;
 use crate::tree::{BitmapCopy, Duty, NodeId, Place, Slot, Target, Waiter};
 use crate::world::World;
@@ -31,7 +32,7 @@ impl<W: World> ArrayVolume<W> {
         self.readmission(node, &back)?;
         self.adopt_bits(node, target, &back.superblock)?;
         let (membership, readmission) = self.readmission(node, &back)?;
-        self.seat_again(node, target, membership, readmission, &name)?;
+        self.seat_again(node, target, membership, readmission, &back)?;
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         Ok(self.settle()?)
@@ -71,20 +72,25 @@ impl<W: World> ArrayVolume<W> {
         target: Target,
         membership: Membership,
         Readmission { dev_number, role }: Readmission,
-        name: &str,
+        back: &Candidate,
     ) -> Result<(), ManageError> {
+        let name = back.drive.as_str();
+        let bad_blocks = read_bad_blocks(&mut self.tree, target, &back.superblock)
+            .map_err(|problem| ManageError::NoFormerMember { drive: name.to_owned(), problem: problem.to_string() })?;
         let was_here = |slot: &Slot| slot.place.target == target && slot.duty == Duty::Out;
         self.tree.nodes[node.0].slots.retain(|slot| !was_here(slot));
         let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: name.to_owned() })?;
         let now = self.tree.world.now();
         let it = &mut self.tree.nodes[node.0];
         let only = it.intent.as_ref().map(|intent| intent.set_regions());
-        if let Err(why) = it.array.rebuild_member(now, role, 0, only) {
+        let seated = it.array.set_bad_blocks(role, bad_blocks.for_engine(&back.superblock));
+        if let Err(why) = seated.and_then(|()| it.array.rebuild_member(now, role, 0, only)) {
             return Err(self.not_taken_back(name, why));
         }
         let place = Place::of(target, membership.superblock(dev_number).expect("it was taken back just now"));
         it.membership = membership;
-        it.slots.push(Slot { place, dev_number, duty: Duty::Member(role), buffer, bitmap: BitmapCopy::Due });
+        let (duty, bitmap) = (Duty::Member(role), BitmapCopy::Due);
+        it.slots.push(Slot { place, dev_number, duty, buffer, bad_blocks, bitmap });
         it.left_out.retain(|left_out| left_out.name != name);
         Ok(())
     }

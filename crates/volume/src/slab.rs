@@ -22,6 +22,16 @@ impl<T> Slab<T> {
         index as u64
     }
 
+    /// All values.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().flatten()
+    }
+
+    /// All values, to be changed.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().flatten()
+    }
+
     /// Takes the value out.
     ///
     /// # Panics

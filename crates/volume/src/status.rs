@@ -3,7 +3,7 @@
 use shoal_array::{Health, Level, MemberState, Progress, Role};
 
 use crate::assemble::LeftOut;
-use crate::tree::{Duty, NodeId, Target, Tree};
+use crate::tree::{Duty, Mirror, NodeId, Target, Tree};
 use crate::world::World;
 
 /// An array's state at one moment.
@@ -23,7 +23,7 @@ pub struct ArrayStatus {
     pub redundancy: usize,
     /// Derived from the members, and from theirs if they are arrays.
     pub health: Health,
-    /// Mirrors and parity may disagree with the data until a repairing scrub has gone over all of it.
+    /// Mirrors and parity may disagree with the data until a resync has gone over all of it.
     pub needs_resync: bool,
     /// The superblocks' count of updates.
     pub events: u64,
@@ -52,6 +52,17 @@ pub struct MemberStatus {
     pub state: MemberState,
     /// What it lies on; none if it is missing.
     pub on: Option<MemberOn>,
+    /// What it is being copied to, to be replaced.
+    pub replacement: Option<ReplacementStatus>,
+}
+
+/// A drive that is being filled, to take a member's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacementStatus {
+    /// The drive, by its path.
+    pub drive: String,
+    /// Bytes of the member that are copied.
+    pub position: u64,
 }
 
 /// What a member lies on.
@@ -71,7 +82,8 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
     let spares = it.slots.iter().filter(|slot| slot.duty == Duty::Spare);
     let members = (0..).map(Role).zip(it.array.member_states()).map(|(role, &state)| {
         let place = it.place(role);
-        member_status(tree, role, state, place.map(|place| place.target))
+        let replacement = replacement_status(tree, node, role);
+        MemberStatus { replacement, ..member_status(tree, role, state, place.map(|place| place.target)) }
     });
     let members: Vec<_> = members.collect();
     ArrayStatus {
@@ -82,7 +94,7 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         capacity_bytes: geometry.capacity_bytes(),
         redundancy: geometry.redundancy(),
         health: overall_health(it.array.health(), geometry.redundancy(), &members),
-        needs_resync: it.needs_resync,
+        needs_resync: it.array.resync_position().is_some(),
         events: newest.events,
         update_time_unix_s: newest.update_time.seconds(),
         members,
@@ -122,5 +134,12 @@ pub(crate) fn member_status<W: World>(
         Target::Drive(_) => MemberOn::Drive(tree.name(target)),
         Target::Node(inner) => MemberOn::Array(Box::new(array_status(tree, inner))),
     });
-    MemberStatus { role, state, on }
+    MemberStatus { role, state, on, replacement: None }
+}
+
+fn replacement_status<W: World>(tree: &Tree<W>, node: NodeId, role: Role) -> Option<ReplacementStatus> {
+    let it = &tree.nodes[node.0];
+    let slot = it.slots.iter().find(|slot| slot.duty == Duty::Replacement(role))?;
+    let position = it.mirror(role).map_or(0, Mirror::position);
+    Some(ReplacementStatus { drive: tree.name(slot.place.target), position })
 }

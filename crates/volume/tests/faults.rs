@@ -267,7 +267,8 @@ fn rebuilt_data_is_flushed_before_it_is_vouched_for() {
         let is_write = |io: &Io| matches!(io.kind, IoKind::Write(_));
         let last_data = of_spare.iter().rposition(|io| is_write(io) && io.offset != SUPERBLOCK_OFFSET).unwrap();
         let after = &of_spare[last_data + 1..];
-        let superblock = after.iter().position(|io| is_write(io)).unwrap();
+        // Earlier ones are checkpoints, which claim less.
+        let superblock = after.iter().rposition(|io| is_write(io)).unwrap();
         let flushed = after[..superblock].iter().any(|io| matches!(io.kind, IoKind::Flush));
         assert!(flushed, "raid{level}: {after:?}");
     }

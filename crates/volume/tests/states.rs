@@ -5,7 +5,8 @@ mod support;
 
 use std::time::Duration;
 
-use support::{Bench, pattern};
+use shoal_volume::{Background, Health, MemberOn, MemberUse, OpenOptions, ScrubMode, Superblock, Volume};
+use support::{Bench, Running, pattern};
 
 /// Longer than md's delay, after which an array nobody writes to is clean.
 const PAUSE: Duration = Duration::from_millis(350);
@@ -40,5 +41,160 @@ fn readers_do_not_keep_an_array_active() {
         support::read(&mut array, 0, 100_000);
     }
     assert!(bench.are_clean());
+    array.close().unwrap();
+}
+
+const REPLACED: [(&str, Option<&str>, usize); 6] =
+    [("1", None, 2), ("4", None, 3), ("5", None, 3), ("6", None, 4), ("10", None, 4), ("10", Some("f2"), 3)];
+
+/// An array, all of it written, with one drive more in its world.
+fn array_and_one_more(bench: &Bench, level: &str, layout: Option<&str>, drives: usize) -> (Running, Vec<u8>) {
+    let mut array = bench.create_on(0..drives, level, layout);
+    let data = pattern(array.size_bytes() as usize, 7);
+    support::write(&mut array, 0, &data);
+    array.close().unwrap();
+    (bench.open_adding(0..drives, drives), data)
+}
+
+/// Writes here and there, and keeps the expected content in step.
+fn scribble(array: &mut Running, data: &mut [u8], seed: u64) {
+    for turn in 0..8 {
+        let length = 20_000 + 1000 * turn as usize;
+        let offset = (seed as usize * 77_777 + turn as usize * 999_999) % (data.len() - length);
+        let new = pattern(length, seed + turn);
+        support::write(array, offset as u64, &new);
+        data[offset..offset + length].copy_from_slice(&new);
+    }
+}
+
+/// A drive is replaced while the array is written to: content, redundancy and the other drives' word for it are right,
+/// and the old drive is out, now and when all are given again.
+#[test]
+fn a_drive_that_works_is_replaced() {
+    for (level, layout, drives) in REPLACED {
+        let bench = Bench::new(drives + 1);
+        let (mut array, mut data) = array_and_one_more(&bench, level, layout, drives);
+        let [old, new] = [array.drives()[1], array.drives()[drives]];
+        array.replace_drive(old, new).unwrap();
+        assert_eq!(array.status().health, Health::Optimal, "raid{level}: redundancy is never given up");
+        scribble(&mut array, &mut data, 1);
+        array.finish_background();
+        scribble(&mut array, &mut data, 2);
+        let status = array.status();
+        assert_eq!(status.health, Health::Optimal);
+        let on = status.members[1].on.clone();
+        assert!(matches!(&on, Some(MemberOn::Drive(path)) if path.ends_with(&format!("drive{drives}"))), "{on:?}");
+        assert_eq!(array.scrub_mismatches(ScrubMode::Check), 0, "raid{level} {layout:?}");
+        assert!(support::read(&mut array, 0, data.len()) == data, "raid{level} {layout:?}");
+        array.remove_drive(old).unwrap();
+        array.close().unwrap();
+
+        let mut array = bench.open(0..=drives, true);
+        assert_eq!(array.status().health, Health::Optimal);
+        assert_eq!(array.status().left_out.len(), 1, "raid{level}: the old drive");
+        assert!(support::read(&mut array, 0, data.len()) == data, "raid{level} {layout:?}, reopened");
+        array.close().unwrap();
+    }
+}
+
+/// The copying goes on after a stop in the middle, orderly or not.
+#[test]
+fn a_replacement_goes_on_where_it_stood() {
+    for orderly in [true, false] {
+        let bench = Bench::new(4);
+        let (mut array, mut data) = array_and_one_more(&bench, "5", None, 3);
+        array.set_background(Background { rate_min_bytes_per_s: 1, rate_max_bytes_per_s: 1 << 20, depth: 1 });
+        let [old, new] = [array.drives()[0], array.drives()[3]];
+        array.replace_drive(old, new).unwrap();
+        scribble(&mut array, &mut data, 3);
+        array.turn_for(Duration::from_millis(1500));
+        scribble(&mut array, &mut data, 4);
+        if orderly {
+            array.close().unwrap();
+        } else {
+            array.turn_for(PAUSE);
+            drop(array);
+        }
+        let position = bench.superblock(3).recovery_offset_sectors;
+        assert!(position > 0, "nothing was written down of how far it had come");
+        let mut array = bench.open(0..4, true);
+        let copied = array.status().members[0].replacement.clone().map(|replacement| replacement.position);
+        assert!(copied >= Some(position * 512), "{copied:?}");
+        array.finish_background();
+        assert_eq!(array.status().members[0].replacement, None);
+        assert_eq!(array.scrub_mismatches(ScrubMode::Check), 0);
+        assert!(support::read(&mut array, 0, data.len()) == data);
+        array.close().unwrap();
+        let mut array = bench.open([1, 2, 3], true);
+        assert_eq!(array.status().health, Health::Optimal, "the old drive is not needed");
+        assert!(support::read(&mut array, 0, data.len()) == data);
+        array.close().unwrap();
+    }
+}
+
+/// The drive that is being replaced fails: its replacement becomes the member, and what was written meanwhile is right.
+#[test]
+fn a_replacement_succeeds_a_member_that_fails() {
+    for (level, layout, drives) in REPLACED {
+        let bench = Bench::new(drives + 1);
+        let (mut array, mut data) = array_and_one_more(&bench, level, layout, drives);
+        array.set_background(Background { rate_min_bytes_per_s: 1, rate_max_bytes_per_s: 1 << 20, depth: 1 });
+        let [old, new] = [array.drives()[1], array.drives()[drives]];
+        array.replace_drive(old, new).unwrap();
+        scribble(&mut array, &mut data, 5);
+        array.turn_for(Duration::from_millis(500));
+        array.fail_drive(old).unwrap();
+        scribble(&mut array, &mut data, 6);
+        array.set_background(OpenOptions::writable().background);
+        array.finish_background();
+        assert_eq!(array.status().health, Health::Optimal, "raid{level} {layout:?}");
+        assert_eq!(array.scrub_mismatches(ScrubMode::Check), 0, "raid{level} {layout:?}");
+        assert!(support::read(&mut array, 0, data.len()) == data, "raid{level} {layout:?}");
+        array.close().unwrap();
+    }
+}
+
+/// The replacement is given up: the original goes on as if nothing had been.
+#[test]
+fn a_replacement_can_be_given_up() {
+    let bench = Bench::new(4);
+    let (mut array, mut data) = array_and_one_more(&bench, "5", None, 3);
+    array.set_background(Background { rate_min_bytes_per_s: 1, rate_max_bytes_per_s: 1 << 20, depth: 1 });
+    let [old, new] = [array.drives()[2], array.drives()[3]];
+    array.replace_drive(old, new).unwrap();
+    assert!(array.remove_drive(new).is_err(), "it is in use");
+    assert!(array.replace_drive(old, new).is_err(), "one at a time");
+    scribble(&mut array, &mut data, 8);
+    array.fail_drive(new).unwrap();
+    scribble(&mut array, &mut data, 9);
+    array.finish_background();
+    array.remove_drive(new).unwrap();
+    assert_eq!(array.status().health, Health::Optimal);
+    assert_eq!(array.scrub_mismatches(ScrubMode::Check), 0);
+    assert!(support::read(&mut array, 0, data.len()) == data);
+    array.close().unwrap();
+    let mut array = bench.open(0..3, true);
+    assert_eq!(array.status().health, Health::Optimal);
+    assert!(support::read(&mut array, 0, data.len()) == data);
+    array.close().unwrap();
+}
+
+/// A drive that failed leaves, and its number is free; one in use does not.
+#[test]
+fn a_failed_drive_is_forgotten() {
+    let bench = Bench::new(4);
+    let (mut array, data) = array_and_one_more(&bench, "5", None, 3);
+    let [first, second] = [array.drives()[0], array.drives()[1]];
+    let refused = array.remove_drive(first).unwrap_err().to_string();
+    assert!(refused.contains("drive0") && refused.contains("in use"), "{refused}");
+    array.fail_drive(second).unwrap();
+    array.remove_drive(second).unwrap();
+    assert!(array.remove_drive(second).is_err(), "it is gone already");
+    array.close().unwrap();
+    let faulty =
+        |superblock: &Superblock| (0..128).filter(|&number| superblock.member_use(number) == MemberUse::Faulty).count();
+    assert_eq!(faulty(&bench.superblock(0)), 0);
+    let mut array = bench.open([0, 2], true);
+    assert!(support::read(&mut array, 0, data.len()) == data);
     array.close().unwrap();
 }

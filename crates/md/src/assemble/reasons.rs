@@ -5,12 +5,6 @@ use crate::{Features, MetadataVersion, Superblock};
 /// Why the array must not be written. Its content can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ReadOnlyReason {
-    /// Members list blocks that they could not store.
-    #[error("a member has a bad-block log that is not empty")]
-    BadBlocks,
-    /// A replacement would not hear of the writes.
-    #[error("a member is being replaced")]
-    Replacement,
     /// Nothing of it is ever written.
     #[error("its metadata is of version 0.90, which is not written (mdadm --assemble --update=metadata makes it 1.0)")]
     Legacy,
@@ -39,10 +33,6 @@ pub enum RefusalReason {
     Journal,
 }
 
-/// Features that are read over, and would be harmed by writing.
-pub(super) const READ_ONLY: [(Features, ReadOnlyReason); 2] =
-    [(Features::BAD_BLOCKS, ReadOnlyReason::BadBlocks), (Features::REPLACEMENT, ReadOnlyReason::Replacement)];
-
 /// Features without which the data cannot be found, or not relied on.
 pub(super) const REFUSED: [(Features, RefusalReason); 5] = [
     (Features::RESHAPE_ACTIVE, RefusalReason::Reshape),
@@ -53,7 +43,7 @@ pub(super) const REFUSED: [(Features, RefusalReason); 5] = [
 ];
 
 pub(super) fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReason> {
-    let mut reasons = reasons(superblocks, &READ_ONLY);
+    let mut reasons = Vec::new();
     if superblocks.iter().any(|superblock| superblock.version() == MetadataVersion::Legacy) {
         reasons.push(ReadOnlyReason::Legacy);
     }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use shoal_array::{Geometry, ParityLayout};
 
-use super::reasons::{READ_ONLY, REFUSED};
+use super::reasons::REFUSED;
 use super::*;
 use crate::{ConsistencyPolicy, CreateRequest, Membership, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
 
@@ -155,12 +155,6 @@ fn spares_wait_whatever_they_missed() {
 
 #[test]
 fn every_feature_that_forbids_something_is_named() {
-    for (feature, expected) in READ_ONLY {
-        let mut members = array(1, RAID5, 3, 0);
-        members[1].superblock.features = feature;
-        let assembly = assemble(&members).unwrap();
-        assert_eq!((assembly.read_only, assembly.refused), (vec![expected], vec![]), "{feature}");
-    }
     for (feature, expected) in REFUSED {
         let mut members = array(1, RAID5, 3, 0);
         members[1].superblock.features = feature;

@@ -186,9 +186,10 @@ pub(crate) fn checked_speed(background: Background) -> Result<Background, Failur
 /// Who is at fault when an array does not take a command.
 fn manage_failure(error: ManageError) -> Failure {
     match error {
-        ManageError::NotAMember { .. } | ManageError::NoFormerMember { .. } | ManageError::Add(_) => {
-            Failure::usage(error)
-        }
+        ManageError::NotAMember { .. }
+        | ManageError::InUse { .. }
+        | ManageError::NoFormerMember { .. }
+        | ManageError::Add(_) => Failure::usage(error),
         ManageError::Refused { .. } | ManageError::ReAdd(_) => Failure::Refused(error.to_string()),
         ManageError::NoRoom { .. } | ManageError::Superblock(_) | ManageError::Volume(_) => Failure::failed(error),
     }

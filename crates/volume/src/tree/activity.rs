@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use shoal_array::{Command, Health, Instant, Request};
+use shoal_array::{Command, Health, Instant, Request, Span};
 
 use crate::world::World;
 
@@ -29,6 +29,16 @@ pub(crate) enum Activity {
 }
 
 impl Node {
+    /// Hands a request to the engine.
+    pub(super) fn submit(&mut self, now: Instant, request: Request) {
+        if let Command::Write { offset, span: Span { length, .. }, .. } = request.command {
+            self.touch(offset, u64::from(length));
+        } else if let Command::Discard { offset, length } = request.command {
+            self.touch(offset, length);
+        }
+        self.array.submit(now, request);
+    }
+
     /// When to look whether the array has come to rest.
     pub(super) fn rest_due(&self) -> Option<Instant> {
         match (&self.activity, self.safe_mode_delay) {

@@ -13,19 +13,22 @@
 //! Invariant: whatever is in flight in the world has exactly one entry in `pending`.
 
 mod activity;
+mod checkpoint;
 mod intent;
+mod mirror;
 mod node;
 mod notes;
 mod ppl;
 mod record;
+mod replace;
 mod upkeep;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use shoal_array::{
-    Command, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError, RequestId,
-    Role, Span,
+    Array, BufferId, Command, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request,
+    RequestError, RequestId, Role, Scratch, Span,
 };
 use shoal_drive::{DriveId, Finished, Io, IoKind};
 use shoal_parity::Parity;
@@ -37,7 +40,10 @@ use crate::world::World;
 use crate::{BufferPlan, VolumeError, fault};
 
 pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
+pub(crate) use checkpoint::Checkpoint;
 pub(crate) use intent::{BitmapCopy, Intent};
+pub(crate) use mirror::Mirror;
+use mirror::{Way, free_scratch};
 pub(crate) use node::{Duty, Node, Place, Slot};
 pub(crate) use ppl::Logs;
 pub(crate) use record::{Recorder, Waiter};
@@ -48,6 +54,19 @@ pub(crate) const INTERNAL: u64 = 1 << 63;
 /// A node's place in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(pub(crate) usize);
+
+/// An engine of a tree: a node's own, or that of the [mirror](mirror::Mirror) in the place of one of its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EngineId {
+    pub(crate) node: NodeId,
+    pub(crate) mirror: Option<Role>,
+}
+
+impl From<NodeId> for EngineId {
+    fn from(node: NodeId) -> Self {
+        Self { node, mirror: None }
+    }
+}
 
 /// What a member's bytes lie on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +84,15 @@ pub(crate) struct News {
 /// Who waits for an I/O or an internal request.
 enum Pending {
     /// A member I/O of an engine.
-    Effect { node: NodeId, id: EffectId, kind: IoKind },
+    Effect { engine: EngineId, role: Role, id: EffectId, kind: IoKind, mirrored: bool },
     /// A write or flush of a node's record run.
     Record { node: NodeId, slot: usize },
     /// A write or flush of a node's bitmap run.
     Bitmap { node: NodeId, slot: usize },
     /// I/O of a member's partial parity log.
     Log { node: NodeId, io: ppl::LogIo },
+    /// Nobody: the array that it was for is gone.
+    Forgotten,
     /// A blocking call, which finds the result in `Tree::awaited`.
     Caller,
 }
@@ -86,7 +107,7 @@ pub(crate) struct Tree<W> {
     pub(crate) completions: Vec<Completion>,
     pub(crate) news: VecDeque<News>,
     pending: Slab<Pending>,
-    ready: VecDeque<(NodeId, EffectId, Outcome)>,
+    ready: VecDeque<(EngineId, EffectId, Outcome)>,
     awaited: Option<Result<(), Fault>>,
     finished: Vec<Finished>,
     /// Requests from outside that are not answered yet.
@@ -159,22 +180,18 @@ impl<W: World> Tree<W> {
     fn pump(&mut self, now: Instant) {
         loop {
             let mut moved = false;
-            while let Some((node, id, outcome)) = self.ready.pop_front() {
-                self.nodes[node.0].array.handle_outcome(now, id, outcome);
+            while let Some((engine, id, outcome)) = self.ready.pop_front() {
+                self.engine(engine).handle_outcome(now, id, outcome);
                 moved = true;
             }
             for index in 0..self.nodes.len() {
                 let node = NodeId(index);
-                while let Some(effect) = self.nodes[index].array.poll_effect() {
-                    self.carry_out(now, node, effect);
-                    moved = true;
-                }
-                while let Some(event) = self.nodes[index].array.poll_event() {
-                    self.route(now, node, event);
-                    moved = true;
+                for place in 0..=self.nodes[index].mirrors.len() {
+                    moved |= self.serve(now, self.engine_at(node, place));
                 }
                 moved |= self.start_waiting_run(now, node) || self.start_bitmap_run(now, node);
             }
+            moved |= self.tend_mirrors(now) | self.tend_spares(now);
             moved = moved || self.begin_units(now);
             if !moved {
                 return;
@@ -182,27 +199,64 @@ impl<W: World> Tree<W> {
         }
     }
 
-    fn carry_out(&mut self, now: Instant, node: NodeId, effect: Effect) {
-        match effect {
-            Effect::Io { id, role, io } => self.member_io(now, node, id, role, io),
-            Effect::Compute { id, compute } => {
-                let bytes = Bytes { arena: self.world.arena(), plan: &self.plan };
-                let outcome = bytes.perform(self.parity, &compute);
-                self.ready.push_back((node, id, outcome));
-            }
-            Effect::Record { id } => self.record(now, node, record::Waiter::Engine(id)),
-            Effect::Log { id, role, entries } => self.log(node, id, role, entries),
+    /// Carries out all effects of an engine, and routes all its events.
+    fn serve(&mut self, now: Instant, engine: EngineId) -> bool {
+        let mut moved = false;
+        while let Some(effect) = self.engine(engine).poll_effect() {
+            self.carry_out(now, engine, effect);
+            moved = true;
+        }
+        while let Some(event) = self.engine(engine).poll_event() {
+            self.route(now, engine, event);
+            moved = true;
+        }
+        moved
+    }
+
+    /// A node's own engine, then those of its mirrors.
+    fn engine_at(&self, node: NodeId, place: usize) -> EngineId {
+        let mirror = place.checked_sub(1).map(|place| self.nodes[node.0].mirrors[place].role);
+        EngineId { node, mirror }
+    }
+
+    fn engine(&mut self, id: EngineId) -> &mut Array {
+        let node = &mut self.nodes[id.node.0];
+        match id.mirror {
+            None => &mut node.array,
+            Some(role) => &mut node.mirror_mut(role).expect("a mirror outlives what its engine asks for").array,
         }
     }
 
-    fn member_io(&mut self, now: Instant, node: NodeId, id: EffectId, role: Role, io: MemberIo) {
-        let Some(place) = self.nodes[node.0].place(role) else {
-            self.ready.push_back((node, id, Outcome::Failed(Fault::Gone)));
-            return;
-        };
+    fn carry_out(&mut self, now: Instant, engine: EngineId, effect: Effect) {
+        match effect {
+            Effect::Io { id, role, io } => self.member_io(now, engine, id, role, io),
+            Effect::Compute { id, compute } => {
+                let bytes = Bytes { arena: self.world.arena(), plan: &self.plan };
+                let outcome = bytes.perform(self.parity, &compute);
+                self.ready.push_back((engine, id, outcome));
+            }
+            Effect::Record { id } => self.record(now, engine.node, Waiter::Engine(engine, id)),
+            Effect::Log { id, role, entries } => self.log(engine.node, id, role, entries),
+        }
+    }
+
+    fn member_io(&mut self, now: Instant, engine: EngineId, id: EffectId, role: Role, io: MemberIo) {
         let kind = self.kind(io);
-        let token = self.pending.insert(Pending::Effect { node, id, kind });
-        self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes));
+        let node = &mut self.nodes[engine.node.0];
+        let way = node.way(engine.mirror, role);
+        let mirrored = matches!(way, Way::Mirror(_));
+        let pending = Pending::Effect { engine, role, id, kind, mirrored };
+        match way {
+            Way::Mirror(mirror) => {
+                let id = RequestId(INTERNAL | self.pending.insert(pending));
+                mirror.array.submit(now, Request { id, command: as_command(io) });
+            }
+            Way::Place(place) => {
+                let token = self.pending.insert(pending);
+                self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes));
+            }
+            Way::Nowhere => self.ready.push_back((engine, id, Outcome::Failed(Fault::Gone))),
+        }
     }
 
     fn kind(&self, io: MemberIo) -> IoKind {
@@ -236,16 +290,17 @@ impl<W: World> Tree<W> {
         let mut finished = std::mem::take(&mut self.finished);
         for Finished { token, result } in finished.drain(..) {
             match self.pending.take(token) {
-                Pending::Effect { node, id, kind } => {
+                Pending::Effect { engine, id, kind, .. } => {
                     let outcome = match result {
                         Ok(()) => Outcome::Done,
                         Err(error) => Outcome::Failed(fault::member_fault(kind, &error)),
                     };
-                    self.ready.push_back((node, id, outcome));
+                    self.ready.push_back((engine, id, outcome));
                 }
                 Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
                 Pending::Log { node, io } => self.log_io_done(now, node, io, result.is_ok()),
                 Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, result.is_ok()),
+                Pending::Forgotten => {}
                 Pending::Caller => {
                     self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
                 }
@@ -254,8 +309,11 @@ impl<W: World> Tree<W> {
         self.finished = finished;
     }
 
-    fn route(&mut self, now: Instant, node: NodeId, event: Event) {
-        if let (Event::Completed(completion), Some(intent)) = (&event, &mut self.nodes[node.0].intent) {
+    fn route(&mut self, now: Instant, engine: EngineId, event: Event) {
+        let node = engine.node;
+        if let (Event::Completed(completion), None, Some(intent)) =
+            (&event, engine.mirror, &mut self.nodes[node.0].intent)
+        {
             intent.answered(now, completion);
         }
         match event {
@@ -265,6 +323,10 @@ impl<W: World> Tree<W> {
             }
             Event::Completed(completion) => self.route_internal(now, completion),
             Event::LogReleased(id) => self.log_released(now, node, id),
+            event if engine.mirror.is_some() => {
+                let role = engine.mirror.expect("it is one of a mirror");
+                self.heed_mirror(now, node, role, event);
+            }
             event => {
                 self.heed(now, node, &event);
                 self.news.push_back(News { node, event });
@@ -275,20 +337,31 @@ impl<W: World> Tree<W> {
     /// An inner array has answered: to the array around it, a record run, or a blocking call.
     fn route_internal(&mut self, now: Instant, completion: Completion) {
         match self.pending.take(completion.id.0 & !INTERNAL) {
-            Pending::Effect { node, id, kind } => {
+            Pending::Effect { engine, id, kind, .. } => {
                 let outcome = match completion.result {
                     Ok(()) => Outcome::Done,
                     Err(error) => Outcome::Failed(fault::nested_fault(matches!(kind, IoKind::Read(_)), error)),
                 };
-                self.ready.push_back((node, id, outcome));
+                self.ready.push_back((engine, id, outcome));
             }
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
             Pending::Log { node, io } => self.log_io_done(now, node, io, completion.result.is_ok()),
             Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, completion.result.is_ok()),
+            Pending::Forgotten => {}
             Pending::Caller => {
                 self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));
             }
         }
+    }
+
+    /// Forgets all arrays, for others to be made of the drives. What their engines have begun ends first, unheard: it is
+    /// on its way to and from buffers that the others will get.
+    pub(crate) fn forget_nodes(&mut self) -> Result<(), VolumeError> {
+        self.nodes.clear();
+        self.ready.clear();
+        self.news.clear();
+        self.pending.values_mut().for_each(|pending| *pending = Pending::Forgotten);
+        self.run_until(None, |tree| tree.world.pending() == 0)
     }
 
     /// The number of a slot's notes that no slot has.
@@ -298,20 +371,35 @@ impl<W: World> Tree<W> {
         (1..self.plan.slot_count).find(|number| !taken(number))
     }
 
+    /// Scratch buffers that no engine has.
+    pub(crate) fn free_scratch(&self, least: u32, wanted: u32) -> Option<Scratch> {
+        let of_node = |node: &Node| {
+            std::iter::once(node.scratch).chain(node.mirrors.iter().map(|mirror| mirror.scratch)).collect::<Vec<_>>()
+        };
+        let in_use: Vec<_> = self.nodes.iter().flat_map(of_node).collect();
+        let plan = &self.plan;
+        let first = BufferId(plan.first_scratch());
+        let whole = Scratch { first, count: plan.scratch_count, bytes_each: plan.scratch_bytes };
+        free_scratch(&in_use, whole, least, wanted)
+    }
+
     /// When an engine wants to be called next, an array may have come to rest, or bits may have aged.
     pub(crate) fn timer(&self) -> Option<Instant> {
-        let timers = |node: &Node| [node.array.poll_timeout(), node.rest_due(), node.look_due()];
-        self.nodes.iter().flat_map(timers).flatten().min()
+        let engines = self.nodes.iter().flat_map(Node::engines);
+        let others = self.nodes.iter().flat_map(|node| [node.rest_due(), node.look_due()]).flatten();
+        engines.filter_map(Array::poll_timeout).chain(others).min()
     }
 
     fn fire_timers(&mut self, now: Instant) {
         for index in 0..self.nodes.len() {
-            let array = &mut self.nodes[index].array;
-            if array.poll_timeout().is_some_and(|timeout| timeout <= now) {
-                array.handle_timeout(now);
+            for array in self.nodes[index].engines_mut() {
+                if array.poll_timeout().is_some_and(|timeout| timeout <= now) {
+                    array.handle_timeout(now);
+                }
             }
             self.look_for_rest(now, NodeId(index));
             self.look_for_aged(now, NodeId(index));
+            self.look_for_checkpoint(now, NodeId(index));
         }
     }
 

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use shoal_array::{Array, Level, MemberState, Role, ScrubMode};
+use shoal_array::{Array, Background, Level, MemberState, Role, Scratch, ScrubMode};
 use shoal_md::{Membership, Superblock};
 
 use crate::LeftOut;
+use crate::bad_blocks::BadBlockNotes;
 use crate::ppl::LogPlace;
 
+use super::checkpoint::Checkpoint;
 use super::intent::{BitmapCopy, Intent};
+use super::mirror::Mirror;
 use super::ppl::Logs;
 use super::record::Recorder;
 use super::{Activity, Target};
@@ -41,7 +44,7 @@ impl Place {
 }
 
 /// One drive, or inner array, that carries a superblock of this array.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) place: Place,
     /// Its number in the superblocks, which is not its role.
@@ -49,6 +52,7 @@ pub(crate) struct Slot {
     pub(crate) duty: Duty,
     /// Number of its notes in the arena.
     pub(crate) buffer: u32,
+    pub(crate) bad_blocks: BadBlockNotes,
     /// What its copy of the write-intent bitmap is worth.
     pub(crate) bitmap: BitmapCopy,
 }
@@ -57,6 +61,8 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duty {
     Member(Role),
+    /// It is being filled, to replace the member.
+    Replacement(Role),
     Spare,
     /// Failed, or too old to be used: nothing is read from it or written to it any more.
     Out,
@@ -67,6 +73,8 @@ pub(crate) enum Duty {
 pub(crate) struct Node {
     pub(crate) array: Array,
     pub(crate) slots: Vec<Slot>,
+    /// In the places of members that are being replaced.
+    pub(crate) mirrors: Vec<Mirror>,
     /// The superblocks as they are to be written next.
     pub(crate) membership: Membership,
     /// The freshest superblock at assembly: what does not change while the array runs.
@@ -83,12 +91,13 @@ pub(crate) struct Node {
     pub(crate) logs: Logs,
     /// The write-intent bitmap, if the array has one and is open for writing.
     pub(crate) intent: Option<Intent>,
-    /// Scratch buffers given to the engine.
-    pub(crate) scratch_count: u32,
+    /// Buffers given to the engine.
+    pub(crate) scratch: Scratch,
+    /// Rate of rebuilds and scrubs.
+    pub(crate) background: Background,
     pub(crate) logical_block_bytes: u32,
-    /// Parity or mirrors may disagree with the data: never synchronised, or a crash while active. Only a complete
-    /// scrub with repair makes the array clean again.
-    pub(crate) needs_resync: bool,
+    /// How far background work had come when the superblocks were last written.
+    pub(crate) checkpoint: Checkpoint,
     /// The scrub under way.
     pub(crate) scrub: Option<ScrubMode>,
     /// Open for writing.
@@ -138,6 +147,17 @@ impl Node {
 
     /// Brings the superblocks in step with the engine: members that failed, rebuilds that went on.
     pub(crate) fn renew_membership(&mut self) {
+        self.renew_members();
+        self.renew_replacements();
+        self.renew_bad_blocks();
+        match (&self.activity, self.array.resync_position()) {
+            (Activity::Clean, None) => self.membership.mark_clean(),
+            (Activity::Clean, Some(position)) => self.membership.record_resync_position(position),
+            (Activity::Marking { .. } | Activity::Active { .. }, _) => self.membership.mark_active(),
+        }
+    }
+
+    fn renew_members(&mut self) {
         let states = self.array.member_states();
         for slot in &mut self.slots {
             let Duty::Member(role) = slot.duty else { continue };
@@ -153,10 +173,16 @@ impl Node {
             };
             known.expect("slots in use are in the superblocks");
         }
-        match self.activity {
-            Activity::Clean if self.needs_resync => {}
-            Activity::Clean => self.membership.mark_clean(),
-            Activity::Marking { .. } | Activity::Active { .. } => self.membership.mark_active(),
+    }
+
+    fn renew_bad_blocks(&mut self) {
+        for slot in 0..self.slots.len() {
+            let Slot { dev_number, duty, .. } = self.slots[slot];
+            let (Duty::Member(role) | Duty::Replacement(role)) = duty else { continue };
+            let known = self.known_bad_blocks(role, dev_number).clone();
+            let superblock = self.membership.superblock(dev_number).expect("slots in use are in the superblocks");
+            let has_some = self.slots[slot].bad_blocks.renew(superblock, &known);
+            self.membership.record_bad_blocks(dev_number, has_some).expect("slots in use are in the superblocks");
         }
     }
 }

@@ -33,6 +33,17 @@ impl<W: World> Tree<W> {
 
     /// Makes ready what must be durable on a slot before the superblock that is written in the same run.
     pub(super) fn prepare_logs(&mut self, node: NodeId, slot: usize) -> Vec<NoteWrite> {
-        self.prepare_bitmap_header(node, slot).into_iter().collect()
+        let bad_blocks = self.prepare_bad_blocks(node, slot);
+        bad_blocks.into_iter().chain(self.prepare_bitmap_header(node, slot)).collect()
+    }
+
+    /// The bad-block log, if it has changed.
+    fn prepare_bad_blocks(&mut self, node: NodeId, slot: usize) -> Option<NoteWrite> {
+        let it = &mut self.nodes[node.0].slots[slot];
+        let (offset, bytes) = it.bad_blocks.take_change()?;
+        let span = self.plan.note_span(it.buffer, Note::BadBlocks);
+        let span = span.part(0, u32::try_from(bytes.len()).expect("a log is no longer than a note"));
+        self.world.arena().write(self.plan.memory(span), &bytes);
+        Some(NoteWrite { slot, offset, span })
     }
 }

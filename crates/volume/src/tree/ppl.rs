@@ -117,6 +117,21 @@ impl Logs {
     }
 }
 
+impl Logs {
+    /// Whether the log of these notes holds what is still needed.
+    pub(super) fn has_unit(&self, notes: u32) -> bool {
+        self.by_notes.get(&notes).is_some_and(|log| log.unit.is_some())
+    }
+
+    /// A member has moved to another drive, with that one's notes: what waits for its log waits there.
+    pub(super) fn move_waiting(&mut self, from: u32, to: u32) {
+        let waiting = self.by_notes.get_mut(&from).map(|log| std::mem::take(&mut log.waiting));
+        if let (Some(waiting), Some(log)) = (waiting, self.by_notes.get_mut(&to)) {
+            log.waiting.extend(waiting);
+        }
+    }
+}
+
 impl LogPlace {
     /// Partial parity that one unit has room for. Linux counts in whole 4 KiB.
     fn unit_bytes_max(&self) -> u32 {
@@ -160,15 +175,15 @@ impl<W: World> Tree<W> {
     /// An engine wants entries in a member's log.
     pub(super) fn log(&mut self, node: NodeId, id: EffectId, role: Role, entries: Vec<PartialParity>) {
         let it = &mut self.nodes[node.0];
-        it.logs.are_in_use |= !it.needs_resync || it.array.health() != Health::Optimal;
+        it.logs.are_in_use |= it.array.resync_position().is_none() || it.array.health() != Health::Optimal;
         if !it.logs.are_in_use {
             it.logs.unlogged.insert(id);
-            return self.ready.push_back((node, id, Outcome::Done));
+            return self.ready.push_back((node.into(), id, Outcome::Done));
         }
         let notes = it.slot_of(role).map(|slot| it.slots[slot].buffer);
         match notes.and_then(|notes| it.logs.by_notes.get_mut(&notes)) {
             Some(log) => log.waiting.push_back(Waiting { id, role, entries }),
-            None => self.ready.push_back((node, id, Outcome::Failed(Fault::Gone))),
+            None => self.ready.push_back((node.into(), id, Outcome::Failed(Fault::Gone))),
         }
     }
 
@@ -181,7 +196,8 @@ impl<W: World> Tree<W> {
                 continue;
             }
             let due = logs.by_notes.iter().filter(|(_, log)| log.unit.is_none() && !log.waiting.is_empty());
-            for notes in due.map(|(notes, _)| *notes).collect::<Vec<_>>() {
+            let moves = |notes: &u32| self.nodes[index].mirrors.iter().any(|mirror| mirror.moves_log(*notes));
+            for notes in due.map(|(notes, _)| *notes).filter(|notes| !moves(notes)).collect::<Vec<_>>() {
                 self.begin_unit(now, NodeId(index), notes);
                 begun = true;
             }
@@ -197,7 +213,7 @@ impl<W: World> Tree<W> {
         let log = it.logs.by_notes.get_mut(&notes).expect("its unit is due");
         let Some(target) = target else {
             let waiting = std::mem::take(&mut log.waiting);
-            let failed = waiting.into_iter().map(|waiting| (node, waiting.id, Outcome::Failed(Fault::Gone)));
+            let failed = waiting.into_iter().map(|waiting| (node.into(), waiting.id, Outcome::Failed(Fault::Gone)));
             return self.ready.extend(failed);
         };
         let (open, entries) = log.take_unit();
@@ -248,7 +264,7 @@ impl<W: World> Tree<W> {
     fn abandon_unit(&mut self, node: NodeId, notes: u32) {
         let log = self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("its I/O was under way");
         let unit = log.unit.take().expect("its I/O was under way");
-        self.ready.extend(unit.open.into_iter().map(|id| (node, id, Outcome::Failed(Fault::Gone))));
+        self.ready.extend(unit.open.into_iter().map(|id| (node.into(), id, Outcome::Failed(Fault::Gone))));
     }
 
     /// The log of `notes` waits for a flush of the member of `of`, which covers everything that was written before.
@@ -298,7 +314,7 @@ impl<W: World> Tree<W> {
         }
         if unit.stage == Stage::Flushing {
             unit.stage = Stage::Open;
-            let durable: Vec<_> = unit.open.iter().map(|id| (node, *id, Outcome::Done)).collect();
+            let durable: Vec<_> = unit.open.iter().map(|id| (node.into(), *id, Outcome::Done)).collect();
             self.ready.extend(durable);
         } else {
             self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("it has a unit").unit = None;

@@ -21,22 +21,24 @@
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
 //! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change must last.
 
-use shoal_array::{EffectId, Fault, Instant, MemberIo, Outcome};
+use shoal_array::{EffectId, Fault, Instant, MemberIo, Outcome, Role};
 use shoal_md::Timestamp;
 
 use crate::world::World;
 
 use super::node::Duty;
 use super::notes::NoteWrite;
-use super::{NodeId, Pending, Tree};
+use super::{EngineId, Node, NodeId, Pending, Tree};
 
 /// Who is told when a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// An engine's `Record` effect.
-    Engine(EffectId),
+    Engine(EngineId, EffectId),
     /// The requests that wait for the array to be marked active.
     Marking,
+    /// The replacement of the member with this role.
+    Mirror(Role),
     /// Nobody.
     Nobody,
 }
@@ -104,20 +106,27 @@ impl Run {
     }
 }
 
+impl Node {
+    /// Whether a run may begin: nobody else writes notes, and no member is still behind from the time before.
+    fn may_record(&self) -> bool {
+        !self.is_writing_bitmap() && self.behind.is_empty()
+    }
+}
+
 impl<W: World> Tree<W> {
     /// Asks for the present states to be made durable.
     pub(crate) fn record(&mut self, now: Instant, node: NodeId, waiter: Waiter) {
         let recorder = &mut self.nodes[node.0].recorder;
         recorder.next.push(waiter);
-        if recorder.run.is_none() && !self.nodes[node.0].is_writing_bitmap() {
+        if recorder.run.is_none() && self.nodes[node.0].may_record() {
             self.start_run(now, node);
         }
     }
 
-    /// Starts the run that had to wait for the bitmap. Returns whether it did.
+    /// Starts the run that had to wait for something. Returns whether it did.
     pub(super) fn start_waiting_run(&mut self, now: Instant, node: NodeId) -> bool {
         let it = &self.nodes[node.0];
-        let starts = it.recorder.run.is_none() && !it.recorder.next.is_empty() && !it.is_writing_bitmap();
+        let starts = it.recorder.run.is_none() && !it.recorder.next.is_empty() && it.may_record();
         if starts {
             self.start_run(now, node);
         }
@@ -131,6 +140,7 @@ impl<W: World> Tree<W> {
         if !it.keeps_records() {
             return self.answer(now, node, waiters, Outcome::Done);
         }
+        it.checkpoint = it.progress_to_record(now);
         it.membership.advance(Timestamp::from_seconds(self.world.unix_time_s()));
         let slots = it.slots_in_use();
         let logs = slots.iter().flat_map(|&slot| self.prepare_logs(node, slot)).collect();
@@ -189,6 +199,9 @@ impl<W: World> Tree<W> {
                 // Refused for the last copy of a mirror, which stays in service: reads may still work.
                 let _ = it.array.fail_member(now, role);
             }
+            Duty::Replacement(role) => {
+                let _ = it.fail_replacement(now, role);
+            }
             Duty::Spare | Duty::Out => it.slots[slot].duty = Duty::Out,
         }
     }
@@ -205,7 +218,8 @@ impl<W: World> Tree<W> {
     fn answer(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, outcome: Outcome) {
         for waiter in waiters {
             match waiter {
-                Waiter::Engine(id) => self.ready.push_back((node, id, outcome.clone())),
+                Waiter::Engine(engine, id) => self.ready.push_back((engine, id, outcome.clone())),
+                Waiter::Mirror(role) => self.mirror_recorded(node, role, &outcome),
                 // If nothing could be marked, the engine finds out by itself what its members still do.
                 Waiter::Marking => self.release(now, node),
                 Waiter::Nobody => {}

@@ -1,9 +1,10 @@
 //! Keeps slots and superblocks in step with what an engine tells, and gives spares their roles.
 
-use shoal_array::{Event, Instant, MemberState, Role, ScrubMode};
+use shoal_array::{Event, Instant, MemberState, Role};
 
 use crate::world::World;
 
+use super::mirror::Mirror;
 use super::record::Waiter;
 use super::{Duty, NodeId, Tree};
 
@@ -12,7 +13,7 @@ impl<W: World> Tree<W> {
     pub(super) fn heed(&mut self, now: Instant, node: NodeId, event: &Event) {
         self.heed_for_bitmap(now, node, event);
         match *event {
-            Event::MemberFailed(_) => self.employ_spare(now, node),
+            Event::MemberFailed(role) => self.name_successor(now, node, role),
             Event::RebuildFinished(role) => {
                 let it = &mut self.nodes[node.0];
                 if let Some(slot) = it.slot_of(role) {
@@ -20,30 +21,54 @@ impl<W: World> Tree<W> {
                     known.expect("a rebuilt member is in the superblocks");
                 }
                 self.record(now, node, Waiter::Nobody);
-                self.employ_spare(now, node);
             }
-            Event::ScrubFinished { completed, .. } => {
-                let it = &mut self.nodes[node.0];
-                it.needs_resync &= !(completed && it.scrub == Some(ScrubMode::Repair));
-                it.scrub = None;
-            }
+            Event::ScrubFinished { .. } => self.nodes[node.0].scrub = None,
+            Event::BadBlocksChanged(_) => self.keep_logs(now, node),
+            Event::ResyncFinished => self.record(now, node, Waiter::Nobody),
             _ => {}
         }
     }
 
-    /// Gives a spare to a member that is missing, as md does, one at a time.
-    pub(crate) fn employ_spare(&mut self, now: Instant, node: NodeId) {
+    /// Writes bad-block logs that have changed, if no record has done so yet.
+    pub(super) fn keep_logs(&mut self, now: Instant, node: NodeId) {
         let it = &mut self.nodes[node.0];
         it.renew_membership();
-        let missing = it.array.member_states().iter().position(|&state| state == MemberState::Missing);
-        let spare = it.slots.iter_mut().find(|slot| slot.duty == Duty::Spare);
-        let (Some(missing), Some(spare)) = (missing, spare) else { return };
-        let role = Role(u16::try_from(missing).expect("roles fit 16 bits"));
-        if it.writable && it.array.rebuild_member(now, role, 0, None).is_ok() {
-            spare.duty = Duty::Member(role);
-            let known = it.membership.start_rebuild(spare.dev_number, role);
-            known.expect("spares are in the superblocks");
+        if it.slots.iter().any(|slot| slot.duty != Duty::Out && slot.bad_blocks.is_stale()) {
             self.record(now, node, Waiter::Nobody);
         }
+    }
+
+    /// Gives spares to members that are missing, as soon as these have no I/O in flight. Says whether one got any.
+    pub(super) fn tend_spares(&mut self, now: Instant) -> bool {
+        let mut moved = false;
+        for index in 0..self.nodes.len() {
+            let it = &self.nodes[index];
+            if it.writable && it.slots.iter().any(|slot| slot.duty == Duty::Spare) {
+                moved |= self.employ_spare(now, NodeId(index));
+            }
+        }
+        moved
+    }
+
+    fn employ_spare(&mut self, now: Instant, node: NodeId) -> bool {
+        let it = &mut self.nodes[node.0];
+        let missing = (0..).map(Role).zip(it.array.member_states()).find_map(|(role, state)| {
+            let is_waiting = it.mirror(role).is_some_and(Mirror::has_successor);
+            (*state == MemberState::Missing && !is_waiting).then_some(role)
+        });
+        let Some(role) = missing else { return false };
+        // Whoever had the role is out before somebody else gets it.
+        it.renew_membership();
+        let Some(spare) = it.slots.iter_mut().find(|slot| slot.duty == Duty::Spare) else { return false };
+        let superblock = it.membership.superblock(spare.dev_number).expect("spares are in the superblocks");
+        let started = it.array.set_bad_blocks(role, spare.bad_blocks.for_engine(superblock));
+        let started = started.and_then(|()| it.array.rebuild_member(now, role, 0, None));
+        if started.is_err() {
+            return false; // too little is left, or the failed member's I/O is not over
+        }
+        spare.duty = Duty::Member(role);
+        it.membership.start_rebuild(spare.dev_number, role).expect("spares are in the superblocks");
+        self.record(now, node, Waiter::Nobody);
+        true
     }
 }

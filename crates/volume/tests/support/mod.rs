@@ -112,18 +112,15 @@ impl Bench {
         self.paths.iter().map(read).collect()
     }
 
-    /// What the drives' superblocks say now.
-    pub(crate) fn superblocks(&self) -> Vec<Superblock> {
-        let superblock = |path: &PathBuf| {
-            let file = File::open(path).unwrap();
-            read_superblock(DRIVE_BYTES, |offset, bytes| file.read_exact_at(bytes, offset)).unwrap()
-        };
-        self.paths.iter().map(superblock).collect()
+    /// What a drive's superblock says now.
+    pub(crate) fn superblock(&self, drive: usize) -> Superblock {
+        let file = File::open(&self.paths[drive]).unwrap();
+        read_superblock(DRIVE_BYTES, |offset, bytes| file.read_exact_at(bytes, offset)).unwrap()
     }
 
     /// Whether all superblocks say that no write is under way and everything is in sync.
     pub(crate) fn are_clean(&self) -> bool {
-        self.superblocks().iter().all(Superblock::is_clean)
+        (0..self.paths.len()).all(|drive| self.superblock(drive).is_clean())
     }
 
     /// Changes bytes behind everybody's back, from `offset` on within a drive's data area of 1 MiB offset.

@@ -45,7 +45,7 @@ impl Node {
 
     /// How far the array is in sync, in sync bytes; none if a member is missing or being rebuilt.
     fn clearable_bytes(&self) -> Option<u64> {
-        let is_whole = self.array.health() == Health::Optimal && !self.needs_resync;
+        let is_whole = self.array.health() == Health::Optimal;
         is_whole.then(|| self.array.resync_position().unwrap_or(u64::MAX))
     }
 
@@ -74,7 +74,7 @@ impl<W: World> Tree<W> {
             None => Some(request),
         };
         if let Some(request) = request {
-            it.array.submit(now, request);
+            it.submit(now, request);
         }
     }
 
@@ -223,7 +223,7 @@ impl<W: World> Tree<W> {
         }
         for request in refused {
             let completion = Completion { id: request.id, result: Err(RequestError::Failed) };
-            self.route(now, node, Event::Completed(completion));
+            self.route(now, node.into(), Event::Completed(completion));
         }
         for request in ready {
             self.submit_to(now, node, request);

@@ -1,0 +1,119 @@
+//! Drives leave an array that runs, or are replaced in it.
+
+use shoal_array::{CommandError, MemberState, Role};
+use shoal_drive::DriveId;
+
+use crate::array_volume::{ArrayVolume, ManageError};
+use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
+use crate::world::World;
+
+/// A drive's place in one of the arrays.
+#[derive(Clone, Copy)]
+struct Seat {
+    node: NodeId,
+    slot: usize,
+    duty: Duty,
+}
+
+impl<W: World> ArrayVolume<W> {
+    /// Takes a member out, for good; a replacement that was being filled for it becomes the member. Or stops the filling
+    /// of a replacement. Refused where data would be lost by it.
+    pub fn fail_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        let Seat { node, duty, .. } = self.seat(drive)?;
+        let now = self.tree.world.now();
+        let it = &mut self.tree.nodes[node.0];
+        let failed = match duty {
+            Duty::Member(role) if it.cannot_spare(role) => Err(CommandError::NoRedundancy),
+            Duty::Member(role) => it.array.fail_member(now, role),
+            Duty::Replacement(role) => it.fail_replacement(now, role),
+            Duty::Spare | Duty::Out => return Err(self.not_a_member(drive)),
+        };
+        failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
+        Ok(self.settle()?)
+    }
+
+    /// Forgets a drive that failed, or a spare: the array does not name it any more, and it can be taken away. What it
+    /// holds stays as it is.
+    pub fn remove_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        let name = self.tree.world.facts(drive).name;
+        let Ok(Seat { node, duty, .. }) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
+        if let Duty::Member(_) | Duty::Replacement(_) = duty {
+            return Err(ManageError::InUse { drive: name });
+        }
+        // A mirror that the drive was part of may still have I/O in flight.
+        self.tree.run_until(None, |tree| !tree.nodes[node.0].has_draining_mirrors())?;
+        self.settle()?;
+        let Seat { slot, .. } = self.seat(drive)?;
+        let it = &mut self.tree.nodes[node.0];
+        let Slot { dev_number, .. } = it.slots.remove(slot);
+        // One that was out when the array was put together has no number in its superblocks.
+        let _ = it.membership.remove(dev_number);
+        let now = self.tree.world.now();
+        self.tree.record(now, node, Waiter::Nobody);
+        Ok(self.settle()?)
+    }
+
+    /// Copies a member that still works to another drive, which takes its place when that is done; the old one is out
+    /// then. The new one is a spare of the same array, or a drive that no array uses: what that one holds is lost.
+    pub fn replace_drive(&mut self, old: DriveId, new: DriveId) -> Result<(), ManageError> {
+        let Seat { node, duty, .. } = self.seat(old)?;
+        let Duty::Member(role) = duty else { return Err(self.not_a_member(old)) };
+        let it = &self.tree.nodes[node.0];
+        let state = it.array.member_states()[role.index()];
+        if state != MemberState::InSync {
+            return Err(self.refused(old, "cannot be replaced", CommandError::State(state)));
+        }
+        if !it.writable || it.mirror(role).is_some() {
+            let why = if it.writable { CommandError::Busy } else { CommandError::ReadOnly };
+            return Err(self.refused(old, "cannot be replaced", why));
+        }
+        let slot = self.spare_slot(node, new)?;
+        self.settle()?;
+        self.start_replacement(node, role, slot, new)?;
+        Ok(self.settle()?)
+    }
+
+    /// The slot of a spare of this array; a drive that belongs to nothing is made one.
+    fn spare_slot(&mut self, node: NodeId, drive: DriveId) -> Result<usize, ManageError> {
+        match self.seat(drive) {
+            Ok(seat) if seat.node == node && seat.duty == Duty::Spare => Ok(seat.slot),
+            Ok(_) => Err(ManageError::InUse { drive: self.tree.world.facts(drive).name }),
+            Err(_) => {
+                self.make_spare(node, drive)?;
+                Ok(self.tree.nodes[node.0].slots.len() - 1)
+            }
+        }
+    }
+
+    fn start_replacement(&mut self, node: NodeId, role: Role, slot: usize, drive: DriveId) -> Result<(), ManageError> {
+        let now = self.tree.world.now();
+        let started = self.tree.start_replacement(now, node, role, slot, None);
+        started.ok_or_else(|| ManageError::NoRoom { drive: self.tree.world.facts(drive).name })
+    }
+
+    /// A drive that carries the array's superblock and was not used is not shown any more.
+    fn forget_left_out(&mut self, drive: DriveId, name: &str) -> Result<(), ManageError> {
+        for node in &mut self.tree.nodes {
+            if let Some(place) = node.left_out.iter().position(|left_out| left_out.name == name) {
+                node.left_out.remove(place);
+                return Ok(());
+            }
+        }
+        Err(self.not_a_member(drive))
+    }
+
+    /// The array of a drive, and what it does there.
+    fn seat(&self, drive: DriveId) -> Result<Seat, ManageError> {
+        for (index, node) in self.tree.nodes.iter().enumerate() {
+            let slot = node.slots.iter().position(|slot| slot.place.target == Target::Drive(drive));
+            if let Some(slot) = slot {
+                return Ok(Seat { node: NodeId(index), slot, duty: node.slots[slot].duty });
+            }
+        }
+        Err(self.not_a_member(drive))
+    }
+
+    fn not_a_member(&self, drive: DriveId) -> ManageError {
+        ManageError::NotAMember { drive: self.tree.world.facts(drive).name }
+    }
+}

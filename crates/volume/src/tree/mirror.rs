@@ -1,0 +1,330 @@
+//! Replacing a drive that still works: a mirror in the place of its member.
+//!
+//! The drive of a member is copied to another one, and leaves when that is done. Meanwhile the member *is* a mirror of two,
+//! the original and the replacement: a second engine, between the node's engine and the two drives, that nobody else sees.
+//! What the array writes goes to both, what it reads comes from where it is, and the copying is the mirror's rebuild. A
+//! block that the original cannot read is had from the array's redundancy like any other, and written to both.
+//!
+//! On the drives it is md's own replacement: two superblocks with the same role, the second marked as a replacement with
+//! the position that it is filled to. The mirror has no superblocks; where its engine wants its members' states recorded,
+//! the array's record run does so.
+//!
+//! | phase | the member's I/O goes to | its superblocks say | it ends when |
+//! | --- | --- | --- | --- |
+//! | opening | the mirror, where the replacement is missing yet | replacement, nothing copied | no older I/O is under way on the original alone |
+//! | copying | the mirror | replacement, copied up to a position | all is copied |
+//! | vouching | the mirror | replacement, all copied | that is recorded |
+//! | vouched | the mirror | the same | the original's partial parity log holds nothing that is still needed |
+//! | changing | the mirror | the replacement is the member, the original faulty | that is recorded |
+//! | draining | the drive that remains | | the mirror has nothing in flight |
+//!
+//! Vouching comes before changing, because power may be cut while superblocks are being written: a replacement that is
+//! one update behind then still says that it has everything.
+//!
+//! If the replacement fails the original goes on alone. If the member fails, because the original does or somebody says
+//! so, the replacement is its *successor*: what was copied is kept. The array's engine may have let the member miss writes
+//! between its failure and the succession, so all that was written while the mirror was there is filled again, and what
+//! was not copied.
+
+use std::ops::Range;
+
+use shoal_array::{
+    Array, BadBlocks, BufferId, CommandError, Config, Health, Instant, Level, MemberState, Regions, Role, Scratch,
+    Shape, ShapeError,
+};
+
+use super::{Duty, Node, Place};
+
+/// The original's and the replacement's role in the mirror.
+pub(super) const ORIGINAL: Role = Role(0);
+pub(super) const REPLACEMENT: Role = Role(1);
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Opening,
+    Copying,
+    Vouching,
+    Vouched,
+    Changing,
+    Draining,
+}
+
+/// A replacement that is to become the member before all was copied.
+#[derive(Clone, Debug)]
+pub(super) struct Successor {
+    /// It has everything below, but for what was written while the mirror was there.
+    pub(super) position: u64,
+    pub(super) bad_blocks: BadBlocks,
+}
+
+/// Two drives in the place of one member.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    /// The member.
+    pub(crate) role: Role,
+    pub(crate) array: Array,
+    pub(crate) phase: Phase,
+    /// Where the original and the replacement are.
+    places: [Place; 2],
+    /// Numbers of their notes.
+    notes: [u32; 2],
+    /// Numbers in the superblocks.
+    pub(super) original: u32,
+    pub(super) replacement: u32,
+    /// What the array has written while the mirror was there, in its sync bytes.
+    pub(super) touched: Regions,
+    /// What the original could not read, in bytes of the member's data area: to be mended by the array.
+    pub(super) lost: Vec<Range<u64>>,
+    /// Where the copying stopped, and when it stops there again it has failed.
+    pub(super) stopped_at: Option<u64>,
+    pub(super) successor: Option<Successor>,
+    pub(crate) scratch: Scratch,
+}
+
+/// What a mirror is made of.
+pub(crate) struct MirrorParts {
+    pub(crate) role: Role,
+    /// The original's slot, and the replacement's.
+    pub(crate) slots: [usize; 2],
+    /// How far the replacement was filled when the array was last run; none if it is new.
+    pub(crate) position: Option<u64>,
+    pub(crate) bad_blocks: [BadBlocks; 2],
+    pub(crate) scratch: Scratch,
+}
+
+/// Regions that a set of what was written has at most: 8 KiB of memory.
+const REGIONS_LIMIT: u64 = 1 << 16;
+const REGION_BYTES: u64 = 64 << 10;
+
+/// No part of an array: a set over what its resync goes over, coarse enough to be small.
+pub(super) fn no_regions(array: &Array) -> Regions {
+    let total_bytes = array.geometry().sync_bytes();
+    let least = total_bytes.div_ceil(REGIONS_LIMIT).max(1).next_power_of_two();
+    Regions::new(least.max(REGION_BYTES), total_bytes)
+}
+
+impl Mirror {
+    pub(crate) fn new(node: &Node, parts: MirrorParts) -> Result<Self, ShapeError> {
+        let used_bytes = node.array.geometry().used_bytes(parts.role);
+        let shape = Shape { level: Level::Raid1, chunk_bytes: 0, member_bytes: vec![used_bytes; 2] };
+        let replacement = parts.position.map_or(MemberState::Missing, |position| MemberState::Rebuilding { position });
+        let config = Config {
+            logical_block_bytes: node.logical_block_bytes,
+            background: node.background,
+            writable: node.writable,
+            bad_blocks: parts.bad_blocks.into(),
+            ..Config::new(shape, vec![MemberState::InSync, replacement], parts.scratch)
+        };
+        let [original, replacement] = parts.slots.map(|slot| &node.slots[slot]);
+        Ok(Self {
+            role: parts.role,
+            array: Array::new(config)?,
+            phase: if parts.position.is_some() { Phase::Copying } else { Phase::Opening },
+            places: [original.place, replacement.place],
+            notes: [original.buffer, replacement.buffer],
+            original: original.dev_number,
+            replacement: replacement.dev_number,
+            touched: no_regions(&node.array),
+            lost: Vec::new(),
+            stopped_at: None,
+            successor: None,
+            scratch: parts.scratch,
+        })
+    }
+
+    /// Whether the member's I/O goes to the mirror.
+    pub(crate) fn takes_io(&self) -> bool {
+        self.phase != Phase::Draining
+    }
+
+    /// Where one of its two members is.
+    pub(super) fn notes(&self, role: Role) -> u32 {
+        self.notes[role.index()]
+    }
+
+    /// No unit begins in the original's partial parity log any more: it is about to leave with it.
+    pub(super) fn moves_log(&self, notes: u32) -> bool {
+        notes == self.notes(ORIGINAL) && matches!(self.phase, Phase::Vouched | Phase::Changing)
+    }
+
+    pub(super) fn place(&self, role: Role) -> Place {
+        self.places[role.index()]
+    }
+
+    /// The replacement waits to become the member.
+    pub(super) fn has_successor(&self) -> bool {
+        self.successor.is_some()
+    }
+
+    pub(super) fn state(&self, role: Role) -> MemberState {
+        self.array.member_states()[role.index()]
+    }
+
+    /// Everything below is copied.
+    pub(crate) fn position(&self) -> u64 {
+        match self.state(REPLACEMENT) {
+            MemberState::Rebuilding { position } => position,
+            MemberState::InSync => self.total_bytes(),
+            MemberState::Missing => 0,
+        }
+    }
+
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.array.geometry().capacity_bytes()
+    }
+}
+
+/// Where an engine's I/O on one of its members goes.
+pub(super) enum Way<'a> {
+    Mirror(&'a mut Mirror),
+    Place(Place),
+    Nowhere,
+}
+
+impl Node {
+    /// The node's engine, and those of its mirrors.
+    pub(crate) fn engines(&self) -> impl Iterator<Item = &Array> {
+        std::iter::once(&self.array).chain(self.mirrors.iter().map(|mirror| &mirror.array))
+    }
+
+    pub(crate) fn engines_mut(&mut self) -> impl Iterator<Item = &mut Array> {
+        std::iter::once(&mut self.array).chain(self.mirrors.iter_mut().map(|mirror| &mut mirror.array))
+    }
+
+    /// Where I/O goes that the node's engine, or that of a mirror in it, gives out for one of its members.
+    pub(super) fn way(&mut self, mirror: Option<Role>, role: Role) -> Way<'_> {
+        if let Some(mirrored) = mirror {
+            return self.mirror(mirrored).map_or(Way::Nowhere, |mirror| Way::Place(mirror.place(role)));
+        }
+        let place = self.place(role);
+        match (self.mirrors.iter_mut().find(|mirror| mirror.role == role && mirror.takes_io()), place) {
+            (Some(mirror), _) => Way::Mirror(mirror),
+            (None, Some(place)) => Way::Place(place),
+            (None, None) => Way::Nowhere,
+        }
+    }
+
+    pub(crate) fn mirror(&self, role: Role) -> Option<&Mirror> {
+        self.mirrors.iter().find(|mirror| mirror.role == role)
+    }
+
+    pub(crate) fn mirror_mut(&mut self, role: Role) -> Option<&mut Mirror> {
+        self.mirrors.iter_mut().find(|mirror| mirror.role == role)
+    }
+
+    /// What is known of the bad blocks of a drive that is a member of this role, or its replacement.
+    pub(super) fn known_bad_blocks(&self, role: Role, dev_number: u32) -> &BadBlocks {
+        let Some(mirror) = self.mirror(role) else { return self.array.bad_blocks(role) };
+        match &mirror.successor {
+            Some(successor) => &successor.bad_blocks,
+            None if !mirror.takes_io() => self.array.bad_blocks(role),
+            None if mirror.original == dev_number => mirror.array.bad_blocks(ORIGINAL),
+            None => mirror.array.bad_blocks(REPLACEMENT),
+        }
+    }
+
+    /// A rebuild, resync or scrub is under way, or a member is being replaced.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.array.progress().is_some() || !self.mirrors.is_empty()
+    }
+
+    pub(crate) fn has_draining_mirrors(&self) -> bool {
+        self.mirrors.iter().any(|mirror| !mirror.takes_io())
+    }
+
+    /// The filling of a replacement ends: somebody says so, or it did not take its superblock. Refused if it is the only
+    /// one left of the two.
+    pub(crate) fn fail_replacement(&mut self, now: Instant, role: Role) -> Result<(), CommandError> {
+        let mirror = self.mirror_mut(role).ok_or(CommandError::NoSuchRole)?;
+        mirror.array.fail_member(now, REPLACEMENT)
+    }
+
+    /// A range of the array is about to be written: mirrors remember.
+    pub(super) fn touch(&mut self, offset: u64, length: u64) {
+        for mirror in &mut self.mirrors {
+            let end = offset.saturating_add(length).min(self.array.geometry().capacity_bytes());
+            if offset < end {
+                mirror.touched.insert(self.array.geometry().sync_range(offset, end - offset));
+            }
+        }
+    }
+
+    /// Brings slots and superblocks in step with what the mirrors' engines say.
+    pub(super) fn renew_replacements(&mut self) {
+        for index in 0..self.mirrors.len() {
+            let mirror = &self.mirrors[index];
+            let (role, replacement) = (mirror.role, mirror.replacement);
+            let Some(slot) = self.slots.iter().position(|slot| slot.duty == Duty::Replacement(role)) else { continue };
+            let is_missing = mirror.phase != Phase::Opening && mirror.state(REPLACEMENT) == MemberState::Missing;
+            let has_failed = is_missing && mirror.successor.is_none();
+            let is_alone = mirror.state(ORIGINAL) == MemberState::Missing;
+            let known = if has_failed {
+                self.slots[slot].duty = Duty::Out;
+                self.membership.fail(replacement)
+            } else if mirror.phase == Phase::Changing || is_alone {
+                self.change_over(index, slot);
+                Ok(())
+            } else {
+                self.membership.record_rebuild_position(replacement, self.position_to_record(mirror))
+            };
+            known.expect("replacements are in the superblocks");
+        }
+    }
+
+    /// How far a replacement may be trusted if the array stops now. Once the member has failed it misses writes, unless
+    /// none is answered any more: then what was copied is the best that there is.
+    fn position_to_record(&self, mirror: &Mirror) -> u64 {
+        let member_works = self.array.member_states()[mirror.role.index()] != MemberState::Missing;
+        let has_parity = matches!(self.facts.level(), Ok(Level::Raid4 | Level::Raid5(_) | Level::Raid6(_)));
+        let is_stopped = has_parity && self.array.health() == Health::Failed;
+        match &mirror.successor {
+            Some(successor) if is_stopped => successor.position,
+            None if member_works || is_stopped => mirror.position(),
+            _ => 0,
+        }
+    }
+
+    /// The replacement is the member from now on.
+    fn change_over(&mut self, mirror: usize, slot: usize) {
+        let Mirror { role, original, replacement, .. } = self.mirrors[mirror];
+        for former in self.slots.iter_mut().filter(|former| former.dev_number == original) {
+            former.duty = Duty::Out;
+        }
+        self.slots[slot].duty = Duty::Member(role);
+        self.membership.finish_replacement(replacement).expect("replacements are in the superblocks");
+    }
+}
+
+/// The first gap among the scratch buffers in use that has `least` of them; as many as are `wanted` if it is wide enough.
+pub(crate) fn free_scratch(in_use: &[Scratch], whole: Scratch, least: u32, wanted: u32) -> Option<Scratch> {
+    let mut in_use: Vec<_> = in_use.iter().map(|scratch| (scratch.first.0, scratch.first.0 + scratch.count)).collect();
+    in_use.sort_unstable();
+    in_use.push((whole.first.0 + whole.count, 0));
+    let mut first = whole.first.0;
+    for (start, end) in in_use {
+        if start.saturating_sub(first) >= least {
+            return Some(Scratch { first: BufferId(first), count: wanted.min(start - first), ..whole });
+        }
+        first = first.max(end);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_is_taken_from_the_first_gap_that_will_do() {
+        let scratch = |first, count| Scratch { first: BufferId(first), count, bytes_each: 4096 };
+        let taken = |in_use: &[Scratch], least, wanted| {
+            free_scratch(in_use, scratch(10, 20), least, wanted).map(|found| (found.first.0, found.count))
+        };
+        assert_eq!(taken(&[], 4, 8), Some((10, 8)));
+        assert_eq!(taken(&[scratch(18, 4), scratch(10, 5)], 4, 8), Some((22, 8)));
+        assert_eq!(taken(&[scratch(18, 4), scratch(10, 5)], 3, 8), Some((15, 3)));
+        assert_eq!(taken(&[scratch(10, 17)], 4, 8), None);
+        assert_eq!(taken(&[scratch(10, 16)], 4, 8), Some((26, 4)));
+    }
+}

@@ -1,0 +1,261 @@
+//! Takes [mirrors](super::mirror) from phase to phase.
+
+use std::ops::Range;
+
+use shoal_array::{
+    Array, BadBlocks, CommandError, Event, Home, Instant, Level, MemberState, Outcome, Regions, Resync, Role, Scratch,
+};
+
+use crate::world::World;
+
+use super::mirror::{Mirror, MirrorParts, ORIGINAL, Phase, REPLACEMENT, Successor, no_regions};
+use super::node::{Duty, Slot};
+use super::record::Waiter;
+use super::{EngineId, News, Node, NodeId, Pending, Tree};
+
+impl<W: World> Tree<W> {
+    /// Moves on what waits for something to end. Says whether anything did.
+    pub(super) fn tend_mirrors(&mut self, now: Instant) -> bool {
+        let mut moved = false;
+        for index in 0..self.nodes.len() {
+            for place in (0..self.nodes[index].mirrors.len()).rev() {
+                let node = NodeId(index);
+                let mirror = &self.nodes[index].mirrors[place];
+                moved |= match mirror.phase {
+                    Phase::Opening => self.start_copying(now, node, place),
+                    Phase::Copying if !mirror.lost.is_empty() => self.mend(now, node, place),
+                    Phase::Copying if mirror.stopped_at.is_some() => self.copy_on(now, node, place),
+                    Phase::Vouched if !self.nodes[index].logs.has_unit(mirror.notes(ORIGINAL)) => {
+                        self.change_over(now, node, place)
+                    }
+                    Phase::Draining if mirror.array.is_idle() => self.close_mirror(now, node, place),
+                    _ => false,
+                };
+            }
+        }
+        moved
+    }
+
+    /// Puts a mirror in the place of a member: its drive is copied to a spare, or goes on being copied to a replacement
+    /// that has it up to a position. None if there are no buffers for that.
+    pub(crate) fn start_replacement(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        role: Role,
+        slot: usize,
+        position: Option<u64>,
+    ) -> Option<()> {
+        let scratch = self.free_scratch(Scratch::least_count(2), 8)?;
+        let it = &mut self.nodes[node.0];
+        let original = it.slot_of(role).expect("a member that is replaced has a slot");
+        let Slot { dev_number, ref bad_blocks, .. } = it.slots[slot];
+        let superblock = it.membership.superblock(dev_number).expect("the slot is in use");
+        let bad_blocks = [it.array.bad_blocks(role).clone(), bad_blocks.for_engine(superblock)];
+        let parts = MirrorParts { role, slots: [original, slot], position, bad_blocks, scratch };
+        let mirror = Mirror::new(it, parts).expect("a member's size is a mirror's");
+        it.mirrors.push(mirror);
+        it.slots[slot].duty = Duty::Replacement(role);
+        // What is bad on the original may be good on the mirror: that one minds it.
+        it.array.set_bad_blocks(role, BadBlocks::default()).expect("the member is in sync");
+        if position.is_none() {
+            it.membership.start_replacement(dev_number, role).expect("the spare is in the superblocks");
+            self.record(now, node, Waiter::Nobody);
+        }
+        Some(())
+    }
+
+    /// Copies as soon as nothing that was begun without the mirror can change the original behind its back.
+    fn start_copying(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
+        let role = self.nodes[node.0].mirrors[place].role;
+        let alone = |pending: &Pending| {
+            matches!(pending, Pending::Effect { engine, role: of, mirrored: false, .. }
+                if *engine == EngineId::from(node) && *of == role)
+        };
+        if self.pending.values().any(alone) {
+            return false;
+        }
+        let mirror = &mut self.nodes[node.0].mirrors[place];
+        let started = mirror.array.rebuild_member(now, REPLACEMENT, 0, None);
+        started.expect("the replacement is missing, and the original is not");
+        mirror.phase = Phase::Copying;
+        true
+    }
+
+    /// The replacement becomes the member.
+    fn change_over(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
+        let mirror = &mut self.nodes[node.0].mirrors[place];
+        mirror.phase = Phase::Changing;
+        let waiter = Waiter::Mirror(mirror.role);
+        self.record(now, node, waiter);
+        true
+    }
+
+    /// The engine of a mirror has told something.
+    pub(super) fn heed_mirror(&mut self, now: Instant, node: NodeId, role: Role, event: Event) {
+        let Some(mirror) = self.nodes[node.0].mirror_mut(role) else { return };
+        match event {
+            Event::RebuildFinished(_) if mirror.phase == Phase::Copying => {
+                mirror.phase = Phase::Vouching;
+                self.record(now, node, Waiter::Mirror(role));
+            }
+            Event::RebuildStopped { member_offset, .. } => self.copying_stopped(now, node, role, member_offset),
+            Event::Lost { member_range, .. } => mirror.lost.push(member_range),
+            Event::Healed { member_range, proven, .. } => {
+                self.news.push_back(News { node, event: Event::Healed { role, member_range, proven } });
+            }
+            Event::MemberFailed(REPLACEMENT) if mirror.takes_io() => {
+                let member_offset = mirror.position();
+                self.news.push_back(News { node, event: Event::RebuildStopped { role, member_offset } });
+                self.drain(node, role, ORIGINAL);
+                self.record(now, node, Waiter::Nobody);
+            }
+            Event::BadBlocksChanged(_) => self.keep_logs(now, node),
+            _ => {}
+        }
+    }
+
+    /// The copying cannot go on: because the replacement failed, which shows elsewhere; or at a block that the original
+    /// cannot read, and for which the replacement has no room in its log. Once such a block has been mended it goes on.
+    fn copying_stopped(&mut self, now: Instant, node: NodeId, role: Role, member_offset: u64) {
+        let block_bytes = u64::from(self.nodes[node.0].logical_block_bytes);
+        let Some(mirror) = self.nodes[node.0].mirror_mut(role) else { return };
+        if mirror.phase != Phase::Copying || mirror.state(REPLACEMENT) == MemberState::Missing {
+            return;
+        }
+        if mirror.stopped_at.replace(member_offset) == Some(member_offset) {
+            let _ = mirror.array.fail_member(now, REPLACEMENT);
+        } else {
+            mirror.lost.push(member_offset..member_offset + block_bytes);
+        }
+    }
+
+    /// Goes on where the copying stopped.
+    fn copy_on(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
+        let it = &mut self.nodes[node.0];
+        let mirror = &mut it.mirrors[place];
+        let position = mirror.position();
+        it.array.resync_position().is_none()
+            && mirror.array.progress().is_none()
+            && mirror.array.rebuild_member(now, REPLACEMENT, position, None).is_ok()
+    }
+
+    /// Lets the array make good what the original could not read, by a resync of no more than that: it solves for the
+    /// blocks, and writes them to the mirror. If it cannot, they are lost.
+    fn mend(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
+        let it = &mut self.nodes[node.0];
+        if it.array.resync_position().is_some() {
+            return false; // it has its turn afterwards
+        }
+        let role = it.mirrors[place].role;
+        let lost = std::mem::take(&mut it.mirrors[place].lost);
+        let only = sync_regions(&it.array, role, &lost);
+        if !it.can_spare_another() || it.array.resync(now, Resync { position: 0, only: Some(only) }).is_err() {
+            for member_range in lost {
+                let Home::Data { offset, .. } = it.array.geometry().home(role, member_range.start) else { continue };
+                self.news.push_back(News { node, event: Event::Lost { role, member_range, offset } });
+            }
+        }
+        true
+    }
+
+    /// What a record run was asked for by a mirror is on the drives.
+    pub(super) fn mirror_recorded(&mut self, node: NodeId, role: Role, outcome: &Outcome) {
+        let Some(mirror) = self.nodes[node.0].mirror_mut(role).filter(|_| *outcome == Outcome::Done) else { return };
+        match mirror.phase {
+            Phase::Vouching => mirror.phase = Phase::Vouched,
+            Phase::Changing => {
+                let [from, to] = [ORIGINAL, REPLACEMENT].map(|of| mirror.notes(of));
+                self.nodes[node.0].logs.move_waiting(from, to);
+                self.drain(node, role, REPLACEMENT);
+                self.news.push_back(News { node, event: Event::RebuildFinished(role) });
+            }
+            Phase::Opening | Phase::Copying | Phase::Vouched | Phase::Draining => {}
+        }
+    }
+
+    /// From now on the member's I/O goes to the drive that remains.
+    fn drain(&mut self, node: NodeId, role: Role, remains: Role) {
+        let it = &mut self.nodes[node.0];
+        let Some(mirror) = it.mirrors.iter_mut().find(|mirror| mirror.role == role) else { return };
+        mirror.phase = Phase::Draining;
+        it.array.set_bad_blocks(role, mirror.array.bad_blocks(remains).clone()).expect("the member is there");
+    }
+
+    /// The member has failed, as a whole or because somebody said so: if it has a replacement, that is to take its place.
+    pub(super) fn name_successor(&mut self, now: Instant, node: NodeId, role: Role) {
+        let it = &mut self.nodes[node.0];
+        let is_filled = it.slots.iter().any(|slot| slot.duty == Duty::Replacement(role));
+        let Some(mirror) = it.mirror_mut(role) else { return };
+        let works = mirror.phase == Phase::Opening || mirror.state(REPLACEMENT) != MemberState::Missing;
+        if mirror.takes_io() && is_filled && works {
+            let bad_blocks = mirror.array.bad_blocks(REPLACEMENT).clone();
+            mirror.successor = Some(Successor { position: mirror.position(), bad_blocks });
+        }
+        mirror.phase = Phase::Draining;
+        // The copying ends. Refused if the original is gone already, and has ended it.
+        let _ = mirror.array.fail_member(now, REPLACEMENT);
+    }
+
+    /// Nothing is in flight in a mirror any more that takes no I/O.
+    fn close_mirror(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
+        let it = &mut self.nodes[node.0];
+        let Mirror { role, replacement, .. } = it.mirrors[place];
+        let succeeded = it.mirrors[place].successor.clone().map(|successor| it.succeed(now, place, &successor));
+        if succeeded == Some(Err(CommandError::Busy)) {
+            return false;
+        }
+        it.mirrors.remove(place);
+        let slot = it.slots.iter_mut().find(|slot| slot.duty == Duty::Replacement(role));
+        if let (Some(slot), Some(succeeded)) = (slot, succeeded) {
+            // If it cannot be rebuilt it stays as it is, for whoever puts together what is left of the array.
+            slot.duty = if succeeded.is_ok() { Duty::Member(role) } else { Duty::Out };
+            if succeeded.is_ok() {
+                it.membership.start_rebuild(replacement, role).expect("replacements are in the superblocks");
+                self.record(now, node, Waiter::Nobody);
+            }
+        }
+        true
+    }
+}
+
+impl Node {
+    /// Starts the rebuild of a member that its replacement has taken over, of what is not known to be copied.
+    fn succeed(&mut self, now: Instant, place: usize, successor: &Successor) -> Result<(), CommandError> {
+        let mirror = &self.mirrors[place];
+        let role = mirror.role;
+        let is_by_member = !matches!(self.array.geometry().shape().level, Level::Raid10(_));
+        let mut only = mirror.touched.clone();
+        only.insert(successor.position..mirror.total_bytes());
+        // Beyond a resync's position the original's own content was not to be trusted.
+        let only = Some(only).filter(|_| is_by_member && self.array.resync_position().is_none());
+        self.array.set_bad_blocks(role, successor.bad_blocks.clone())?;
+        self.array.rebuild_member(now, role, 0, only)
+    }
+
+    /// Whether any member may fail, and everything can still be had.
+    fn can_spare_another(&self) -> bool {
+        let states = self.array.member_states().iter();
+        states.filter(|state| **state != MemberState::InSync).count() < self.array.geometry().redundancy()
+    }
+}
+
+/// The sync bytes that belong to ranges of a member.
+fn sync_regions(array: &Array, role: Role, ranges: &[Range<u64>]) -> Regions {
+    let mut regions = no_regions(array);
+    for range in ranges {
+        if !matches!(array.geometry().shape().level, Level::Raid10(_)) {
+            regions.insert(range.clone());
+            continue;
+        }
+        let mut start = range.start;
+        while start < range.end {
+            let (home, length) = array.geometry().homes(role, start, range.end - start);
+            if let Home::Data { offset, .. } = home {
+                regions.insert(offset..offset + length);
+            }
+            start += length.max(1);
+        }
+    }
+    regions
+}
