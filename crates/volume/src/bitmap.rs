@@ -167,6 +167,10 @@ pub(crate) fn read_copy<W: World>(
         Ok(bitmap) => bitmap,
         Err(error) => return Ok(Err(error.into())),
     };
+    let needed_bytes = bitmap.page_range(bitmap.pages() - 1, block_bytes).end;
+    if needed_bytes > size_bytes {
+        return Ok(Err(BitmapError::NoRoom { needed_bytes, room_bytes: size_bytes }.into()));
+    }
     for page in 0..bitmap.pages() {
         let range = bitmap.page_range(page, block_bytes);
         let mut bytes = [0; shoal_md::BITMAP_PAGE_BYTES];
