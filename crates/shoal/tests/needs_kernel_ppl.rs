@@ -123,7 +123,16 @@ fn kill_shoal_in_mid_write(stage: &Stage, cut: usize) {
     let mut command = stage.shoal_command(&format!("write {}", stage.drives()));
     command.stdin(std::fs::File::open(stage.path("two")).unwrap()).stderr(Stdio::null());
     let mut writer = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(15 + 11 * cut as u64 % 60));
+    // How far it has read its input says how far it is.
+    let place = format!("/proc/{}/fdinfo/0", writer.id());
+    let wanted = (12 + 3 * cut % 13) << 20;
+    let position = || {
+        let info = std::fs::read_to_string(&place).unwrap_or_default();
+        info.lines().find_map(|line| line.strip_prefix("pos:")?.trim().parse::<usize>().ok()).unwrap_or(usize::MAX)
+    };
+    while position() < wanted {
+        std::thread::yield_now();
+    }
     writer.kill().unwrap();
     writer.wait().unwrap();
 }
