@@ -7,11 +7,12 @@ mod rig;
 mod support;
 
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::process::Command as Program;
 
 use shoal_drive::{DriveId, Io, IoKind};
 use shoal_md::{Bitmap, Features};
-use shoal_volume::{ArrayVolume, Background, Event, Health, MinorVersion, OpenOptions, ScrubMode, Volume};
+use shoal_volume::{ArrayVolume, Background, Event, Health, MinorVersion, News, OpenOptions, ScrubMode, Volume};
 
 use rig::{CHUNK_BYTES, Rig, SLEEP, copy, create, create_as, open, superblock, swift};
 use support::{Bench, pattern};
@@ -171,6 +172,79 @@ fn a_new_member_gets_a_bitmap_of_its_own() {
         }
         rig.array.close().unwrap();
     }
+}
+
+/// After a crash only chunks with set bits are resynced: damage there is mended, and damage elsewhere stays.
+#[test]
+fn after_a_crash_only_what_was_being_written_is_resynced() {
+    for (level, drives) in LEVELS {
+        let bench = Bench::new(drives);
+        let mut rig = create(&bench, level, drives);
+        let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+        rig.write(0, &data);
+        rig.idle(4 * SLEEP);
+        rig.write(0, &data[..4096]);
+        drop(rig); // as if killed
+
+        let last = drives - 1;
+        assert_eq!(set_runs(&copy(&bench, last)), [0..CHUNK_BYTES], "raid{level}");
+        bench.damage(last, 8192, 512);
+        bench.damage(last, 2 << 20, 512);
+        let mut rig = open(&bench, &(0..drives).collect::<Vec<_>>());
+        assert!(rig.array.needs_resync(), "raid{level}");
+        rig.finish_background();
+        assert!(!rig.array.needs_resync(), "raid{level}");
+        rig.array.take_news();
+        rig.array.scrub(ScrubMode::Check).unwrap();
+        rig.finish_background();
+        let news = rig.array.take_news();
+        let mismatch = |news: &News| match &news.event {
+            Event::Mismatch(mismatch) => Some(mismatch.member_range.clone()),
+            _ => None,
+        };
+        let found: Vec<_> = news.iter().filter_map(mismatch).collect();
+        let is_elsewhere = |range: &Range<u64>| range.start <= 2 << 20 && range.end > 2 << 20;
+        assert!(!found.is_empty() && found.iter().all(is_elsewhere), "raid{level}: {found:?}");
+        rig.idle(4 * SLEEP);
+        assert_eq!(copy(&bench, last).count(), 0, "raid{level}: bits are cleared behind the resync");
+        rig.array.close().unwrap();
+    }
+}
+
+/// A bitmap that was not kept is not believed: all of the array is resynced, and the bitmap written anew.
+#[test]
+fn a_stale_bitmap_is_not_believed() {
+    let bench = Bench::new(3);
+    let mut rig = create(&bench, "5", 3);
+    let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+    rig.write(0, &data);
+    rig.idle(4 * SLEEP);
+    rig.write(0, &data[..4096]);
+    drop(rig);
+    for drive in 0..3 {
+        let area = superblock(&bench, drive).bitmap_area().unwrap();
+        let mut bitmap = copy(&bench, drive);
+        bitmap.header.events -= 1;
+        (0..bitmap.bits()).for_each(|bit| {
+            bitmap.clear(bit);
+        });
+        let file = std::fs::OpenOptions::new().write(true).open(bench.path(drive)).unwrap();
+        file.write_all_at(&bitmap.encode_page(0)[..512], area.offset_bytes).unwrap();
+    }
+    bench.damage(1, 2 << 20, 512);
+    let mut rig = open(&bench, &[0, 1, 2]);
+    rig.finish_background();
+    let back = rig.content();
+    assert!(back[4096..1 << 20] == data[4096..1 << 20]);
+    rig.array.take_news();
+    rig.array.scrub(ScrubMode::Check).unwrap();
+    rig.finish_background();
+    assert!(!rig.array.take_news().iter().any(|news| matches!(news.event, Event::Mismatch(_))));
+    for drive in 0..3 {
+        let bitmap = copy(&bench, drive);
+        assert!(!bitmap.header.is_stale() && bitmap.header.events >= superblock(&bench, drive).events);
+    }
+    rig.array.close().unwrap();
 }
 
 /// An array that loses drive 1, is written at a few places, and is closed. Gives its content.

@@ -107,7 +107,11 @@ impl Cursor {
                 self.dead.push(drive);
                 self.died_at.push((drive, self.next_version));
             }
-            Fact::Joined { drive } => self.dead.retain(|dead| *dead != drive),
+            Fact::Joined { drive } => {
+                self.dead.retain(|dead| *dead != drive);
+                // What it had been sent and not taken before it died was gone when it came back.
+                self.volatile[drive].retain(|write| write.written);
+            }
         }
     }
 

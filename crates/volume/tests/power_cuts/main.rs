@@ -84,6 +84,54 @@ fn raid5_with_a_partial_parity_log_survives_power_cuts_while_it_loses_a_member_a
     cut_everywhere(&Story { name: "RAID5 of four with PPL, loss and rebuild", members: 4, acts, ..story });
 }
 
+fn with_bitmap(story: Story) -> Story {
+    Story { consistency: ConsistencyPolicy::Bitmap { chunk_bytes: Some(16 << 10) }, ..story }
+}
+
+/// Long enough for bits to be cleared.
+const AGES: Act = Act::Pass(16_000);
+
+/// Bits are set, cleared, and set again.
+fn writes_that_age() -> Vec<Act> {
+    let mut acts = vec![AGES];
+    acts.extend(writes());
+    acts.extend([AGES, Act::Write(vec![(16, 2), (90, 3)]), Act::Flush, Act::Write(vec![(1, 1)])]);
+    acts
+}
+
+#[test]
+fn a_write_intent_bitmap_survives_power_cuts() {
+    for (name, level, members) in [("RAID1", "1", 2), ("RAID5", "5", 3), ("RAID10", "10", 3)] {
+        cut_everywhere(&with_bitmap(story(name, level, None, members, writes_that_age())));
+    }
+}
+
+/// A drive dies, writes go past it, it comes back and catches up by the bitmap, and power is cut all along.
+fn loss_and_return() -> Vec<Act> {
+    vec![
+        AGES,
+        Act::Write(vec![(0, 8), (40, 20)]),
+        Act::Flush,
+        AGES,
+        Act::WriteAndKill(vec![(3, 2), (44, 4), (100, 1)], 1),
+        Act::Write(vec![(0, 4)]),
+        Act::Flush,
+        Act::Return(1),
+        Act::Write(vec![(42, 3), (80, 2)]),
+        Act::Idle(10_000),
+        AGES,
+        Act::Write(vec![(50, 9)]),
+        Act::Flush,
+    ]
+}
+
+#[test]
+fn a_member_that_comes_back_by_the_bitmap_survives_power_cuts() {
+    for (name, level, members) in [("RAID1", "1", 2), ("RAID5", "5", 3), ("RAID10", "10", 4)] {
+        cut_everywhere(&with_bitmap(story(name, level, None, members, loss_and_return())));
+    }
+}
+
 /// A drive dies, a new one is filled, and power is cut all along.
 fn loss_and_rebuild(spare: usize) -> Vec<Act> {
     vec![

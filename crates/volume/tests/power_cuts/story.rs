@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_drive::{Arena, DriveId};
 use shoal_volume::{
     ArrayLevel, ArrayVolume, BufferPlan, Command, Completion, ConsistencyPolicy, CreateOptions, MinorVersion,
-    OpenOptions, Request, RequestId, Volume,
+    OpenOptions, Request, RequestId, Volume, World,
 };
 
 use crate::content::{BLOCK_BYTES, stamped};
@@ -24,8 +24,12 @@ pub(crate) enum Act {
     Flush,
     /// Lets so many milliseconds pass; rebuilds and resyncs go on.
     Idle(u64),
+    /// Lets so many milliseconds pass, with nothing to do: bits age, the array comes to rest.
+    Pass(u64),
     /// Adds a drive; its rebuild starts if a member is missing.
     Add(usize),
+    /// A drive that died is back, and takes its role again.
+    Return(usize),
 }
 
 /// An array and what happens to it.
@@ -154,10 +158,28 @@ impl Teller {
             Act::Idle(milliseconds) => {
                 self.array.run_background(Duration::from_millis(*milliseconds)).expect("the world holds");
             }
+            Act::Pass(milliseconds) => self.pass(Duration::from_millis(*milliseconds)),
+            Act::Return(drive) => {
+                self.dead.borrow_mut().remove(drive);
+                note(&self.trace, Fact::Joined { drive: *drive });
+                self.array.re_add_drive(DriveId(*drive as u32)).expect("the bitmap knows what it missed");
+            }
             Act::Add(drive) => {
                 note(&self.trace, Fact::Joined { drive: *drive });
                 self.array.add_drive(DriveId(*drive as u32)).expect("the story adds drives that fit");
             }
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.array.world_mut().now().after_ns(time.as_nanos() as u64);
+        loop {
+            let now = self.array.world_mut().now();
+            if now >= end {
+                return;
+            }
+            let left = Duration::from_nanos(end.since_ns(now));
+            self.array.turn(left, &mut Vec::new()).expect("the world holds");
         }
     }
 
