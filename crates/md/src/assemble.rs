@@ -131,7 +131,7 @@ pub fn assemble(candidates: &[Candidate]) -> Result<Assembly, AssembleError> {
         level,
         slots,
         read_only: reasons::read_only_reasons(&accepted),
-        refused: reasons::refusal_reasons(&accepted),
+        refused: reasons::refusal_reasons(&accepted, verdicts.contains(&Verdict::Journal)),
         member_bytes,
         superblock: superblock.clone(),
         verdicts,
@@ -159,6 +159,11 @@ impl Assembly {
     pub fn spares(&self) -> Vec<usize> {
         let verdicts = self.verdicts.iter().enumerate();
         verdicts.filter(|(_, verdict)| **verdict == Verdict::Spare).map(|(index, _)| index).collect()
+    }
+
+    /// The candidate that is the array's write journal.
+    pub fn journal(&self) -> Option<usize> {
+        self.verdicts.iter().position(|verdict| *verdict == Verdict::Journal)
     }
 
     /// Below this the array is in sync: in bytes of each member's data area, or, for RAID10, of the array's content. None

@@ -162,6 +162,12 @@ impl Membership {
         Ok(())
     }
 
+    /// The log of the array's journal starts at this sector of its data area.
+    pub fn record_journal_tail(&mut self, dev_number: u32, sector: u64) -> Result<(), NotAMember> {
+        self.superblock_mut(dev_number)?.recovery_offset_sectors = sector;
+        Ok(())
+    }
+
     /// A rebuild is finished.
     pub fn finish_rebuild(&mut self, dev_number: u32) -> Result<(), NotAMember> {
         let own = self.superblock_mut(dev_number)?;

@@ -336,10 +336,13 @@ impl Superblock {
                 (self.super_offset_sectors + SUPERBLOCK_BYTES as u64 / SECTOR_BYTES, drive_sectors)
             }
         };
+        // A journal holds less than a member, as a rule.
+        let is_journal = self.own_use() == MemberUse::Journal;
+        let size_limit = if is_journal { u64::MAX / (2 * SECTOR_BYTES) } else { self.data_size_sectors };
         let fits = self.data_offset_sectors >= first
             && self.data_offset_sectors.checked_add(self.data_size_sectors).is_some_and(|data_end| data_end <= end)
             && self.data_size_sectors >= LEAST_DATA_SECTORS
-            && self.size_sectors <= self.data_size_sectors;
+            && self.size_sectors <= size_limit;
         if fits {
             return Ok(());
         }

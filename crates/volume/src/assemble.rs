@@ -6,11 +6,14 @@
 //! as missing.
 
 use shoal_array::{BadBlocks, Config, Fault, Geometry, Health, MemberState, Resync, Role, Scratch, Shape};
-use shoal_md::{Assembly, Candidate, Membership, ReadOnlyReason, Replacement, ShapeUnknown, Superblock, Verdict};
+use shoal_md::{
+    Assembly, Candidate, JournalError, Membership, ReadOnlyReason, Replacement, ShapeUnknown, Superblock, Verdict,
+};
 
 use crate::bad_blocks::read_bad_blocks;
 use crate::bitmap::{BitmapProblem, KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
+use crate::journal::{open_journal, settle_journal};
 use crate::ppl::{has_logs, open_logs};
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Intent, Node, NodeId, Place, Recorder, Slot, Target, Tree};
@@ -76,6 +79,30 @@ pub enum OpenError {
     DirtyDegraded {
         /// The array.
         name: String,
+    },
+    /// What the journal says cannot be followed.
+    #[error("array {name}: {problem}")]
+    Journal {
+        /// The array.
+        name: String,
+        /// What is wrong.
+        problem: JournalError,
+    },
+    /// The journal holds what the members do not.
+    #[error(
+        "array {name}: its journal holds writes that have not reached the members: open it for writing once, and they will"
+    )]
+    JournalNotReplayed {
+        /// The array.
+        name: String,
+    },
+    /// The replay of the journal met a drive that does not work.
+    #[error(
+        "{drive} does not read or write while the journal is replayed: leave it out if the array can do without it"
+    )]
+    JournalIo {
+        /// The drive, or the array.
+        drive: String,
     },
     /// A partial parity log that nothing can be written to.
     #[error("{drive}: its partial parity log has no room: let Linux run the array")]
@@ -197,6 +224,7 @@ pub(crate) fn add_node<W: World>(
     let assembly = shoal_md::assemble(&candidates)?;
     let shape = assembly.shape()?;
     check_writable(&assembly, options)?;
+    let journal = open_journal(tree, members, &assembly, &shape, options)?;
     let bitmap = kept_bitmap(tree, members, &assembly, &shape, options)?;
     let slots = slots(tree, members, &assembly, bitmap.as_ref())?;
     let targets = slots.iter().map(|slot| slot.place.target);
@@ -244,6 +272,9 @@ pub(crate) fn add_node<W: World>(
         writable: options.writable,
     });
     resume_replacements(tree, node, &assembly)?;
+    if let Some(journal) = journal.filter(|_| options.writable) {
+        settle_journal(tree, node, journal)?;
+    }
     Ok(node)
 }
 
@@ -320,10 +351,11 @@ fn slots<W: World>(
     let spares = assembly.spares().into_iter().map(|index| (index, Duty::Spare));
     let replacements =
         replacements(assembly).map(|(role, replacement)| (replacement.candidate, Duty::Replacement(role)));
+    let journal = assembly.journal().map(|index| (index, Duty::Journal));
     let used: u32 = tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
     let mut slots = Vec::new();
     // Buffer 0 is for small reads and writes outside record runs.
-    for (buffer, (index, duty)) in (1 + used..).zip(seated.chain(spares).chain(replacements)) {
+    for (buffer, (index, duty)) in (1 + used..).zip(seated.chain(spares).chain(replacements).chain(journal)) {
         let (target, superblock) = &members[index];
         let place = Place::of(*target, superblock);
         let bitmap = bitmap.map_or(BitmapCopy::Due, |kept| kept.copy(index));
@@ -368,7 +400,8 @@ pub(crate) fn left_out(candidates: &[Candidate], assembly: &Assembly) -> Vec<Lef
     let filled: Vec<_> = replacements(assembly).map(|(_, replacement)| replacement.candidate).collect();
     let used = |index: &usize| {
         let verdict = assembly.verdicts[*index];
-        matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare) || filled.contains(index)
+        matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare | Verdict::Journal)
+            || filled.contains(index)
     };
     let out = (0..candidates.len()).filter(|index| !used(index));
     out.map(|index| LeftOut { name: candidates[index].drive.clone(), verdict: assembly.verdicts[index] }).collect()

@@ -67,6 +67,7 @@ mod drive_volume;
 mod fault;
 mod inspect;
 mod interface;
+mod journal;
 mod level;
 mod manage;
 mod overlay;

@@ -26,7 +26,7 @@ impl<W: World> ArrayVolume<W> {
             Duty::Member(role) if it.cannot_spare(role) => Err(CommandError::NoRedundancy),
             Duty::Member(role) => it.array.fail_member(now, role),
             Duty::Replacement(role) => it.fail_replacement(now, role),
-            Duty::Spare | Duty::Out => return Err(self.not_a_member(drive)),
+            Duty::Spare | Duty::Journal | Duty::Out => return Err(self.not_a_member(drive)),
         };
         failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
         Ok(self.settle()?)
@@ -37,7 +37,7 @@ impl<W: World> ArrayVolume<W> {
     pub fn remove_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
         let Ok(Seat { node, duty, .. }) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
-        if let Duty::Member(_) | Duty::Replacement(_) = duty {
+        if let Duty::Member(_) | Duty::Replacement(_) | Duty::Journal = duty {
             return Err(ManageError::InUse { drive: name });
         }
         // A mirror that the drive was part of may still have I/O in flight.

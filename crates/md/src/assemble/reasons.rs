@@ -29,7 +29,7 @@ pub enum RefusalReason {
     #[error("it is clustered: other hosts may be writing")]
     Clustered,
     /// The newest data may be in the journal.
-    #[error("it has a write journal: let Linux replay it and remove it")]
+    #[error("its write journal is missing, and may hold what its members do not: give that drive too")]
     Journal,
 }
 
@@ -59,8 +59,10 @@ pub(super) fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReas
     reasons
 }
 
-pub(super) fn refusal_reasons(superblocks: &[&Superblock]) -> Vec<RefusalReason> {
-    reasons(superblocks, &REFUSED)
+pub(super) fn refusal_reasons(superblocks: &[&Superblock], has_journal: bool) -> Vec<RefusalReason> {
+    let mut reasons = reasons(superblocks, &REFUSED);
+    reasons.retain(|reason| *reason != RefusalReason::Journal || !has_journal);
+    reasons
 }
 
 fn reasons<Reason: Copy + PartialEq>(superblocks: &[&Superblock], table: &[(Features, Reason)]) -> Vec<Reason> {

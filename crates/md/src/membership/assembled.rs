@@ -33,6 +33,9 @@ impl Membership {
                 membership.members.push(spare);
             }
         }
+        if let Some(index) = assembly.journal() {
+            membership.members.push(with_own_fields(&table, &candidates[index].superblock));
+        }
         for (dev_number, role) in seats {
             membership.record(dev_number, MemberUse::Active(role));
         }
@@ -55,7 +58,7 @@ impl Membership {
                 levelled.push((index, member));
             }
         }
-        for index in assembly.spares().into_iter().filter(is_behind) {
+        for index in assembly.spares().into_iter().chain(assembly.journal()).filter(is_behind) {
             levelled.push((index, with_own_fields(&assembly.superblock, &candidates[index].superblock)));
         }
         levelled

@@ -64,6 +64,8 @@ pub(crate) enum Duty {
     /// It is being filled, to replace the member.
     Replacement(Role),
     Spare,
+    /// The write journal: its superblock is kept up to date, and nothing else.
+    Journal,
     /// Failed, or too old to be used: nothing is read from it or written to it any more.
     Out,
 }

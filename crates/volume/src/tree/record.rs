@@ -202,7 +202,7 @@ impl<W: World> Tree<W> {
             Duty::Replacement(role) => {
                 let _ = it.fail_replacement(now, role);
             }
-            Duty::Spare | Duty::Out => it.slots[slot].duty = Duty::Out,
+            Duty::Spare | Duty::Journal | Duty::Out => it.slots[slot].duty = Duty::Out,
         }
     }
 

@@ -37,7 +37,7 @@ impl Node {
     /// The slots that hold the bitmap, or are to get it.
     fn bitmap_slots(&self) -> Vec<usize> {
         let holds = |slot: &Slot| {
-            let takes_part = !matches!(slot.duty, Duty::Spare | Duty::Out);
+            let takes_part = !matches!(slot.duty, Duty::Spare | Duty::Journal | Duty::Out);
             takes_part && slot.place.bitmap_offset_bytes.is_some() && slot.bitmap != BitmapCopy::GivenUp
         };
         (0..self.slots.len()).filter(|&slot| holds(&self.slots[slot])).collect()
