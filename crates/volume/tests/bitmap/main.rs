@@ -14,7 +14,7 @@ use shoal_drive::{DriveId, Io, IoKind};
 use shoal_md::{Bitmap, Features};
 use shoal_volume::{ArrayVolume, Background, Event, Health, MinorVersion, News, OpenOptions, ScrubMode, Volume};
 
-use rig::{CHUNK_BYTES, Rig, SLEEP, copy, create, create_as, open, superblock, swift};
+use rig::{CHUNK_BYTES, Rig, SLEEP, copy, create, create_as, open, open_as, superblock, swift};
 use support::{Bench, pattern};
 
 fn set_runs(bitmap: &Bitmap) -> Vec<Range<u64>> {
@@ -76,6 +76,40 @@ fn bits_are_durable_before_the_data() {
             let set = set_runs(&copy(&bench, drive));
             let expected = if matches!(level, "1" | "10") { 1 << 20 } else { 0 };
             assert!(set.len() == 1 && set[0].end - set[0].start == CHUNK_BYTES && set[0].start >= expected, "{set:?}");
+        }
+    }
+}
+
+/// What was written is flushed on every member before the header says that bits may be cleared, and that before they are;
+/// also in an array that is never marked clean meanwhile.
+#[test]
+fn data_are_durable_before_bits_are_cleared() {
+    for (level, drives) in LEVELS {
+        let bench = Bench::new(drives);
+        create(&bench, level, drives).array.close().unwrap();
+        let never_clean = OpenOptions { safe_mode_delay: None, ..OpenOptions::writable() };
+        let mut rig = open_as(&bench, &(0..drives).collect::<Vec<_>>(), &never_clean);
+        rig.write(1 << 20, &pattern(4096, 1));
+        rig.idle(4 * SLEEP);
+        let superblock = superblock(&bench, 0);
+        let (bitmap_offset, data_offset) =
+            (superblock.bitmap_area().unwrap().offset_bytes, superblock.data_offset_bytes());
+        for drive in 0..drives {
+            assert_eq!(copy(&bench, drive).count(), 0, "raid{level}");
+        }
+        let log = rig.log.borrow();
+        let is_data = |io: &Io| matches!(io.kind, IoKind::Write(_)) && io.offset >= data_offset;
+        let last_data = log.iter().rposition(is_data).unwrap();
+        for &drive in &rig.drives {
+            let after = log[last_data + 1..].iter().filter(|io| io.drive == drive);
+            let told: String = after
+                .map(|io| match io.kind {
+                    IoKind::Flush => 'f',
+                    IoKind::Write(_) if io.offset == bitmap_offset => 'b',
+                    _ => '?',
+                })
+                .collect();
+            assert_eq!(told, "ffbfb", "raid{level}: the writer's flush; flush, header, flush, bits");
         }
     }
 }

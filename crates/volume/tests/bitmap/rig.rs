@@ -114,8 +114,12 @@ pub(crate) fn create(bench: &Bench, level: &str, drives: usize) -> Rig {
 
 /// Opens the array of some drives.
 pub(crate) fn open(bench: &Bench, drives: &[usize]) -> Rig {
+    open_as(bench, drives, &OpenOptions::writable())
+}
+
+pub(crate) fn open_as(bench: &Bench, drives: &[usize], options: &OpenOptions) -> Rig {
     let (world, plan, drives, log) = swift(bench, drives);
-    let array = ArrayVolume::open(world, plan, &drives, &OpenOptions::writable());
+    let array = ArrayVolume::open(world, plan, &drives, options);
     Rig { array: array.unwrap_or_else(|error| panic!("{error}")), drives, log }
 }
 
