@@ -116,8 +116,9 @@ fn ask(wire: &mut Wire, id: u64, mut command: Command) -> Result<StateDocument, 
         }
         *drive = absolute;
     }
-    wire.send(id, command, &[]).map_err(|error| gone(wire, error))?;
-    let answer = wire.receive().map_err(|error| gone(wire, error))?;
+    let sent = wire.send(id, command, &[]);
+    // Whoever does not take the request may have said why.
+    let answer = wire.receive().map_err(|error| gone(wire, sent.err().unwrap_or(error)))?;
     match answer.outcome {
         Outcome::State(state) => Ok(*state),
         Outcome::Error(error) => Err(failure(error)),

@@ -19,6 +19,8 @@ pub(crate) const DRIVE_BYTES: u64 = 8 << 20;
 /// A directory with drives `d0`, `d1`, ...; removed at the end.
 pub(crate) struct Bay {
     directory: tempfile::TempDir,
+    /// Where its running arrays are administered. Names of sockets must be short.
+    runtime: tempfile::TempDir,
 }
 
 /// What a run of the program left behind.
@@ -36,7 +38,8 @@ impl Bay {
 
     pub(crate) fn with_sizes(sizes: &[u64]) -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let bay = Self { directory };
+        let runtime = tempfile::tempdir().unwrap();
+        let bay = Self { directory, runtime };
         for (number, &bytes) in sizes.iter().enumerate() {
             bay.add(&format!("d{number}"), bytes);
         }
@@ -54,10 +57,16 @@ impl Bay {
         self.directory.path().join(name)
     }
 
+    /// Where its running arrays are administered; made by the first that runs.
+    pub(crate) fn runtime(&self) -> PathBuf {
+        self.runtime.path().join("shoal")
+    }
+
     /// Starts the program in the bay, so that drives are named as people name them.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
         command.args(arguments).current_dir(self.directory.path());
+        command.env("SHOAL_RUNTIME_DIRECTORY", self.runtime());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
