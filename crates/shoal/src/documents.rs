@@ -55,7 +55,7 @@ pub(crate) struct ArrayDocument {
     pub(crate) health: String,
     /// How many members may be lost in any combination, when all are there.
     pub(crate) redundancy: u32,
-    /// Whether parity or mirrors may disagree with the data, until `scrub --repair` has gone over all of it.
+    /// Whether parity or mirrors may disagree with the data, until a resync has gone over all of it.
     pub(crate) needs_resync: bool,
     /// The freshest members' count of updates.
     pub(crate) events: u64,
@@ -87,9 +87,21 @@ pub(crate) struct MemberDocument {
     /// Rebuilding: bytes of the member that are rebuilt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rebuilt_bytes: Option<u64>,
+    /// The drive that it is being copied to, which takes its place then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replacement: Option<ReplacementDocument>,
     /// The array that is this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) array: Option<Box<ArrayDocument>>,
+}
+
+/// A drive that a member is being copied to.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ReplacementDocument {
+    /// The drive.
+    pub(crate) drive: String,
+    /// Bytes of the member that are copied.
+    pub(crate) copied_bytes: u64,
 }
 
 /// A drive that belongs to an array and is not used.

@@ -210,7 +210,7 @@ fn a_degraded_array_that_was_not_shut_down_is_written_only_by_force() {
     let big = Bay::with_sizes(&[64 << 30; 3]);
     let stopped = big.interrupted("create --level 5 d0 d1 d2", Duration::from_millis(1500));
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
-    stopped.is_one_line("create", &["stopped before the end", "`shoal scrub --repair`"]);
+    stopped.is_one_line("create", &["stopped before the end", "`shoal rebuild`"]);
     assert_eq!(big.json("status d0 d1 d2")["needs_resync"], true);
     let refused = big.run_with("write d0 d1", b"bytes");
     assert_eq!(refused.code, 3, "{}", refused.stderr);

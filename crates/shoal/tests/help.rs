@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
     "demo",
     "study",
     "bench",
@@ -17,6 +17,8 @@ const COMMANDS: [&str; 20] = [
     "write",
     "fail",
     "add",
+    "remove",
+    "replace",
     "re-add",
     "rebuild",
     "scrub",

@@ -175,6 +175,37 @@ pub(crate) struct AddArgs {
     pub(crate) array: ArrayArgs,
 }
 
+/// `shoal remove`
+#[derive(Args, Debug)]
+pub(crate) struct RemoveArgs {
+    /// The drive: one that failed, or a spare.
+    #[arg(long, value_name = "DRIVE")]
+    pub(crate) drive: PathBuf,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// `shoal replace`
+#[derive(Args, Debug)]
+pub(crate) struct ReplaceArgs {
+    /// The member to be replaced.
+    #[arg(long, value_name = "DRIVE")]
+    pub(crate) member: PathBuf,
+    /// What takes its place: a spare of the array, or another drive, whose content is lost.
+    #[arg(long, value_name = "DRIVE")]
+    pub(crate) with: PathBuf,
+    /// Overwrite what that drive holds. A drive in use is refused all the same.
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    /// Start and return; `shoal rebuild` goes on later.
+    #[arg(long)]
+    pub(crate) no_rebuild: bool,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
 /// `shoal re-add`
 #[derive(Args, Debug)]
 pub(crate) struct ReAddArgs {

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, Metadata, Policy, ReAddArgs, ReadArgs,
-    RebuildArgs, RecoverArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs, WriteArgs,
+    RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs, WriteArgs,
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, StudyArgs};
 
@@ -73,6 +73,10 @@ pub(crate) enum Command {
     Fail(FailArgs),
     /// Add a drive to an array: as a spare, or in the place of a missing member.
     Add(AddArgs),
+    /// Let a drive that failed, or a spare, leave its array.
+    Remove(RemoveArgs),
+    /// Copy a member that still works to another drive, which then takes its place.
+    Replace(ReplaceArgs),
     /// Take a former member back; only what the array's bitmap knows to have changed is copied to it.
     ReAdd(ReAddArgs),
     /// Fill members that are being rebuilt.

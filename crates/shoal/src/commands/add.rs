@@ -1,8 +1,8 @@
-//! `shoal add` and `shoal re-add`
+//! `shoal add`, `shoal re-add` and `shoal replace`: drives that come to an array.
 
 use std::path::Path;
 
-use crate::args::{AddArgs, ArrayArgs, Cli, ReAddArgs};
+use crate::args::{AddArgs, ArrayArgs, Cli, ReAddArgs, ReplaceArgs};
 use crate::commands::rebuild::REBUILD_GOES_ON;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
@@ -19,6 +19,13 @@ pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
 /// Takes a former member back, and fills it where the array has changed meanwhile.
 pub(crate) fn again(cli: &Cli, args: &ReAddArgs) -> Result<(), Failure> {
     bring(cli, &args.array, &args.drive, Command::ReAdd { drive: args.drive.clone() }, !args.no_rebuild)
+}
+
+/// Copies a member to another drive, which takes its place.
+pub(crate) fn replace(cli: &Cli, args: &ReplaceArgs) -> Result<(), Failure> {
+    let (member, drive) = (args.member.clone(), args.with.clone());
+    let replace = Command::Replace { member, drive, force: args.force };
+    bring(cli, &args.array, &args.with, replace, !args.no_rebuild)
 }
 
 /// Brings a drive to an array, and waits until it is filled if that is wanted.

@@ -5,12 +5,11 @@ use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, Crea
 
 use crate::args::{BitmapPlace, Cli, CreateArgs, Metadata, Policy};
 use crate::commands::status::state_text;
-use crate::documents::StateDocument;
 use crate::drives::{check_wipeable, join, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
-use crate::running::{Command, Handle, Host};
+use crate::running::{Handle, Host};
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
@@ -44,12 +43,11 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let mut array = Host::of(array, options.background);
     let mut resync = None;
     if needs_resync {
-        array.execute(Command::Scrub { repair: true })?;
         resync = Some(run_background(cli, &mut array, "resync")?);
     }
-    let document = StateDocument { scrub: None, ..array.finish()? };
+    let document = array.finish()?;
     if let Some(resync) = resync {
-        resync.finished_or("the array is there and can be used; `shoal scrub --repair` makes its redundancy whole")?;
+        resync.finished_or("the array is there and can be used; `shoal rebuild` goes on with its resync")?;
     }
     output::document(cli, &document, state_text)
 }

@@ -34,6 +34,8 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Fail(args) => fail::run(cli, args),
         Command::Add(args) => add::run(cli, args),
         Command::ReAdd(args) => add::again(cli, args),
+        Command::Replace(args) => add::replace(cli, args),
+        Command::Remove(args) => fail::remove(cli, args),
         Command::Recover(args) => recover::run(cli, args),
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),

@@ -83,6 +83,10 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
             Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),
             None => member.state.clone(),
         };
+        let state = match &member.replacement {
+            Some(it) => format!("{state}, {} copied to {}", format_size(it.copied_bytes), it.drive),
+            None => state,
+        };
         let on = match (&member.drive, &member.array) {
             (Some(drive), _) => drive.clone(),
             (None, Some(inner)) => format!("array {}", inner.name),
@@ -119,7 +123,7 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     writeln!(text, "{indent}{}: {}{layout}{chunk}, {capacity}", array.name, array.level)?;
     let missing = array.members.iter().filter(|member| member.state == "missing").count();
     let missing = if missing == 0 { String::new() } else { format!(", {missing} of {} missing", array.members.len()) };
-    let resync = if array.needs_resync { ", needs a resync (scrub --repair)" } else { "" };
+    let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{resync}", array.health)?;
     writeln!(text, "{indent}  survives the loss of {} when whole", members(array.redundancy))?;
     writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)

@@ -2,7 +2,7 @@
 
 use shoal_volume::{ArrayStatus, Health, LeftOut, MemberOn, MemberState, MemberStatus, Verdict, layout_name};
 
-use super::{ArrayDocument, LeftOutDocument, MemberDocument};
+use super::{ArrayDocument, LeftOutDocument, MemberDocument, ReplacementDocument};
 
 /// An array's state as a document.
 pub(crate) fn array_document(status: &ArrayStatus) -> ArrayDocument {
@@ -45,7 +45,9 @@ fn member_document(member: &MemberStatus) -> MemberDocument {
         Some(MemberOn::Array(array)) => (None, Some(Box::new(array_document(array)))),
         None => (None, None),
     };
-    MemberDocument { role: member.role.0, drive, state: state.to_owned(), rebuilt_bytes, array }
+    let replacement = member.replacement.as_ref();
+    let replacement = replacement.map(|it| ReplacementDocument { drive: it.drive.clone(), copied_bytes: it.position });
+    MemberDocument { role: member.role.0, drive, state: state.to_owned(), rebuilt_bytes, replacement, array }
 }
 
 fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {

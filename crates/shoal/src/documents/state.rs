@@ -26,7 +26,7 @@ pub(crate) struct StateDocument {
 /// Work that an array does beside requests.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BackgroundDocument {
-    /// "resync", "rebuild" or "scrub".
+    /// "resync", "rebuild", "replacement" or "scrub".
     pub(crate) work: String,
     /// Bytes of each member done.
     pub(crate) done_bytes: u64,

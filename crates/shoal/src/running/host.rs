@@ -48,6 +48,21 @@ impl Host {
                 self.array.fail_drive(member).map_err(manage_failure)?;
             }
             Order::Add { drive } => self.bring_in(drive, ArrayVolume::add_drive)?,
+            Order::Remove { drive } => {
+                let drive = self.find(&drive)?;
+                self.array.remove_drive(drive).map_err(manage_failure)?;
+                drop(self.array.world_mut().remove_drive(drive));
+            }
+            Order::Replace { member, spare, opened } => {
+                let member = self.find(&member)?;
+                match opened {
+                    Some(drive) => self.bring_in(drive, |array, drive| array.replace_drive(member, drive))?,
+                    None => {
+                        let spare = self.find(&spare)?;
+                        self.array.replace_drive(member, spare).map_err(manage_failure)?;
+                    }
+                }
+            }
             Order::ReAdd { path, opened } => self.take_back(&path, opened)?,
             Order::Scrub(mode) => {
                 self.array.scrub(mode).map_err(scrub_failure)?;
@@ -83,7 +98,10 @@ impl Host {
     ) -> Result<(), Failure> {
         let id = self.array.world_mut().add_drive(drive).map_err(Failure::failed)?;
         take(&mut self.array, id).map_err(|error| {
-            drop(self.array.world_mut().remove_drive(id));
+            // It may have become a spare before the rest went wrong.
+            if matches!(self.array.remove_drive(id), Ok(()) | Err(ManageError::NotAMember { .. })) {
+                drop(self.array.world_mut().remove_drive(id));
+            }
             manage_failure(error)
         })
     }
@@ -113,8 +131,10 @@ impl Host {
         let rebuilding = |member: &shoal_volume::MemberStatus| matches!(member.state, MemberState::Rebuilding { .. });
         let work = match self.bulletin.scrubs() {
             true => "scrub",
+            false if status.needs_resync => "resync",
             false if status.members.iter().any(rebuilding) => "rebuild",
-            false => "resync",
+            false if status.members.iter().any(|member| member.replacement.is_some()) => "replacement",
+            false => "rebuild",
         };
         let bytes_per_s = self.bulletin.rate(progress);
         let background = progress.map(|Progress { done_bytes, total_bytes }| BackgroundDocument {

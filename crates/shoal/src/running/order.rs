@@ -7,7 +7,7 @@ use shoal_volume::ScrubMode;
 
 use super::protocol::Command;
 use crate::documents::{ArrayDocument, StateDocument};
-use crate::drives::{check_wipeable, open_drives};
+use crate::drives::{check_wipeable, open_drives, same_file};
 use crate::exit::Failure;
 
 /// What an array's host can do at once.
@@ -19,6 +19,10 @@ pub(super) enum Order {
     Fail { member: PathBuf },
     /// Adds a drive, which may be wiped.
     Add { drive: Drive },
+    /// Lets a drive go.
+    Remove { drive: PathBuf },
+    /// Copies a member to another drive: to a spare that the array has, or to one that may be wiped.
+    Replace { member: PathBuf, spare: PathBuf, opened: Option<Drive> },
     /// Takes a drive back that was a member, opened anew unless the array itself has it.
     ReAdd { path: PathBuf, opened: Result<Drive, Failure> },
     /// Compares parity and mirrors with the data.
@@ -41,6 +45,17 @@ pub(super) fn prepare(
             refuse_own(&ask(Order::Show)?.array, &drive)?;
             Order::Add { drive: open_wipeable(&drive, force)? }
         }
+        Command::Remove { drive } => Order::Remove { drive },
+        Command::Replace { member, drive, force } => {
+            let array = ask(Order::Show)?.array;
+            let opened = if has_spare(&array, &drive) {
+                None
+            } else {
+                refuse_own(&array, &drive)?;
+                Some(open_wipeable(&drive, force)?)
+            };
+            Order::Replace { member, spare: drive, opened }
+        }
         Command::ReAdd { drive } => {
             let opened = open_drives(std::slice::from_ref(&drive), Access::Write);
             Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)) }
@@ -59,6 +74,13 @@ fn open_wipeable(path: &Path, force: bool) -> Result<Drive, Failure> {
     Ok(open_drives(&paths, Access::Write)?.remove(0))
 }
 
+/// Whether a path leads to a spare of the array, or of one inside it.
+fn has_spare(array: &ArrayDocument, drive: &Path) -> bool {
+    let inner = array.members.iter().filter_map(|member| member.array.as_deref());
+    array.spares.iter().any(|spare| same_file(Path::new(spare), drive))
+        || inner.into_iter().any(|inner| has_spare(inner, drive))
+}
+
 /// Refuses a drive that the array has already.
 fn refuse_own(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
     let Ok(key) = DriveKey::of_path(drive) else { return Ok(()) }; // to be found missing by whoever opens it
@@ -69,6 +91,8 @@ fn refuse_own(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
         }
     }
     let members = array.members.iter().filter_map(|member| member.drive.as_deref());
+    let replacements = array.members.iter().filter_map(|member| member.replacement.as_ref());
+    let members = members.chain(replacements.map(|replacement| replacement.drive.as_str()));
     let own = members.chain(array.spares.iter().map(String::as_str)).find(|own| same(own));
     own.map_or(Ok(()), |own| {
         Err(Failure::Usage(format!("{own} and {} are the same drive: give it once", drive.display())))

@@ -57,6 +57,20 @@ pub(crate) enum Command {
         /// Even if it holds something.
         force: bool,
     },
+    /// Let a drive go that failed, or that is a spare; it can be unplugged then.
+    Remove {
+        /// The drive.
+        drive: PathBuf,
+    },
+    /// Copy a member that still works to another drive, which then takes its place.
+    Replace {
+        /// The member.
+        member: PathBuf,
+        /// A spare of the array, or a drive that is none; what it holds is lost.
+        drive: PathBuf,
+        /// Even if it holds something.
+        force: bool,
+    },
     /// Take a drive back that was a member, and copy only what changed meanwhile.
     ReAdd {
         /// The drive.
@@ -87,7 +101,8 @@ impl Command {
     pub(crate) fn drives(&mut self) -> Vec<&mut PathBuf> {
         match self {
             Self::Fail { member } => vec![member],
-            Self::Add { drive, .. } | Self::ReAdd { drive } => vec![drive],
+            Self::Add { drive, .. } | Self::Remove { drive } | Self::ReAdd { drive } => vec![drive],
+            Self::Replace { member, drive, .. } => vec![member, drive],
             Self::Status | Self::Scrub { .. } | Self::StopScrub | Self::Speed { .. } | Self::Stop => Vec::new(),
         }
     }
@@ -247,6 +262,8 @@ mod tests {
             Command::Fail { member: "/dev/sdb".into() },
             Command::Add { drive: "/dev/sdb".into(), force: true },
             Command::ReAdd { drive: "/dev/sdb".into() },
+            Command::Remove { drive: "/dev/sdb".into() },
+            Command::Replace { member: "/a".into(), drive: "/b".into(), force: true },
             Command::Speed { min_bytes_per_s: None, max_bytes_per_s: Some(7) },
             Command::StopScrub,
         ] {

@@ -112,8 +112,19 @@ fn administer(bay: &Bay) {
     assert!(background["bytes_per_s"].as_u64().unwrap() < 4_000_000, "{background}");
     bay.done("speed --min 1GB --max 10GB d1");
     assert_eq!(bay.json("rebuild d1")["health"], "optimal");
+    let removed = bay.json("remove --drive d0 d1");
+    assert!(!removed["left_out"].to_string().contains("/d0"), "{removed}");
+    bay.done("examine d0"); // it is let go, and can be had by others
     let spare = bay.json("add --drive d4 d3");
     assert!(spare["spares"][0].as_str().unwrap().ends_with("/d4"), "{spare}");
+    let in_use = bay.run("remove --drive d1 d3");
+    assert_ne!(in_use.code, 0);
+    in_use.is_one_line("remove", &["d1 is in use"]);
+    let replaced = bay.json("replace --member d1 --with d4 d3");
+    assert!(replaced["members"][1]["drive"].as_str().unwrap().ends_with("/d4"), "{replaced}");
+    assert_eq!(bay.json("remove --drive d1 d3")["health"], "optimal");
+    let back = bay.json("replace --force --member d4 --with d0 d3");
+    assert!(back["members"][1]["drive"].as_str().unwrap().ends_with("/d0"), "{back}");
     is_clean(bay, "d3");
     bay.done("scrub --repair d1");
 }
