@@ -134,14 +134,7 @@ pub(crate) fn open_logs<W: World>(
         tree.replay_logs(slots, &mut found)?;
         check(&found)?;
     }
-    let mut logs = Logs::default();
-    for (slot, newest) in slots.iter().zip(&found.generations) {
-        if let Some(log) = slot.place.log {
-            // A member that does not take it does not take the first unit either, and fails then.
-            let cleared = tree.clear_log(slot.place.target, log, *newest, array_uuid)?;
-            logs.insert(slot.buffer, log, cleared.unwrap_or(newest.unwrap_or(0)));
-        }
-    }
+    let logs = tree.clear_logs(slots, &found, array_uuid)?;
     let was_active = assembly.superblock.resync_offset_sectors == 0;
     let is_degraded = assembly.is_dirty_and_degraded();
     let room = Logs::room(in_use.filter_map(|slot| slot.place.log.as_ref()));
@@ -284,6 +277,19 @@ impl<W: World> Tree<W> {
         let span = self.small_span(length);
         self.world.arena().write(self.plan.memory(span), &sum);
         self.call(parity.target, MemberIo::Write { offset: at, span })
+    }
+
+    /// Makes the logs of all slots empty.
+    fn clear_logs(&mut self, slots: &[Slot], found: &FoundLogs, array_uuid: Uuid) -> Result<Logs, VolumeError> {
+        let mut logs = Logs::default();
+        for (slot, newest) in slots.iter().zip(&found.generations) {
+            if let Some(log) = slot.place.log {
+                // A member that does not take it does not take the first unit either, and fails then.
+                let cleared = self.clear_log(slot.place.target, log, *newest, array_uuid)?;
+                logs.insert(slot.buffer, log, cleared.unwrap_or(newest.unwrap_or(0)));
+            }
+        }
+        Ok(logs)
     }
 
     /// Makes a log empty: a header without entries at its start, which is durable before anything else is done to it. If
