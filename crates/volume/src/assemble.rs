@@ -16,7 +16,7 @@ use crate::inspect::split_members;
 use crate::journal::{open_journal, settle_journal};
 use crate::ppl::{has_logs, open_logs};
 use crate::superblocks::{ProbeError, read_superblock};
-use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Intent, Node, NodeId, Place, Recorder, Slot, Target, Tree};
+use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Node, NodeId, Place, Recorder, Slot, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
@@ -242,10 +242,8 @@ pub(crate) fn add_node<W: World>(
     };
     let array = guided_engine(config, &assembly, bitmap.as_ref(), tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
-    let intent = bitmap.filter(|_| options.writable).map(|kept| {
-        let is_announced = kept.is_announced(&assembly);
-        Intent::new(tree.world.now(), kept.bitmap, is_announced)
-    });
+    let kept = bitmap.filter(|_| options.writable);
+    let intent = kept.map(|kept| kept.into_intent(&assembly, tree.world.now()));
     // One that was active, and has nothing to resync, is yet to be marked clean.
     let is_settled = assembly.superblock.is_clean() || array.resync_position().is_some();
     let changed_at = tree.world.now();
@@ -385,8 +383,7 @@ fn resync(assembly: &Assembly, shape: &Shape, bitmap: Option<&KeptBitmap>, optio
         return None;
     }
     let position = assembly.resync_position_bytes()?.min(geometry.sync_bytes());
-    let believed = bitmap.filter(|kept| kept.is_believed);
-    Some(Resync { position, only: believed.map(|kept| kept.bitmap.regions()) })
+    Some(Resync { position, only: bitmap.and_then(KeptBitmap::out_of_sync) })
 }
 
 /// The next free scratch buffers: enough for several stripes in flight, the least that works if few are left.

@@ -9,7 +9,7 @@ use shoal_md::{
     Area, Assembly, BITMAP_HEADER_BYTES, Bitmap, BitmapError, BitmapHeader, Features, SECTOR_BYTES, Superblock,
 };
 
-use crate::tree::{BitmapCopy, Target, Tree};
+use crate::tree::{BitmapCopy, Intent, Target, Tree};
 use crate::world::World;
 use crate::{OpenError, OpenOptions, VolumeError};
 
@@ -26,9 +26,9 @@ pub enum BitmapProblem {
 
 /// The bitmap that an array's members hold.
 pub(crate) struct KeptBitmap {
-    pub(crate) bitmap: Bitmap,
+    bitmap: Bitmap,
     /// Its clear bits mean something.
-    pub(crate) is_believed: bool,
+    is_believed: bool,
     /// The candidates whose own copy is the same.
     whole: Vec<usize>,
 }
@@ -44,9 +44,10 @@ impl KeptBitmap {
         self.is_believed.then(|| self.bitmap.regions())
     }
 
-    /// Whether what is set in memory is set on all members in sync.
-    pub(crate) fn is_announced(&self, assembly: &Assembly) -> bool {
-        in_sync(assembly).iter().all(|candidate| self.whole.contains(candidate))
+    /// Keeps it from now on. Where not all members in sync have every bit, all are to be announced again.
+    pub(crate) fn into_intent(self, assembly: &Assembly, now: Instant) -> Intent {
+        let is_announced = in_sync(assembly).iter().all(|candidate| self.whole.contains(candidate));
+        Intent::new(now, self.bitmap, is_announced)
     }
 }
 

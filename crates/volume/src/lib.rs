@@ -56,6 +56,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
+
 mod array_volume;
 mod assemble;
 mod bad_blocks;

@@ -221,7 +221,7 @@ fn after_a_crash_only_what_was_being_written_is_resynced() {
         drop(rig); // as if killed
 
         let last = drives - 1;
-        assert_eq!(set_runs(&copy(&bench, last)), [0..CHUNK_BYTES], "raid{level}");
+        assert_eq!(set_runs(&copy(&bench, last)), vec![0..CHUNK_BYTES; 1], "raid{level}");
         bench.damage(last, 8192, 512);
         bench.damage(last, 2 << 20, 512);
         let mut rig = open(&bench, &(0..drives).collect::<Vec<_>>());
