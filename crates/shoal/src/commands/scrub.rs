@@ -20,6 +20,10 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     }
     let opening = Opening { writable: args.repair, force: false };
     let mut array = reach(cli, &args.array, opening, None)?;
+    if array.execute(Command::Status)?.background.is_some() && !array.goes_on_by_itself() {
+        // Opening it for repair has taken up what was left to do.
+        run_background(cli, array.as_mut(), "resync")?.finished_or("start `shoal scrub` again")?;
+    }
     array.execute(Command::Scrub { repair: args.repair })?;
     let scrub = run_background(cli, array.as_mut(), "scrub")?;
     let state = array.finish()?;
