@@ -7,7 +7,7 @@ use shoal_drive::Access;
 use shoal_volume::inspect;
 
 use crate::args::{Cli, StatusArgs};
-use crate::documents::{ArrayDocument, BackgroundDocument, StateDocument, array_document};
+use crate::documents::{ArrayDocument, BackgroundDocument, MemberDocument, StateDocument, array_document};
 use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
@@ -79,20 +79,12 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["role", "state", "drive"]);
     for member in &array.members {
-        let state = match member.rebuilt_bytes {
-            Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),
-            None => member.state.clone(),
-        };
-        let state = match &member.replacement {
-            Some(it) => format!("{state}, {} copied to {}", format_size(it.copied_bytes), it.drive),
-            None => state,
-        };
         let on = match (&member.drive, &member.array) {
             (Some(drive), _) => drive.clone(),
             (None, Some(inner)) => format!("array {}", inner.name),
             (None, None) => "-".to_owned(),
         };
-        table.add_row([member.role.to_string(), state, on]);
+        table.add_row([member.role.to_string(), state_of(member), on]);
     }
     for line in table.lines() {
         writeln!(text, "{indent} {}", line.trim_end())?;
@@ -114,6 +106,18 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
         describe(text, other, &format!("{indent}    "))?;
     }
     Ok(())
+}
+
+/// How a member is, and how far what is done about it has come.
+fn state_of(member: &MemberDocument) -> String {
+    let state = match member.rebuilt_bytes {
+        Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),
+        None => member.state.clone(),
+    };
+    match &member.replacement {
+        Some(it) => format!("{state}, {} copied to {}", format_size(it.copied_bytes), it.drive),
+        None => state,
+    }
 }
 
 fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt::Result {
