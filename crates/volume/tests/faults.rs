@@ -285,3 +285,41 @@ fn what_cannot_be_recorded_is_not_acknowledged() {
     let failed = write_from(&mut rig.array, 0, &mut &pattern(1 << 20, 2)[..]).unwrap_err();
     assert!(matches!(failed, TransferError::Content { error: RequestError::Failed, .. }), "{failed}");
 }
+
+/// A drive that cannot read some of its sectors is replaced: the array makes these good, data and parity alike, and
+/// nothing is missing on the replacement.
+#[test]
+fn what_a_replaced_drive_cannot_read_is_had_from_the_others() {
+    const DATA_OFFSET: u64 = 1 << 20;
+    for (level, drives) in [("1", 3), ("5", 4), ("6", 5), ("10", 5)] {
+        // The first member has data in some of these rows, and P or Q in others.
+        for row in 0..4 {
+            let mut rig = rig_with_spares(level, drives, 1);
+            let what = format!("raid{level}, row {row}");
+            let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+            write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+            let (old, new) = (rig.drives[0], *rig.drives.last().unwrap());
+            let start = DATA_OFFSET + row * (16 << 10) + 4096;
+            rig.faults.borrow_mut().insert(old, Fault::Unreadable(start..start + 512));
+            rig.array.replace_drive(old, new).unwrap();
+            while rig.array.run_background(Duration::from_secs(10)).unwrap() {}
+            let news = rig.array.take_news();
+            assert!(!news.iter().any(|news| matches!(news.event, Event::Lost { .. })), "{what}: {news:?}");
+            assert!(news.iter().any(|news| matches!(news.event, Event::RebuildFinished(_))), "{what}: {news:?}");
+            let status = rig.array.status();
+            assert_eq!((status.health, status.needs_resync), (Health::Optimal, false), "{what}: {news:?}");
+            rig.faults.borrow_mut().insert(old, Fault::Gone);
+            assert!(content(&mut rig.array) == data, "{what}");
+            rig.array.scrub(shoal_volume::ScrubMode::Check).unwrap();
+            while rig.array.run_background(Duration::from_secs(10)).unwrap() {}
+            let finished = rig.array.take_news().into_iter().find_map(|news| match news.event {
+                Event::ScrubFinished { mismatched_bytes, completed } => Some((mismatched_bytes, completed)),
+                _ => None,
+            });
+            assert_eq!(finished, Some((0, true)), "{what}");
+            rig.array.rest().unwrap();
+            let features = rig.bench.superblock(drives - 1).features.names();
+            assert!(!features.contains(&"bad blocks"), "{what}: {features:?}");
+        }
+    }
+}
