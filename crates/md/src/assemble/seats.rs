@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use shoal_array::{MemberState, Role};
 
 use super::{AssembleError, Candidate, Verdict};
+use crate::superblock::MemberUse;
 
 /// One role of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,7 @@ pub(super) fn seat(
 ) -> Result<Vec<Slot>, AssembleError> {
     let empty = Slot { candidate: None, state: MemberState::Missing, by_bitmap: false, replacement: None };
     let mut slots = vec![empty; raid_devices];
+    recognise_replacements(candidates, verdicts);
     for index in 0..candidates.len() {
         let (role, state, by_bitmap) = match verdicts[index] {
             Verdict::InSync(role) => (role, MemberState::InSync, false),
@@ -65,6 +67,18 @@ pub(super) fn seat(
         }
     }
     Ok(slots)
+}
+
+/// A spare was made a replacement in an update that did not reach itself: the freshest table gives it a role that
+/// another member has too, and only its own superblock could have said why.
+fn recognise_replacements(candidates: &[Candidate], verdicts: &mut [Verdict]) {
+    for index in 0..candidates.len() {
+        let Verdict::Rebuilding { role, position_bytes: 0, by_bitmap: false } = verdicts[index] else { continue };
+        let was_spare = candidates[index].superblock.own_use() == MemberUse::Spare;
+        if was_spare && verdicts.contains(&Verdict::InSync(role)) {
+            verdicts[index] = Verdict::Replacement { role, position_bytes: 0 };
+        }
+    }
 }
 
 /// The replacement is all there is of this role.

@@ -55,6 +55,9 @@ impl Membership {
             for (index, is_replacement) in seated(slot).filter(|(index, _)| is_behind(index)) {
                 let mut member = with_own_fields(&assembly.superblock, &candidates[index].superblock);
                 record_state(&mut member, slot, is_replacement);
+                if is_replacement {
+                    member.features = member.features | Features::REPLACEMENT;
+                }
                 levelled.push((index, member));
             }
         }

@@ -123,7 +123,7 @@ impl Case<'_> {
         let case = Case { media, present, lost: Vec::new(), ..*self };
         let array = case.open(OpenOptions::read_only(), &Trace::default());
         let mut array = array.map_err(|error| format!("without drive {left_out:?} it does not open: {error}"))?;
-        if array.needs_resync() && health == Health::Optimal {
+        if array.needs_resync() {
             return Err("closed in order, it still needs a resync".to_owned());
         }
         match self::content(&mut array)? == content {
@@ -170,14 +170,6 @@ fn content(array: &mut ArrayVolume<TracedWorld>) -> Result<Vec<u8>, String> {
 
 /// Lets resyncs and rebuilds come to their end.
 fn recover(array: &mut ArrayVolume<TracedWorld>) -> Result<(), String> {
-    run_background(array)?;
-    if array.needs_resync() && array.scrub(ScrubMode::Repair).is_ok() {
-        run_background(array)?;
-    }
-    Ok(())
-}
-
-fn run_background(array: &mut ArrayVolume<TracedWorld>) -> Result<(), String> {
     while array.run_background(Duration::from_secs(3600)).map_err(|error| error.to_string())? {}
     Ok(())
 }
@@ -193,7 +185,8 @@ fn scrub(array: &mut ArrayVolume<TracedWorld>) -> Result<(), String> {
         if let Event::ScrubFinished { mismatched_bytes, completed } = news.event
             && (mismatched_bytes > 0 || !completed)
         {
-            return Err(format!("a scrub finds {mismatched_bytes} bytes that do not agree (whole: {completed})"));
+            let found = array.take_news();
+            return Err(format!("a scrub finds {mismatched_bytes} bytes (whole: {completed}): {found:?}"));
         }
     }
     Ok(())

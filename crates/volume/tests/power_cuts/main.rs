@@ -132,6 +132,51 @@ fn a_member_that_comes_back_by_the_bitmap_survives_power_cuts() {
     }
 }
 
+/// The same, with a moment between coming back and the next write: the filling is under way by then.
+#[test]
+fn a_member_that_is_filled_by_the_bitmap_under_writes_survives_power_cuts() {
+    let acts = || {
+        let mut acts = loss_and_return();
+        let back = acts.iter().position(|act| matches!(act, Act::Return(_))).unwrap();
+        acts.insert(back + 1, Act::Pass(1));
+        acts
+    };
+    for (name, level, members) in [("RAID1, filled", "1", 2), ("RAID6, filled", "6", 4)] {
+        let fine = ConsistencyPolicy::Bitmap { chunk_bytes: Some(4096) };
+        cut_everywhere(&Story { consistency: fine, ..story(name, level, None, members, acts()) });
+    }
+}
+
+/// A member is copied to another drive while it is written, and the two change places.
+#[test]
+fn members_that_are_replaced_survive_power_cuts() {
+    let acts = |members: usize| {
+        vec![
+            Act::Write(vec![(0, 8), (40, 20)]),
+            Act::Flush,
+            Act::Replace(0, members),
+            Act::Pass(1),
+            Act::Write(vec![(3, 2), (44, 4), (100, 1)]),
+            Act::Pass(2),
+            Act::Write(vec![(42, 3), (120, 8)]),
+            Act::Flush,
+            Act::Idle(10_000),
+            Act::Write(vec![(50, 9)]),
+            Act::Flush,
+        ]
+    };
+    for (name, level, members) in [("RAID1, replaced", "1", 2), ("RAID5, replaced", "5", 3)] {
+        cut_everywhere(&Story { others: 1, ..story(name, level, None, members, acts(members)) });
+    }
+}
+
+#[test]
+fn arrays_of_arrays_survive_power_cuts() {
+    for (name, level) in [("mirror over RAID5", "51"), ("stripes over RAID5", "50")] {
+        cut_everywhere(&Story { may_refuse: true, ..story(name, level, None, 6, writes()) });
+    }
+}
+
 /// A drive dies, a new one is filled, and power is cut all along.
 fn loss_and_rebuild(spare: usize) -> Vec<Act> {
     vec![

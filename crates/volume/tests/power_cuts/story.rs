@@ -30,6 +30,8 @@ pub(crate) enum Act {
     Add(usize),
     /// A drive that died is back, and takes its role again.
     Return(usize),
+    /// Copies a member to another drive, which takes its place.
+    Replace(usize, usize),
 }
 
 /// An array and what happens to it.
@@ -68,11 +70,18 @@ impl Story {
         self.members + self.others
     }
 
+    /// Inner arrays need room for superblocks of the outer one.
+    fn is_nested(&self) -> bool {
+        matches!(self.level, "50" | "51")
+    }
+
     /// Blocks of content that share parity.
     pub(crate) fn row_blocks(&self) -> Option<usize> {
         let parities = match self.level {
             "4" | "5" => 1,
             "6" => 2,
+            // No row of an inner array is longer.
+            "50" | "51" => 0,
             _ => return None,
         };
         Some((self.members - parities) * CHUNK_BYTES as usize / BLOCK_BYTES)
@@ -114,7 +123,7 @@ impl Story {
             spare_count: 0,
             name: "story".to_owned(),
             homehost: None,
-            drive_bytes_limit: (self.consistency != ConsistencyPolicy::Ppl).then_some(USED_BYTES),
+            drive_bytes_limit: (self.consistency != ConsistencyPolicy::Ppl && !self.is_nested()).then_some(USED_BYTES),
             assume_clean: true,
             metadata: MinorVersion::Start4K,
             consistency: self.consistency,
@@ -163,6 +172,11 @@ impl Teller {
                 self.dead.borrow_mut().remove(drive);
                 note(&self.trace, Fact::Joined { drive: *drive });
                 self.array.re_add_drive(DriveId(*drive as u32)).expect("the bitmap knows what it missed");
+            }
+            Act::Replace(old, new) => {
+                note(&self.trace, Fact::Joined { drive: *new });
+                let [old, new] = [*old, *new].map(|drive| DriveId(drive as u32));
+                self.array.replace_drive(old, new).expect("the story replaces members that work");
             }
             Act::Add(drive) => {
                 note(&self.trace, Fact::Joined { drive: *drive });
