@@ -5,13 +5,13 @@
 //! nodes go through another round; if not, and there is only one, it is the array. An inner array that has failed counts
 //! as missing.
 
+mod error;
+
 use shoal_array::{BadBlocks, Config, Fault, Geometry, Health, MemberState, Resync, Role, Scratch, Shape};
-use shoal_md::{
-    Assembly, Candidate, JournalError, Membership, ReadOnlyReason, Replacement, ShapeUnknown, Superblock, Verdict,
-};
+use shoal_md::{Assembly, Candidate, Membership, Replacement, Superblock, Verdict};
 
 use crate::bad_blocks::read_bad_blocks;
-use crate::bitmap::{BitmapProblem, KeptBitmap, guided_engine, kept_bitmap};
+use crate::bitmap::{KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
 use crate::journal::{open_journal, settle_journal};
 use crate::ppl::{has_logs, open_logs};
@@ -20,106 +20,7 @@ use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Node, NodeId, Place, R
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
-/// Why there is no array to run.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// A drive is no member of anything.
-    #[error("{drive}: {problem}: leave it out, or create an array first")]
-    NoMember {
-        /// The drive.
-        drive: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// The members do not make an array.
-    #[error(transparent)]
-    Assemble(#[from] shoal_md::AssembleError),
-    /// What the members say of the array's shape does not work.
-    #[error(transparent)]
-    Shape(#[from] ShapeUnknown),
-    /// The engine refuses the shape.
-    #[error("array {name}: {cause}: its superblocks are damaged")]
-    Geometry {
-        /// The array.
-        name: String,
-        /// What is wrong.
-        cause: shoal_array::ShapeError,
-    },
-    /// Writing would harm it.
-    #[error("array {name} can only be read: {reason}: let Linux run it")]
-    ReadOnly {
-        /// The array.
-        name: String,
-        /// Why.
-        reason: ReadOnlyReason,
-    },
-    /// Writing would go past the write-intent bitmap.
-    #[error("array {name} can only be read: {problem}")]
-    Bitmap {
-        /// The array.
-        name: String,
-        /// What is wrong with it.
-        problem: BitmapProblem,
-    },
-    /// A member says that it has bad blocks, and not which.
-    #[error(
-        "{drive}: its bad-block log cannot be used: {problem}: leave the drive out, its content is not to be trusted"
-    )]
-    BadBlocks {
-        /// The drive.
-        drive: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// Degraded, and not shut down cleanly.
-    #[error(
-        "array {name} is degraded and was not shut down cleanly: blocks of the missing member that were being written \
-         may be wrong; give the missing drive too, or use --force to go on all the same"
-    )]
-    DirtyDegraded {
-        /// The array.
-        name: String,
-    },
-    /// What the journal says cannot be followed.
-    #[error("array {name}: {problem}")]
-    Journal {
-        /// The array.
-        name: String,
-        /// What is wrong.
-        problem: JournalError,
-    },
-    /// The journal holds what the members do not.
-    #[error(
-        "array {name}: its journal holds writes that have not reached the members: open it for writing once, and they will"
-    )]
-    JournalNotReplayed {
-        /// The array.
-        name: String,
-    },
-    /// The replay of the journal met a drive that does not work.
-    #[error(
-        "{drive} does not read or write while the journal is replayed: leave it out if the array can do without it"
-    )]
-    JournalIo {
-        /// The drive, or the array.
-        drive: String,
-    },
-    /// A partial parity log that nothing can be written to.
-    #[error("{drive}: its partial parity log has no room: let Linux run the array")]
-    LogRoom {
-        /// The drive.
-        drive: String,
-    },
-    /// More engines than the buffers are planned for.
-    #[error("too many arrays in one: {nodes}")]
-    TooManyNodes {
-        /// How many.
-        nodes: usize,
-    },
-    /// The world broke.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-}
+pub use error::OpenError;
 
 /// A drive, or inner array, that carries the array's superblock and is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
