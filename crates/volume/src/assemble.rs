@@ -7,7 +7,9 @@
 
 mod error;
 
-use shoal_array::{BadBlocks, Config, Fault, Geometry, Health, MemberState, Resync, Role, Scratch, Shape};
+use shoal_array::{
+    Array, BadBlocks, Config, Fault, Geometry, Health, Instant, MemberState, Resync, Role, Scratch, Shape,
+};
 use shoal_md::{Assembly, Candidate, Membership, Replacement, Superblock, Verdict};
 
 use crate::bad_blocks::read_bad_blocks;
@@ -16,7 +18,7 @@ use crate::inspect::split_members;
 use crate::journal::{open_journal, settle_journal};
 use crate::ppl::{has_logs, open_logs};
 use crate::superblocks::{ProbeError, read_superblock};
-use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Node, NodeId, Place, Recorder, Slot, Target, Tree};
+use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Logs, Node, NodeId, Place, Recorder, Slot, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
@@ -128,53 +130,78 @@ pub(crate) fn add_node<W: World>(
     let journal = open_journal(tree, members, &assembly, &shape, options)?;
     let bitmap = kept_bitmap(tree, members, &assembly, &shape, options)?;
     let slots = slots(tree, members, &assembly, bitmap.as_ref())?;
-    let targets = slots.iter().map(|slot| slot.place.target);
-    let logical_block_bytes = targets.map(|target| tree.logical_block_bytes(target)).max().unwrap_or(512);
-    let scratch = scratch(tree, shape.member_bytes.len())?;
-    let logs = open_logs(tree, &slots, &assembly, &shape, options)?;
-    let config = Config {
-        logical_block_bytes,
-        background: options.background,
-        writable: options.writable,
-        partial_parity_log: logs.room,
-        bad_blocks: bad_blocks(&slots, members, &assembly),
-        resync: if logs.is_in_sync { None } else { resync(&assembly, &shape, bitmap.as_ref(), options) },
-        ..Config::new(shape, assembly.member_states(), scratch)
-    };
-    let array = guided_engine(config, &assembly, bitmap.as_ref(), tree.world.now());
-    let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
+    let engine = open_engine(tree, members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
     let kept = bitmap.filter(|_| options.writable);
     let intent = kept.map(|kept| kept.into_intent(&assembly, tree.world.now()));
-    // One that was active, and has nothing to resync, is yet to be marked clean.
-    let is_settled = assembly.superblock.is_clean() || array.resync_position().is_some();
-    let changed_at = tree.world.now();
-    let activity = if is_settled { Activity::Clean } else { Activity::Active { changed_at } };
     let node = NodeId(tree.nodes.len());
     tree.nodes.push(Node {
-        array,
+        activity: activity(&assembly, &engine.array, tree.world.now()),
+        logical_block_bytes: logical_block_bytes(tree, &slots),
+        array: engine.array,
         slots,
         mirrors: Vec::new(),
         membership: Membership::of_assembly(&assembly, &candidates),
         left_out: left_out(&candidates, &assembly),
         behind: behind(members, &assembly, &candidates),
         facts: assembly.superblock.clone(),
-        activity,
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),
-        logs: logs.logs,
+        logs: engine.logs,
         intent,
-        scratch,
+        scratch: engine.scratch,
         background: options.background,
-        logical_block_bytes,
         checkpoint: Checkpoint::default(),
         scrub: None,
         writable: options.writable,
     });
     resume_replacements(tree, node, &assembly)?;
-    if let Some(journal) = journal.filter(|_| options.writable) {
-        settle_journal(tree, node, journal)?;
-    }
+    journal.filter(|_| options.writable).map_or(Ok(()), |journal| settle_journal(tree, node, journal))?;
     Ok(node)
+}
+
+/// An engine that is ready to run, and what it was given.
+struct Engine {
+    array: Array,
+    scratch: Scratch,
+    logs: Logs,
+}
+
+/// Makes the engine of an array, with all that its members' logs say.
+fn open_engine<W: World>(
+    tree: &mut Tree<W>,
+    members: &[(Target, Superblock)],
+    assembly: &Assembly,
+    shape: &Shape,
+    slots: &[Slot],
+    bitmap: Option<&KeptBitmap>,
+    options: &OpenOptions,
+) -> Result<Engine, OpenError> {
+    let scratch = scratch(tree, shape.member_bytes.len())?;
+    let logs = open_logs(tree, slots, assembly, shape, options)?;
+    let resync = if logs.is_in_sync { None } else { resync(assembly, shape, bitmap, options) };
+    let config = Config {
+        logical_block_bytes: logical_block_bytes(tree, slots),
+        background: options.background,
+        writable: options.writable,
+        partial_parity_log: logs.room,
+        bad_blocks: bad_blocks(slots, members, assembly),
+        resync,
+        ..Config::new(shape.clone(), assembly.member_states(), scratch)
+    };
+    let array = guided_engine(config, assembly, bitmap, tree.world.now());
+    let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
+    Ok(Engine { array, scratch, logs: logs.logs })
+}
+
+/// One that was active, and has nothing to resync, is yet to be marked clean.
+fn activity(assembly: &Assembly, array: &Array, now: Instant) -> Activity {
+    let is_settled = assembly.superblock.is_clean() || array.resync_position().is_some();
+    if is_settled { Activity::Clean } else { Activity::Active { changed_at: now } }
+}
+
+/// The largest block size of those that an array lies on.
+fn logical_block_bytes<W: World>(tree: &Tree<W>, slots: &[Slot]) -> u32 {
+    slots.iter().map(|slot| tree.logical_block_bytes(slot.place.target)).max().unwrap_or(512)
 }
 
 /// Members one update behind, with the superblocks that bring them up to the others.

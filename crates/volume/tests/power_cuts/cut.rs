@@ -84,18 +84,7 @@ impl Cursor {
                 let covered = self.volatile[drive].iter().filter(|write| write.written);
                 self.flushes.push((number, drive, covered.map(|write| write.number).collect()));
             }
-            Fact::Flushed { number } => {
-                let flush = self.flushes.iter().position(|flush| flush.0 == number).expect("a flush was told");
-                let (_, drive, covered) = self.flushes.swap_remove(flush);
-                let durable = &mut self.durable[drive];
-                self.volatile[drive].retain(|write| {
-                    let is_covered = covered.contains(&write.number);
-                    if is_covered {
-                        durable.write(write.offset, &write.bytes);
-                    }
-                    !is_covered
-                });
-            }
+            Fact::Flushed { number } => self.flushed(number),
             Fact::Asked { blocks, version } => {
                 self.expected.asked(blocks, version);
                 self.next_version = version + 1;
@@ -113,6 +102,20 @@ impl Cursor {
                 self.volatile[drive].retain(|write| write.written);
             }
         }
+    }
+
+    /// What a flush covers is there for good.
+    fn flushed(&mut self, number: Number) {
+        let flush = self.flushes.iter().position(|flush| flush.0 == number).expect("a flush was told");
+        let (_, drive, covered) = self.flushes.swap_remove(flush);
+        let durable = &mut self.durable[drive];
+        self.volatile[drive].retain(|write| {
+            let is_covered = covered.contains(&write.number);
+            if is_covered {
+                durable.write(write.offset, &write.bytes);
+            }
+            !is_covered
+        });
     }
 
     /// Whether all fates are the same here.

@@ -28,7 +28,7 @@ fn writes() -> Vec<Act> {
         Act::Write(vec![(3, 2), (40, 20), (100, 1)]),
         Act::Flush,
         Act::Write(vec![(0, 8), (8, 4), (48, 4)]),
-        Act::Idle(1000),
+        Act::Pass(1000),
         Act::Write(vec![(5, 30)]),
         Act::Flush,
     ]
