@@ -15,8 +15,8 @@ use shoal_array::Instant;
 use shoal_drive::{Access, Arena, DriveId, Finished, Io, IoKind, LoopError};
 use shoal_volume::transfer::{TransferError, read_to, write_from};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, DriveFacts, Event, Health, MinorVersion, OpenOptions,
-    RealWorld, RequestError, Volume, World,
+    ArrayLevel, ArrayVolume, Background, ConsistencyPolicy, CreateOptions, DriveFacts, Event, Health, MinorVersion,
+    OpenOptions, RealWorld, RequestError, Volume, World,
 };
 use support::{Bench, pattern};
 
@@ -309,17 +309,58 @@ fn what_a_replaced_drive_cannot_read_is_had_from_the_others() {
             let status = rig.array.status();
             assert_eq!((status.health, status.needs_resync), (Health::Optimal, false), "{what}: {news:?}");
             rig.faults.borrow_mut().insert(old, Fault::Gone);
-            assert!(content(&mut rig.array) == data, "{what}");
-            rig.array.scrub(shoal_volume::ScrubMode::Check).unwrap();
-            while rig.array.run_background(Duration::from_secs(10)).unwrap() {}
-            let finished = rig.array.take_news().into_iter().find_map(|news| match news.event {
-                Event::ScrubFinished { mismatched_bytes, completed } => Some((mismatched_bytes, completed)),
-                _ => None,
-            });
-            assert_eq!(finished, Some((0, true)), "{what}");
             rig.array.rest().unwrap();
             let features = rig.bench.superblock(drives - 1).features.names();
             assert!(!features.contains(&"bad blocks"), "{what}: {features:?}");
+            assert!(content(&mut rig.array) == data, "{what}");
+            assert_eq!(mismatches(&mut rig.array), 0, "{what}");
+        }
+    }
+}
+
+/// Scrubs everything; bytes that disagree.
+fn mismatches(array: &mut ArrayVolume<FaultyWorld>) -> u64 {
+    array.take_news();
+    array.scrub(shoal_volume::ScrubMode::Check).unwrap();
+    while array.run_background(Duration::from_secs(10)).unwrap() {}
+    let finished = array.take_news().into_iter().find_map(|news| match news.event {
+        Event::ScrubFinished { mismatched_bytes, completed: true } => Some(mismatched_bytes),
+        _ => None,
+    });
+    finished.expect("the scrub was over")
+}
+
+/// A drive goes in the middle of writing while it is being replaced, and most of it has been copied: its replacement
+/// takes over with what was copied, and lacks nothing of what was written before, then and after.
+#[test]
+fn a_drive_goes_while_it_is_being_replaced() {
+    for (level, drives) in [("1", 3), ("5", 4), ("6", 5), ("10", 5)] {
+        for writes in [0, 3, 10, 31] {
+            let mut rig = rig_with_spares(level, drives, 1);
+            let what = format!("raid{level} after {writes} writes");
+            let size_bytes = usize::try_from(rig.array.size_bytes()).unwrap();
+            write_from(&mut rig.array, 0, &mut &pattern(size_bytes, 1)[..]).unwrap();
+            let (old, new) = (rig.drives[0], *rig.drives.last().unwrap());
+            let slow = Background { rate_min_bytes_per_s: 1, rate_max_bytes_per_s: 4 << 20, depth: 1 };
+            rig.array.set_background(slow);
+            rig.array.replace_drive(old, new).unwrap();
+            rig.array.run_background(Duration::from_millis(600)).unwrap();
+            let copied = rig.array.status().members[0].replacement.clone().unwrap().position;
+            assert!(copied > 1 << 20, "{what}: {copied} bytes copied");
+            rig.faults.borrow_mut().insert(old, Fault::GoneAfterWrites(writes));
+            let data = pattern(size_bytes, u64::from(writes) + 2);
+            write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+            rig.array.set_background(OpenOptions::writable().background);
+            while rig.array.run_background(Duration::from_secs(10)).unwrap() {}
+            let (status, news) = (rig.array.status(), rig.array.take_news());
+            assert_eq!(status.health, Health::Optimal, "{what}: {news:?} {status:?}");
+            assert!(content(&mut rig.array) == data, "{what}");
+            assert_eq!(mismatches(&mut rig.array), 0, "{what}");
+            drop(rig.array.close().unwrap());
+            let mut again = rig.bench.open(1..drives, true);
+            assert_eq!(again.status().health, Health::Optimal, "{what}: reopened without the old drive");
+            assert!(support::read(&mut again, 0, data.len()) == data, "{what}: reopened");
+            again.close().unwrap();
         }
     }
 }

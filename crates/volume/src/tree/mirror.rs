@@ -133,6 +133,11 @@ impl Mirror {
         })
     }
 
+    /// The replacement has not everything yet.
+    pub(super) fn needs_original(&self) -> bool {
+        self.takes_io() && self.state(REPLACEMENT) != MemberState::InSync
+    }
+
     /// Whether the member's I/O goes to the mirror.
     pub(crate) fn takes_io(&self) -> bool {
         self.phase != Phase::Draining

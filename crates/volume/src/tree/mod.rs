@@ -264,11 +264,12 @@ impl<W: World> Tree<W> {
         let mut finished = std::mem::take(&mut self.finished);
         for Finished { token, result } in finished.drain(..) {
             match self.pending.take(token) {
-                Pending::Effect { engine, id, kind, .. } => {
+                Pending::Effect { engine, role, id, kind, .. } => {
                     let outcome = match result {
                         Ok(()) => Outcome::Done,
                         Err(error) => Outcome::Failed(fault::member_fault(kind, &error)),
                     };
+                    self.watch_original(now, engine, role, &outcome);
                     self.ready.push_back((engine, id, outcome));
                 }
                 Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
@@ -311,11 +312,12 @@ impl<W: World> Tree<W> {
     /// An inner array has answered: to the array around it, a record run, or a blocking call.
     fn route_internal(&mut self, now: Instant, completion: Completion) {
         match self.pending.take(completion.id.0 & !INTERNAL) {
-            Pending::Effect { engine, id, kind, .. } => {
+            Pending::Effect { engine, role, id, kind, .. } => {
                 let outcome = match completion.result {
                     Ok(()) => Outcome::Done,
                     Err(error) => Outcome::Failed(fault::nested_fault(matches!(kind, IoKind::Read(_)), error)),
                 };
+                self.watch_original(now, engine, role, &outcome);
                 self.ready.push_back((engine, id, outcome));
             }
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),

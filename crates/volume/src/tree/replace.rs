@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use shoal_array::{
-    Array, BadBlocks, CommandError, Event, Home, Instant, Level, MemberState, Outcome, Regions, Resync, Role, Scratch,
+    Array, BadBlocks, CommandError, Event, Fault, Home, Instant, Level, MemberState, Outcome, Regions, Resync, Role,
+    Scratch,
 };
 
 use crate::world::World;
@@ -63,6 +64,21 @@ impl<W: World> Tree<W> {
             self.record(now, node, Waiter::Nobody);
         }
         Some(())
+    }
+
+    /// I/O of a mirror has ended. If its original is gone before all was copied, the member fails, and the replacement
+    /// succeeds it. This must be known before the mirror's engine hears of it: that one would take out what was copied
+    /// from a drive that has missed a write.
+    pub(super) fn watch_original(&mut self, now: Instant, engine: EngineId, role: Role, outcome: &Outcome) {
+        let (Some(mirrored), ORIGINAL, Outcome::Failed(Fault::Gone)) = (engine.mirror, role, outcome) else { return };
+        let it = &mut self.nodes[engine.node.0];
+        if it.mirror(mirrored).is_some_and(Mirror::needs_original) {
+            // Refused for the last copy of something (errors are passed on then), and if it has failed already.
+            let _ = it.array.fail_member(now, mirrored);
+            if it.array.member_states()[mirrored.index()] == MemberState::Missing {
+                self.name_successor(now, engine.node, mirrored);
+            }
+        }
     }
 
     /// Copies as soon as nothing that was begun without the mirror can change the original behind its back.
