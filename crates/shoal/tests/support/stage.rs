@@ -3,9 +3,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
 use shoal_lab::{Guest, Lab};
 
 /// What the kernel says of an array that it does not like, or not entirely.
@@ -23,8 +25,13 @@ const COMPLAINTS: [&str; 12] = [
     "out of date",
     "resync of RAID",
 ];
+/// In a command line of shoal: all drives of the stage.
+const DRIVES: &str = "DRIVES";
 
 /// Image files, a kernel, and shoal. The kernel boots when it is first needed, and again after a power cut.
+///
+/// Blocks of 512 bytes: shoal works on the files, as anybody may. Larger ones exist only as devices of the kernel, so
+/// there shoal runs in the guest.
 pub(crate) struct Stage {
     lab: Lab,
     directory: tempfile::TempDir,
@@ -33,6 +40,11 @@ pub(crate) struct Stage {
     drives: Vec<String>,
     /// Their logical blocks, as the kernel sees them.
     block_bytes: u32,
+}
+
+/// The lab, or a line that says why `what` is skipped.
+pub(crate) fn lab(what: &str) -> Option<Lab> {
+    Lab::find().map_err(|missing| eprintln!("SKIPPED: {what}: needs {missing}")).ok()
 }
 
 impl Stage {
@@ -67,18 +79,12 @@ impl Stage {
         self.directory.path().join(name)
     }
 
-    /// `d0 d1 ...`: all drives, as shoal is given them.
-    pub(crate) fn drives(&self) -> String {
-        self.drives.join(" ")
-    }
-
     /// Runs a script, which has to succeed, with all drives attached: `$DRIVES` are their devices. Afterwards the
     /// drives are the host's again. Gives what was printed.
     pub(crate) fn kernel(&mut self, script: &str) -> String {
-        let attach = format!("attach_all {} {}", self.block_bytes, self.drives());
-        self.guest().done(&format!("dmesg --clear\n{attach}\n{script}\ndetach")).unwrap_or_else(|error| {
-            panic!("{error}");
-        })
+        let attach = format!("attach_all {} {}", self.block_bytes, self.drives.join(" "));
+        let script = format!("dmesg --clear\n{attach}\n{script}\ndetach");
+        self.guest().done(&script).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// The guest, which boots if there is none.
@@ -100,8 +106,13 @@ impl Stage {
         }
     }
 
-    /// Runs shoal in the stage's directory with files, if named, as its standard input and output. It has to succeed.
-    pub(crate) fn shoal(&self, line: &str, input: Option<&str>, output: Option<&str>) -> Vec<u8> {
+    /// Runs shoal with files, if named, as its standard input and output; the word DRIVES in `line` stands for all
+    /// drives. It has to succeed.
+    pub(crate) fn shoal(&mut self, line: &str, input: Option<&str>, output: Option<&str>) {
+        if self.block_bytes != 512 {
+            self.shoal_inside(line, input.unwrap_or("/dev/null"), output.unwrap_or("/dev/null"));
+            return;
+        }
         let mut command = self.shoal_command(line);
         if let Some(name) = input {
             command.stdin(File::open(self.path(name)).unwrap());
@@ -111,17 +122,33 @@ impl Stage {
         }
         let ran = command.output().unwrap();
         assert!(ran.status.success(), "shoal {line}: {}", String::from_utf8_lossy(&ran.stderr));
-        ran.stdout
+    }
+
+    /// The same in the guest, on devices. There is no AVX there, whatever the processor says of itself.
+    fn shoal_inside(&mut self, line: &str, input: &str, output: &str) {
+        let program = env!("CARGO_BIN_EXE_shoal");
+        let line = line.replace(DRIVES, "$DRIVES");
+        self.kernel(&format!("{program} --quiet --parity-kernel scalar {line} <{input} 2>&1 >{output}"));
     }
 
     /// The same with `--json`, for the document.
-    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
-        serde_json::from_slice(&self.shoal(&format!("--json {line}"), None, None)).unwrap()
+    pub(crate) fn json(&mut self, line: &str) -> Value {
+        self.shoal(&format!("--json {line}"), None, Some("document"));
+        serde_json::from_slice(&std::fs::read(self.path("document")).unwrap()).unwrap()
+    }
+
+    /// Runs shoal on the files; it has to be refused, in one line that says each of `words`.
+    pub(crate) fn refused(&self, line: &str, words: &[&str]) {
+        let ran = self.shoal_command(line).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!((ran.status.code(), said.lines().count()), (Some(3), 1), "shoal {line}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "shoal {line}: {said}");
     }
 
     /// The program, to be started in the stage's directory with the words of `line`.
     pub(crate) fn shoal_command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
+        let line = line.replace(DRIVES, &self.drives.join(" "));
         command.arg("--quiet").args(line.split_whitespace()).current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -136,12 +163,24 @@ impl Stage {
         let errors = String::from_utf8_lossy(&ran.stderr);
         assert!(ran.status.success(), "{line}: {errors}{}", String::from_utf8_lossy(&ran.stdout));
     }
+
+    /// Holds a file against another, byte by byte.
+    pub(crate) fn assert_same(&self, one: &str, other: &str) {
+        let (one_bytes, other_bytes) = (self.bytes(one), self.bytes(other));
+        assert_eq!(one_bytes.len(), other_bytes.len(), "sizes of {one} and {other}");
+        let differs = one_bytes.iter().zip(&other_bytes).position(|(a, b)| a != b);
+        assert_eq!(differs, None, "the first byte in which {one} and {other} differ");
+    }
+
+    /// All bytes of a file.
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        BufReader::new(File::open(self.path(name)).unwrap()).read_to_end(&mut bytes).unwrap();
+        bytes
+    }
 }
 
-/// Whether two files hold the same bytes; else where they first differ.
-pub(crate) fn assert_same(one: &Path, other: &Path, what: &str) {
-    let (one, other) = (std::fs::read(one).unwrap(), std::fs::read(other).unwrap());
-    assert_eq!(one.len(), other.len(), "{what}: sizes");
-    let differs = one.iter().zip(&other).position(|(a, b)| a != b);
-    assert_eq!(differs, None, "{what}: first byte that differs");
+/// Where a path ends: what shoal's documents call a drive, on either side.
+pub(crate) fn name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap()
 }

@@ -1,0 +1,36 @@
+//! The tables of `docs/compatibility.md`, which the tests give and are held against.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compatibility.md");
+/// Set, it puts the tables into the document instead of comparing.
+const UPDATE: &str = "SHOAL_UPDATE_COMPATIBILITY";
+/// The document has one writer at a time.
+static WRITER: Mutex<()> = Mutex::new(());
+
+/// Holds the document's table of this name against what was found.
+pub(crate) fn hold(name: &str, head: &[&str], rows: Vec<Vec<String>>) {
+    let _writer = WRITER.lock();
+    let path = Path::new(DOCUMENT);
+    let document = std::fs::read_to_string(path).unwrap();
+    let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
+    let from = document.find(&start).expect("the document has a place for the table") + start.len();
+    let to = document.find(&end).expect("the document's table has an end");
+    let table = rendered(head, &rows);
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(path, format!("{}{table}{}", &document[..from], &document[to..])).unwrap();
+    } else {
+        assert_eq!(document[from..to], table, "docs/compatibility.md is not what came out; {UPDATE}=1 writes it anew");
+    }
+}
+
+fn rendered(head: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
+    let mut table = line(head) + &line(&vec!["---"; head.len()]);
+    for row in rows {
+        assert_eq!(row.len(), head.len(), "a cell for each column");
+        table += &line(&row.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    table
+}
