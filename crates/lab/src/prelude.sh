@@ -27,6 +27,12 @@ settle() {
     while [ "$(cat "$action")" != idle ]; do sleep 0.02; done
 }
 
+# synced MD: how many sectors a resync, rebuild or check has gone over; "none" if there is none. The file grows while it
+# is read, so only its first line counts.
+synced() {
+    head -n 1 "/sys/block/$1/md/sync_completed" | cut -d ' ' -f 1
+}
+
 # check MD: goes over all of it, and prints how many sectors do not agree. Levels without redundancy print nothing.
 check() {
     [ -e "/sys/block/$1/md/sync_action" ] || return 0

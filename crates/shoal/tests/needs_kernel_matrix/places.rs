@@ -63,7 +63,7 @@ fn check_around(shape: &Shape, offset: u64, capacity: u64) -> String {
          echo $start >sync_min
          echo check >sync_action
          while [ \"$(cat sync_action)\" = check ]; do
-             at=$(cut -d ' ' -f 1 sync_completed)
+             at=$(synced md0)
              if [ \"$at\" != none ] && [ \"$at\" -ge $end ]; then echo idle >sync_action; fi
              sleep 0.02
          done

@@ -90,7 +90,9 @@ pub(crate) fn shoal_creates(shape: &Shape, stage: &mut Stage) {
     put_files(stage, 1);
     let content = File::create(stage.path("content")).unwrap();
     content.set_len(created["capacity_bytes"].as_u64().unwrap()).unwrap();
-    stage.tool("mkfs.ext4 -q -F content");
+    // The block size that the kernel would choose by itself for such an array: none smaller than the drives'.
+    let block_bytes = shape.block_bytes.max(1024);
+    stage.tool(&format!("mkfs.ext4 -q -F -b {block_bytes} content"));
     add_files(stage);
     stage.shoal("write DRIVES", Some("content"), None);
 }
