@@ -16,7 +16,7 @@ const SCRIPTS: &str = ".guest";
 const INIT: &str = include_str!("init.sh");
 const PRELUDE: &str = include_str!("prelude.sh");
 /// How long a script may take, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A kernel that runs. Dropping it cuts its power.
 #[derive(Debug)]

@@ -89,9 +89,12 @@ pub(crate) fn kernel_leaves_it_rebuilding(array: Array, stage: &mut Stage) -> &'
 /// A multiple of the chunk, and somewhat below half a member.
 const PAUSE_SECTORS: u64 = 16384;
 
+/// Large enough to be interrupted while one is filled.
+const LARGE_BYTES: u64 = 384 << 20;
+
 /// The same, the other way round. Members are large, so that there is time to interrupt.
 pub(crate) fn shoal_leaves_it_rebuilding(array: Array, stage: &mut Stage) -> &'static str {
-    stage.set(&vec![1 << 30; array.members + 1], 512);
+    stage.set(&vec![LARGE_BYTES; array.members + 1], 512);
     let first = names(0..array.members);
     stage.shoal(&format!("create --assume-clean {} {first}", array.options), None, None);
     stage.shoal(&format!("fail --member d1 {first}"), None, None);

@@ -79,12 +79,25 @@ impl Stage {
         self.directory.path().join(name)
     }
 
+    pub(crate) fn drive_paths(&self) -> Vec<PathBuf> {
+        self.drives.iter().map(|name| self.path(name)).collect()
+    }
+
     /// Runs a script, which has to succeed, with all drives attached: `$DRIVES` are their devices. Afterwards the
     /// drives are the host's again. Gives what was printed.
     pub(crate) fn kernel(&mut self, script: &str) -> String {
-        let attach = format!("attach_all {} {}", self.block_bytes, self.drives.join(" "));
-        let script = format!("dmesg --clear\n{attach}\n{script}\ndetach");
+        let script = format!("{}\n{script}\ndetach", self.attach());
         self.guest().done(&script).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, for a script that will not come to its end.
+    pub(crate) fn start_kernel(&mut self, script: &str) {
+        let script = format!("{}\n{script}", self.attach());
+        self.guest().start(&script).unwrap();
+    }
+
+    fn attach(&self) -> String {
+        format!("dmesg --clear\nattach_all {} {}", self.block_bytes, self.drives.join(" "))
     }
 
     /// The guest, which boots if there is none.
