@@ -65,7 +65,6 @@ pub(crate) const SHAPES: &[Shape] = &[
     shape("0", "", LARGE_FOUR, 4096),
     shape("0", "", THREE, 64).metadata("1.0"),
     shape("0", "", THREE, 64).metadata("1.1"),
-    shape("0", "dangerous", THREE, 64).metadata("0.90"), // mdadm's word for no layout, which 0.90 cannot hold
     shape("0", "", HUGE, 512),
     shape("1", "", TWO, 0),
     shape("1", "", THREE, 0),

@@ -21,11 +21,12 @@ impl Cell {
 }
 
 /// Runs them all, and gives what each came to; panics at the end if one did. Nothing is given if SHOAL_CELLS selected
-/// some of them.
+/// some of them: those whose name has one of its parts, between `|`, in it.
 pub(crate) fn run(lab: &Lab, cells: Vec<Cell>) -> Option<Vec<&'static str>> {
     let selected = std::env::var("SHOAL_CELLS").ok();
     let count = cells.len();
-    let chosen = |cell: &Cell| selected.as_ref().is_none_or(|word| cell.name.contains(word.as_str()));
+    let chosen =
+        |cell: &Cell| selected.as_ref().is_none_or(|words| words.split('|').any(|word| cell.name.contains(word)));
     let mut queue: Vec<_> = cells.into_iter().enumerate().filter(|(_, cell)| chosen(cell)).collect();
     queue.reverse(); // the last is taken first
     let (queue, outcomes) = (Mutex::new(queue), Mutex::new(vec![""; count]));
