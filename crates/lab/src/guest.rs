@@ -105,9 +105,18 @@ impl Guest {
         self.console.next_line(deadline).map_err(|silence| lost(silence, "waiting for a line", String::new()))
     }
 
-    /// Cuts the power: what is under way ends where it stands.
-    pub fn cut_power(self) {
-        drop(self);
+    /// Cuts the power: what is under way ends where it stands. Gives the lines that had been printed and not yet taken.
+    pub fn cut_power(mut self) -> Vec<String> {
+        self.kill();
+        let console = &self.console;
+        std::iter::from_fn(|| console.next_line(Instant::now() + PATIENCE).ok()).collect()
+    }
+
+    fn kill(&mut self) {
+        // The kernel, its threads, and its processes, which are the host's too.
+        let group = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw).expect("a process has a number");
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.process.wait();
     }
 
     /// Everything up to the end of the present step.
@@ -133,10 +142,7 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // The kernel, its threads, and its processes, which are the host's too.
-        let group = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw).expect("a process has a number");
-        let _ = kill_process_group(group, Signal::KILL);
-        let _ = self.process.wait();
+        self.kill();
     }
 }
 

@@ -1,8 +1,10 @@
 //! Real power cuts: the kernel, or shoal, is killed while it writes to an array, and the other side assembles it.
 //!
 //! After each, every block that was acknowledged holds what was acknowledged, every other one what it held or what was
-//! being written, and once the array is in sync again parity and copies agree. Each cut follows from its number, apart from where
-//! exactly it falls; `SHOAL_CELLS=WORD` runs those alone whose name has the word in it.
+//! being written, and once the array is in sync again parity and copies agree. Where an array has a partial-parity log, a
+//! drive is lost at the same time, too: then blocks that were being written may hold anything, and all others hold
+//! what they should. Each cut follows from its number, apart from where exactly it falls; `SHOAL_CELLS=WORD` runs
+//! those alone whose name has the word in it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
@@ -20,8 +22,8 @@ mod shoal_killed;
 use pool::Cell;
 use stage::Stage;
 
-/// Of each kind.
-const CUTS: u64 = 28;
+/// Of each kind: three for each array, with other numbers.
+const CUTS: u64 = 30;
 const MEMBER_BYTES: u64 = 12 << 20;
 
 /// What power is cut under: the options that shoal and mdadm share, and the number of members.
@@ -29,16 +31,25 @@ const MEMBER_BYTES: u64 = 12 << 20;
 struct Array {
     options: &'static str,
     members: usize,
+    /// Which drive is lost with the power.
+    lost: Option<usize>,
 }
 
-const ARRAYS: [Array; 7] = [
-    Array { options: "--level 5 --chunk 64K", members: 4 },
-    Array { options: "--level 1", members: 2 },
-    Array { options: "--level 6 --chunk 64K", members: 5 },
-    Array { options: "--level 10 --chunk 64K", members: 4 },
-    Array { options: "--level 5 --layout right-asymmetric --chunk 4K", members: 3 },
-    Array { options: "--level 10 --layout f2 --chunk 32K", members: 3 },
-    Array { options: "--level 6 --layout ddf-N-continue --chunk 16K", members: 6 },
+const fn array(options: &'static str, members: usize) -> Array {
+    Array { options, members, lost: None }
+}
+
+const ARRAYS: [Array; 10] = [
+    array("--level 5 --chunk 64K", 4),
+    array("--level 1", 2),
+    array("--level 6 --chunk 64K", 5),
+    array("--level 10 --chunk 64K", 4),
+    array("--level 5 --layout right-asymmetric --chunk 4K", 3),
+    array("--level 10 --layout f2 --chunk 32K", 3),
+    array("--level 6 --layout ddf-N-continue --chunk 16K --bitmap internal", 6),
+    array("--level 1 --bitmap internal", 3),
+    array("--level 5 --chunk 16K --consistency-policy ppl", 4),
+    Array { lost: Some(1), ..array("--level 5 --chunk 32K --consistency-policy ppl", 4) },
 ];
 
 #[test]
@@ -46,7 +57,8 @@ fn needs_kernel_power_is_cut_while_one_side_writes() {
     let Some(lab) = stage::lab("power is cut while one side writes") else { return };
     let cells = (0..CUTS).flat_map(|number| {
         let array = ARRAYS[number as usize % ARRAYS.len()];
-        let name = |who| format!("cut {number}, {}, {who} is killed", array.options);
+        let lost = if array.lost.is_some() { ", a drive is lost" } else { "" };
+        let name = |who| format!("cut {number}, {}{lost}, {who} is killed", array.options);
         [
             Cell::new(name("the kernel"), move |stage: &mut Stage| kernel_killed::cut(array, number, stage)),
             Cell::new(name("shoal"), move |stage: &mut Stage| shoal_killed::cut(array, number, stage)),

@@ -1,7 +1,5 @@
 //! shoal is killed, and the kernel takes over.
 
-use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
 use crate::history::{BLOCK_BYTES, BLOCKS, History, Random};
@@ -26,40 +24,29 @@ pub(crate) fn cut(array: Array, number: u64, stage: &mut Stage) -> &'static str 
         history.acknowledged(version, blocks);
     }
     history.submitted(WHOLE + 1, 0..BLOCKS);
-    killed_write(stage, &mut random);
-    kernel_takes_over(stage, &history);
+    let delay = Duration::from_micros(random.below(15_000));
+    stage.killed("write DRIVES", &format!("v{}", WHOLE + 1), delay);
+    if let Some(lost) = array.lost {
+        stage.lose(lost);
+    }
+    kernel_takes_over(array, stage, &history);
     "every block old or new"
 }
 
-/// Starts to write the last version over everything, and kills shoal some time after it has begun to change members.
-fn killed_write(stage: &Stage, random: &mut Random) {
-    let before = members_changed(stage);
-    let version = std::fs::File::open(stage.path(&format!("v{}", WHOLE + 1))).unwrap();
-    let mut command = stage.shoal_command("write DRIVES");
-    let mut writer = command.stdin(Stdio::from(version)).spawn().unwrap();
-    while members_changed(stage) == before && writer.try_wait().unwrap().is_none() {
-        thread::sleep(Duration::from_micros(200));
-    }
-    thread::sleep(Duration::from_micros(random.below(15_000)));
-    writer.kill().unwrap();
-    writer.wait().unwrap();
-}
-
-/// When the members were last written to.
-fn members_changed(stage: &Stage) -> Vec<std::time::SystemTime> {
-    stage.drive_paths().iter().map(|path| path.metadata().unwrap().modified().unwrap()).collect()
-}
-
 /// Assembles the array, waits until it is in sync, and finds everything as it must be.
-fn kernel_takes_over(stage: &mut Stage, history: &History) {
-    let printed = stage.kernel(
-        "mdadm --assemble --quiet /dev/md0 $DRIVES
+fn kernel_takes_over(array: Array, stage: &mut Stage, history: &History) {
+    let (run, state, mismatches) = match array.lost {
+        None => ("", "clean", "check md0"),
+        Some(_) => ("--run", "clean, degraded", "echo 0"),
+    };
+    let printed = stage.kernel(&format!(
+        "mdadm --assemble --quiet {run} /dev/md0 $DRIVES
          settle md0
          mdadm --detail /dev/md0 | grep 'State :'
-         check md0
+         {mismatches}
          dd if=/dev/md0 of=read bs=1M count=4 status=none
          mdadm --stop --quiet /dev/md0",
-    );
-    assert_eq!(printed, "             State : clean \n0");
-    history.assert_holds(&stage.bytes("read"));
+    ));
+    assert_eq!(printed, format!("             State : {state} \n0"));
+    history.assert_holds(&stage.bytes("read"), array.lost.is_some());
 }

@@ -1,10 +1,16 @@
 //! The arrays that are put into states, and what each side does to them. `content` is the file that holds the whole
 //! content as it should be.
 
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
 use crate::stage::Stage;
 use crate::support::pattern;
 
 pub(crate) const MEMBER_BYTES: u64 = 24 << 20;
+/// Large enough for shoal to be interrupted while it goes over one.
+pub(crate) const LARGE_BYTES: u64 = 384 << 20;
 
 /// An array: the options that make it, which shoal and mdadm share, and its number of members.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +61,22 @@ pub(crate) fn shoal_writes(stage: &mut Stage, drives: &str, seed: u64) {
     std::fs::write(stage.path("content"), content).unwrap();
 }
 
+/// Runs shoal and interrupts it, again and again, until it leaves the array as wanted; earlier or later each time.
+pub(crate) fn interrupted(stage: &mut Stage, line: &str, is_as_wanted: impl Fn(&mut Stage) -> bool) {
+    let mut delay = Duration::from_millis(150);
+    for _ in 0..20 {
+        let child = stage.shoal_command(line).spawn().unwrap();
+        thread::sleep(delay);
+        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let ended = child.wait_with_output().unwrap().status.success();
+        if is_as_wanted(stage) {
+            return;
+        }
+        delay = if ended { delay * 2 / 3 } else { delay * 4 / 3 };
+    }
+    panic!("shoal {line}: is never interrupted in its middle");
+}
+
 /// Every byte is as it should be.
 pub(crate) fn shoal_reads(stage: &mut Stage, drives: &str) {
     stage.shoal(&format!("read {drives}"), None, Some("read"));
@@ -70,9 +92,8 @@ pub(crate) fn shoal_finds_it_whole(stage: &mut Stage, drives: &str) {
     shoal_reads(stage, drives);
 }
 
-/// Lines in which the running array is found as it should be, byte by byte, and with parity and copies that agree.
-pub(crate) const KERNEL_FINDS_IT_WHOLE: &str = "settle md0
-cmp /dev/md0 content
+/// Lines in which the running array is found in sync, with parity and copies that agree.
+pub(crate) const KERNEL_FINDS_IT_IN_SYNC: &str = "settle md0
 mdadm --detail /dev/md0 | grep 'State : clean $'
 test $(check md0) = 0";
 

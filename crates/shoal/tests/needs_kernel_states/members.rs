@@ -1,14 +1,14 @@
 //! Members that fail, come late, are being rebuilt or wait.
 
-use std::thread;
-use std::time::Duration;
-
-use crate::arrays::{Array, KERNEL_FINDS_IT_WHOLE, kernel_writes, shoal_finds_it_whole, shoal_reads, shoal_writes};
+use crate::arrays::{
+    Array, KERNEL_FINDS_IT_IN_SYNC, LARGE_BYTES, interrupted, kernel_writes, shoal_finds_it_whole, shoal_reads,
+    shoal_writes,
+};
 use crate::stage::{Stage, name};
 use crate::support::names;
 
 /// The device of drive `number`, in a script of the kernel's.
-fn device(number: usize) -> String {
+pub(crate) fn device(number: usize) -> String {
     format!("$(echo $DRIVES | cut -d ' ' -f {})", number + 1)
 }
 
@@ -48,7 +48,8 @@ pub(crate) fn shoal_leaves_it_degraded(array: Array, stage: &mut Stage) -> &'sta
          {change}
          mdadm --zero-superblock {stale}
          mdadm --add --quiet /dev/md0 {stale}
-         {KERNEL_FINDS_IT_WHOLE}
+         {KERNEL_FINDS_IT_IN_SYNC}
+         cmp /dev/md0 content
          mdadm --stop --quiet /dev/md0",
         stale = device(1)
     ));
@@ -89,9 +90,6 @@ pub(crate) fn kernel_leaves_it_rebuilding(array: Array, stage: &mut Stage) -> &'
 /// A multiple of the chunk, and somewhat below half a member.
 const PAUSE_SECTORS: u64 = 16384;
 
-/// Large enough to be interrupted while one is filled.
-const LARGE_BYTES: u64 = 384 << 20;
-
 /// The same, the other way round. Members are large, so that there is time to interrupt.
 pub(crate) fn shoal_leaves_it_rebuilding(array: Array, stage: &mut Stage) -> &'static str {
     stage.set(&vec![LARGE_BYTES; array.members + 1], 512);
@@ -100,9 +98,11 @@ pub(crate) fn shoal_leaves_it_rebuilding(array: Array, stage: &mut Stage) -> &'s
     stage.shoal(&format!("fail --member d1 {first}"), None, None);
     let left = names((0..array.members).filter(|&number| number != 1));
     let new = array.members;
-    stage.shoal(&format!("add --no-rebuild --drive d{new} {left}"), None, None);
     let drives = format!("{left} d{new}");
-    let position = interrupted_rebuild(stage, &drives);
+    let position = |stage: &mut Stage| stage.json(&format!("status {drives}"))["members"][1]["rebuilt_bytes"].as_u64();
+    stage.shoal(&format!("add --no-rebuild --drive d{new} {left}"), None, None);
+    interrupted(stage, &format!("rebuild {drives}"), |stage| position(stage) != Some(0));
+    let position = position(stage).expect("it was rebuilt before it could be interrupted");
     let attached: Vec<_> = (0..=array.members).filter(|&number| number != 1).map(device).collect();
     let printed = stage.kernel(&format!(
         "mdadm --examine {new} | sed -n 's/ *Recovery Offset : //p'
@@ -125,24 +125,6 @@ pub(crate) fn shoal_leaves_it_rebuilding(array: Array, stage: &mut Stage) -> &'s
     "goes on from there"
 }
 
-/// Interrupts shoal while it rebuilds, and gives the position, which is neither the start nor the end.
-fn interrupted_rebuild(stage: &mut Stage, drives: &str) -> u64 {
-    for _ in 0..20 {
-        let child = stage.shoal_command(&format!("rebuild {drives}")).spawn().unwrap();
-        thread::sleep(Duration::from_millis(150));
-        let _ = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        let ran = child.wait_with_output().unwrap();
-        let status = stage.json(&format!("status {drives}"));
-        let position = status["members"][1]["rebuilt_bytes"].as_u64();
-        match position {
-            Some(0) => {}
-            Some(position) => return position,
-            None => panic!("it was rebuilt before it could be interrupted: {ran:?}"),
-        }
-    }
-    panic!("it never begins");
-}
-
 /// A spare takes the place of a member that fails.
 pub(crate) fn kernel_leaves_a_spare(array: Array, stage: &mut Stage) -> &'static str {
     array.kernel_creates(stage, "--spare-devices 1", array.members + 1);
@@ -152,13 +134,7 @@ pub(crate) fn kernel_leaves_a_spare(array: Array, stage: &mut Stage) -> &'static
     shoal_writes(stage, "DRIVES", 2);
     stage.shoal("rebuild DRIVES", None, None);
     shoal_finds_it_whole(stage, "DRIVES");
-    let printed = stage.kernel(&format!(
-        "mdadm --assemble /dev/md0 {}
-         {KERNEL_FINDS_IT_WHOLE}
-         mdadm --stop --quiet /dev/md0",
-        (1..=array.members).map(device).collect::<Vec<_>>().join(" ")
-    ));
-    assert!(printed.starts_with(&started(array.members)), "{printed}");
+    kernel_finds_them_whole(array, stage, 1..=array.members);
     "takes a failed member's place"
 }
 
@@ -170,7 +146,8 @@ pub(crate) fn shoal_leaves_a_spare(array: Array, stage: &mut Stage) -> &'static 
         "mdadm --assemble /dev/md0 $DRIVES
          mdadm --fail --quiet /dev/md0 {}
          {change}
-         {KERNEL_FINDS_IT_WHOLE}
+         {KERNEL_FINDS_IT_IN_SYNC}
+         cmp /dev/md0 content
          mdadm --stop --quiet /dev/md0",
         device(0)
     ));
@@ -184,10 +161,21 @@ fn started(members: usize) -> String {
     format!("mdadm: /dev/md0 has been started with {members} drives.")
 }
 
-/// The kernel finds all members in use, and nothing to complain of.
-fn kernel_finds_it_whole(array: Array, stage: &mut Stage) {
-    let printed = stage
-        .kernel(&format!("mdadm --assemble /dev/md0 $DRIVES\n{KERNEL_FINDS_IT_WHOLE}\nmdadm --stop --quiet /dev/md0"));
+/// The kernel finds all members in use, nothing to complain of, and every byte as it should be.
+pub(crate) fn kernel_finds_it_whole(array: Array, stage: &mut Stage) {
+    kernel_finds_them_whole(array, stage, 0..array.members);
+}
+
+/// The same of these drives.
+pub(crate) fn kernel_finds_them_whole(array: Array, stage: &mut Stage, drives: impl Iterator<Item = usize>) {
+    let devices: Vec<_> = drives.map(device).collect();
+    let printed = stage.kernel(&format!(
+        "mdadm --assemble /dev/md0 {}
+         {KERNEL_FINDS_IT_IN_SYNC}
+         cmp /dev/md0 content
+         mdadm --stop --quiet /dev/md0",
+        devices.join(" "),
+    ));
     assert!(printed.starts_with(&started(array.members)), "{printed}");
     assert_eq!(stage.complaints(), Vec::<String>::new());
 }

@@ -3,9 +3,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use shoal_lab::{Guest, Lab};
@@ -79,8 +81,13 @@ impl Stage {
         self.directory.path().join(name)
     }
 
-    pub(crate) fn drive_paths(&self) -> Vec<PathBuf> {
-        self.drives.iter().map(|name| self.path(name)).collect()
+    /// Puts other bytes into a file behind everybody's back, and gives those that were there.
+    pub(crate) fn swap(&self, name: &str, offset: u64, bytes: &[u8]) -> Vec<u8> {
+        let file = File::options().read(true).write(true).open(self.path(name)).unwrap();
+        let mut before = vec![0; bytes.len()];
+        file.read_exact_at(&mut before, offset).unwrap();
+        file.write_all_at(bytes, offset).unwrap();
+        before
     }
 
     /// Runs a script, which has to succeed, with all drives attached: `$DRIVES` are their devices. Afterwards the
@@ -112,11 +119,15 @@ impl Stage {
         log.lines().filter(|line| COMPLAINTS.iter().any(|word| line.contains(word))).map(str::to_owned).collect()
     }
 
-    /// Cuts the kernel's power, whatever it is at.
-    pub(crate) fn cut_power(&mut self) {
-        if let Some(guest) = self.guest.take() {
-            guest.cut_power();
-        }
+    /// Cuts the kernel's power, whatever it is at. Gives the lines that its script had printed and nobody has taken yet.
+    pub(crate) fn cut_power(&mut self) -> Vec<String> {
+        self.guest.take().map(Guest::cut_power).unwrap_or_default()
+    }
+
+    /// Takes a drive away for good.
+    pub(crate) fn lose(&mut self, number: usize) {
+        let name = self.drives.remove(number);
+        std::fs::remove_file(self.path(&name)).unwrap();
     }
 
     /// Runs shoal with files, if named, as its standard input and output; the word DRIVES in `line` stands for all
@@ -167,6 +178,22 @@ impl Stage {
         command
     }
 
+    /// Starts shoal with a file as its input, and kills it at some `delay` after it has begun to change drives.
+    pub(crate) fn killed(&self, line: &str, input: &str, delay: Duration) {
+        let changed = || -> Vec<_> {
+            self.drives.iter().map(|name| self.path(name).metadata().unwrap().modified().unwrap()).collect()
+        };
+        let before = changed();
+        let mut command = self.shoal_command(line);
+        let mut process = command.stdin(File::open(self.path(input)).unwrap()).spawn().unwrap();
+        while changed() == before && process.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_micros(200));
+        }
+        thread::sleep(delay);
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+
     /// Runs one of the host's tools in the stage's directory. It has to succeed.
     pub(crate) fn tool(&self, line: &str) {
         let mut words = line.split_whitespace();
@@ -187,9 +214,7 @@ impl Stage {
 
     /// All bytes of a file.
     pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        BufReader::new(File::open(self.path(name)).unwrap()).read_to_end(&mut bytes).unwrap();
-        bytes
+        std::fs::read(self.path(name)).unwrap()
     }
 }
 
