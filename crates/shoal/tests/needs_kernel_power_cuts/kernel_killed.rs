@@ -33,7 +33,8 @@ pub(crate) fn cut(array: Array, number: u64, stage: &mut Stage) -> &'static str 
     lines.extend(stage.cut_power());
     for line in lines {
         // The last line may have been cut, too.
-        let Some(writer) = line.strip_prefix("acknowledged ").and_then(|writer| writer.parse().ok()) else { break };
+        let writer = line.strip_prefix("acknowledged ").and_then(|writer| writer.parse::<usize>().ok());
+        let Some(writer) = writer else { break };
         let writer: &mut Writer = &mut writers[writer];
         writer.is_acknowledged(&mut history);
         writer.goes_on(&mut history);
