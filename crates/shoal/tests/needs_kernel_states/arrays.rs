@@ -92,9 +92,11 @@ pub(crate) fn shoal_finds_it_whole(stage: &mut Stage, drives: &str) {
     shoal_reads(stage, drives);
 }
 
-/// Lines in which the running array is found in sync, with parity and copies that agree.
-pub(crate) const KERNEL_FINDS_IT_IN_SYNC: &str = "settle md0
-mdadm --detail /dev/md0 | grep 'State : clean $'
+/// Lines that wait until the running array is whole and clean, and find parity and copies that agree. A rebuild does not
+/// begin in the moment in which a member fails, nor is an array clean in that in which it was written to.
+pub(crate) const KERNEL_FINDS_IT_IN_SYNC: &str =
+    "until mdadm --detail /dev/md0 | grep -q 'State : clean $'; do sleep 0.1; done
+settle md0
 test $(check md0) = 0";
 
 /// Lines that change some of the content, on the array and in `content`.

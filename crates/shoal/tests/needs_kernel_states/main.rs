@@ -17,7 +17,6 @@ mod table;
 
 mod arrays;
 mod bad_blocks;
-mod bitmap;
 mod members;
 mod refused;
 mod replacement;
@@ -69,7 +68,6 @@ const STATES: &[State] = &[
         resync::kernel_leaves_it_resyncing,
         resync::shoal_leaves_it_resyncing,
     ),
-    both("a member away, with a bitmap", REDUNDANT, bitmap::kernel_misses_a_member, bitmap::shoal_misses_a_member),
     both(
         "degraded, and not shut down",
         PARITY,
@@ -79,7 +77,6 @@ const STATES: &[State] = &[
     kernel_only("with bad blocks", REDUNDANT, bad_blocks::kernel_leaves_bad_blocks),
     kernel_only("a member being replaced", REDUNDANT, replacement::kernel_leaves_it_replacing),
     kernel_only("being reshaped", PARITY, refused::kernel_leaves_it_reshaping),
-    kernel_only("with a journal", PARITY, refused::kernel_leaves_a_journal),
 ];
 
 #[test]
