@@ -51,7 +51,7 @@ fn needs_kernel_killed_while_it_writes_and_shoal_replays_its_log() {
         let size = std::fs::read_to_string(stage.path("size")).unwrap().trim().parse().unwrap();
         put_contents(&stage, size);
         kill_the_kernel_in_mid_write(&mut stage, cut);
-        let content = shoal_recovers(&stage, lost);
+        let content = shoal_recovers(&mut stage, lost);
         cut_short += usize::from(check(&stage, &After { content, lost }, WRITERS).len() < size);
     }
     assert!(cut_short > 0, "no cut met a write under way");
@@ -145,7 +145,7 @@ fn left(stage: &Stage, lost: Option<usize>) -> String {
 }
 
 /// Opens the array for writing, by which the log is replayed; reads it, and finds it in order.
-fn shoal_recovers(stage: &Stage, lost: Option<usize>) -> Vec<u8> {
+fn shoal_recovers(stage: &mut Stage, lost: Option<usize>) -> Vec<u8> {
     let drives = left(stage, lost);
     std::fs::write(stage.path("nothing"), "").unwrap();
     stage.shoal(&format!("write {drives}"), Some("nothing"), None);

@@ -81,6 +81,11 @@ impl Stage {
         self.directory.path().join(name)
     }
 
+    /// `d0 d1 ...`: all drives.
+    pub(crate) fn drives(&self) -> String {
+        self.drives.join(" ")
+    }
+
     /// Bytes of a file.
     pub(crate) fn peek(&self, name: &str, offset: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
@@ -107,7 +112,7 @@ impl Stage {
     }
 
     fn attach(&self) -> String {
-        format!("dmesg --clear\nattach_all {} {}", self.block_bytes, self.drives.join(" "))
+        format!("dmesg --clear\nattach_all {} {}", self.block_bytes, self.drives())
     }
 
     /// The guest, which boots if there is none.
@@ -175,7 +180,7 @@ impl Stage {
     /// The program, to be started in the stage's directory with the words of `line`.
     pub(crate) fn shoal_command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
-        let line = line.replace(DRIVES, &self.drives.join(" "));
+        let line = line.replace(DRIVES, &self.drives());
         command.arg("--quiet").args(line.split_whitespace()).current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
