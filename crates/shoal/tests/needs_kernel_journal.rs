@@ -45,7 +45,7 @@ fn needs_kernel_killed_with_a_journal_and_shoal_replays_it() {
         println!("RAID{}, {}, without {:?}", story.level, story.mode, story.lost);
         stage.set(&[DRIVE_BYTES; MEMBERS + 1], 512);
         kill_the_kernel(&mut stage, &story);
-        shoal_replays(&stage, &story);
+        shoal_replays(&mut stage, &story);
         if story.lost.is_none() {
             the_kernel_takes_it_back(&mut stage);
         }
@@ -93,7 +93,7 @@ fn kill_the_kernel(stage: &mut Stage, story: &Story) {
     stage.cut_power();
 }
 
-fn shoal_replays(stage: &Stage, story: &Story) {
+fn shoal_replays(stage: &mut Stage, story: &Story) {
     let drives = stage.drives();
     let left = drives.split(' ').enumerate().filter(|(number, _)| Some(*number) != story.lost);
     let left = left.map(|(_, drive)| drive).collect::<Vec<_>>().join(" ");
@@ -106,11 +106,11 @@ fn shoal_replays(stage: &Stage, story: &Story) {
     std::fs::write(stage.path("nothing"), "").unwrap();
     stage.shoal(&format!("write {left}"), Some("nothing"), None);
     stage.shoal(&format!("read {left}"), None, Some("read"));
-    stage::assert_same(&stage.path("read"), &stage.path("expected"), "after the replay");
+    stage.assert_same("read", "expected");
     // What is written now must not be undone by another replay.
     stage.shoal(&format!("write {left}"), Some("three"), None);
     stage.shoal(&format!("read {left}"), None, Some("read"));
-    stage::assert_same(&stage.path("read"), &stage.path("three"), "written after the replay");
+    stage.assert_same("read", "three");
     if story.lost.is_none() {
         let scrub = stage.json(&format!("scrub {left}"));
         assert_eq!((&scrub["complete"], &scrub["mismatched_bytes"]), (&true.into(), &0.into()), "{scrub}");
@@ -137,5 +137,5 @@ fn the_kernel_takes_it_back(stage: &mut Stage) {
         assert!(printed.contains(expected), "{expected} not in\n{printed}");
     }
     assert_eq!(stage.complaints(), Vec::<String>::new());
-    stage::assert_same(&stage.path("read"), &stage.path("three"), "what the kernel reads");
+    stage.assert_same("read", "three");
 }
