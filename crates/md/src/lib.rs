@@ -85,7 +85,9 @@ pub use journal::{
     RowBlock, replay_journal,
 };
 pub use level::{DiskLevel, LevelError, level_name};
-pub use membership::{AddError, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError};
+pub use membership::{
+    AddError, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError, ReshapeTarget, in_one_voice,
+};
 pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};
 pub use ppl::{
     PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplEntryError, PplError, PplHeader, PplRun,

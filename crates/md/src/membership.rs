@@ -5,6 +5,7 @@
 //! set is not in the table of roles either: should it come back, it is seen to be old.
 
 mod assembled;
+mod growth;
 mod newcomer;
 mod readmission;
 
@@ -15,6 +16,7 @@ use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Creation, Features, Superblock, Timestamp};
 
+pub use growth::{ReshapeTarget, in_one_voice};
 pub use readmission::{ReAddError, ReAddProblem, Readmission};
 
 /// The members of a running array, with their superblocks.
@@ -28,7 +30,11 @@ const NUMBER_LIMIT: u32 = MAX_DEV_LIMIT as u32;
 
 /// Features that are one member's, not the array's.
 const OWN_FEATURES: Features = Features(
-    Features::RECOVERY_OFFSET.0 | Features::BAD_BLOCKS.0 | Features::REPLACEMENT.0 | Features::RECOVERY_BITMAP.0,
+    Features::RECOVERY_OFFSET.0
+        | Features::BAD_BLOCKS.0
+        | Features::REPLACEMENT.0
+        | Features::RECOVERY_BITMAP.0
+        | Features::NEW_OFFSET.0,
 );
 
 /// No member of the set has this number.
@@ -134,11 +140,12 @@ impl Membership {
     /// A drive is added as a spare. Gives the number it has from now on. What bitmap or PPL its areas are to hold is the
     /// caller's to write.
     pub fn add_spare(&mut self, drive: &NewMember) -> Result<u32, AddError> {
-        let own = self.newcomer(drive)?;
-        let dev_number = own.dev_number;
-        self.members.push(own);
-        self.record(dev_number, MemberUse::Spare);
-        Ok(dev_number)
+        match self.members.first() {
+            Some(any) if any.level_number <= 0 => {
+                Err(AddError::Level { drive: drive.drive.clone(), level: any.level_number })
+            }
+            _ => self.add_newcomer(drive),
+        }
     }
 
     /// A spare takes a role, to be rebuilt from the start. Whoever had the role loses it.
@@ -276,6 +283,7 @@ pub(crate) fn with_own_fields(shared: &Superblock, own: &Superblock) -> Superblo
     let mut member = shared.clone();
     member.features = shared.features.with(OWN_FEATURES, false) | Features(own.features.0 & OWN_FEATURES.0);
     member.bitmap_offset = own.bitmap_offset;
+    member.reshape.new_offset_sectors = own.reshape.new_offset_sectors;
     member.data_offset_sectors = own.data_offset_sectors;
     member.data_size_sectors = own.data_size_sectors;
     member.super_offset_sectors = own.super_offset_sectors;

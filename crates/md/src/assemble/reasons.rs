@@ -23,7 +23,7 @@ pub enum ReadOnlyReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum RefusalReason {
     /// Data lie in two geometries.
-    #[error("a reshape is under way: let Linux finish it")]
+    #[error("a reshape is under way: `shoal grow --continue` goes on with it, or let Linux finish it")]
     Reshape,
     /// Other hosts may write.
     #[error("it is clustered: other hosts may be writing")]

@@ -13,9 +13,6 @@ impl Membership {
         let full = || AddError::TableFull { drive: drive.drive.clone() };
         let with_log = self.members.iter().find(|member| member.bad_block_log_area().is_some());
         let model = with_log.or(self.members.first()).ok_or_else(full)?;
-        if model.level_number <= 0 {
-            return Err(AddError::Level { drive: drive.drive.clone(), level: model.level_number });
-        }
         let place = place(model, drive)?;
         let mut own = model.clone();
         own.dev_number = self.free_number(model).ok_or_else(full)?;

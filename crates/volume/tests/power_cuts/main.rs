@@ -14,6 +14,7 @@ mod hunt;
 mod judge;
 mod media;
 mod random;
+mod reshape;
 mod story;
 mod trace;
 mod world;

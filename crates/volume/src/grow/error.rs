@@ -1,0 +1,143 @@
+//! Why an array cannot grow.
+
+use shoal_array::ShapeError;
+use shoal_md::{AddError, AssembleError, RefusalReason};
+
+use crate::VolumeError;
+
+/// Why an array cannot be grown or reshaped.
+#[derive(Debug, thiserror::Error)]
+pub enum GrowError {
+    /// A drive is no member of anything.
+    #[error("{drive}: {problem}: leave it out")]
+    NoMember {
+        /// The drive.
+        drive: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The members do not make an array.
+    #[error(transparent)]
+    Assemble(#[from] AssembleError),
+    /// Not this array, or not so.
+    #[error("array {name} cannot be grown: {why}")]
+    Refused {
+        /// The array.
+        name: String,
+        /// Why.
+        why: GrowRefusal,
+    },
+    /// The new shape is none.
+    #[error("array {name}: {cause}")]
+    Geometry {
+        /// The array.
+        name: String,
+        /// What is wrong.
+        cause: ShapeError,
+    },
+    /// A drive cannot become a member.
+    #[error(transparent)]
+    Add(#[from] AddError),
+    /// A drive did not do what it should. What was recorded holds.
+    #[error("{drive}: {what} failed: {cause}; mend or copy the drive, then `shoal grow --continue`, or let Linux finish")]
+    Drive {
+        /// The drive.
+        drive: String,
+        /// Reading, writing, flushing.
+        what: &'static str,
+        /// The system's error.
+        cause: std::io::Error,
+    },
+    /// The world broke.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+}
+
+/// Why this array is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GrowRefusal {
+    /// Known and not supported.
+    #[error("{0}")]
+    NotUsable(RefusalReason),
+    /// Not all members are there and in sync.
+    #[error("a member is missing or not in sync: rebuild it first")]
+    Degraded,
+    /// Parity or mirrors may not agree with the data.
+    #[error("it was not shut down cleanly, or a resync is due: let `shoal rebuild` finish it first")]
+    Dirty,
+    /// It would have to be kept in two shapes.
+    #[error("it has a write-intent bitmap: take it away first (mdadm --grow --bitmap=none), and add it again later")]
+    Bitmap,
+    /// It would have to be kept in two shapes.
+    #[error(
+        "it has a partial parity log: take it away first (mdadm --grow --consistency-policy=resync), and add it again \
+         later"
+    )]
+    PartialParityLog,
+    /// They would move.
+    #[error("a member lists bad blocks, or records what is not understood: replace it first")]
+    Member,
+    /// Not written at all.
+    #[error("its metadata is of version 0.90, which is not written")]
+    Legacy,
+    /// Its level cannot be reshaped here.
+    #[error("arrays of its level are not reshaped by shoal: mdadm --grow does it, then use shoal again")]
+    Level,
+    /// Mirrors and linear arrays have neither.
+    #[error("arrays of its level have no chunk or layout to change: leave --chunk and --layout out")]
+    NoChunk,
+    /// Its level has no such layout.
+    #[error("its level does not have this layout")]
+    Layout,
+    /// Less members.
+    #[error("it has {has} members, and taking members away is not what shoal does: mdadm --grow does, then use shoal")]
+    FewerMembers {
+        /// How many.
+        has: usize,
+    },
+    /// Drives are missing, or there are too many.
+    #[error("{wanted} new members are wanted, {spares} spares are there and {added} drives are added: make them agree")]
+    Newcomers {
+        /// Members more.
+        wanted: usize,
+        /// Spares that can be used.
+        spares: usize,
+        /// Drives given.
+        added: usize,
+    },
+    /// It is what it is to become.
+    #[error("it has that shape already")]
+    NothingToDo,
+    /// Members would not be used to their end.
+    #[error("{member_bytes} bytes are used of each member, which is no multiple of the new chunk: choose a smaller chunk")]
+    MemberBytes {
+        /// What is used.
+        member_bytes: u64,
+    },
+    /// The data cannot move.
+    #[error(
+        "there is no room before its data to move them into ({free_bytes} bytes, {needed_bytes} are needed): mdadm \
+         --grow with a --backup-file does it, then use shoal again"
+    )]
+    NoRoom {
+        /// What there is.
+        free_bytes: u64,
+        /// The larger chunk.
+        needed_bytes: u64,
+    },
+    /// So large a chunk is not handled.
+    #[error("its chunk or the new one is larger than 64 MiB: mdadm --grow does it, then use shoal again")]
+    ChunkTooLarge,
+    /// A reshape comes first.
+    #[error("a reshape is under way: `shoal grow --continue` goes on with it, or let Linux finish it")]
+    UnderWay,
+    /// There is nothing to go on with.
+    #[error("no reshape is under way: say what it is to become")]
+    NoReshape,
+    /// Not one that can be gone on with here.
+    #[error("the reshape under way is of a kind that only Linux does: let Linux finish it")]
+    Foreign,
+    /// The next window would overwrite what is still needed.
+    #[error("the reshape under way cannot go on without its backup file: let Linux finish it")]
+    NoHeadStart,
+}

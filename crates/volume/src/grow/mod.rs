@@ -1,0 +1,134 @@
+//! Arrays grow, and change their chunk or layout, while nobody uses them.
+//!
+//! A mirror gets another copy and a linear array another piece by one update of the superblocks. RAID4, 5 and 6 are
+//! reshaped as md does it, in md's own fields, so that Linux can go on with what was begun here, and the other way round.
+//!
+//! ## The reshape
+//!
+//! The start of the data moves down, on every member alike, into the room that md leaves before the data. So the new
+//! shape is written a little ahead of where the old one is read, and no backup is needed. It goes window by window
+//! ([`passage`]):
+//!
+//! 1. Content is read in the old shape and written, with its parity, in the new one. Content that the old shape does not
+//!    have is zeros. All members are flushed.
+//! 2. The position that the window ends at is written to all superblocks, as one update, and they are flushed.
+//!
+//! A window ends before anything that the old shape still holds for content beyond the *recorded* position. So whenever
+//! power is cut, everything below the recorded position is in the new shape, everything beyond it in the old one, and the
+//! window that was being written is written again. Of superblocks that were cut short in between, the freshest counts;
+//! the others are brought up to it before anything else. The last position is the end of the content; then one more
+//! update makes the new shape the shape.
+//!
+//! What would have to be understood in two shapes at once is refused at the start: missing members, a resync that is due,
+//! bitmaps, partial parity logs, bad blocks. A block that cannot be read is made of the others of its row.
+
+mod drives;
+mod error;
+mod passage;
+mod plan;
+mod roll;
+
+use shoal_array::{Geometry, ParityLayout};
+use shoal_drive::DriveId;
+use shoal_parity::Parity;
+
+pub use error::{GrowError, GrowRefusal};
+
+use crate::world::World;
+use drives::Drives;
+use passage::Passage;
+use roll::Roll;
+
+/// What an array is to become; what is not given stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GrowOptions {
+    /// Members of the complete array.
+    pub raid_devices: Option<usize>,
+    /// The chunk.
+    pub chunk_bytes: Option<u32>,
+    /// Where parity goes.
+    pub layout: Option<ParityLayout>,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grown {
+    /// The array has its new shape.
+    Done,
+    /// The mirror has its new members, which are still to be filled.
+    ToBeFilled,
+    /// It was stopped; it can go on from this position of so many bytes of content.
+    Stopped {
+        /// Content in the new shape.
+        position_bytes: u64,
+        /// All content.
+        total_bytes: u64,
+    },
+}
+
+/// How far a reshape has come, in bytes of the new content. The answer says whether to go on.
+pub type GrowProgress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+
+/// Grows the array of `members` by the drives `added`, whose content is lost, or changes its shape.
+pub fn grow<W: World>(
+    world: &mut W,
+    members: &[DriveId],
+    added: &[DriveId],
+    options: &GrowOptions,
+    progress: GrowProgress,
+) -> Result<Grown, GrowError> {
+    let mut drives = Drives::new(world);
+    let mut roll = Roll::call(&mut drives, members)?;
+    let step = plan::plan(&mut drives, &roll, added, options)?;
+    roll.level(&mut drives)?;
+    for &drive in added {
+        drives.clear_superblocks(drive)?;
+    }
+    roll.take(step);
+    roll.write_after(&mut drives, added)?;
+    if roll.is_reshaping() {
+        return pass(&mut drives, &mut roll, progress);
+    }
+    Ok(if roll.superblock().level_number == 1 { Grown::ToBeFilled } else { Grown::Done })
+}
+
+/// Goes on with a reshape that was stopped or cut short, by us or by Linux.
+pub fn continue_reshape<W: World>(
+    world: &mut W,
+    members: &[DriveId],
+    progress: GrowProgress,
+) -> Result<Grown, GrowError> {
+    let mut drives = Drives::new(world);
+    let mut roll = Roll::call(&mut drives, members)?;
+    if !roll.is_reshaping() && !roll.is_behind() {
+        return Err(roll.refused(GrowRefusal::NoReshape));
+    }
+    if roll.is_reshaping() {
+        plan::check_continuable(&roll)?;
+    }
+    roll.level(&mut drives)?;
+    if roll.is_reshaping() { pass(&mut drives, &mut roll, progress) } else { Ok(Grown::Done) }
+}
+
+/// From the recorded position to the end, or until it is stopped.
+fn pass<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowProgress) -> Result<Grown, GrowError> {
+    let [old, new] = roll.shapes().map(Geometry::new);
+    let damaged = |cause| GrowError::Geometry { name: roll.name(), cause };
+    let passage = Passage::new(old.map_err(damaged)?, new.map_err(damaged)?, roll.seats(), Parity::best());
+    let total_bytes = passage.total_bytes();
+    let mut position_bytes = roll.position_bytes();
+    while position_bytes < total_bytes {
+        if !progress(position_bytes, total_bytes) {
+            return Ok(Grown::Stopped { position_bytes, total_bytes });
+        }
+        let window = passage.window(position_bytes).ok_or_else(|| roll.refused(GrowRefusal::NoHeadStart))?;
+        position_bytes = passage.carry(drives, window)?;
+        drives.flush(roll.drives())?;
+        roll.membership.record_reshape_position(position_bytes);
+        roll.write(drives)?;
+    }
+    progress(total_bytes, total_bytes);
+    roll.membership.finish_reshape();
+    roll.write(drives)?;
+    Ok(Grown::Done)
+}

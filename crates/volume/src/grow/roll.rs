@@ -1,0 +1,162 @@
+//! The members, their superblocks, and which drive is whose.
+
+use shoal_array::{MemberState, Role, Shape};
+use shoal_drive::DriveId;
+use shoal_md::{
+    Assembly, Candidate, DiskLevel, Features, MemberUse, Membership, SECTOR_BYTES, Superblock, Timestamp, assemble,
+    in_one_voice,
+};
+
+use super::drives::Drives;
+use super::plan::Step;
+use super::{GrowError, GrowRefusal};
+use crate::world::World;
+
+/// The members of the array that is to grow.
+pub(super) struct Roll {
+    pub(super) assembly: Assembly,
+    pub(super) membership: Membership,
+    candidates: Vec<Candidate>,
+    /// The drives of all candidates, in their order.
+    given: Vec<DriveId>,
+    /// Numbers of members, and their drives.
+    numbers: Vec<(u32, DriveId)>,
+}
+
+/// A member: its drive, and where its data start, before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seat {
+    pub(super) drive: DriveId,
+    pub(super) old_offset_bytes: u64,
+    pub(super) new_offset_bytes: u64,
+}
+
+impl Roll {
+    /// Reads what the drives say, and makes an array of it.
+    pub(super) fn call<W: World>(drives: &mut Drives<W>, members: &[DriveId]) -> Result<Self, GrowError> {
+        let mut candidates = Vec::new();
+        for &drive in members {
+            candidates.push(Candidate { drive: drives.name(drive), superblock: drives.superblock(drive)? });
+        }
+        let candidates = in_one_voice(&candidates);
+        let assembly = assemble(&candidates)?;
+        let membership = Membership::of_assembly(&assembly, &candidates);
+        let number = |(candidate, &drive): (&Candidate, &DriveId)| {
+            let dev_number = candidate.superblock.dev_number;
+            let own = membership.superblock(dev_number).ok()?;
+            (own.device_uuid == candidate.superblock.device_uuid).then_some((dev_number, drive))
+        };
+        let numbers = candidates.iter().zip(members).filter_map(number).collect();
+        Ok(Self { assembly, membership, candidates, given: members.to_vec(), numbers })
+    }
+
+    /// What all members agree on.
+    pub(super) fn superblock(&self) -> &Superblock {
+        self.membership.superblocks().first().unwrap_or(&self.assembly.superblock)
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.assembly.name()
+    }
+
+    pub(super) fn refused(&self, why: GrowRefusal) -> GrowError {
+        GrowError::Refused { name: self.name(), why }
+    }
+
+    pub(super) fn is_reshaping(&self) -> bool {
+        self.superblock().features.any_of(Features::RESHAPE_ACTIVE)
+    }
+
+    /// Members one update behind.
+    pub(super) fn is_behind(&self) -> bool {
+        !Membership::levelled(&self.assembly, &self.candidates).is_empty()
+    }
+
+    /// Whether every role has its member, in sync, and nobody is being replaced.
+    pub(super) fn is_complete(&self) -> bool {
+        let is_whole = |slot: &shoal_md::Slot| slot.state == MemberState::InSync && slot.replacement.is_none();
+        self.assembly.slots.iter().all(is_whole)
+    }
+
+    /// Brings superblocks that are behind up to the others.
+    pub(super) fn level<W: World>(&self, drives: &mut Drives<W>) -> Result<(), GrowError> {
+        let levelled = Membership::levelled(&self.assembly, &self.candidates).into_iter();
+        let levelled: Vec<_> = levelled.map(|(index, superblock)| (self.given[index], superblock)).collect();
+        drives.write_superblocks(&levelled)
+    }
+
+    /// New members, and what the superblocks say with them.
+    pub(super) fn take(&mut self, step: Step) {
+        self.numbers.extend(step.newcomers.iter().map(|&(drive, dev_number)| (dev_number, drive)));
+        self.membership = step.membership;
+    }
+
+    /// One update more on all members, durable.
+    pub(super) fn write<W: World>(&mut self, drives: &mut Drives<W>) -> Result<(), GrowError> {
+        self.write_after(drives, &[])
+    }
+
+    /// One update more on all members, durable; on new members before all others. So if power is cut in between, either
+    /// the array is what it was, or all members that it needs know of it.
+    pub(super) fn write_after<W: World>(
+        &mut self,
+        drives: &mut Drives<W>,
+        newcomers: &[DriveId],
+    ) -> Result<(), GrowError> {
+        self.membership.advance(Timestamp::from_seconds(drives.world().unix_time_s()));
+        let all: Vec<_> =
+            self.membership.superblocks().iter().map(|own| (self.drive(own.dev_number), own.clone())).collect();
+        let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(drive, _)| newcomers.contains(drive));
+        for superblocks in [first, rest] {
+            drives.write_superblocks(&superblocks)?;
+        }
+        Ok(())
+    }
+
+    /// The drives of all members, spares too.
+    pub(super) fn drives(&self) -> impl Iterator<Item = DriveId> + Clone {
+        self.membership.superblocks().iter().map(|superblock| self.drive(superblock.dev_number))
+    }
+
+    fn drive(&self, dev_number: u32) -> DriveId {
+        let known = self.numbers.iter().find(|(number, _)| *number == dev_number);
+        known.expect("every member's superblock was read from its drive").1
+    }
+
+    /// Content that is in the new shape.
+    pub(super) fn position_bytes(&self) -> u64 {
+        self.superblock().reshape.position_sectors.saturating_mul(SECTOR_BYTES)
+    }
+
+    /// The old shape and the new one of a reshape that was found to be one of ours.
+    pub(super) fn shapes(&self) -> [Shape; 2] {
+        let superblock = self.superblock();
+        let reshape = superblock.reshape;
+        let count = superblock.raid_devices as usize;
+        let delta = usize::try_from(reshape.delta_devices).expect("members are added");
+        let new = DiskLevel { level: reshape.new_level, layout: reshape.new_layout };
+        let shape = |level: DiskLevel, chunk_sectors: u32, count: usize| Shape {
+            level: level.level().expect("both levels were checked"),
+            chunk_bytes: u32::try_from(u64::from(chunk_sectors) * SECTOR_BYTES).expect("both chunks were checked"),
+            member_bytes: vec![superblock.used_bytes(); count],
+        };
+        [
+            shape(superblock.disk_level(), superblock.chunk_sectors, count - delta),
+            shape(new, reshape.new_chunk_sectors, count),
+        ]
+    }
+
+    /// The members in the order of their roles.
+    pub(super) fn seats(&self) -> Vec<Seat> {
+        let mut seats: Vec<(Role, Seat)> = Vec::new();
+        for superblock in self.membership.superblocks() {
+            let MemberUse::Active(role) = superblock.own_use() else { continue };
+            let old_offset_bytes = superblock.data_offset_bytes();
+            let moved = i64::from(superblock.reshape.new_offset_sectors) * SECTOR_BYTES as i64;
+            let new_offset_bytes = old_offset_bytes.checked_add_signed(moved).expect("the shift was checked");
+            seats.push((role, Seat { drive: self.drive(superblock.dev_number), old_offset_bytes, new_offset_bytes }));
+        }
+        seats.sort_by_key(|(role, _)| *role);
+        seats.into_iter().map(|(_, seat)| seat).collect()
+    }
+}

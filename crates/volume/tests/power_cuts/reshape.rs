@@ -1,0 +1,187 @@
+//! Arrays are reshaped, and power is cut at every place; and once more while the reshape goes on.
+
+use shoal_drive::{Arena, DriveId};
+use shoal_volume::transfer::{read_to, write_from};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, CreateOptions, GrowError, GrowOptions, GrowRefusal, Grown,
+    MinorVersion, OpenOptions, Volume, continue_reshape, grow,
+};
+
+use crate::content::Expected;
+use crate::cut::{Cursor, Fate};
+use crate::media::Media;
+use crate::random::Random;
+use crate::trace::{Fact, Trace};
+use crate::world::TracedWorld;
+
+/// Of which 1 MiB is for data, behind 1 MiB of which a good part is free.
+const DRIVE_BYTES: u64 = 2 << 20;
+
+/// An array, and what it is to become.
+struct Growth {
+    level: &'static str,
+    layout: Option<&'static str>,
+    chunk_bytes: u32,
+    members: usize,
+    added: usize,
+    to: GrowOptions,
+}
+
+impl Growth {
+    fn all(&self) -> Vec<DriveId> {
+        (0..).map(DriveId).take(self.members + self.added).collect()
+    }
+
+    /// Makes the array, and fills it.
+    fn make(&self) -> (Vec<Media>, Vec<u8>) {
+        let (world, plan) = world(vec![Media::default(); self.members + self.added], 1, Trace::default());
+        let create = CreateOptions {
+            level: ArrayLevel::parse(self.level, self.layout, 2).unwrap(),
+            chunk_bytes: self.chunk_bytes,
+            spare_count: 0,
+            name: "growth".to_owned(),
+            homehost: None,
+            drive_bytes_limit: None,
+            assume_clean: true,
+            metadata: MinorVersion::Start4K,
+            consistency: ConsistencyPolicy::Resync,
+        };
+        let members = &self.all()[..self.members];
+        let mut array = ArrayVolume::create(world, plan, members, &create, &OpenOptions::writable()).unwrap();
+        let mut random = Random::new(7);
+        let content: Vec<u8> = (0..array.size_bytes() / 16).flat_map(|_| random.bytes()).collect();
+        write_from(&mut array, 0, &mut &content[..]).unwrap();
+        (array.close().unwrap().media().to_vec(), content)
+    }
+
+    fn start(&self, world: &mut TracedWorld) -> Result<Grown, GrowError> {
+        let all = self.all();
+        let (members, added) = all.split_at(self.members);
+        grow(world, members, added, &self.to, &mut |_, _| true)
+    }
+
+    /// What is to be done after a power cut; a second one cuts the trace that this leaves.
+    fn recover(&self, media: Vec<Media>, trace: Trace) -> Vec<Media> {
+        let (mut world, _) = world(media, 3, trace);
+        let result = match continue_reshape(&mut world, &self.all(), &mut |_, _| true) {
+            // The reshape had not begun: the new drives are nobody's yet, or nobody knows them.
+            Err(GrowError::NoMember { .. }) => self.start_again(&mut world),
+            Err(GrowError::Refused { why: GrowRefusal::NoReshape, .. }) if self.added == 0 => self.start_again(&mut world),
+            // The new drives are members: it had ended already.
+            Err(GrowError::Refused { why: GrowRefusal::NoReshape, .. }) => Ok(Grown::Done),
+            other => other,
+        };
+        assert_eq!(result.unwrap(), Grown::Done);
+        world.media().to_vec()
+    }
+
+    fn start_again(&self, world: &mut TracedWorld) -> Result<Grown, GrowError> {
+        match self.start(world) {
+            // It had ended already.
+            Err(GrowError::Refused { why: GrowRefusal::NothingToDo, .. }) => Ok(Grown::Done),
+            other => other,
+        }
+    }
+
+    fn check(&self, media: Vec<Media>, content: &[u8]) {
+        let (world, plan) = world(media, 5, Trace::default());
+        let mut array = ArrayVolume::open(world, plan, &self.all(), &OpenOptions::read_only()).unwrap();
+        let status = array.status();
+        assert_eq!(status.members.len(), self.members + self.added);
+        assert_eq!(status.chunk_bytes, self.to.chunk_bytes.unwrap_or(self.chunk_bytes));
+        assert!(array.size_bytes() >= content.len() as u64);
+        let mut found = Vec::new();
+        let size_bytes = array.size_bytes();
+        read_to(&mut array, 0, size_bytes, &mut found).unwrap();
+        assert!(found[..content.len()] == *content, "content was lost");
+        assert!(found[content.len()..].iter().all(|byte| *byte == 0), "new content is not zeros");
+    }
+
+    /// Every combination of parity members being away gives the same content.
+    fn check_parity(&self, media: &[Media], content: &[u8]) {
+        for away in self.all() {
+            let (world, plan) = world(media.to_vec(), 5, Trace::default());
+            let present: Vec<_> = self.all().into_iter().filter(|drive| *drive != away).collect();
+            let mut array = ArrayVolume::open(world, plan, &present, &OpenOptions::read_only()).unwrap();
+            let mut found = Vec::new();
+            read_to(&mut array, 0, content.len() as u64, &mut found).unwrap();
+            assert!(found == content, "parity is wrong without {away:?}");
+        }
+    }
+
+    fn cut_everywhere(&self) {
+        let (before, content) = self.make();
+        let trace = Trace::default();
+        let (mut world, _) = world(before.clone(), 11, trace.clone());
+        assert_eq!(self.start(&mut world).unwrap(), Grown::Done);
+        let media = world.media().to_vec();
+        self.check(media.clone(), &content);
+        self.check_parity(&media, &content);
+        let facts = trace.take();
+        let mut random = Random::new(13);
+        let mut cuts = 0_usize;
+        each_cut(before, &facts, &mut random, |media, random| {
+            cuts += 1;
+            let trace = Trace::default();
+            let recovered = self.recover(media.clone(), trace.clone());
+            self.check(recovered, &content);
+            let (mut cursor, facts) = (cursor(media), trace.take());
+            if facts.is_empty() || !cuts.is_multiple_of(4) {
+                return;
+            }
+            facts[..random.below(facts.len())].iter().for_each(|fact| cursor.step(fact));
+            let media = cursor.cut(Fate::ALL[random.below(Fate::ALL.len())], random);
+            self.check(self.recover(media, Trace::default()), &content);
+        });
+        assert!(cuts > 300, "{cuts} cuts");
+    }
+}
+
+fn cursor(media: Vec<Media>) -> Cursor {
+    Cursor::new(media, Expected::new(0))
+}
+
+/// Power is cut after each fact, in every way.
+fn each_cut(before: Vec<Media>, facts: &[Fact], random: &mut Random, mut judge: impl FnMut(Vec<Media>, &mut Random)) {
+    let mut cursor = cursor(before);
+    for fact in facts {
+        cursor.step(fact);
+        let fates = if cursor.is_settled() { &Fate::ALL[..1] } else { &Fate::ALL[..] };
+        for &fate in fates {
+            let media = cursor.cut(fate, random);
+            judge(media, random);
+        }
+    }
+}
+
+fn world(media: Vec<Media>, seed: u64, trace: Trace) -> (TracedWorld, BufferPlan) {
+    let plan = BufferPlan::for_drives(media.len(), 8, 32 << 10);
+    let arena = Arena::new(plan.arena_bytes()).unwrap();
+    (TracedWorld::new(media, DRIVE_BYTES, arena, seed, trace), plan)
+}
+
+fn to(raid_devices: usize) -> GrowOptions {
+    GrowOptions { raid_devices: Some(raid_devices), ..GrowOptions::default() }
+}
+
+#[test]
+fn raid5_survives_power_cuts_while_it_grows() {
+    Growth { level: "5", layout: None, chunk_bytes: 64 << 10, members: 3, added: 1, to: to(4) }.cut_everywhere();
+}
+
+#[test]
+fn raid5_survives_power_cuts_while_its_chunk_and_layout_change() {
+    let layout = Some(shoal_volume::ParityLayout::ParityFirst);
+    let larger = GrowOptions { chunk_bytes: Some(256 << 10), layout, ..GrowOptions::default() };
+    Growth { level: "5", layout: None, chunk_bytes: 64 << 10, members: 3, added: 0, to: larger }.cut_everywhere();
+    let smaller = GrowOptions { chunk_bytes: Some(32 << 10), ..GrowOptions::default() };
+    Growth { level: "5", layout: None, chunk_bytes: 128 << 10, members: 3, added: 0, to: smaller }.cut_everywhere();
+}
+
+#[test]
+fn raid6_and_raid4_survive_power_cuts_while_they_grow() {
+    let to_six = GrowOptions { chunk_bytes: Some(128 << 10), ..to(6) };
+    let layout = Some("ddf-N-continue");
+    Growth { level: "6", layout, chunk_bytes: 64 << 10, members: 4, added: 2, to: to_six }.cut_everywhere();
+    Growth { level: "4", layout: None, chunk_bytes: 64 << 10, members: 3, added: 1, to: to(4) }.cut_everywhere();
+}
