@@ -220,6 +220,35 @@ pub(crate) struct ReAddArgs {
     pub(crate) array: ArrayArgs,
 }
 
+/// `shoal grow`
+#[derive(Args, Debug)]
+pub(crate) struct GrowArgs {
+    /// How many members the array is to have.
+    #[arg(long, short = 'n', value_name = "COUNT", required_unless_present_any = ["chunk", "layout", "go_on"])]
+    pub(crate) raid_devices: Option<usize>,
+    /// A drive to add, whose content is lost; give it once for each. Spares of the array are used besides.
+    #[arg(long, value_name = "DRIVE")]
+    pub(crate) add: Vec<PathBuf>,
+    /// Levels 4, 5 and 6: the new chunk.
+    #[arg(long, short, value_parser = parse_small_size, value_name = "SIZE")]
+    pub(crate) chunk: Option<u32>,
+    /// Levels 5 and 6: the new layout, as for `create`.
+    #[arg(long)]
+    pub(crate) layout: Option<String>,
+    /// Go on with a reshape that was stopped, or cut off by a power cut, by shoal or by Linux.
+    #[arg(long = "continue", conflicts_with_all = ["raid_devices", "add", "chunk", "layout"])]
+    pub(crate) go_on: bool,
+    /// Overwrite what added drives hold. A drive in use is refused all the same.
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    /// Level 1: add the members and return; `shoal rebuild` fills them later.
+    #[arg(long)]
+    pub(crate) no_rebuild: bool,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
 /// `shoal rebuild`
 #[derive(Args, Debug)]
 pub(crate) struct RebuildArgs {

@@ -6,8 +6,9 @@ mod measure;
 use clap::{Parser, Subcommand};
 
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, Metadata, Policy, ReAddArgs, ReadArgs,
-    RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs, WriteArgs,
+    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy, ReAddArgs,
+    ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs,
+    WriteArgs,
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, StudyArgs};
 
@@ -79,6 +80,8 @@ pub(crate) enum Command {
     Replace(ReplaceArgs),
     /// Take a former member back; only what the array's bitmap knows to have changed is copied to it.
     ReAdd(ReAddArgs),
+    /// Give an array that nobody uses more members, another chunk or another layout.
+    Grow(GrowArgs),
     /// Fill members that are being rebuilt.
     Rebuild(RebuildArgs),
     /// Find the members of arrays among many files, and see what can be made of them. Writes nothing unless told to.

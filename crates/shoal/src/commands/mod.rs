@@ -7,6 +7,7 @@ mod demo;
 mod examine;
 mod fail;
 mod generate;
+mod grow;
 mod rebuild;
 pub(crate) mod recover;
 mod run;
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Replace(args) => add::replace(cli, args),
         Command::Remove(args) => fail::remove(cli, args),
         Command::Recover(args) => recover::run(cli, args),
+        Command::Grow(args) => grow::run(cli, args),
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),
         Command::Run(args) => run::run(cli, args),

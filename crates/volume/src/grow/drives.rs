@@ -95,7 +95,8 @@ impl<'a, W: World> Drives<'a, W> {
         while finished.len() < count {
             self.world.wait(count - finished.len(), None, &mut finished)?;
         }
-        let failed = finished.into_iter().filter_map(|done| Some((usize::try_from(done.token).ok()?, done.result.err()?)));
+        let failed =
+            finished.into_iter().filter_map(|done| Some((usize::try_from(done.token).ok()?, done.result.err()?)));
         let mut failed: Vec<_> = failed.collect();
         failed.sort_by_key(|(index, _)| *index);
         Ok(failed)
@@ -119,7 +120,8 @@ impl<'a, W: World> Drives<'a, W> {
     pub(super) fn superblock(&mut self, drive: DriveId) -> Result<Superblock, GrowError> {
         let name = self.name(drive);
         let probed = read_superblock(self.size_bytes(drive), |offset, bytes| self.read_small(drive, offset, bytes));
-        probed.map_err(|problem: ProbeError<GrowError>| GrowError::NoMember { drive: name, problem: problem.to_string() })
+        probed
+            .map_err(|problem: ProbeError<GrowError>| GrowError::NoMember { drive: name, problem: problem.to_string() })
     }
 
     /// Writes superblocks, all at once, and makes them durable.

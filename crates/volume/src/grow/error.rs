@@ -39,7 +39,9 @@ pub enum GrowError {
     #[error(transparent)]
     Add(#[from] AddError),
     /// A drive did not do what it should. What was recorded holds.
-    #[error("{drive}: {what} failed: {cause}; mend or copy the drive, then `shoal grow --continue`, or let Linux finish")]
+    #[error(
+        "{drive}: {what} failed: {cause}; mend or copy the drive, then `shoal grow --continue`, or let Linux finish"
+    )]
     Drive {
         /// The drive.
         drive: String,
@@ -109,7 +111,9 @@ pub enum GrowRefusal {
     #[error("it has that shape already")]
     NothingToDo,
     /// Members would not be used to their end.
-    #[error("{member_bytes} bytes are used of each member, which is no multiple of the new chunk: choose a smaller chunk")]
+    #[error(
+        "{member_bytes} bytes are used of each member, which is no multiple of the new chunk: choose a smaller chunk"
+    )]
     MemberBytes {
         /// What is used.
         member_bytes: u64,

@@ -173,7 +173,8 @@ impl Passage {
         for at in (0..memory.length).step_by(BLOCK_BYTES as usize) {
             let offset = member_offset + u64::from(at);
             let mut block = vec![0; BLOCK_BYTES.min(memory.length - at) as usize];
-            let place = |role: Role| (self.seats[role.index()].drive, self.seats[role.index()].old_offset_bytes + offset);
+            let place =
+                |role: Role| (self.seats[role.index()].drive, self.seats[role.index()].old_offset_bytes + offset);
             let (drive, drive_offset) = place(role);
             if drives.read_small(drive, drive_offset, &mut block).is_err() {
                 block.fill(0);

@@ -66,7 +66,9 @@ impl Growth {
         let result = match continue_reshape(&mut world, &self.all(), &mut |_, _| true) {
             // The reshape had not begun: the new drives are nobody's yet, or nobody knows them.
             Err(GrowError::NoMember { .. }) => self.start_again(&mut world),
-            Err(GrowError::Refused { why: GrowRefusal::NoReshape, .. }) if self.added == 0 => self.start_again(&mut world),
+            Err(GrowError::Refused { why: GrowRefusal::NoReshape, .. }) if self.added == 0 => {
+                self.start_again(&mut world)
+            }
             // The new drives are members: it had ended already.
             Err(GrowError::Refused { why: GrowRefusal::NoReshape, .. }) => Ok(Grown::Done),
             other => other,

@@ -1,0 +1,95 @@
+//! `shoal grow`
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use shoal_drive::Access;
+use shoal_volume::{ArrayLevel, GrowError, GrowOptions, Grown, Level, continue_reshape, grow};
+
+use crate::args::{ArrayArgs, Cli, GrowArgs};
+use crate::commands::rebuild::REBUILD_GOES_ON;
+use crate::commands::status::state_text;
+use crate::drives::{check_wipeable, join_with_room, member_paths, open_drives, open_failure, same_file};
+use crate::exit::Failure;
+use crate::output;
+use crate::progress::{bytes_bar, interrupt_flag, run_background};
+use crate::running::{Opening, reach, reach_running};
+
+/// Memory that content goes through: so many pieces of so many bytes.
+const PIECES: (u32, u32) = (32, 1 << 20);
+
+/// Gives an array more members, another chunk or another layout. Nobody else may use it meanwhile.
+pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
+    if reach_running(&args.array)?.is_some() {
+        return Err(Failure::Refused(
+            "the array is running: `shoal stop` it first; it grows while nobody uses it".into(),
+        ));
+    }
+    let options = options(args)?;
+    let mut members = member_paths(&args.array)?;
+    members.retain(|member| !args.add.iter().any(|added| same_file(member, added)));
+    let all: Vec<PathBuf> = members.iter().chain(&args.add).cloned().collect();
+    drop(open_drives(&all, Access::Read)?);
+    check_wipeable(&args.add, args.force)?;
+    let grown = carry_out(cli, args, &all, &options)?;
+    if let Grown::Stopped { .. } = grown {
+        return Err(Failure::failed("stopped before the end: `shoal grow --continue` goes on where it stood"));
+    }
+    show(cli, args, all, grown == Grown::ToBeFilled && !args.no_rebuild)
+}
+
+fn options(args: &GrowArgs) -> Result<GrowOptions, Failure> {
+    let layout = match &args.layout {
+        None => None,
+        // RAID6 has every layout there is; whether the array's level has it is found out with the array.
+        Some(name) => match ArrayLevel::parse("6", Some(name), 1).map_err(Failure::usage)? {
+            ArrayLevel::Plain(Level::Raid6(layout)) => Some(layout),
+            _ => return Err(Failure::Usage(format!("`{name}` is no layout of parity"))),
+        },
+    };
+    Ok(GrowOptions { raid_devices: args.raid_devices, chunk_bytes: args.chunk, layout })
+}
+
+fn carry_out(cli: &Cli, args: &GrowArgs, all: &[PathBuf], options: &GrowOptions) -> Result<Grown, Failure> {
+    let mut drives = open_drives(all, Access::Write)?;
+    for drive in &mut drives {
+        drive.keep_writers_out().map_err(open_failure)?;
+    }
+    let mut opened = join_with_room(cli, drives, PIECES, 0)?;
+    let signalled = interrupt_flag()?;
+    let bar = bytes_bar(cli, 0, "reshape");
+    let mut progress = |done_bytes, total_bytes| {
+        bar.set_length(total_bytes);
+        bar.set_position(done_bytes);
+        !signalled.load(Ordering::Relaxed)
+    };
+    let (members, added) = opened.drives.split_at(all.len() - args.add.len());
+    let grown = if args.go_on {
+        continue_reshape(&mut opened.world, members, &mut progress)
+    } else {
+        grow(&mut opened.world, members, added, options, &mut progress)
+    };
+    bar.finish_and_clear();
+    grown.map_err(grow_failure)
+}
+
+/// The array as it is now; a mirror's new members are filled first, if that is wanted.
+fn show(cli: &Cli, args: &GrowArgs, all: Vec<PathBuf>, fill: bool) -> Result<(), Failure> {
+    let array = ArrayArgs { drives: all, scan: None, ..args.array.clone() };
+    let mut array = reach(cli, &array, Opening { writable: fill, force: false }, None)?;
+    let rebuild = if fill { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };
+    let document = array.finish()?;
+    if let Some(rebuild) = rebuild {
+        rebuild.finished_or(REBUILD_GOES_ON)?;
+    }
+    output::document(cli, &document, state_text)
+}
+
+/// Who is at fault when an array does not grow.
+fn grow_failure(error: GrowError) -> Failure {
+    match error {
+        GrowError::Refused { .. } => Failure::Refused(error.to_string()),
+        GrowError::NoMember { .. } | GrowError::Geometry { .. } | GrowError::Add(_) => Failure::usage(error),
+        GrowError::Assemble(_) | GrowError::Drive { .. } | GrowError::Volume(_) => Failure::failed(error),
+    }
+}
