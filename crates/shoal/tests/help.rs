@@ -20,6 +20,7 @@ const COMMANDS: [&str; 22] = [
     "remove",
     "replace",
     "re-add",
+    "grow",
     "rebuild",
     "scrub",
     "run",

@@ -159,3 +159,6 @@ pub fn in_one_voice(candidates: &[Candidate]) -> Vec<Candidate> {
     }
     settled
 }
+
+#[cfg(test)]
+mod tests;

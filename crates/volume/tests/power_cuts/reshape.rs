@@ -4,7 +4,7 @@ use shoal_drive::{Arena, DriveId};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
     ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, CreateOptions, GrowError, GrowOptions, GrowRefusal, Grown,
-    MinorVersion, OpenOptions, Volume, continue_reshape, grow,
+    MinorVersion, OpenError, OpenOptions, Volume, continue_reshape, grow,
 };
 
 use crate::content::Expected;
@@ -99,7 +99,17 @@ impl Growth {
         assert!(found[content.len()..].iter().all(|byte| *byte == 0), "new content is not zeros");
     }
 
-    /// Every combination of parity members being away gives the same content.
+    /// The array of these drives opens for writing, and begins with this content.
+    fn check_start(&self, media: Vec<Media>, drives: &[DriveId], content: &[u8]) -> Result<(), OpenError> {
+        let (world, plan) = world(media, 5, Trace::default());
+        let mut array = ArrayVolume::open(world, plan, drives, &OpenOptions::writable())?;
+        let mut found = Vec::new();
+        read_to(&mut array, 0, content.len() as u64, &mut found).unwrap();
+        assert!(found == content, "content was lost");
+        Ok(())
+    }
+
+    /// Parity is right: whichever member is away, the content is the same.
     fn check_parity(&self, media: &[Media], content: &[u8]) {
         for away in self.all() {
             let (world, plan) = world(media.to_vec(), 5, Trace::default());
@@ -186,4 +196,41 @@ fn raid6_and_raid4_survive_power_cuts_while_they_grow() {
     let layout = Some("ddf-N-continue");
     Growth { level: "6", layout, chunk_bytes: 64 << 10, members: 4, added: 2, to: to_six }.cut_everywhere();
     Growth { level: "4", layout: None, chunk_bytes: 64 << 10, members: 3, added: 1, to: to(4) }.cut_everywhere();
+}
+
+/// Blocks that cannot be read are made of the others of their row; two of one row are lost, and nothing is written for
+/// them.
+#[test]
+fn unreadable_blocks_are_made_of_the_others() {
+    let growth = Growth { level: "5", layout: None, chunk_bytes: 64 << 10, members: 3, added: 1, to: to(4) };
+    let (before, content) = growth.make();
+    let first = 1 << 20;
+    let (mut world, _) = world(before.clone(), 11, Trace::default());
+    [(0, first), (1, first + 4096), (0, first + (12 << 12)), (2, first + (300 << 10))]
+        .into_iter()
+        .for_each(|(drive, offset)| world.spoil(drive, offset));
+    assert_eq!(growth.start(&mut world).unwrap(), Grown::Done);
+    growth.check(world.media().to_vec(), &content);
+
+    let (mut world, _) = self::world(before, 11, Trace::default());
+    [0, 1].into_iter().for_each(|drive| world.spoil(drive, first + 4096));
+    assert!(matches!(growth.start(&mut world), Err(GrowError::Drive { .. })));
+}
+
+/// A mirror and a linear array get a member by one update: it has happened, or it has not.
+#[test]
+fn mirrors_and_linear_arrays_survive_power_cuts_while_they_get_a_member() {
+    for level in ["1", "linear"] {
+        let growth = Growth { level, layout: None, chunk_bytes: 64 << 10, members: 2, added: 1, to: to(3) };
+        let (before, content) = growth.make();
+        let trace = Trace::default();
+        let (mut world, _) = world(before.clone(), 11, trace.clone());
+        let grown = if level == "1" { Grown::ToBeFilled } else { Grown::Done };
+        assert_eq!(growth.start(&mut world).unwrap(), grown);
+        growth.check_start(world.media().to_vec(), &growth.all(), &content).unwrap();
+        each_cut(before, &trace.take(), &mut Random::new(13), |media, _| {
+            let all = growth.check_start(media.clone(), &growth.all(), &content);
+            all.or_else(|_| growth.check_start(media, &growth.all()[..growth.members], &content)).unwrap();
+        });
+    }
 }

@@ -32,6 +32,8 @@ pub(crate) struct TracedWorld {
     arena: Arena,
     media: Vec<Media>,
     dead: Dead,
+    /// Blocks that cannot be read until they are written: drive and place.
+    unreadable: HashSet<(usize, u64)>,
     drive_bytes: u64,
     logical_block_bytes: u32,
     in_flight: Vec<InFlight>,
@@ -47,6 +49,7 @@ impl TracedWorld {
             arena,
             media,
             dead: Dead::default(),
+            unreadable: HashSet::new(),
             drive_bytes,
             logical_block_bytes: 512,
             in_flight: Vec::new(),
@@ -62,6 +65,11 @@ impl TracedWorld {
         self.dead.clone()
     }
 
+    /// Lets a block of 4 KiB go bad.
+    pub(crate) fn spoil(&mut self, drive: usize, offset: u64) {
+        self.unreadable.insert((drive, offset));
+    }
+
     /// What lies on the drives, with everything that their caches hold.
     pub(crate) fn media(&self) -> &[Media] {
         &self.media
@@ -75,6 +83,10 @@ impl TracedWorld {
         }
         match kind {
             IoKind::Read(memory) => {
+                let range = offset..offset + u64::from(memory.length);
+                if self.unreadable.iter().any(|(bad, at)| *bad == drive && range.contains(at)) {
+                    return Finished { token, result: Err(rustix::io::Errno::IO.into()) };
+                }
                 let mut bytes = vec![0; memory.length as usize];
                 self.media[drive].read(offset, &mut bytes);
                 self.arena.write(memory, &bytes);
