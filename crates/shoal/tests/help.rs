@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "demo",
     "study",
     "bench",

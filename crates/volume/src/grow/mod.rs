@@ -69,7 +69,8 @@ pub enum Grown {
 /// How far a reshape has come, in bytes of the new content. The answer says whether to go on.
 pub type GrowProgress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// Grows the array of `members` by the drives `added`, whose content is lost, or changes its shape.
+/// Grows the array of `members` by the drives `added`, whose content is lost, or changes its shape. The world's arena is
+/// used as a whole, and nothing else may use the world meanwhile; it must hold 4 KiB for each member, and 4 KiB more.
 pub fn grow<W: World>(
     world: &mut W,
     members: &[DriveId],
