@@ -8,22 +8,15 @@ mod stage;
 mod support;
 
 use shoal_drive::{Access, Drive, IoLoop};
-use shoal_lab::Lab;
 use shoal_volume::{Arena, BufferPlan, GrowOptions, Grown, RealWorld, grow};
 
-use stage::{Stage, assert_same};
+use stage::Stage;
 use support::pattern;
 
 const MIB: u64 = 1 << 20;
 
 fn stage(what: &str) -> Option<Stage> {
-    match Lab::find() {
-        Ok(lab) => Some(Stage::new(&lab)),
-        Err(missing) => {
-            eprintln!("SKIPPED: {what}: needs {missing}");
-            None
-        }
-    }
+    stage::lab(what).map(|lab| Stage::new(&lab))
 }
 
 /// Makes an array of all drives but the last `others`, and fills all of it with `content`.
@@ -78,7 +71,7 @@ fn needs_kernel_linux_ends_what_shoal_began() {
         shoal_goes_a_third(&stage, members, count, &GrowOptions { raid_devices, chunk_bytes, layout: None });
         kernel_agrees(&mut stage, count);
         stage.shoal(&format!("read --length {} {}", content_bytes(&stage), stage.drives()), None, Some("found"));
-        assert_same(&stage.path("content"), &stage.path("found"), level);
+        stage.assert_same("found", "content");
     }
 }
 
@@ -96,11 +89,10 @@ fn needs_kernel_shoal_ends_what_linux_began() {
          mdadm --stop --quiet /dev/md0
          echo 200000 >/proc/sys/dev/raid/speed_limit_max",
     );
-    let refused = stage.shoal_command(&format!("read {}", stage.drives())).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("shoal grow --continue"));
+    stage.refused(&format!("read {}", stage.drives()), &["shoal grow --continue"]);
     stage.shoal(&format!("grow --continue {}", stage.drives()), None, None);
     stage.shoal(&format!("read --length {} {}", content_bytes(&stage), stage.drives()), None, Some("found"));
-    assert_same(&stage.path("content"), &stage.path("found"), "ended by shoal");
+    stage.assert_same("found", "content");
     kernel_agrees(&mut stage, 4);
 }
 
