@@ -49,14 +49,8 @@ pub(super) fn plan<W: World>(
         return Err(roll.refused(GrowRefusal::Newcomers { wanted: more, spares, added: added.len() }));
     }
     numbers.truncate(more - added.len());
-    let mut newcomers = Vec::new();
-    for &drive in added {
-        let uuid = Uuid(drives.world().random_bytes());
-        let member = NewMember { drive: drives.name(drive), size_bytes: drives.size_bytes(drive), uuid };
-        let dev_number = membership.add_newcomer(&member)?;
-        numbers.push(dev_number);
-        newcomers.push((drive, dev_number));
-    }
+    let newcomers = number_newcomers(drives, added, &mut membership)?;
+    numbers.extend(newcomers.iter().map(|(_, dev_number)| dev_number));
     let widened = match target {
         None => membership.widen(&numbers),
         Some((level, chunk_bytes)) => {
@@ -68,6 +62,21 @@ pub(super) fn plan<W: World>(
     };
     widened.expect("these members are in the set");
     Ok(Step { membership, newcomers })
+}
+
+/// Gives drives that were added a number each.
+fn number_newcomers<W: World>(
+    drives: &mut Drives<W>,
+    added: &[DriveId],
+    membership: &mut Membership,
+) -> Result<Vec<(DriveId, u32)>, GrowError> {
+    let mut newcomers = Vec::new();
+    for &drive in added {
+        let uuid = Uuid(drives.world().random_bytes());
+        let member = NewMember { drive: drives.name(drive), size_bytes: drives.size_bytes(drive), uuid };
+        newcomers.push((drive, membership.add_newcomer(&member)?));
+    }
+    Ok(newcomers)
 }
 
 /// Numbers of the members that wait.
