@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Arena, Drive, DriveKey, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
+use shoal_md::ShapeUnknown;
 use shoal_volume::{
     ArrayVolume, BufferPlan, DriveId, OpenOptions, Parity, ProbeError, RealWorld, Superblock, SuperblockError, Volume,
     read_superblock,
@@ -163,7 +164,9 @@ pub(crate) fn open_options(cli: &Cli, writable: bool, force: bool) -> Result<Ope
 pub(crate) fn array_failure(error: shoal_volume::OpenError) -> Failure {
     use shoal_volume::OpenError as Error;
     match error {
-        Error::DirtyDegraded { .. } | Error::ReadOnly { .. } => Failure::Refused(error.to_string()),
+        Error::DirtyDegraded { .. } | Error::ReadOnly { .. } | Error::Shape(ShapeUnknown::Refused { .. }) => {
+            Failure::Refused(error.to_string())
+        }
         Error::NoMember { .. } | Error::Assemble(_) | Error::Shape(_) => Failure::usage(error),
         _ => Failure::failed(error),
     }

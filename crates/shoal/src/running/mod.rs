@@ -9,7 +9,7 @@
 //!  └──────────────────────────┘    a socket     └───────────────────────────────────┘
 //! ```
 //!
-//! A command does not care who runs the array: [`reach`] finds out, and gives it a [`Handle`]. If a process runs the array,
+//! A command does not care who runs the array: [`reach()`] finds out, and gives it a [`Handle`]. If a process runs the array,
 //! that is a [`client::Client`]; if not, the array is opened, as a [`host::Host`]. The process that runs an array
 //! has the same `Host`, so whatever can be done is done by one code.
 //!
