@@ -112,7 +112,12 @@ fn a_replacement_goes_on_where_it_stood() {
         if orderly {
             array.close().unwrap();
         } else {
-            array.turn_for(PAUSE);
+            // Only a copy that was never written past is gone on with; after that power may be cut.
+            let end = std::time::Instant::now() + 60 * PAUSE;
+            while !bench.are_clean() {
+                assert!(std::time::Instant::now() < end, "still active");
+                array.turn_for(PAUSE);
+            }
             drop(array);
         }
         let position = bench.superblock(3).recovery_offset_sectors;

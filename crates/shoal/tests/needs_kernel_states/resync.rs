@@ -12,11 +12,16 @@ const PAUSE_SECTORS: u64 = 16384;
 pub(crate) fn kernel_leaves_it_resyncing(array: Array, stage: &mut Stage) -> &'static str {
     stage.set(&vec![MEMBER_BYTES; array.members], 512);
     std::fs::write(stage.path("noise"), pattern(array.members * MEMBER_BYTES as usize, 1)).unwrap();
-    // A resync begins with the first write, as the array is started so. With --force, level 5 is resynced as the others are, instead of having its last member rebuilt.
+    // A resync begins with the first write, as the array is started so; where it was faster, and cannot be held any more,
+    // the array is made again. With --force, level 5 is resynced as the others
+    // are, instead of having its last member rebuilt.
     stage.kernel(&format!(
         "echo 1 >/sys/module/md_mod/parameters/start_ro
-         mdadm --create /dev/md0 --run --quiet --force {} --raid-devices {} $DRIVES
-         echo {PAUSE_SECTORS} >/sys/block/md0/md/sync_max
+         for attempt in 1 2 3 4 5 6 7 8 9; do
+             mdadm --create /dev/md0 --run --quiet --force {} --raid-devices {} $DRIVES
+             echo {PAUSE_SECTORS} >/sys/block/md0/md/sync_max && break
+             mdadm --stop --quiet /dev/md0
+         done
          echo 0 >/sys/module/md_mod/parameters/start_ro
          dd if=/dev/zero of=/dev/md0 bs=4K count=1 oflag=direct status=none
          until [ \"$(synced md0)\" = {PAUSE_SECTORS} ]; do sleep 0.02; done
