@@ -4,9 +4,10 @@
 mod support;
 
 use std::fs::{self, File};
+use std::process::Command;
 
 use serde_json::Value;
-use support::{Bay, pattern};
+use support::{Bay, has, pattern};
 
 /// A RAID5 of three with content, and that content.
 fn raid5() -> (Bay, Vec<u8>) {
@@ -152,4 +153,93 @@ fn arrays_of_arrays_and_several_arrays_are_told_apart() {
     bay.json("recover . --array deep --save rescued");
     assert!(fs::read(bay.path("rescued")).unwrap().starts_with(&written));
     bay.refused("recover d8 d9", 2, &["no member"]);
+}
+
+/// Two damaged members of a degraded array carry a file system. What is lost is listed by position, and the file system is
+/// asked whose it was: every other file is as it was written.
+#[test]
+fn needs_e2fsprogs_only_files_on_lost_blocks_are_harmed() {
+    if !has("mkfs.ext4") || !has("debugfs") {
+        return eprintln!("SKIPPED: asking a file system what is lost needs mkfs.ext4 and debugfs (e2fsprogs)");
+    }
+    let bay = Bay::with_sizes(&[24 << 20; 3]);
+    fs::create_dir(bay.path("files")).unwrap();
+    let files: Vec<_> = (0..40).map(|number| (format!("file{number}"), pattern(400_000, number))).collect();
+    for (name, bytes) in &files {
+        fs::write(bay.path("files").join(name), bytes).unwrap();
+    }
+    bay.done("create --level 5 --chunk 64K --assume-clean d0 d1 d2");
+    let capacity = bay.json("status d0 d1 d2")["capacity_bytes"].as_u64().unwrap();
+    bay.add("image", capacity);
+    tool(&bay, "mkfs.ext4", &["-q", "-b", "4096", "-O", "^has_journal", "-d", "files", "image"]);
+    bay.write("write d0 d1 d2", &fs::read(bay.path("image")).unwrap());
+
+    // d2 is gone; of d1 three places were not copied, of d0 one.
+    let size = fs::metadata(bay.path("d0")).unwrap().len();
+    let start = bay.json("examine d0")["drives"][0]["superblock"]["data_offset_bytes"].as_u64().unwrap();
+    let mut wanted = 0;
+    for (number, holes) in [(1, &[8 << 20, 12 << 20, 15 << 20][..]), (0, &[10 << 20][..])] {
+        let name = format!("d{number}");
+        let mut map = "# Mapfile. Created by GNU ddrescue\n0x0 + 1\n".to_owned();
+        let mut done = 0;
+        for &hole in holes {
+            bay.poke(&name, hole, &[0xee; 8192]);
+            // A row keeps its parity on one member: where that is one of the two lost ones, one block of data is lost, else two.
+            let parity = 2 - (hole - start) / (64 << 10) % 3;
+            wanted += if parity == 2 || parity == number { 8192 } else { 2 * 8192 };
+            map += &format!("{done:#x} {:#x} +\n{hole:#x} 0x2000 -\n", hole - done);
+            done = hole + 0x2000;
+        }
+        fs::write(bay.path(&format!("{name}.map")), map + &format!("{done:#x} {:#x} +\n", size - done)).unwrap();
+    }
+    let saved = bay.json("recover d0 d1 --save rescued");
+    let lost = saved["arrays"][0]["saved"]["lost"].as_array().unwrap();
+    assert_eq!(lost.iter().map(|range| range["bytes"].as_u64().unwrap()).sum::<u64>(), wanted, "{lost:?}");
+
+    let owners = owners_of(&bay, lost);
+    let mut harmed = Vec::new();
+    for (name, bytes) in &files {
+        tool(&bay, "debugfs", &["-R", &format!("dump /{name} found"), "rescued"]);
+        if fs::read(bay.path("found")).unwrap() != *bytes {
+            harmed.push(name.clone());
+        }
+    }
+    assert!(!harmed.is_empty(), "no file lay there: the test shows nothing");
+    assert_eq!(harmed, owners, "harmed files, and those that own blocks that are listed as lost");
+}
+
+/// The files that own blocks of lost ranges, as the file system says, in order of their numbers.
+fn owners_of(bay: &Bay, lost: &[Value]) -> Vec<String> {
+    let blocks = lost.iter().flat_map(|range| {
+        let (offset, bytes) = (range["offset"].as_u64().unwrap(), range["bytes"].as_u64().unwrap());
+        offset / 4096..(offset + bytes).div_ceil(4096)
+    });
+    let blocks = blocks.map(|block| block.to_string()).collect::<Vec<_>>().join(" ");
+    let second = |text: &str| -> Vec<String> {
+        let words = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1));
+        words.filter(|word| !word.starts_with('<')).map(|word| word.trim_start_matches('/').to_owned()).collect()
+    };
+    let inodes = second(&tool(bay, "debugfs", &["-R", &format!("icheck {blocks}"), "rescued"]));
+    let mut names = second(&tool(bay, "debugfs", &["-R", &format!("ncheck {}", inodes.join(" ")), "rescued"]));
+    names.sort_by_key(|name| name.trim_start_matches("file").parse::<u32>().ok());
+    names.dedup();
+    names
+}
+
+/// Runs a program of e2fsprogs in the bay, and gives what it prints.
+fn tool(bay: &Bay, program: &str, arguments: &[&str]) -> String {
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let ran = Command::new(program).args(arguments).current_dir(bay.path("")).env("PATH", path).output().unwrap();
+    assert!(ran.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+/// A mapfile that cannot be believed is not passed over: what looks like data may be none.
+#[test]
+fn a_damaged_mapfile_is_refused_by_name() {
+    let (bay, _) = raid5();
+    fs::write(bay.path("d1.map"), "# Mapfile. Created by GNU ddrescue\n0x0 + 1\n0x0 what +\n").unwrap();
+    bay.refused("recover d0 d1 d2", 2, &["d1.map", "move it away"]);
+    fs::write(bay.path("d1.map"), "a log of something else").unwrap();
+    bay.done("recover d0 d1 d2");
 }

@@ -3,6 +3,8 @@
 //! ddrescue(1) writes it beside the image: comments, a line with its own position, then lines of position, size and
 //! status; `+` is what was copied. Everything else holds nothing that came from the drive.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +13,11 @@ use crate::exit::Failure;
 /// What mapfiles are called: the image's name with one of these behind it.
 const ENDINGS: [&str; 3] = ["map", "mapfile", "log"];
 
+/// How mapfiles begin, by today's and by older ddrescues.
+const HEADS: [&str; 2] = ["# Mapfile", "# Rescue Logfile"];
+/// What is looked at of a file of that name: mapfiles of very bad drives have a million lines.
+const LENGTH_MAX: u64 = 64 << 20;
+
 /// The ranges that the mapfile beside an image says were not copied; none if there is no mapfile.
 pub(super) fn holes_of(image: &Path) -> Result<Vec<Range<u64>>, Failure> {
     for ending in ENDINGS {
@@ -18,17 +25,29 @@ pub(super) fn holes_of(image: &Path) -> Result<Vec<Range<u64>>, Failure> {
         name.push(".");
         name.push(ending);
         let path = PathBuf::from(name);
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        if text.starts_with("# Mapfile") || text.starts_with("# Rescue Logfile") {
-            return parse(&text).ok_or_else(|| {
-                Failure::Usage(format!(
-                    "{}: no mapfile of ddrescue's after all: mend it or move it away",
-                    path.display()
-                ))
-            });
-        }
+        let failure = |why: String| Failure::Usage(format!("{}: {why}: mend it or move it away", path.display()));
+        let text = match read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // It may say that what looks like data is none.
+            Err(error) => return Err(failure(error.to_string())),
+            Ok(bytes) if !HEADS.iter().any(|head| bytes.starts_with(head.as_bytes())) => continue,
+            Ok(bytes) => String::from_utf8(bytes).ok(),
+        };
+        return text
+            .and_then(|text| parse(&text))
+            .ok_or_else(|| failure("no mapfile of ddrescue's after all".to_owned()));
     }
     Ok(Vec::new())
+}
+
+/// All of a file, unless it is longer than any mapfile: then an incomplete one, whose last line is none.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LENGTH_MAX).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == LENGTH_MAX {
+        bytes.extend(b"\n(cut off)\n");
+    }
+    Ok(bytes)
 }
 
 fn parse(text: &str) -> Option<Vec<Range<u64>>> {
