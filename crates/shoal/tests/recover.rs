@@ -174,7 +174,25 @@ fn needs_e2fsprogs_only_files_on_lost_blocks_are_harmed() {
     tool(&bay, "mkfs.ext4", &["-q", "-b", "4096", "-O", "^has_journal", "-d", "files", "image"]);
     bay.write("write d0 d1 d2", &fs::read(bay.path("image")).unwrap());
 
-    // d2 is gone; of d1 three places were not copied, of d0 one.
+    let wanted = damage(&bay);
+    let saved = bay.json("recover d0 d1 --save rescued");
+    let lost = saved["arrays"][0]["saved"]["lost"].as_array().unwrap();
+    assert_eq!(lost.iter().map(|range| range["bytes"].as_u64().unwrap()).sum::<u64>(), wanted, "{lost:?}");
+
+    let owners = owners_of(&bay, lost);
+    let mut harmed = Vec::new();
+    for (name, bytes) in &files {
+        tool(&bay, "debugfs", &["-R", &format!("dump /{name} found"), "rescued"]);
+        if fs::read(bay.path("found")).unwrap() != *bytes {
+            harmed.push(name.clone());
+        }
+    }
+    assert!(!harmed.is_empty(), "no file lay there: the test shows nothing");
+    assert_eq!(harmed, owners, "harmed files, and those that own blocks that are listed as lost");
+}
+
+/// Takes d2 away, three places of d1 and one of d0, and tells how many bytes of content that makes.
+fn damage(bay: &Bay) -> u64 {
     let size = fs::metadata(bay.path("d0")).unwrap().len();
     let start = bay.json("examine d0")["drives"][0]["superblock"]["data_offset_bytes"].as_u64().unwrap();
     let mut wanted = 0;
@@ -192,20 +210,7 @@ fn needs_e2fsprogs_only_files_on_lost_blocks_are_harmed() {
         }
         fs::write(bay.path(&format!("{name}.map")), map + &format!("{done:#x} {:#x} +\n", size - done)).unwrap();
     }
-    let saved = bay.json("recover d0 d1 --save rescued");
-    let lost = saved["arrays"][0]["saved"]["lost"].as_array().unwrap();
-    assert_eq!(lost.iter().map(|range| range["bytes"].as_u64().unwrap()).sum::<u64>(), wanted, "{lost:?}");
-
-    let owners = owners_of(&bay, lost);
-    let mut harmed = Vec::new();
-    for (name, bytes) in &files {
-        tool(&bay, "debugfs", &["-R", &format!("dump /{name} found"), "rescued"]);
-        if fs::read(bay.path("found")).unwrap() != *bytes {
-            harmed.push(name.clone());
-        }
-    }
-    assert!(!harmed.is_empty(), "no file lay there: the test shows nothing");
-    assert_eq!(harmed, owners, "harmed files, and those that own blocks that are listed as lost");
+    wanted
 }
 
 /// The files that own blocks of lost ranges, as the file system says, in order of their numbers.
