@@ -64,7 +64,16 @@ impl Lab {
         let mut command = Command::new(&self.kernel);
         command
             .arg(format!("mem={MEMORY}"))
-            .args(["quiet", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=fd:0,fd:1"])
+            .args([
+                "quiet",
+                "loglevel=1",
+                "root=/dev/root",
+                "rootfstype=hostfs",
+                "rootflags=/",
+                "ro",
+                "con=null",
+                "con0=fd:0,fd:1",
+            ])
             .arg(format!("init={}", init.display()))
             .arg(format!("SHARED={SHARED}"))
             .arg(format!("FROM={}", directory.display()))

@@ -1,0 +1,3 @@
+//! Arrays for others: network block devices.
+
+#![forbid(unsafe_code)]

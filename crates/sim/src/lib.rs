@@ -1,0 +1,14 @@
+//! The simulated world: inexpensive drives, their buses and what befalls them, on a virtual clock.
+//!
+//! No I/O, no thread, no clock of the machine's. Time is an integer count of nanoseconds; events are ordered by time, and
+//! by sequence where times are equal; chance comes from a seed. So a run is a function of its inputs, bit for bit, on
+//! every machine.
+
+#![forbid(unsafe_code)]
+
+mod model;
+
+pub use model::{
+    AllocationUnits, Bus, BusKind, Disk, DriveModel, FastArea, Flash, HostModel, Medium, PerDirection, Stall, Topology,
+    Zone,
+};
