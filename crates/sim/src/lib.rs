@@ -6,8 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod content;
+mod faults;
 mod model;
 
+pub use content::{CACHE_BYTES, Content, SECTOR_BYTES, Struck, Ticket};
+pub use faults::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
 pub use model::{
     AllocationUnits, Bus, BusKind, Disk, DriveModel, FastArea, Flash, HostModel, Medium, PerDirection, Stall, Topology,
     Zone,

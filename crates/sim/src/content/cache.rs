@@ -1,0 +1,213 @@
+//! The cache between the host and the medium: what a power cut may take away.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+
+use super::CACHE_BYTES;
+use super::media::{Media, SECTOR_BYTES};
+use crate::faults::{Fault, MisbehaviourKind};
+
+/// Writes that no finished flush covers, over a medium with all the others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    durable: Media,
+    /// In the order in which they were acknowledged.
+    acknowledged: VecDeque<Write>,
+    /// Handed over and not answered, by ticket.
+    started: BTreeMap<u64, Command>,
+    next_ticket: u64,
+    /// Acknowledged writes that have become durable.
+    retired: u64,
+    /// Bytes of the acknowledged ones.
+    bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Command {
+    Write(Write),
+    /// Covers so many acknowledged writes, counted from the beginning.
+    Flush(u64),
+}
+
+/// A write, and what the drive makes of it.
+#[derive(Clone, Debug)]
+struct Write {
+    offset: u64,
+    what: What,
+    /// How it went wrong, if it did.
+    spoilt: Option<(MisbehaviourKind, Range<u64>)>,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Bytes(Box<[u8]>),
+    /// So many zeros.
+    Discard(u64),
+}
+
+/// What becomes of the writes in one drive's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// All are lost.
+    Lost,
+    /// All are kept.
+    Kept,
+    /// Each is kept or lost.
+    Some,
+    /// Each sector is kept or lost.
+    Torn,
+}
+
+const FATES: [Fate; 4] = [Fate::Lost, Fate::Kept, Fate::Some, Fate::Torn];
+
+impl Write {
+    fn length(&self) -> u64 {
+        match &self.what {
+            What::Bytes(bytes) => bytes.len() as u64,
+            What::Discard(length) => *length,
+        }
+    }
+
+    /// Carries it out, right or wrong.
+    fn apply(&self, media: &mut Media) {
+        let bytes = match &self.what {
+            What::Bytes(bytes) => bytes,
+            What::Discard(length) => return media.clear(self.offset, *length),
+        };
+        let (offset, length) = (self.offset, bytes.len() as u64);
+        match &self.spoilt {
+            None => media.write(offset, bytes),
+            Some((MisbehaviourKind::WriteLost, _)) => media.mark_damaged(offset, length),
+            Some((MisbehaviourKind::WriteMisdirected { distance }, within)) => {
+                let last = within.end.saturating_sub(length);
+                let place = offset.saturating_add_signed(*distance).clamp(within.start.min(last), last);
+                media.write(place, bytes);
+                media.mark_damaged(place, length);
+                media.mark_damaged(offset, length);
+            }
+            Some((kind, _)) => {
+                let half = length / 2 / SECTOR_BYTES * SECTOR_BYTES;
+                let (done, _) = bytes.split_at(usize::try_from(half).expect("a part of a buffer"));
+                media.write(offset, done);
+                if kind.is_silent() {
+                    media.mark_damaged(offset + half, length - half);
+                }
+            }
+        }
+    }
+
+    /// Carries out those of its sectors that chance keeps.
+    fn apply_torn(&self, media: &mut Media, random: &mut Xoshiro256PlusPlus) {
+        match &self.what {
+            What::Bytes(bytes) if self.spoilt.is_none() => {
+                for (sector, bytes) in (0..).zip(bytes.chunks(SECTOR_BYTES as usize)) {
+                    if coin(random) {
+                        media.write(self.offset + sector * SECTOR_BYTES, bytes);
+                    }
+                }
+            }
+            _ if coin(random) => self.apply(media),
+            _ => {}
+        }
+    }
+}
+
+fn coin(random: &mut Xoshiro256PlusPlus) -> bool {
+    random.next_u64() >> 63 == 1
+}
+
+impl Cache {
+    /// A write begins; if it is spoilt, in which way, and within which bytes.
+    pub(super) fn start_write(
+        &mut self,
+        offset: u64,
+        bytes: &[u8],
+        spoilt: Option<(MisbehaviourKind, Range<u64>)>,
+    ) -> u64 {
+        self.start(Command::Write(Write { offset, what: What::Bytes(bytes.into()), spoilt }))
+    }
+
+    pub(super) fn start_discard(&mut self, offset: u64, length: u64) -> u64 {
+        self.start(Command::Write(Write { offset, what: What::Discard(length), spoilt: None }))
+    }
+
+    pub(super) fn start_flush(&mut self) -> u64 {
+        self.start(Command::Flush(self.retired + self.acknowledged.len() as u64))
+    }
+
+    fn start(&mut self, command: Command) -> u64 {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.started.insert(ticket, command);
+        ticket
+    }
+
+    /// A command ends. One that the drive has forgotten meanwhile fails.
+    pub(super) fn finish(&mut self, ticket: u64, current: &mut Media) -> Result<(), Fault> {
+        match self.started.remove(&ticket).ok_or(Fault::Gone)? {
+            Command::Write(write) => {
+                write.apply(current);
+                let result = match write.spoilt {
+                    Some((MisbehaviourKind::WriteFails(fault), _)) => Err(fault),
+                    _ => Ok(()),
+                };
+                self.bytes += write.length();
+                self.acknowledged.push_back(write);
+                while self.bytes > CACHE_BYTES {
+                    self.retire();
+                }
+                result
+            }
+            Command::Flush(covered) => {
+                while self.retired < covered && !self.acknowledged.is_empty() {
+                    self.retire();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The oldest acknowledged write becomes durable.
+    fn retire(&mut self) {
+        if let Some(write) = self.acknowledged.pop_front() {
+            write.apply(&mut self.durable);
+            self.bytes -= write.length();
+            self.retired += 1;
+        }
+    }
+
+    /// Power is cut: what is left is durable, and returned.
+    pub(super) fn cut_power(&mut self, random: &mut Xoshiro256PlusPlus) -> Media {
+        let fate = FATES[(random.next_u64() >> 62) as usize];
+        self.retired += self.acknowledged.len() as u64;
+        let acknowledged = std::mem::take(&mut self.acknowledged);
+        let started = std::mem::take(&mut self.started).into_values();
+        let started = started.filter_map(|command| match command {
+            Command::Write(write) => Some(write),
+            Command::Flush(_) => None,
+        });
+        for write in acknowledged.into_iter().chain(started) {
+            match fate {
+                Fate::Lost => {}
+                Fate::Kept => write.apply(&mut self.durable),
+                Fate::Some if coin(random) => write.apply(&mut self.durable),
+                Fate::Some => {}
+                Fate::Torn => write.apply_torn(&mut self.durable, random),
+            }
+        }
+        self.bytes = 0;
+        self.durable.clone()
+    }
+
+    pub(super) fn forget_unfinished(&mut self) {
+        self.started.clear();
+    }
+
+    /// Changes what is durable by itself.
+    pub(super) fn alter(&mut self, change: impl Fn(&mut Media)) {
+        change(&mut self.durable);
+    }
+}

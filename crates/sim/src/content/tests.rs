@@ -1,0 +1,162 @@
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
+
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::*;
+
+const SIZE_BYTES: u64 = 1 << 20;
+
+fn read(content: &mut Content, offset: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0xee; length];
+    content.read(offset, &mut bytes).unwrap();
+    bytes
+}
+
+fn misbehaviour(kind: MisbehaviourKind) -> Misbehaviour {
+    Misbehaviour { kind, within: 0..SIZE_BYTES, skip: 0 }
+}
+
+#[test]
+fn what_was_flushed_survives_every_power_cut_and_the_rest_is_kept_sector_by_sector() {
+    let (mut kept, mut lost, mut mixed) = (0, 0, 0);
+    for seed in 0..100 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut content = Content::new(SIZE_BYTES);
+        content.write(4000, &[1; 2000]).unwrap();
+        content.flush().unwrap();
+        content.write(512, &[2; 4096]).unwrap();
+        content.cut_power(&mut random);
+        assert_eq!(read(&mut content, 4608, 1392), [1; 1392]);
+        let later = read(&mut content, 512, 4096);
+        for sector in later.chunks(512) {
+            let whole = sector.iter().all(|byte| *byte == 2);
+            assert!(whole || !sector.contains(&2), "a sector is torn");
+        }
+        match later.iter().filter(|byte| **byte == 2).count() {
+            0 => lost += 1,
+            4096 => kept += 1,
+            _ => mixed += 1,
+        }
+    }
+    assert!(kept > 10 && lost > 10 && mixed > 10, "{kept} kept, {lost} lost, {mixed} mixed");
+}
+
+#[test]
+fn a_flush_covers_what_was_acknowledged_before_it_was_started() {
+    let mut lost = [0; 3];
+    for seed in 0..50 {
+        let mut content = Content::new(SIZE_BYTES);
+        content.write(0, &[1; 512]).unwrap();
+        let early = content.start_write(512, &[1; 512]).unwrap();
+        let flush = content.start_flush().unwrap();
+        content.finish(early).unwrap();
+        content.write(1024, &[1; 512]).unwrap();
+        content.finish(flush).unwrap();
+        content.cut_power(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        for (sector, lost) in (0..).zip(&mut lost) {
+            *lost += u32::from(read(&mut content, sector * 512, 512) == [0; 512]);
+        }
+    }
+    assert_eq!(lost[0], 0);
+    assert!(lost[1] > 5 && lost[2] > 5, "{lost:?}");
+}
+
+#[test]
+fn older_content_never_comes_back_over_newer_durable_content() {
+    for seed in 0..50 {
+        let mut content = Content::new(SIZE_BYTES);
+        content.write(0, &[1; 512]).unwrap();
+        content.write(0, &[2; 512]).unwrap();
+        content.flush().unwrap();
+        content.write(0, &[3; 512]).unwrap();
+        content.cut_power(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        assert!(matches!(read(&mut content, 0, 1)[0], 2 | 3));
+    }
+}
+
+#[test]
+fn the_cache_is_bounded() {
+    let mut content = Content::new(4 * CACHE_BYTES);
+    let bytes = vec![7; 1 << 20];
+    for place in 0..CACHE_BYTES >> 19 {
+        content.write(place << 20, &bytes).unwrap();
+    }
+    content.cut_power(&mut Xoshiro256PlusPlus::seed_from_u64(1));
+    assert_eq!(read(&mut content, CACHE_BYTES - 512, 512), [7; 512]);
+}
+
+#[test]
+fn latent_sectors_can_be_read_once_they_are_written() {
+    let mut content = Content::new(SIZE_BYTES);
+    content.spoil(8192, 1024);
+    assert_eq!(content.read(8000, &mut [0; 500]), Err(Fault::Io));
+    assert_eq!(content.unreadable_sectors(), [8192, 8704]);
+    read(&mut content, 7680, 512);
+    content.write(8192, &[5; 512]).unwrap();
+    assert_eq!(read(&mut content, 8192, 512), [5; 512]);
+    assert_eq!(content.unreadable_sectors(), [8704]);
+    content.discard(8192, 4096).unwrap();
+    assert_eq!(read(&mut content, 8192, 4096), [0; 4096]);
+}
+
+#[test]
+fn silent_faults_mark_what_they_damage_until_it_is_written() {
+    let mut content = Content::new(SIZE_BYTES);
+    content.write(0, &[1; 4096]).unwrap();
+    content.flip_bit(700, 3);
+    assert_eq!(read(&mut content, 700, 1), [1 ^ 8]);
+    assert_eq!(content.damaged_sectors(), [512]);
+    content.write(512, &[2; 512]).unwrap();
+    assert_eq!(content.damaged_sectors(), [0; 0]);
+
+    content.arm(misbehaviour(MisbehaviourKind::WriteLost));
+    content.write(1024, &[3; 512]).unwrap();
+    assert_eq!((read(&mut content, 1024, 512), content.damaged_sectors()), (vec![1; 512], vec![1024]));
+
+    content.arm(misbehaviour(MisbehaviourKind::WriteMisdirected { distance: 1 << 30 }));
+    content.write(1024, &[4; 512]).unwrap();
+    assert_eq!(read(&mut content, SIZE_BYTES - 512, 512), [4; 512]);
+    assert_eq!(content.damaged_sectors(), [1024, SIZE_BYTES - 512]);
+
+    content.arm(misbehaviour(MisbehaviourKind::WriteTorn));
+    content.write(8192, &[5; 1024]).unwrap();
+    assert_eq!(content.damaged_sectors(), [1024, 8704, SIZE_BYTES - 512]);
+    assert_eq!(content.take_struck().len(), 3);
+}
+
+#[test]
+fn a_misbehaviour_waits_for_its_command() {
+    let mut content = Content::new(SIZE_BYTES);
+    let kind = MisbehaviourKind::WriteFails(Fault::NoSpace);
+    content.arm(Misbehaviour { kind, within: 4096..8192, skip: 1 });
+    content.write(0, &[1; 512]).unwrap();
+    content.write(4096, &[1; 512]).unwrap();
+    assert_eq!(content.write(4096, &[2; 1024]), Err(Fault::NoSpace));
+    content.write(4096, &[2; 512]).unwrap();
+    content.arm(misbehaviour(MisbehaviourKind::FlushFails(Fault::Io)));
+    content.arm(misbehaviour(MisbehaviourKind::ReadFails(Fault::TimedOut)));
+    assert_eq!(content.flush(), Err(Fault::Io));
+    assert_eq!(content.read(0, &mut [0; 512]), Err(Fault::TimedOut));
+    assert_eq!((content.flush(), content.read(0, &mut [0; 512])), (Ok(()), Ok(())));
+}
+
+#[test]
+fn a_drive_that_is_gone_forgets_what_was_under_way() {
+    let mut content = Content::new(SIZE_BYTES);
+    let write = content.start_write(0, &[1; 512]).unwrap();
+    content.set_gone(true);
+    assert_eq!(content.read(0, &mut [0; 512]), Err(Fault::Gone));
+    content.set_gone(false);
+    assert_eq!(content.finish(write), Err(Fault::Gone));
+    assert_eq!(read(&mut content, 0, 512), [0; 512]);
+}
+
+#[test]
+fn a_drive_that_keeps_nothing_reads_zeros_and_still_fails() {
+    let mut content = Content::discarded(SIZE_BYTES);
+    content.write(0, &[1; 512]).unwrap();
+    assert_eq!(read(&mut content, 0, 512), [0; 512]);
+    assert_eq!(content.write(SIZE_BYTES, &[1; 512]), Err(Fault::NoSpace));
+    content.set_gone(true);
+    assert_eq!(content.flush(), Err(Fault::Gone));
+}

@@ -1,0 +1,124 @@
+//! What goes wrong with drives, as data.
+//!
+//! A [`Misbehaviour`] is armed in a drive's [`Content`](crate::Content), and strikes when a command of its kind comes
+//! along. A [`FaultPlan`] says which faults befall which drives of a world, and when: by the count of requests that the
+//! world's user has made, so that a plan means the same at any speed. Whoever plays a world carries a plan out: only he
+//! has the simulation for stalls and pulled plugs, and the contents for everything else.
+
+use std::ops::Range;
+
+/// How a command failed, as the host sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The drive answers that it could not (EIO).
+    Io,
+    /// The drive is not there (ENODEV).
+    Gone,
+    /// The drive did not answer in time (ETIMEDOUT).
+    TimedOut,
+    /// The drive has no room left (ENOSPC).
+    NoSpace,
+}
+
+/// What a drive will do once, instead of what it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misbehaviour {
+    /// How.
+    pub kind: MisbehaviourKind,
+    /// Only commands that lie within these bytes of the drive count. Flushes always do.
+    pub within: Range<u64>,
+    /// So many such commands are carried out first.
+    pub skip: u32,
+}
+
+/// How a drive misbehaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MisbehaviourKind {
+    /// A read fails; the next one of the same place need not.
+    ReadFails(Fault),
+    /// A write fails, and leaves each of its sectors old or new.
+    WriteFails(Fault),
+    /// A flush fails, and nothing is more durable than before.
+    FlushFails(Fault),
+    /// A write is acknowledged and never done.
+    WriteLost,
+    /// A write is acknowledged and done so many bytes further on (or back), at most at the end of `within`.
+    WriteMisdirected {
+        /// Bytes; a multiple of a sector.
+        distance: i64,
+    },
+    /// A write is acknowledged, and only its first half is done (at least a sector is not).
+    WriteTorn,
+}
+
+impl MisbehaviourKind {
+    /// Whether the host hears nothing of it.
+    pub fn is_silent(self) -> bool {
+        matches!(self, Self::WriteLost | Self::WriteMisdirected { .. } | Self::WriteTorn)
+    }
+}
+
+/// The faults of a world, in the order in which they come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultPlan {
+    /// In ascending order of `after_requests`.
+    pub faults: Vec<PlannedFault>,
+}
+
+/// One fault of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedFault {
+    /// It comes when so many requests have been made.
+    pub after_requests: u32,
+    /// What.
+    pub kind: FaultKind,
+}
+
+/// What befalls a drive, or the whole world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A drive does not get on with anything for a while.
+    Stall {
+        /// Which.
+        drive: usize,
+        /// How long.
+        duration_ns: u64,
+    },
+    /// A command of a drive will go wrong.
+    Misbehave {
+        /// Which drive.
+        drive: usize,
+        /// How, and which command.
+        misbehaviour: Misbehaviour,
+    },
+    /// Sectors of a drive cannot be read until they are written.
+    Latent {
+        /// Which drive.
+        drive: usize,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// A bit changes by itself.
+    BitFlip {
+        /// Which drive.
+        drive: usize,
+        /// Which byte.
+        offset: u64,
+        /// Which bit of it, 0 to 7.
+        bit: u32,
+    },
+    /// A drive is pulled: what its cache held may be lost.
+    Unplug {
+        /// Which.
+        drive: usize,
+    },
+    /// A pulled drive is plugged in again, and the system gives it another name.
+    Return {
+        /// Which, by its first name.
+        drive: usize,
+    },
+    /// Power is cut for all drives and the host, and comes back.
+    PowerCut,
+}
