@@ -6,9 +6,11 @@
 
 #![forbid(unsafe_code)]
 
+mod bus;
 mod content;
 mod faults;
 mod model;
+mod simulation;
 
 pub use content::{CACHE_BYTES, Content, SECTOR_BYTES, Struck, Ticket};
 pub use faults::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
@@ -16,3 +18,4 @@ pub use model::{
     AllocationUnits, Bus, BusKind, Disk, DriveModel, FastArea, Flash, HostModel, Medium, PerDirection, Stall, Topology,
     Zone,
 };
+pub use simulation::{Command, Operation, Simulation, TopologyError};

@@ -30,6 +30,9 @@ pub struct DriveModel {
     pub page_buffers: u32,
     /// Whether a write ends only when its last page is on the medium.
     pub write_through: bool,
+    /// Commands that the drive can hold at a time and choose from (NCQ): at least 1, which is all that Bulk-Only
+    /// Transport and parallel ATA know.
+    pub queued_commands: u32,
     /// What keeps the data.
     pub medium: Medium,
 }
@@ -161,14 +164,33 @@ pub struct Topology {
 /// The computer, as far as it bears on member I/O.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostModel {
-    /// Requests that follow each other are merged up to this, larger ones are split (usb-storage: 240 sectors).
+    /// Requests that follow each other are merged up to this, larger ones are split. The bus of a drive may allow less
+    /// ([`BusKind::max_request_bytes`]).
     pub max_request_bytes: u32,
+    /// I/O reaches a drive's queue in pieces of this: a page for buffered I/O on a block device of old kernels, 1 MiB
+    /// (256 pages) for direct I/O. Pieces are merged, never divided.
+    pub piece_bytes: u32,
     /// What a read-ahead window loses between the end of one and the start of the next.
     pub turn_ns: u64,
-    /// Work of the processor per request.
+    /// Work of the processor per request; it is at one request at a time.
     pub request_ns: u64,
     /// Read-ahead of a drive.
     pub read_ahead_bytes: u32,
     /// Dirty pages that may be left in memory.
     pub dirty_bytes: u64,
+}
+
+impl Default for HostModel {
+    /// Linux on a computer whose own work does not show: requests of at most 2560 sectors (`BLK_DEF_MAX_SECTORS`), 256
+    /// pages to a piece (`BIO_MAX_VECS`), 128 KiB of read-ahead, nothing left dirty.
+    fn default() -> Self {
+        Self {
+            max_request_bytes: 2560 * 512,
+            piece_bytes: 256 * 4096,
+            turn_ns: 0,
+            request_ns: 0,
+            read_ahead_bytes: 128 << 10,
+            dirty_bytes: 0,
+        }
+    }
 }
