@@ -2,7 +2,7 @@
 //!
 //! * [`Volume`] is the interface upward: content that is read and written by requests.
 //! * [`DriveVolume`] is a plain drive, [`ArrayVolume`] an array in md's format, of drives or of arrays.
-//! * [`World`] is the seam downward: drives, memory and a clock, real ([`RealWorld`]) or simulated.
+//! * [`World`] is the seam downward: drives, memory and a clock, real ([`RealWorld`]) or simulated ([`SimulatedWorld`]).
 //! * [`transfer`] moves ranges of content to and from byte streams.
 //!
 //! A RAID5 array of three image files, written, closed, and read again without one of them:
@@ -77,6 +77,7 @@ mod overlay;
 mod ppl;
 mod re_add;
 mod salvage;
+mod simulated;
 mod slab;
 mod status;
 mod superblocks;
@@ -103,6 +104,7 @@ pub use shoal_array::{
 pub use shoal_drive::{Arena, DriveId, Memory};
 pub use shoal_md::{ConsistencyPolicy, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict};
 pub use shoal_parity::{Kernel, Parity};
+pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};
 pub use status::{ArrayStatus, MemberOn, MemberStatus, ReplacementStatus};
 pub use superblocks::{ProbeError, read_superblock};
 pub use world::{DriveFacts, RealWorld, World};

@@ -1,0 +1,363 @@
+//! The simulated world: the drives of [`shoal_sim`] on a virtual clock, with content of their own.
+//!
+//! Time passes only in [`World::wait`] and [`World::sleep`]: the processor costs nothing here, and a run is a function of
+//! its inputs and its seed. What an I/O does to a drive's content follows its course: a write is the drive's to lose
+//! from the moment it is submitted, and acknowledged when it has finished; a read sees what was acknowledged when it
+//! ends. The simulation says when that is, the [`Content`] what came of it.
+//!
+//! A *paced* world sleeps on the machine's clock so that virtual time passes as real time does, for those who meet the
+//! drives from outside.
+
+mod error;
+
+use std::time::Duration;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use shoal_array::Instant;
+use shoal_drive::{Arena, DriveId, Finished, Io, IoKind, LoopError, Memory};
+use shoal_sim::{Command, Content, Fault, HostModel, Operation, Simulation, Ticket, Topology};
+
+use crate::BufferPlan;
+use crate::slab::Slab;
+use crate::world::{DriveFacts, World};
+
+pub use error::SimulatedWorldError;
+use error::system_error;
+
+/// What the drives of a simulated world hold.
+#[derive(Debug)]
+pub enum Contents {
+    /// Zeros at first, then what is written.
+    Kept,
+    /// Nothing: reads find whatever was in the buffer. For runs that measure time.
+    Discarded,
+    /// This, drive by drive.
+    Given(Vec<Content>),
+}
+
+/// Drives that do not exist, behind a [`World`].
+#[derive(Debug)]
+pub struct SimulatedWorld {
+    simulation: Simulation,
+    contents: Vec<Content>,
+    models: Vec<ModelFacts>,
+    /// By [`DriveId`]: ids are never used again, so a drive that comes back has a new one.
+    places: Vec<Place>,
+    arena: Arena,
+    in_flight: Slab<InFlight>,
+    /// For drives that are not there.
+    refused: Vec<Finished>,
+    /// Tokens that the simulation gave back; empty between calls.
+    ended: Vec<u64>,
+    /// Bytes on their way between arena and content.
+    bytes: Vec<u8>,
+    random: Xoshiro256PlusPlus,
+    /// When time began, on the machine's clock, if the world keeps pace with it.
+    pace: Option<std::time::Instant>,
+}
+
+/// What is known of a drive by its model.
+#[derive(Debug)]
+struct ModelFacts {
+    name: String,
+    size_bytes: u64,
+    logical_block_bytes: u32,
+}
+
+/// Where a drive is, or was, plugged in.
+#[derive(Debug)]
+struct Place {
+    drive: usize,
+    is_present: bool,
+}
+
+/// An I/O that the simulation has.
+#[derive(Debug)]
+struct InFlight {
+    io: Io,
+    /// Of a write or flush, if the content took it.
+    ticket: Option<Result<Ticket, Fault>>,
+}
+
+/// Time 0 of a world, for the record: the beginning of 2024.
+const EPOCH_S: u64 = 1_704_067_200;
+
+impl SimulatedWorld {
+    /// Drives at rest at time 0, and an arena as `plan` cuts it. All chance follows from `seed`.
+    pub fn new(
+        topology: &Topology,
+        host: &HostModel,
+        contents: Contents,
+        plan: BufferPlan,
+        seed: u64,
+    ) -> Result<Self, SimulatedWorldError> {
+        let arena = Arena::new(plan.arena_bytes()).map_err(SimulatedWorldError::Memory)?;
+        Self::with_arena(topology, host, contents, arena, seed)
+    }
+
+    /// The same over memory that is there already, for who makes many worlds one after the other.
+    pub fn with_arena(
+        topology: &Topology,
+        host: &HostModel,
+        contents: Contents,
+        arena: Arena,
+        seed: u64,
+    ) -> Result<Self, SimulatedWorldError> {
+        let simulation = Simulation::new(topology, host)?;
+        let sizes = topology.drives.iter().map(|(model, _)| model.size_bytes);
+        let contents = match contents {
+            Contents::Kept => sizes.map(Content::new).collect(),
+            Contents::Discarded => sizes.map(Content::discarded).collect(),
+            Contents::Given(contents) => checked(contents, sizes.collect())?,
+        };
+        let facts = |(model, _): &(shoal_sim::DriveModel, usize)| ModelFacts {
+            name: model.name.clone(),
+            size_bytes: model.size_bytes,
+            logical_block_bytes: model.logical_block_bytes,
+        };
+        Ok(Self {
+            simulation,
+            models: topology.drives.iter().map(facts).collect(),
+            places: contents.iter().enumerate().map(|(drive, it)| Place { drive, is_present: !it.is_gone() }).collect(),
+            contents,
+            arena,
+            in_flight: Slab::new(),
+            refused: Vec::new(),
+            ended: Vec::new(),
+            bytes: Vec::new(),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            pace: None,
+        })
+    }
+
+    /// The same world, whose time passes as the machine's does.
+    #[must_use]
+    pub fn paced(self) -> Self {
+        let passed = Duration::from_nanos(self.simulation.now_ns());
+        let now = std::time::Instant::now();
+        Self { pace: Some(now.checked_sub(passed).unwrap_or(now)), ..self }
+    }
+
+    /// The drives at work.
+    pub fn simulation(&self) -> &Simulation {
+        &self.simulation
+    }
+
+    /// The drives at work, to be disturbed.
+    pub fn simulation_mut(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    /// What a drive holds; `drive` counts as in the topology.
+    pub fn content_mut(&mut self, drive: usize) -> &mut Content {
+        &mut self.contents[drive]
+    }
+
+    /// What all drives hold. What is in flight is left as the drives have it: begun, and not ended.
+    pub fn contents(self) -> Vec<Content> {
+        self.contents
+    }
+
+    /// The drive behind an id, as the topology counts, whether it is there or not.
+    pub fn drive_of(&self, id: DriveId) -> usize {
+        self.places[id.0 as usize].drive
+    }
+
+    /// Pulls a drive: what is in flight on it fails with ENODEV, and so does everything later.
+    pub fn unplug(&mut self, id: DriveId) {
+        let place = &mut self.places[id.0 as usize];
+        if std::mem::take(&mut place.is_present) {
+            self.contents[place.drive].set_gone(true);
+            self.simulation.unplug(place.drive);
+        }
+    }
+
+    /// Plugs a drive in again that was pulled. It comes back under another name and id; the old one stays gone.
+    ///
+    /// # Panics
+    /// If the drive is there.
+    pub fn replug(&mut self, id: DriveId) -> DriveId {
+        let drive = self.places[id.0 as usize].drive;
+        assert!(self.contents[drive].is_gone(), "{} is plugged in", self.name(id));
+        self.contents[drive].set_gone(false);
+        self.simulation.plug(drive);
+        self.places.push(Place { drive, is_present: true });
+        DriveId(u32::try_from(self.places.len() - 1).expect("drives are plugged in a few times"))
+    }
+
+    fn name(&self, id: DriveId) -> String {
+        format!("sim:{}#{}", self.models[self.places[id.0 as usize].drive].name, id.0)
+    }
+
+    /// What the content has to know of an I/O before it runs.
+    fn begin(&mut self, drive: usize, io: &Io) -> Option<Result<Ticket, Fault>> {
+        let content = &mut self.contents[drive];
+        match io.kind {
+            IoKind::Write(memory) => {
+                if content.is_kept() {
+                    self.bytes.resize(memory.length as usize, 0);
+                    self.arena.read(memory, &mut self.bytes);
+                } else {
+                    self.bytes.clear();
+                }
+                Some(content.start_write(io.offset, &self.bytes))
+            }
+            IoKind::Flush => Some(content.start_flush()),
+            IoKind::Read(_) | IoKind::Discard(_) => None,
+        }
+    }
+
+    /// What came of an I/O that has run its course.
+    fn end(&mut self, InFlight { io, ticket }: InFlight) -> Finished {
+        let content = &mut self.contents[self.places[io.drive.0 as usize].drive];
+        let result = match (ticket, io.kind) {
+            (Some(ticket), _) => ticket.and_then(|ticket| content.finish(ticket)),
+            (None, IoKind::Read(memory)) => read(content, io.offset, &self.arena, memory, &mut self.bytes),
+            (None, IoKind::Discard(length)) => content.discard(io.offset, length),
+            (None, IoKind::Write(_) | IoKind::Flush) => unreachable!("writes and flushes have tickets"),
+        };
+        Finished { token: io.token, result: result.map_err(system_error) }
+    }
+
+    fn end_all(&mut self, finished: &mut Vec<Finished>) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for token in ended.drain(..) {
+            let io = self.in_flight.take(token);
+            finished.push(self.end(io));
+        }
+        self.ended = ended;
+    }
+
+    /// Real time that has passed since time 0; none unless the world is paced.
+    fn real_ns(&self) -> u64 {
+        self.pace.map_or(0, |began| duration_ns(began.elapsed()))
+    }
+
+    /// Lets virtual time pass that has passed outside already.
+    fn catch_up(&mut self) {
+        let behind_ns = self.real_ns().saturating_sub(self.simulation.now_ns());
+        if behind_ns > 0 {
+            self.simulation.advance(behind_ns);
+        }
+    }
+
+    /// Waits until the time is what the drives take it to be.
+    fn keep_pace(&self) {
+        if self.pace.is_some() {
+            std::thread::sleep(Duration::from_nanos(self.simulation.now_ns().saturating_sub(self.real_ns())));
+        }
+    }
+}
+
+impl World for SimulatedWorld {
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    fn drives(&self) -> Vec<DriveId> {
+        let present = (0..).zip(&self.places).filter(|(_, place)| place.is_present);
+        present.map(|(number, _)| DriveId(number)).collect()
+    }
+
+    fn facts(&self, drive: DriveId) -> DriveFacts {
+        let model = &self.models[self.drive_of(drive)];
+        DriveFacts {
+            name: self.name(drive),
+            size_bytes: model.size_bytes,
+            logical_block_bytes: model.logical_block_bytes,
+            writable: true,
+            direct: true,
+        }
+    }
+
+    fn submit(&mut self, io: Io) {
+        self.catch_up();
+        let place = &self.places[io.drive.0 as usize];
+        if !place.is_present {
+            self.refused.push(Finished { token: io.token, result: Err(system_error(Fault::Gone)) });
+            return;
+        }
+        let drive = place.drive;
+        let (operation, length) = match io.kind {
+            IoKind::Read(memory) => (Operation::Read, memory.length),
+            IoKind::Write(memory) => (Operation::Write, memory.length),
+            IoKind::Flush => (Operation::Flush, 0),
+            // Its length costs nothing.
+            IoKind::Discard(_) => (Operation::Discard, 0),
+        };
+        let ticket = self.begin(drive, &io);
+        let token = self.in_flight.insert(InFlight { io, ticket });
+        self.simulation.submit(Command { token, drive, operation, offset: io.offset, length });
+    }
+
+    fn wait(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.catch_up();
+        self.simulation.start();
+        let wanted = at_least.saturating_sub(self.refused.len());
+        finished.append(&mut self.refused);
+        let deadline_ns = timeout.map(|timeout| self.simulation.now_ns().saturating_add(duration_ns(timeout)));
+        self.simulation.run_until(wanted, deadline_ns, &mut self.ended);
+        self.keep_pace();
+        self.end_all(finished);
+        Ok(())
+    }
+
+    fn pending(&self) -> usize {
+        self.simulation.pending() + self.refused.len()
+    }
+
+    fn now(&self) -> Instant {
+        Instant { ns: self.simulation.now_ns().max(self.real_ns()) }
+    }
+
+    fn unix_time_s(&self) -> u64 {
+        EPOCH_S + self.now().ns / 1_000_000_000
+    }
+
+    fn sleep(&mut self, duration: Duration) {
+        self.catch_up();
+        self.simulation.advance(duration_ns(duration));
+        self.keep_pace();
+    }
+
+    fn random_bytes(&mut self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        self.random.fill_bytes(&mut bytes);
+        bytes
+    }
+}
+
+/// Contents that fit the drives that they are for.
+fn checked(contents: Vec<Content>, sizes: Vec<u64>) -> Result<Vec<Content>, SimulatedWorldError> {
+    if contents.len() != sizes.len() {
+        return Err(SimulatedWorldError::ContentCount { contents: contents.len(), drives: sizes.len() });
+    }
+    match contents.iter().zip(&sizes).position(|(content, &size)| content.size_bytes() != size) {
+        None => Ok(contents),
+        Some(drive) => Err(SimulatedWorldError::ContentSize {
+            drive,
+            content_bytes: contents[drive].size_bytes(),
+            drive_bytes: sizes[drive],
+        }),
+    }
+}
+
+fn read(content: &mut Content, offset: u64, arena: &Arena, memory: Memory, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+    if !content.is_kept() {
+        return content.read(offset, &mut []);
+    }
+    bytes.resize(memory.length as usize, 0);
+    content.read(offset, bytes)?;
+    arena.write(memory, bytes);
+    Ok(())
+}
+
+fn duration_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
