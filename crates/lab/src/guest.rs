@@ -23,8 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Guest {
     process: Child,
     console: Console,
-    scripts: PathBuf,
+    delivery: Delivery,
+    /// What is put before every script.
+    prelude: &'static str,
     step: u32,
+}
+
+/// How scripts reach the guest.
+#[derive(Debug)]
+enum Delivery {
+    /// As files in a directory that it shares; their numbers are sent.
+    Directory(PathBuf),
+    /// Behind their numbers, in base64.
+    Console,
 }
 
 /// What came of a script.
@@ -71,10 +82,19 @@ impl Guest {
         let init = scripts.join("init");
         std::fs::write(&init, INIT)?;
         std::fs::set_permissions(&init, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-        let mut process = lab.start(directory, &init)?;
+        Self::over(lab.start(directory, &init)?, Delivery::Directory(scripts), PRELUDE)
+    }
+
+    /// A guest that takes its scripts from its console.
+    pub(crate) fn over_console(process: Child, prelude: &'static str) -> Result<Self, GuestError> {
+        Self::over(process, Delivery::Console, prelude)
+    }
+
+    /// Waits until the kernel that has been started takes scripts.
+    fn over(mut process: Child, delivery: Delivery, prelude: &'static str) -> Result<Self, GuestError> {
         let input = process.stdin.take().expect("it is piped");
         let output = process.stdout.take().expect("it is piped");
-        let guest = Self { process, console: Console::new(input, output), scripts, step: 0 };
+        let guest = Self { process, console: Console::new(input, output), delivery, prelude, step: 0 };
         let booted = guest.outcome("starting")?;
         if booted.status == 0 { Ok(guest) } else { Err(booted.failure("starting")) }
     }
@@ -94,8 +114,14 @@ impl Guest {
     /// Starts a script and returns at once: whatever it is at when the power is cut.
     pub fn start(&mut self, script: &str) -> Result<(), GuestError> {
         self.step += 1;
-        std::fs::write(self.scripts.join(self.step.to_string()), format!("{PRELUDE}\n{script}\n"))?;
-        self.console.send(&self.step.to_string());
+        let (step, script) = (self.step, format!("{}\n{script}\n", self.prelude));
+        match &self.delivery {
+            Delivery::Directory(directory) => {
+                std::fs::write(directory.join(step.to_string()), script)?;
+                self.console.send(&step.to_string());
+            }
+            Delivery::Console => self.console.send(&format!("{step} {}", base64(script.as_bytes()))),
+        }
         Ok(())
     }
 
@@ -158,4 +184,27 @@ fn lost(silence: Silence, script: &str, output: String) -> GuestError {
         Silence::Gone => "is gone",
     };
     GuestError::Lost { what, script: script.to_owned(), output }
+}
+
+/// RFC 4648, with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = |three: &[u8]| {
+        let bits = three.iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - three.len()));
+        let digit = |place: usize| char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]);
+        [0, 1, 2, 3].map(|place| if place <= three.len() { digit(place) } else { '=' })
+    };
+    bytes.chunks(3).flat_map(digits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        for (text, expected) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! Finding the kernel and its modules, and the command that starts it.
 
-use std::fmt;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{Guest, GuestError, SHARED, registers};
+use crate::places::{modules_in_order, program};
+use crate::{Guest, GuestError, Missing, SHARED, registers};
 
 /// Where Debian's package puts the modules.
 const MODULES: &str = "/usr/lib/uml/modules";
@@ -14,8 +14,6 @@ const MODULES: &str = "/usr/lib/uml/modules";
 const WANTED: [&str; 7] = ["loop", "linear", "raid0", "raid1", "raid10", "raid456", "ext4"];
 /// Programs that scripts use.
 const PROGRAMS: [&str; 5] = ["mdadm", "losetup", "mkfs.ext4", "insmod", "stty"];
-/// Places that PATH may lack.
-const SYSTEM_PLACES: &str = ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 /// The guest's memory: it caches what the loop devices read and write.
 const MEMORY: &str = "384M";
 
@@ -27,18 +25,6 @@ pub struct Lab {
     modules: Vec<PathBuf>,
 }
 
-/// Why there is no kernel to test against.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing(String);
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; `scripts/setup test` brings it", self.0)
-    }
-}
-
-impl std::error::Error for Missing {}
-
 impl Lab {
     /// Finds all that is needed, or says what is missing.
     pub fn find() -> Result<Self, Missing> {
@@ -49,7 +35,7 @@ impl Lab {
         if let Some(name) = PROGRAMS.iter().find(|name| program(name).is_none()) {
             return Err(Missing((*name).to_owned()));
         }
-        let modules = modules_in_order(&kernel).ok_or_else(|| Missing(format!("the kernel's modules in {MODULES}")))?;
+        let modules = modules_of(&kernel).ok_or_else(|| Missing(format!("the kernel's modules in {MODULES}")))?;
         Ok(Self { kernel, modules })
     }
 
@@ -94,31 +80,8 @@ impl Lab {
     }
 }
 
-/// Where a program is.
-fn program(name: &str) -> Option<PathBuf> {
-    let places = std::env::var("PATH").unwrap_or_default() + SYSTEM_PLACES;
-    places.split(':').map(|place| Path::new(place).join(name)).find(|path| path.is_file())
-}
-
-/// The files of all modules that are wanted and not built in, each after those that it needs.
-fn modules_in_order(kernel: &Path) -> Option<Vec<PathBuf>> {
+/// The modules that belong to the kernel.
+fn modules_of(kernel: &Path) -> Option<Vec<PathBuf>> {
     let version = Command::new(kernel).arg("--version").output().ok()?.stdout;
-    let directory = Path::new(MODULES).join(String::from_utf8(version).ok()?.trim());
-    let needs = std::fs::read_to_string(directory.join("modules.dep")).ok()?;
-    let mut order: Vec<PathBuf> = Vec::new();
-    for wanted in WANTED {
-        let file_name = format!("/{wanted}.ko");
-        // "kernel/drivers/md/raid1.ko: kernel/drivers/md/md-mod.ko": what it needs, the most basic last.
-        let Some((module, needed)) =
-            needs.lines().filter_map(|line| line.split_once(':')).find(|(module, _)| module.ends_with(&file_name))
-        else {
-            continue;
-        };
-        for path in needed.split_whitespace().rev().chain([module]).map(|path| directory.join(path)) {
-            if !order.contains(&path) {
-                order.push(path);
-            }
-        }
-    }
-    Some(order)
+    modules_in_order(&Path::new(MODULES).join(String::from_utf8(version).ok()?.trim()), &WANTED)
 }

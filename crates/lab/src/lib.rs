@@ -12,15 +12,20 @@
 //! - One side at a time may hold an image. `detach` writes everything back and forgets it, so that the host may look
 //!   and write; after a power cut nobody has to do anything.
 //!
+//! [`usb`] has the same kernel in a machine of its own, with USB sticks on several buses.
+//!
 //! This crate is used by tests alone, and never shipped.
 
 mod console;
 mod guest;
 mod kernel;
+mod places;
 mod registers;
+pub mod usb;
 
 pub use guest::{Guest, GuestError, Ran};
-pub use kernel::{Lab, Missing};
+pub use kernel::Lab;
+pub use places::Missing;
 
 /// Where the shared directory is, inside.
 pub const SHARED: &str = "/run/shared";

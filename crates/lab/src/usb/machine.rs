@@ -1,0 +1,165 @@
+//! The machine that QEMU emulates: finding its parts, and the command line that starts it.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::Stick;
+use super::archive::Archive;
+use crate::Missing;
+use crate::places::{modules_in_order, program};
+
+/// Where `scripts/setup test` unpacks Debian's kernel, and where one is that was installed.
+const KERNELS: [&str; 2] = [concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/usb-kernel"), "/"];
+/// What USB sticks and md need, by file name; what these need in turn is found. The checksums are asked for by name only.
+const WANTED: [&str; 11] = [
+    "crc32c_generic",
+    "crct10dif_generic",
+    "ehci-pci",
+    "usb-storage",
+    "sd_mod",
+    "linear",
+    "raid0",
+    "raid1",
+    "raid10",
+    "raid456",
+    "ext4",
+];
+const EMULATOR: &str = "qemu-system-x86_64";
+const SHELL: &str = "busybox";
+const INIT: &str = include_str!("init.sh");
+const MEMORY: &str = "768M";
+
+/// What a machine is made from.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    emulator: PathBuf,
+    kernel: PathBuf,
+    shell: PathBuf,
+    /// In the order in which they have to be loaded.
+    modules: Vec<PathBuf>,
+}
+
+impl Parts {
+    pub(super) fn find() -> Result<Self, Missing> {
+        let part =
+            |name: &str, package: &str| program(name).ok_or_else(|| Missing(format!("{name} (package {package})")));
+        let emulator = part(EMULATOR, "qemu-system-x86")?;
+        let shell = part(SHELL, "busybox-static")?;
+        let (kernel, modules) = KERNELS
+            .iter()
+            .find_map(|root| kernel_below(Path::new(root)))
+            .ok_or_else(|| Missing("a kernel for x86-64 with EHCI and md as modules".to_owned()))?;
+        Ok(Self { emulator, kernel, shell, modules })
+    }
+
+    /// The guest's root, with programs of the host at their own places.
+    pub(super) fn root(&self, programs: &[PathBuf], sticks: usize) -> io::Result<Vec<u8>> {
+        let mut root = Archive::default();
+        root.add_file(Path::new("/bin/busybox"), &self.shell)?;
+        root.add_link(Path::new("/bin/sh"), "busybox");
+        let mut modules = Vec::new();
+        for module in &self.modules {
+            let place = Path::new("/modules").join(module.file_name().expect("a module is a file"));
+            root.add_file(&place, module)?;
+            modules.push(place.display().to_string());
+        }
+        let (first, rest) = INIT.split_once('\n').expect("a script has lines");
+        let settings = format!("{first}\nSTICKS={sticks} MODULES='{}'\n{rest}", modules.join(" "));
+        root.add_bytes(Path::new("/init"), settings.as_bytes());
+        let mut libraries = Vec::new();
+        for program in programs {
+            root.add_file(program, program)?;
+            libraries.extend(libraries_of(program)?);
+        }
+        libraries.sort();
+        libraries.dedup();
+        for library in libraries {
+            root.add_file(&library, &library)?;
+        }
+        Ok(root.finish())
+    }
+
+    /// Starts it, in a process group of its own, with its console as standard input and output. `directory` holds its
+    /// root, what the kernel says, and the control socket.
+    pub(super) fn start(&self, directory: &Path, buses: usize, sticks: &[Stick]) -> io::Result<Child> {
+        let mut command = Command::new(&self.emulator);
+        // Two processors, so that the one that measures is not the one that answers interrupts.
+        command
+            .args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", MEMORY])
+            .args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
+            .args(["-serial", "file:kernel.log", "-serial", "stdio", "-qmp", "unix:control,server=on,wait=off"])
+            .arg("-kernel")
+            .arg(&self.kernel)
+            .args(["-initrd", "root", "-append", "console=ttyS0 quiet loglevel=1 panic=-1 random.trust_cpu=on"]);
+        for bus in 0..buses {
+            command.arg("-device").arg(format!("usb-ehci,id=bus{bus}"));
+        }
+        for (number, stick) in sticks.iter().enumerate() {
+            for (option, value) in stick.options(number) {
+                command.arg(option).arg(value);
+            }
+        }
+        command.current_dir(directory).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()
+    }
+}
+
+impl Stick {
+    /// Its limits, its content and the device. The content stays when the device is pulled.
+    fn options(&self, number: usize) -> [(&'static str, String); 3] {
+        let Self { image, limits, .. } = self;
+        let limits = limits.map_or(String::new(), |limits| {
+            format!(r#""bps-read":{},"bps-write":{}"#, limits.read_bytes_per_s, limits.write_bytes_per_s)
+        });
+        // The host may cache what is written, and never syncs: its own disk is not to be measured.
+        let file = format!(
+            r#"{{"driver":"raw","cache":{{"no-flush":true}},"file":{{"driver":"file","filename":"{}"}}}}"#,
+            image.display()
+        );
+        [
+            ("-object", format!(r#"{{"qom-type":"throttle-group","id":"limits{number}","limits":{{{limits}}}}}"#)),
+            (
+                "-blockdev",
+                format!(
+                    r#"{{"driver":"throttle","node-name":"content{number}","throttle-group":"limits{number}","file":{file}}}"#
+                ),
+            ),
+            ("-device", self.device(number)),
+        ]
+    }
+
+    /// The device alone, as an object.
+    pub(super) fn device(&self, number: usize) -> String {
+        format!(
+            r#"{{"driver":"usb-storage","id":"stick{number}","bus":"bus{}.0","drive":"content{number}","serial":"{}"}}"#,
+            self.bus,
+            Self::serial(number)
+        )
+    }
+}
+
+/// A kernel and its modules in Debian's places below `root`.
+fn kernel_below(root: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let versions = std::fs::read_dir(root.join("lib/modules")).ok()?;
+    versions.filter_map(Result::ok).find_map(|version| {
+        let kernel = root.join("boot").join(format!("vmlinuz-{}", version.file_name().to_str()?));
+        std::fs::File::open(&kernel).ok()?;
+        let modules = modules_in_order(&version.path(), &WANTED)?;
+        modules.iter().any(|module| module.ends_with("ehci-pci.ko")).then_some((kernel, modules))
+    })
+}
+
+/// The shared libraries of a program, and what loads them.
+fn libraries_of(program: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = Command::new("ldd").arg(program).output()?;
+    // "libc.so.6 => /lib/libc.so.6 (0x...)"; a static program has no such line.
+    let words = String::from_utf8_lossy(&listed.stdout).into_owned();
+    Ok(words
+        .split_whitespace()
+        .filter(|word| word.starts_with('/'))
+        .map(PathBuf::from)
+        .filter(|path| path.is_file())
+        .collect())
+}
