@@ -3,7 +3,7 @@
 /**
  * The kinds of target.
  */
-export type TargetKind = "file" | "device" | "array";
+export type TargetKind = "file" | "device" | "array" | "simulated";
 /**
  * What can speak against a measurement.
  */
@@ -143,11 +143,14 @@ export interface Measurement {
    * `bytes` over `elapsed_ns`.
    */
   bytes_per_s: number;
-  cpu: Cpu;
   /**
-   * The process's CPU time, user and system, per request.
+   * CPU time during the measured time. Left out for simulated drives: what a processor spends is no part of their time.
    */
-  cpu_ns_per_io: number;
+  cpu?: Cpu | null;
+  /**
+   * The process's CPU time, user and system, per request. Left out for simulated drives, as `cpu`.
+   */
+  cpu_ns_per_io?: number | null;
   /**
    * The measured time: from the first submission after the warm-up to the last completion and, if anything was
    * written, to the end of the flush that made it durable.
@@ -334,6 +337,11 @@ export interface TargetDescription {
    */
   name: string;
   /**
+   * Simulated drives: which models of drive on which buses. All that is told of such a target is computed from them, and
+   * nothing of it was measured. Left out where drives are real.
+   */
+  simulated?: string | null;
+  /**
    * Capacity.
    */
   size_bytes: number;
@@ -454,7 +462,10 @@ export interface WorkloadSummary {
    */
   block_size_bytes: number;
   bytes_per_s: Spread;
-  cpu_ns_per_io: Spread;
+  /**
+   * Processor time per request; left out for simulated drives.
+   */
+  cpu_ns_per_io?: Spread | null;
   /**
    * Requests in flight.
    */

@@ -7,7 +7,7 @@ use crate::null_volume::NullVolume;
 use crate::projection::{Projections, per_second};
 use crate::pump::{Load, Place, pump};
 use crate::runner::workload_fill;
-use crate::{Blocks, Direction, Event, Observer, Operation, Operations, SystemClock, Workload};
+use crate::{Blocks, Direction, Event, Observer, Operation, Operations, Workload};
 
 /// Long enough to be past the first filling of the buffers, too short for anyone to wait for.
 const TRIAL_NS: u64 = 20_000_000;
@@ -28,8 +28,7 @@ pub(crate) fn generator_iops(workload: &Workload, blocks: Blocks, logical_block_
         projections: Projections::new(u64::MAX),
         start_ns: None,
     };
-    let clock = SystemClock::new();
-    match pump(&mut volume, &clock, depth, &mut trial) {
+    match pump(&mut volume, depth, &mut trial) {
         Ok(took) => {
             let ios = trial.projections.read.ios + trial.projections.write.ios;
             per_second(ios, took.end_ns - trial.start_ns.unwrap_or(took.start_ns))

@@ -23,7 +23,6 @@
 #![forbid(unsafe_code)]
 
 mod ceiling;
-mod clock;
 mod cpu;
 mod event;
 mod fill;
@@ -39,7 +38,6 @@ mod validity;
 mod verify;
 mod workload;
 
-pub use clock::{Clock, SystemClock};
 pub use cpu::CpuScope;
 pub use event::{Direction, Event, Observer};
 pub use fill::{Fill, Found, WrongUnit};

@@ -2,33 +2,14 @@
 //! all at once, so that what a benchmark has to report is known beforehand.
 #![allow(clippy::unwrap_used)]
 
-use std::cell::Cell;
-use std::rc::Rc;
 use std::time::Duration;
 
-use shoal_volume::{Arena, Command, Completion, Memory, Request, RequestError, Volume, VolumeError};
-
-use crate::Clock;
-
-/// A clock that moves only when the volume works.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct VirtualClock(Rc<Cell<u64>>);
-
-impl VirtualClock {
-    pub(crate) fn advance_ns(&self, ns: u64) {
-        self.0.set(self.0.get() + ns);
-    }
-}
-
-impl Clock for VirtualClock {
-    fn now_ns(&self) -> u64 {
-        self.0.get()
-    }
-}
+use shoal_volume::{Arena, Command, Completion, Instant, Memory, Request, RequestError, Volume, VolumeError};
 
 /// Content in memory, requests served in order, each in `read_ns`, `write_ns` or `flush_ns`.
 pub(crate) struct MemoryVolume {
-    pub(crate) clock: VirtualClock,
+    /// Moves only when it works.
+    pub(crate) now_ns: u64,
     pub(crate) content: Vec<u8>,
     pub(crate) read_ns: u64,
     pub(crate) write_ns: u64,
@@ -47,7 +28,7 @@ pub(crate) struct MemoryVolume {
 impl MemoryVolume {
     pub(crate) fn new(size_bytes: usize, request_buffers: u32, request_buffer_bytes: u32) -> Self {
         Self {
-            clock: VirtualClock::default(),
+            now_ns: 0,
             content: vec![0; size_bytes],
             read_ns: 100_000,
             write_ns: 200_000,
@@ -72,18 +53,18 @@ impl MemoryVolume {
         let fault = self.faults.iter().find(|(at, _)| *at == offset).map(|(_, error)| *error);
         match request.command {
             Command::Read { span, .. } => {
-                self.clock.advance_ns(self.read_ns);
+                self.now_ns += self.read_ns;
                 let to = memory(self, span.buffer.0, span.length);
                 self.arena.write(to, &self.content[place..place + span.length as usize]);
             }
             Command::Write { span, .. } => {
-                self.clock.advance_ns(self.write_ns);
+                self.now_ns += self.write_ns;
                 if fault.is_none() {
                     let from = memory(self, span.buffer.0, span.length);
                     self.arena.read(from, &mut self.content[place..place + span.length as usize]);
                 }
             }
-            Command::Flush => self.clock.advance_ns(self.flush_ns),
+            Command::Flush => self.now_ns += self.flush_ns,
             Command::Discard { .. } => unreachable!("benchmarks discard nothing"),
         }
         fault.map_or(Ok(()), Err)
@@ -127,5 +108,9 @@ impl Volume for MemoryVolume {
         let result = self.serve(&request);
         completions.push(Completion { id: request.id, result });
         Ok(())
+    }
+
+    fn now(&self) -> Instant {
+        Instant { ns: self.now_ns }
     }
 }

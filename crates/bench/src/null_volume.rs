@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_volume::{Arena, Completion, Request, Volume, VolumeError};
+use shoal_volume::{Arena, Completion, Instant, Request, Volume, VolumeError};
 
 /// Answers every request at once and moves no bytes.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub(crate) struct NullVolume {
     request_buffers: u32,
     request_buffer_bytes: u32,
     answers: Vec<Completion>,
+    origin: std::time::Instant,
 }
 
 impl NullVolume {
@@ -23,7 +24,15 @@ impl NullVolume {
         request_buffer_bytes: u32,
     ) -> std::io::Result<Self> {
         let arena = Arena::new(request_buffers as usize * request_buffer_bytes as usize)?;
-        Ok(Self { size_bytes, logical_block_bytes, arena, request_buffers, request_buffer_bytes, answers: Vec::new() })
+        Ok(Self {
+            size_bytes,
+            logical_block_bytes,
+            arena,
+            request_buffers,
+            request_buffer_bytes,
+            answers: Vec::new(),
+            origin: std::time::Instant::now(),
+        })
     }
 }
 
@@ -60,5 +69,10 @@ impl Volume for NullVolume {
     ) -> Result<(), VolumeError> {
         completions.append(&mut self.answers);
         Ok(())
+    }
+
+    /// The machine's time: what passes is the generator's own.
+    fn now(&self) -> Instant {
+        Instant { ns: u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX) }
     }
 }

@@ -1,13 +1,13 @@
 //! The closed loop under every load: keeps a number of requests in flight until the load has no more.
 //!
-//! The clock is read once per turn, after the answers of a batch have come in: that moment is the completion of all of
+//! The volume is asked for the time once per turn, after the answers of a batch have come in: that moment is the completion of all of
 //! them, and the submission of the requests that take their places. Latencies are therefore too long by at most the
 //! time it takes to handle one batch, a fraction of a microsecond per request, and never too short. Nothing is
 //! allocated while the loop turns.
 
 use shoal_volume::{Arena, Command, Completion, Memory, Request, RequestId, Volume, VolumeError};
 
-use crate::{Clock, Direction, Event, Operation};
+use crate::{Direction, Event, Operation};
 
 /// What the loop asks, and whom it tells.
 pub(crate) trait Load<V: ?Sized> {
@@ -65,16 +65,15 @@ impl InFlight {
 
 /// Runs a load with up to `depth` requests in flight and waits for the last answer. The volume has at least `depth`
 /// request buffers, each large enough for every operation.
-pub(crate) fn pump<V: Volume + ?Sized, C: Clock>(
+pub(crate) fn pump<V: Volume + ?Sized>(
     volume: &mut V,
-    clock: &C,
     depth: u32,
     load: &mut impl Load<V>,
 ) -> Result<Took, VolumeError> {
     let mut in_flight = InFlight::new(depth, volume.request_buffers());
     let mut completions: Vec<Completion> = Vec::with_capacity(depth as usize);
     let arena = volume.arena().clone();
-    let start_ns = clock.now_ns();
+    let start_ns = volume.now().ns;
     let mut now_ns = start_ns;
     loop {
         submit(volume, &arena, &mut in_flight, load, now_ns);
@@ -82,7 +81,7 @@ pub(crate) fn pump<V: Volume + ?Sized, C: Clock>(
             return Ok(Took { start_ns, end_ns: now_ns });
         }
         volume.poll(1, None, &mut completions)?;
-        now_ns = clock.now_ns();
+        now_ns = volume.now().ns;
         for completion in completions.drain(..) {
             complete(volume, &arena, &mut in_flight, load, completion, now_ns);
         }
@@ -144,15 +143,14 @@ fn place<V: Volume + ?Sized>(volume: &V, buffer: u32, length: u32) -> Place {
 }
 
 /// Makes durable what was written: how long that took, and whether it worked.
-pub(crate) fn flush<V: Volume + ?Sized, C: Clock>(
+pub(crate) fn flush<V: Volume + ?Sized>(
     volume: &mut V,
-    clock: &C,
 ) -> Result<(Took, Result<(), shoal_volume::RequestError>), VolumeError> {
-    let start_ns = clock.now_ns();
+    let start_ns = volume.now().ns;
     volume.submit(Request { id: RequestId(u64::MAX >> 1), command: Command::Flush });
     let mut completions = Vec::with_capacity(1);
     while completions.is_empty() {
         volume.poll(1, None, &mut completions)?;
     }
-    Ok((Took { start_ns, end_ns: clock.now_ns() }, completions[0].result))
+    Ok((Took { start_ns, end_ns: volume.now().ns }, completions[0].result))
 }

@@ -30,10 +30,12 @@ pub struct Measurement {
     pub iops: u64,
     /// Time from submission to completion, both directions together.
     pub latency_ns: Latency,
-    /// The process's CPU time, user and system, per request.
-    pub cpu_ns_per_io: u64,
-    /// CPU time during the measured time.
-    pub cpu: Cpu,
+    /// The process's CPU time, user and system, per request. Left out for simulated drives, as `cpu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_io: Option<u64>,
+    /// CPU time during the measured time. Left out for simulated drives: what a processor spends is no part of their time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
     /// The final flush alone; part of `elapsed_ns`. Left out if nothing was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_ns: Option<u64>,
@@ -72,6 +74,10 @@ pub struct TargetDescription {
     /// Arrays: the number of members, spares apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_count: Option<u32>,
+    /// Simulated drives: which models of drive on which buses. All that is told of such a target is computed from them, and
+    /// nothing of it was measured. Left out where drives are real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<String>,
 }
 
 /// The kinds of target.
@@ -82,8 +88,10 @@ pub enum TargetKind {
     File,
     /// A block device.
     Device,
-    /// An array, made of members of either kind.
+    /// An array, made of members of any kind.
     Array,
+    /// A drive on a virtual clock.
+    Simulated,
 }
 
 /// What a benchmark does.

@@ -49,8 +49,9 @@ pub struct Summary {
     pub latency_mean_ns: Spread,
     /// Of their latencies, by percentile; only percentiles that all repetitions carry.
     pub latency_ns: BTreeMap<String, Spread>,
-    /// Of their CPU times per request.
-    pub cpu_ns_per_io: Spread,
+    /// Of their CPU times per request; left out for simulated drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_io: Option<Spread>,
     /// The worst verdict among them.
     pub verdict: Verdict,
 }
@@ -71,7 +72,7 @@ impl Summary {
             iops: spread(|repeat| repeat.iops)?,
             latency_mean_ns: spread(|repeat| repeat.latency_ns.mean)?,
             latency_ns: names.filter_map(percentile).collect(),
-            cpu_ns_per_io: spread(|repeat| repeat.cpu_ns_per_io)?,
+            cpu_ns_per_io: Spread::of(repeats.iter().filter_map(|repeat| repeat.cpu_ns_per_io)),
             verdict: repeats.iter().map(|repeat| repeat.validity.verdict).max()?,
         })
     }

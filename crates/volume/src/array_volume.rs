@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shoal_array::{
-    Array, Background, CommandError, Completion, Event, MemberIo, MemberState, Progress, Request, ScrubMode,
+    Array, Background, CommandError, Completion, Event, Instant, MemberIo, MemberState, Progress, Request, ScrubMode,
 };
 use shoal_drive::{Arena, DriveId};
 use shoal_md::{AddError, NewMember, ReAddError, Uuid};
@@ -383,5 +383,9 @@ impl<W: World> Volume for ArrayVolume<W> {
         self.tree.run(at_least, timeout)?;
         completions.append(&mut self.tree.completions);
         Ok(())
+    }
+
+    fn now(&self) -> Instant {
+        self.tree.world.now()
     }
 }

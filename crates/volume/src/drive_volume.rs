@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use shoal_array::{Command, Completion, Request, RequestError, RequestId, Span};
+use shoal_array::{Command, Completion, Instant, Request, RequestError, RequestId, Span};
 use shoal_drive::{Arena, DriveId, Finished, Io, IoKind};
 
 use crate::world::{DriveFacts, World};
@@ -118,5 +118,9 @@ impl<W: World> Volume for DriveVolume<W> {
             result: finished.result.map_err(|error| fault::request_error(&error)),
         }));
         Ok(())
+    }
+
+    fn now(&self) -> Instant {
+        self.world.now()
     }
 }

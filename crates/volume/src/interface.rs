@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_array::{BufferId, Completion, Request, Span};
+use shoal_array::{BufferId, Completion, Instant, Request, Span};
 use shoal_drive::{Arena, LoopError, Memory};
 
 /// Why a volume cannot go on at all (errors of single requests are in their [`Completion`]).
@@ -38,6 +38,10 @@ pub trait Volume {
         timeout: Option<Duration>,
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError>;
+
+    /// The time by which it works, for measuring: the machine's, or that of a simulated world, where no time passes but in
+    /// [`Volume::poll`]. Never goes back; counts from an origin of its own.
+    fn now(&self) -> Instant;
 
     /// The span of `length` bytes at the start of a request buffer.
     fn request_span(&self, buffer: u32, length: u32) -> Span {

@@ -98,8 +98,8 @@ pub use level::{LevelError, layout_name};
 pub use overlay::{OverlayWorld, Window};
 pub use salvage::salvage;
 pub use shoal_array::{
-    Background, Command, Completion, Event, Health, Level, MemberState, Mismatch, ParityLayout, Progress, Raid0Layout,
-    Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
+    Background, Command, Completion, Event, Health, Instant, Level, MemberState, Mismatch, ParityLayout, Progress,
+    Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
 pub use shoal_drive::{Arena, DriveId, Memory};
 pub use shoal_md::{ConsistencyPolicy, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict};

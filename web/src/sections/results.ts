@@ -53,7 +53,7 @@ function summariesTable(report: StudyReport): HTMLElement {
     optional("Of expected", ({ workload }) => workload.expected?.efficiency_permille, permille),
     optional("Latency, 50 %", ({ workload }) => workload.latency_50_ns?.median, latency),
     optional("99 %", ({ workload }) => workload.latency_99_ns?.median, latency),
-    optional("CPU per request", ({ workload }) => workload.cpu_ns_per_io.median, latency),
+    optional("CPU per request", ({ workload }) => workload.cpu_ns_per_io?.median, latency),
     { label: "Validity", value: ({ workload }) => VERDICT_ORDER[workload.verdict], cell: ({ workload }) => verdictMark(workload.verdict) },
   ];
   return table("Medians by array and workload", columns, rows);

@@ -11,8 +11,8 @@ use crate::projection::{Projections, per_second};
 use crate::pump::{Load, Place, Took, flush, pump};
 use crate::validity::{Circumstances, judge};
 use crate::{
-    Blocks, Clock, Conditions, Cpu, CpuScope, Direction, Event, Limit, Measurement, Observer, Operation, Operations,
-    SystemClock, TargetDescription, Workload, WorkloadError, ceiling,
+    Blocks, Conditions, Cpu, CpuScope, Direction, Event, Limit, Measurement, Observer, Operation, Operations,
+    TargetDescription, Workload, WorkloadError, ceiling,
 };
 
 /// Throughput over time is kept in intervals of this length.
@@ -74,33 +74,23 @@ pub struct Watch<'a> {
 }
 
 impl Bench {
-    /// Runs all repetitions on the system's clock. One that is interrupted is the last, and is kept if it measured
-    /// anything.
+    /// Runs all repetitions, by the volume's own time. One that is interrupted is the last, and is kept if it measured
+    /// anything. A repetition goes on where the one before stopped: none finds in the drive's cache what another left
+    /// there.
     pub fn run<V: Volume + ?Sized>(
         &self,
         volume: &mut V,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Measurement>, BenchError> {
-        self.run_on_clock(volume, &SystemClock::new(), watch)
-    }
-
-    /// As [`Bench::run`], on any clock. A repetition goes on where the one before stopped: none finds in the drive's
-    /// cache what another left there.
-    pub fn run_on_clock<V: Volume + ?Sized, C: Clock>(
-        &self,
-        volume: &mut V,
-        clock: &C,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Measurement>, BenchError> {
         let blocks = check_fit(volume, &self.workload)?;
         let mut operations = Operations::new(&self.workload, blocks)?;
-        let ceiling_iops = ceiling::generator_iops(&self.workload, blocks, volume.logical_block_bytes());
+        let ceiling_iops = self.generator_iops(blocks, volume.logical_block_bytes());
         let mut measurements = Vec::new();
         for repeat in 1..=self.repeats {
             let mut buffers = self.write_buffers(volume, blocks, repeat);
             let mut run =
                 Run { bench: self, blocks, operations: &mut operations, buffers: &mut buffers, watch, repeat };
-            let measurement = run.measure(volume, clock, ceiling_iops)?;
+            let measurement = run.measure(volume, ceiling_iops)?;
             let interrupted = watch.interrupt.load(Ordering::Relaxed);
             if measurement.ios > 0 || !interrupted {
                 measurements.push(measurement);
@@ -110,6 +100,14 @@ impl Bench {
             }
         }
         Ok(measurements)
+    }
+
+    /// What the generator could do, where that can bear on the numbers; 0 where it cannot.
+    fn generator_iops(&self, blocks: Blocks, logical_block_bytes: u32) -> u64 {
+        if self.target.simulated.is_some() {
+            return 0; // making requests takes no virtual time
+        }
+        ceiling::generator_iops(&self.workload, blocks, logical_block_bytes)
     }
 
     fn write_buffers<V: Volume + ?Sized>(&self, volume: &V, blocks: Blocks, repeat: u32) -> Option<WriteBuffers> {
@@ -166,45 +164,40 @@ struct Run<'a, 'w> {
 }
 
 impl Run<'_, '_> {
-    fn measure<V: Volume + ?Sized, C: Clock>(
-        &mut self,
-        volume: &mut V,
-        clock: &C,
-        ceiling_iops: u64,
-    ) -> Result<Measurement, BenchError> {
+    fn measure<V: Volume + ?Sized>(&mut self, volume: &mut V, ceiling_iops: u64) -> Result<Measurement, BenchError> {
         let workload = &self.bench.workload;
-        let begun_ns = clock.now_ns();
+        let begun_ns = volume.now().ns;
         if workload.warm_up_ns > 0 {
-            self.load(volume, clock, Limit::DurationNs(workload.warm_up_ns), begun_ns, &mut ())?;
+            self.load(volume, Limit::DurationNs(workload.warm_up_ns), begun_ns, &mut ())?;
             if self.buffers.is_some() {
                 // What the warm-up wrote is not to be paid for by what is measured.
-                let _ = flush(volume, clock)?;
+                let _ = flush(volume)?;
             }
         }
         let mut projections = Projections::new(INTERVAL_NS);
-        let before = CpuTimes::now(self.bench.cpu_scope);
-        let mut took = self.load(volume, clock, workload.limit, begun_ns, &mut projections)?;
+        let measured = self.bench.target.simulated.is_none();
+        let before = measured.then(|| CpuTimes::now(self.bench.cpu_scope));
+        let mut took = self.load(volume, workload.limit, begun_ns, &mut projections)?;
         let mut flushed = Ok(());
         let mut flush_ns = None;
         if self.buffers.is_some() {
-            let (flush_took, result) = flush(volume, clock)?;
+            let (flush_took, result) = flush(volume)?;
             took.end_ns = flush_took.end_ns;
             flush_ns = Some(flush_took.elapsed_ns());
             flushed = result;
         }
-        let spent = before.until(&CpuTimes::now(self.bench.cpu_scope));
+        let spent = before.map(|before| before.until(&CpuTimes::now(self.bench.cpu_scope)));
         Ok(self.measurement(projections, took, Ending { flush_ns, flushed, spent, ceiling_iops }))
     }
 
-    fn load<V: Volume + ?Sized, C: Clock>(
+    fn load<V: Volume + ?Sized>(
         &mut self,
         volume: &mut V,
-        clock: &C,
         limit: Limit,
         begun_ns: u64,
         measured: &mut impl Observer,
     ) -> Result<Took, VolumeError> {
-        let start_ns = clock.now_ns();
+        let start_ns = volume.now().ns;
         let workload = &self.bench.workload;
         let mut load = Running {
             until: Until::new(limit, start_ns, self.blocks.block_size_bytes),
@@ -220,7 +213,7 @@ impl Run<'_, '_> {
             repeat: self.repeat,
             repeats: self.bench.repeats,
         };
-        pump(volume, clock, workload.depth, &mut load)
+        pump(volume, workload.depth, &mut load)
     }
 
     fn measurement(&self, projections: Projections, took: Took, ending: Ending) -> Measurement {
@@ -229,7 +222,7 @@ impl Run<'_, '_> {
         let (bytes, ios) = (read.bytes + write.bytes, read.ios + write.ios);
         let mut both = read.latencies.clone();
         both.add(&write.latencies);
-        let cpu = cpu(ending.spent, ios, bytes);
+        let cpu = ending.spent.map(|spent| cpu(spent, ios, bytes));
         let mut measurement = Measurement {
             target: self.bench.target.clone(),
             workload: self.bench.workload.clone(),
@@ -240,7 +233,7 @@ impl Run<'_, '_> {
             bytes_per_s: per_second(bytes, elapsed_ns),
             iops: per_second(ios, elapsed_ns),
             latency_ns: both.latency(),
-            cpu_ns_per_io: cpu.cpu_ns_per_io,
+            cpu_ns_per_io: cpu.map(|cpu| cpu.cpu_ns_per_io),
             cpu,
             flush_ns: ending.flush_ns,
             read: read.result(elapsed_ns),
@@ -262,7 +255,8 @@ impl Run<'_, '_> {
 struct Ending {
     flush_ns: Option<u64>,
     flushed: Result<(), RequestError>,
-    spent: CpuSpent,
+    /// None where the processor has no part in the time.
+    spent: Option<CpuSpent>,
     ceiling_iops: u64,
 }
 

@@ -39,14 +39,14 @@ fn bench(workload: Workload, repeats: u32) -> Bench {
         layout: None,
         chunk_bytes: None,
         member_count: None,
+        simulated: None,
     };
     Bench { target, workload, repeats, conditions: Conditions::default(), cpu_scope: CpuScope::Process }
 }
 
 fn run(bench: &Bench, volume: &mut MemoryVolume, observer: &mut dyn Observer) -> Result<Vec<Measurement>, BenchError> {
-    let clock = volume.clock.clone();
     let interrupt = AtomicBool::new(false);
-    bench.run_on_clock(volume, &clock, &mut Watch { interrupt: &interrupt, progress: &mut |_| {}, observer })
+    bench.run(volume, &mut Watch { interrupt: &interrupt, progress: &mut |_| {}, observer })
 }
 
 #[test]
@@ -148,7 +148,6 @@ fn a_target_that_is_gone_is_given_up() {
 #[test]
 fn an_interrupt_keeps_what_is_done() {
     let mut volume = MemoryVolume::new(8 * MIB, 4, 65_536);
-    let clock = volume.clock.clone();
     let interrupt = AtomicBool::new(false);
     let mut told = 0;
     let mut progress = |progress: super::Progress| {
@@ -158,7 +157,7 @@ fn an_interrupt_keeps_what_is_done() {
     };
     let bench = bench(workload(Pattern::Random, 100, Limit::DurationNs(1_000_000_000)), 5);
     let mut watch = Watch { interrupt: &interrupt, progress: &mut progress, observer: &mut () };
-    let measurements = bench.run_on_clock(&mut volume, &clock, &mut watch).unwrap();
+    let measurements = bench.run(&mut volume, &mut watch).unwrap();
     assert_eq!(measurements.len(), 2);
     assert!((9..=11).contains(&(told - 1)), "told {told} times in 1.1 s");
     assert!(measurements[1].elapsed_ns < 200_000_000);

@@ -57,7 +57,10 @@ pub(crate) fn judge(measurement: &Measurement, conditions: &Conditions, run: &Ci
     if measurement.ios > 0 {
         enough(measurement, &mut reasons);
         limited_elsewhere(measurement, run, &mut reasons);
-        answered_elsewhere(measurement, conditions, &mut reasons);
+        if measurement.target.simulated.is_none() {
+            // A model has no cache but those that it is meant to have, and does not know what was written.
+            answered_elsewhere(measurement, conditions, &mut reasons);
+        }
         array_at_rest(conditions, &mut reasons);
     }
     let verdict = reasons.iter().map(|reason| reason.verdict).max().unwrap_or(Verdict::Valid);
@@ -117,7 +120,7 @@ fn limited_elsewhere(measurement: &Measurement, run: &Circumstances, reasons: &m
         );
         add(reasons, Verdict::Suspect, ReasonCode::GeneratorBound, text);
     }
-    let cpu_ns = measurement.cpu.user_ns + measurement.cpu.system_ns;
+    let cpu_ns = measurement.cpu.map_or(0, |cpu| cpu.user_ns + cpu.system_ns);
     if cpu_ns.saturating_mul(100) >= measurement.elapsed_ns.saturating_mul(CPU_PERCENT) {
         let text = "a whole processor was busy making the requests, so it may have set the speed, not the target: use \
                     larger blocks, or read the number as this machine's limit"

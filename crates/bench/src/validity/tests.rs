@@ -30,8 +30,8 @@ fn good() -> Measurement {
         bytes_per_s: bytes / 10,
         iops: ios / 10,
         latency_ns: latency,
-        cpu_ns_per_io: 5000,
-        cpu: Cpu { user_ns: 100_000_000, system_ns: 400_000_000, ..Cpu::default() },
+        cpu_ns_per_io: Some(5000),
+        cpu: Some(Cpu { user_ns: 100_000_000, system_ns: 400_000_000, ..Cpu::default() }),
         flush_ns: None,
         read: Some(read),
         write: None,
@@ -50,6 +50,7 @@ fn target() -> TargetDescription {
         layout: None,
         chunk_bytes: None,
         member_count: None,
+        simulated: None,
     }
 }
 
@@ -79,6 +80,16 @@ fn codes(measurement: &Measurement, conditions: Conditions, run: Circumstances) 
 }
 
 #[test]
+fn a_simulated_drive_is_not_held_against_this_machine() {
+    let mut measurement = good();
+    measurement.latency_ns.mean = 1000;
+    let zeros = Conditions { unwritten: Some(UnwrittenProbe { sampled: 64, zero: 64 }), ..Conditions::default() };
+    assert_eq!(judge(&measurement, &zeros, &USUAL).verdict, Verdict::Invalid);
+    measurement.target.simulated = Some("cruzer-titanium@usb2".to_owned());
+    assert_eq!(judge(&measurement, &zeros, &USUAL), valid());
+}
+
+#[test]
 fn a_good_run_is_valid() {
     assert_eq!(codes(&good(), Conditions::default(), USUAL), (Verdict::Valid, vec![]));
 }
@@ -95,7 +106,10 @@ fn each_doubt_has_its_reason() {
     assert_eq!(of_run(|it| it.ios = 29), (Suspect, vec![TooFewSamples]));
     assert_eq!(of_run(|it| it.elapsed_ns = 99_999_999).1.first(), Some(&TooShort));
     assert_eq!(of_run(|it| it.iops = 2_000_000), (Suspect, vec![GeneratorBound]));
-    assert_eq!(of_run(|it| it.cpu.system_ns = 9_500_000_000), (Suspect, vec![CpuBound]));
+    assert_eq!(
+        of_run(|it| it.cpu = Some(Cpu { system_ns: 9_500_000_000, ..Cpu::default() })),
+        (Suspect, vec![CpuBound])
+    );
     assert_eq!(of_run(|it| it.bytes_per_s = 40_000_000_000), (Invalid, vec![Cached]));
     assert_eq!(of_run(|it| it.latency_ns.mean = 3000), (Invalid, vec![Cached]));
     assert_eq!(of_run(|it| it.read.as_mut().unwrap().errors = 1), (Invalid, vec![Errors]));

@@ -7,7 +7,7 @@ use shoal_volume::{Arena, Volume, VolumeError};
 
 use crate::pump::{Load, Place, pump};
 use crate::workload::below;
-use crate::{Blocks, Direction, Event, Operation, SystemClock};
+use crate::{Blocks, Direction, Event, Operation};
 
 /// Blocks looked at.
 const SAMPLES: u32 = 64;
@@ -37,7 +37,7 @@ pub fn probe_unwritten<V: Volume + ?Sized>(
         bytes: vec![0; length as usize],
         probe: UnwrittenProbe { sampled: 0, zero: 0 },
     };
-    pump(volume, &SystemClock::new(), depth, &mut sampling)?;
+    pump(volume, depth, &mut sampling)?;
     Ok(sampling.probe)
 }
 

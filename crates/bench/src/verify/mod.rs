@@ -7,7 +7,7 @@ use shoal_volume::{Arena, Volume};
 use crate::fill::{Fill, WrongUnit};
 use crate::pump::{Load, Place, flush, pump};
 use crate::runner::BenchError;
-use crate::{Blocks, Direction, Event, Operation, SystemClock};
+use crate::{Blocks, Direction, Event, Operation};
 
 /// So many wrong units are told of one by one; the rest are counted.
 const WRONG_TOLD: usize = 16;
@@ -61,7 +61,7 @@ impl Verification {
         between: BetweenRequests<'_, V>,
     ) -> Result<Verified, BenchError> {
         let mut verified = self.run(volume, Task::Write, interrupt, between)?;
-        let (took, flushed) = flush(volume, &SystemClock::new())?;
+        let (took, flushed) = flush(volume)?;
         verified.elapsed_ns += took.elapsed_ns();
         verified.errors += u64::from(flushed.is_err());
         Ok(verified)
@@ -115,7 +115,7 @@ impl Verification {
             between,
             verified: Verified::default(),
         };
-        let took = pump(volume, &SystemClock::new(), self.depth, &mut pass)?;
+        let took = pump(volume, self.depth, &mut pass)?;
         let mut verified = pass.verified;
         verified.elapsed_ns = took.elapsed_ns();
         Ok(verified)

@@ -123,6 +123,7 @@ fn what_a_load_wrote_is_found_again() {
         layout: None,
         chunk_bytes: None,
         member_count: None,
+        simulated: None,
     };
     let (conditions, cpu_scope) = (Conditions::default(), CpuScope::Process);
     let bench = Bench { target, workload, repeats: 1, conditions, cpu_scope };

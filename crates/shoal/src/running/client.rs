@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shoal_drive::{Arena, LoopError};
-use shoal_volume::{Command as VolumeCommand, Completion, Request, RequestError, Volume, VolumeError};
+use shoal_volume::{Command as VolumeCommand, Completion, Instant, Request, RequestError, Volume, VolumeError};
 
 use super::handle::Handle;
 use super::protocol::{Command, Content, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX};
@@ -35,6 +35,7 @@ pub(crate) struct Client {
     in_flight: HashMap<u64, Request>,
     /// What broke the connection in the middle of a submission.
     broken: Option<io::Error>,
+    origin: std::time::Instant,
 }
 
 impl Client {
@@ -56,6 +57,7 @@ impl Client {
             arena,
             in_flight: HashMap::new(),
             broken: None,
+            origin: std::time::Instant::now(),
         }))
     }
 
@@ -205,5 +207,10 @@ impl Volume for Client {
             completions.push(self.receive().map_err(broken)?);
         }
         Ok(())
+    }
+
+    /// The machine's time: also an array of simulated drives that runs goes by it.
+    fn now(&self) -> Instant {
+        Instant { ns: u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX) }
     }
 }

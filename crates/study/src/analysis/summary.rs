@@ -81,7 +81,7 @@ fn workload(key: WorkloadKey, repeats: &[&Measurement]) -> Option<WorkloadSummar
         iops: of(|measurement| measurement.iops)?,
         latency_50_ns: percentile("50"),
         latency_99_ns: percentile("99"),
-        cpu_ns_per_io: of(|measurement| measurement.cpu_ns_per_io)?,
+        cpu_ns_per_io: spread(repeats.iter().filter_map(|repeat| repeat.cpu_ns_per_io)),
         expected: None,
     })
 }

@@ -86,8 +86,9 @@ pub struct WorkloadSummary {
     /// 99 of a hundred requests took at most this; left out if a repeat does not carry it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_99_ns: Option<Spread>,
-    /// Processor time per request.
-    pub cpu_ns_per_io: Spread,
+    /// Processor time per request; left out for simulated drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_io: Option<Spread>,
     /// What the drives, measured alone and all at once, would let one expect; arrays only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,

@@ -27,7 +27,7 @@ impl<B: Bay> Study<'_, B> {
         planned: &PlannedArray,
         result: &mut Option<ArrayResult>,
         (repeat, seed): (u32, u64),
-        tracker: &Tracker,
+        tracker: &Tracker<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<(), StepError> {
         let mut volume = self.build(planned)?;
@@ -84,7 +84,7 @@ impl<B: Bay> Study<'_, B> {
         &self,
         volume: &mut V,
         (repeat, seed): (u32, u64),
-        tracker: &Tracker,
+        tracker: &Tracker<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<Option<model::Verification>, StepError> {
         let blocks = verified_blocks(volume, self.plan.factors.verify_bytes)?;
@@ -188,5 +188,6 @@ pub(crate) fn describe<V: Volume>(configuration: &Configuration, volume: &V) -> 
         layout: configuration.layout.clone(),
         chunk_bytes: configuration.chunk_bytes,
         member_count: u32::try_from(configuration.members.len()).ok(),
+        simulated: None,
     }
 }

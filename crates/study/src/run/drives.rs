@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use shoal_bench::{Clock, Conditions, CpuScope, Measurement, SystemClock, TargetDescription, Workload};
+use shoal_bench::{Conditions, CpuScope, Measurement, TargetDescription, Workload};
 use shoal_volume::{DriveVolume, Volume};
 
 use super::cell::Cell;
@@ -29,7 +29,7 @@ impl<B: Bay> Study<'_, B> {
         &self,
         drive: u32,
         seed: u64,
-        tracker: &Tracker,
+        tracker: &Tracker<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Measurement>, StepError> {
         let mut volume = self.open_drive(drive)?;
@@ -48,14 +48,21 @@ impl<B: Bay> Study<'_, B> {
     }
 
     /// All workloads on all drives at the same time, once.
-    pub(super) fn together(&self, repeat: u32, seed: u64, tracker: &Tracker, watch: &mut Watch<'_>) -> TogetherRuns {
+    pub(super) fn together(
+        &self,
+        repeat: u32,
+        seed: u64,
+        tracker: &Tracker<'_>,
+        watch: &mut Watch<'_>,
+    ) -> TogetherRuns {
         let mut done = TogetherRuns { runs: Vec::new(), error: None };
         let mut written = vec![0; self.bay.drives().len()];
-        let clock = SystemClock::new();
+        let begun_ns = (watch.now_ns)();
         let workloads = &self.plan.factors.workloads;
         for workload in workloads.iter().enumerate() {
             let mut look = || {
-                let per_mille = u128::from(clock.now_ns()) * 1000 / u128::from(tracker.estimate_ns().max(1));
+                let elapsed_ns = (watch.now_ns)().saturating_sub(begun_ns);
+                let per_mille = u128::from(elapsed_ns) * 1000 / u128::from(tracker.estimate_ns().max(1));
                 tracker.tell(u64::try_from(per_mille).unwrap_or(1000), watch.progress);
             };
             match self.at_once(workload, seed, &mut written, watch.interrupt, &mut look) {
@@ -141,6 +148,7 @@ impl<B: Bay> Study<'_, B> {
             layout: None,
             chunk_bytes: None,
             member_count: None,
+            simulated: None,
         };
         Cell {
             target,

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_bench::{
-    Bench, BenchError, Blocks, Clock, Conditions, CpuScope, Limit, Measurement, Pattern, SystemClock, Verification,
-    Verified, Workload,
+    Bench, BenchError, Blocks, Conditions, CpuScope, Limit, Measurement, Pattern, Verification, Verified, Workload,
 };
-use shoal_volume::{ArrayLevel, ArrayVolume, DriveId, Event, LevelError, OpenOptions, ScrubMode, Volume, World};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, DriveId, Event, Instant, LevelError, OpenOptions, ScrubMode, Volume, World,
+};
 
 use super::StepError;
 use super::array::{VERIFY_BYTES, VERIFY_DEPTH, build, configuration, describe, is_buffered, outcome};
@@ -148,20 +149,20 @@ impl Scene<'_> {
         if !filling.write(volume, watch.interrupt, &mut |_, _| {})?.is_good() {
             return self.interrupted(watch, "filling the array failed");
         }
-        let clock = SystemClock::new();
+        let begun = volume.now();
         let mut notes = Notes::default();
         let mut phases = Vec::new();
         for (number, state) in (0..).zip(PHASES) {
             (watch.progress)(name(state), 200 + 100 * number);
             if state == FaultState::Rebuilding {
-                notes.rebuild_started_ns = Some(clock.now_ns());
+                notes.rebuild_started_ns = Some(volume.now().since_ns(begun));
                 volume.add_drive(self.replacement)?;
                 notes.rebuild_bytes = volume.progress().map_or(0, |progress| progress.total_bytes);
             }
-            if state == FaultState::Rebuilt && !self.finish_rebuild(volume, clock, &mut notes, watch)? {
+            if state == FaultState::Rebuilt && !self.finish_rebuild(volume, begun, &mut notes, watch)? {
                 return Ok(None);
             }
-            let Some((start_ns, measurement)) = self.phase(volume, u64::from(number), clock, &mut notes, watch)? else {
+            let Some((start_ns, measurement)) = self.phase(volume, u64::from(number), begun, &mut notes, watch)? else {
                 return self.interrupted(watch, "the load wrote nothing");
             };
             phases.push(FaultPhase { state, start_ns, measurement });
@@ -185,7 +186,7 @@ impl Scene<'_> {
         &self,
         volume: &mut ArrayVolume<W>,
         number: u64,
-        clock: SystemClock,
+        begun: Instant,
         notes: &mut Notes,
         watch: &mut FaultWatch<'_>,
     ) -> Result<Option<(u64, Measurement)>, StepError> {
@@ -196,14 +197,14 @@ impl Scene<'_> {
         let mut failed = Ok(());
         let failing = PHASES[usize::try_from(number).unwrap_or(0)] == FaultState::Failing;
         let mut hook = |volume: &mut ArrayVolume<W>| {
-            start_ns.get_or_insert_with(|| clock.now_ns());
+            start_ns.get_or_insert(volume.now().since_ns(begun));
             writes += 1;
             if failing && writes == blocks.count / 2 {
-                notes.failed_at_ns = Some(clock.now_ns());
+                notes.failed_at_ns = Some(volume.now().since_ns(begun));
                 failed = volume.fail_drive(self.failing);
             }
             if notes.rebuild_started_ns.is_some() && notes.rebuilt_at_ns.is_none() && volume.progress().is_none() {
-                notes.rebuilt_at_ns = Some(clock.now_ns());
+                notes.rebuilt_at_ns = Some(volume.now().since_ns(begun));
             }
             if notes.is_degraded() {
                 notes.written_while_degraded_bytes += u64::from(VERIFY_BYTES);
@@ -236,7 +237,7 @@ impl Scene<'_> {
     fn finish_rebuild<W: World>(
         &self,
         volume: &mut ArrayVolume<W>,
-        clock: SystemClock,
+        begun: Instant,
         notes: &mut Notes,
         watch: &FaultWatch<'_>,
     ) -> Result<bool, StepError> {
@@ -245,7 +246,7 @@ impl Scene<'_> {
                 return Ok(false);
             }
         }
-        notes.rebuilt_at_ns.get_or_insert(clock.now_ns());
+        notes.rebuilt_at_ns.get_or_insert(volume.now().since_ns(begun));
         let finished = volume.take_news().iter().any(|news| matches!(news.event, Event::RebuildFinished(_)));
         if finished { Ok(true) } else { Err(background("the rebuild did not finish")) }
     }

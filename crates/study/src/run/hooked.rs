@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_volume::{Arena, ArrayVolume, Command, Completion, Request, Volume, VolumeError, World};
+use shoal_volume::{Arena, ArrayVolume, Command, Completion, Instant, Request, Volume, VolumeError, World};
 
 /// An array with somebody who looks at it before each write.
 pub(super) struct Hooked<'a, W> {
@@ -45,5 +45,9 @@ impl<W: World> Volume for Hooked<'_, W> {
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError> {
         self.inner.poll(at_least, timeout, completions)
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
     }
 }

@@ -2,8 +2,6 @@
 
 use std::cell::Cell;
 
-use shoal_bench::{Clock, SystemClock};
-
 use crate::plan::{Cost, Plan, Step};
 
 /// The parts of a study.
@@ -34,17 +32,17 @@ pub struct Progress {
     pub left_ns: u64,
 }
 
-/// Progress within a step is told at most this often.
+/// Progress within a step is told at most this often, by the time of whoever watches.
 const OFTEN_NS: u64 = 50_000_000;
 
 /// Turns steps into progress. Steps are weighed by what they were estimated to take; what they took in truth corrects
 /// the estimate of what is left.
-#[derive(Debug)]
-pub(super) struct Tracker {
+pub(super) struct Tracker<'a> {
     step_ns: Vec<u64>,
     total_ns: u64,
-    /// Since the start of the study.
-    clock: SystemClock,
+    /// The time of whoever watches.
+    now_ns: &'a dyn Fn() -> u64,
+    start_ns: u64,
     told_ns: Cell<u64>,
     done_steps: usize,
     /// Estimated time of the steps done.
@@ -53,13 +51,14 @@ pub(super) struct Tracker {
     what: String,
 }
 
-impl Tracker {
-    pub(super) fn new(plan: &Plan, drive_count: usize, bytes_per_s: u64) -> Self {
+impl<'a> Tracker<'a> {
+    pub(super) fn new(plan: &Plan, drive_count: usize, bytes_per_s: u64, now_ns: &'a dyn Fn() -> u64) -> Self {
         let cost = Cost::estimate(plan, drive_count, bytes_per_s);
         Self {
             step_ns: cost.step_ns,
             total_ns: cost.duration_ns,
-            clock: SystemClock::new(),
+            now_ns,
+            start_ns: now_ns(),
             told_ns: Cell::new(0),
             done_steps: 0,
             done_ns: 0,
@@ -85,14 +84,19 @@ impl Tracker {
 
     /// So many thousandths of the present step are done.
     pub(super) fn tell(&self, step_per_mille: u64, tell: &mut dyn FnMut(&Progress)) {
-        if self.clock.now_ns() - self.told_ns.get() >= OFTEN_NS {
+        if self.elapsed_ns().saturating_sub(self.told_ns.get()) >= OFTEN_NS {
             self.tell_now(step_per_mille, tell);
         }
     }
 
     fn tell_now(&self, step_per_mille: u64, tell: &mut dyn FnMut(&Progress)) {
-        self.told_ns.set(self.clock.now_ns());
-        tell(&self.progress(step_per_mille, self.clock.now_ns()));
+        let elapsed_ns = self.elapsed_ns();
+        self.told_ns.set(elapsed_ns);
+        tell(&self.progress(step_per_mille, elapsed_ns));
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        (self.now_ns)().saturating_sub(self.start_ns)
     }
 
     pub(super) fn end(&mut self, tell: &mut dyn FnMut(&Progress)) {
@@ -121,13 +125,14 @@ impl Tracker {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cell, Phase, SystemClock, Tracker};
+    use super::{Cell, Phase, Tracker};
 
-    fn tracker() -> Tracker {
+    fn tracker() -> Tracker<'static> {
         Tracker {
             step_ns: vec![10_000, 30_000, 60_000],
             total_ns: 100_000,
-            clock: SystemClock::new(),
+            now_ns: &|| 0,
+            start_ns: 0,
             told_ns: Cell::new(0),
             done_steps: 0,
             done_ns: 0,

@@ -82,7 +82,9 @@ fn factors(levels: &[&str], member_counts: &[u32]) -> Factors {
 
 fn run(images: &Images, plan: &Plan, interrupt: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Observations {
     let study = Study { plan, bay: images, open: OpenOptions::writable(), bytes_per_s: 100_000_000 };
-    study.run(&mut Watch { interrupt, progress })
+    let start = std::time::Instant::now();
+    let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap();
+    study.run(&mut Watch { interrupt, progress, now_ns: &now_ns })
 }
 
 fn heading() -> Heading {

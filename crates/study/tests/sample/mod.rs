@@ -102,6 +102,7 @@ fn drive_target(drive: u32) -> TargetDescription {
         layout: None,
         chunk_bytes: None,
         member_count: None,
+        simulated: None,
     }
 }
 
@@ -173,6 +174,7 @@ pub(crate) fn array_target(configuration: &Configuration) -> TargetDescription {
         layout: configuration.layout.clone(),
         chunk_bytes: configuration.chunk_bytes,
         member_count: u32::try_from(configuration.members.len()).ok(),
+        simulated: None,
     }
 }
 

@@ -71,6 +71,7 @@ fn plain(cli: &Cli, drive: Drive, workload: &Workload) -> Result<Target, Failure
         layout: None,
         chunk_bytes: None,
         member_count: None,
+        simulated: None,
     };
     Ok(Target { description, conditions, kind: Kind::Drive(Box::new(volume)) })
 }
@@ -100,6 +101,7 @@ fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool
         layout: layout_name(status.level),
         chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
         member_count: Some(u32::try_from(status.members.len()).unwrap_or(u32::MAX)),
+        simulated: None,
     };
     Ok(Target { description, conditions, kind: Kind::Array(Box::new(volume)) })
 }

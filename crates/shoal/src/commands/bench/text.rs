@@ -21,11 +21,11 @@ fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result
     for measurement in measurements {
         writeln!(
             text,
-            "  {}, {} IOPS, latency {}, CPU {} per I/O{}",
+            "  {}, {} IOPS, latency {}{}{}",
             format_rate(measurement.bytes_per_s),
             measurement.iops,
             latency(&measurement.latency_ns),
-            format_ns(measurement.cpu_ns_per_io),
+            measurement.cpu_ns_per_io.map_or_else(String::new, |ns| format!(", CPU {} per I/O", format_ns(ns))),
             verdict(measurement.validity.verdict)
         )?;
         for reason in &measurement.validity.reasons {

@@ -6,7 +6,7 @@ mod text;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::HumanDuration;
 use shoal_drive::{IoEngine, IoLoop};
@@ -109,7 +109,9 @@ pub(crate) fn carry_out(
     };
     let open = open_options(cli, true, false)?;
     let study = Study { plan, bay, open, bytes_per_s };
-    let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell });
+    let start = Instant::now();
+    let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell, now_ns: &now_ns });
     let drive_count = u32::try_from(bay.drives().len()).map_err(Failure::usage)?;
     let story = FaultStory::suited_to(drive_count, plan.factors.drive_bytes_limit, plan.factors.seed);
     let mut fault = None;
