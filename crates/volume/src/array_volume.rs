@@ -1,5 +1,7 @@
 //! An array that runs, as a volume, with everything that is done to it while it runs.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_array::{
@@ -15,7 +17,7 @@ use crate::create::{CreateError, CreateOptions, clear_superblocks, create_tree};
 use crate::status::{ArrayStatus, array_status};
 use crate::tree::{Activity, BitmapCopy, Duty, Node, NodeId, Place, SAFE_MODE_DELAY, Slot, Target, Tree, Waiter};
 use crate::world::World;
-use crate::{BufferPlan, Volume, VolumeError};
+use crate::{BufferPlan, LiveVolume, Volume, VolumeError};
 
 /// How an array is to be run.
 #[derive(Clone, Copy, Debug)]
@@ -271,18 +273,8 @@ impl<W: World> ArrayVolume<W> {
         Ok(busy(&self.tree))
     }
 
-    /// Lets everything go on, requests and what the array does by itself, until a request is answered or `patience` is
-    /// over, and appends the answers. For whoever keeps an array running; [`Volume::poll`] is for whoever waits for
-    /// answers and for nothing else.
-    pub fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
-        let deadline = self.tree.world.now().after_ns(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
-        self.tree.run_until(Some(deadline), |tree| !tree.completions.is_empty())?;
-        completions.append(&mut self.tree.completions);
-        Ok(())
-    }
-
-    /// For how long nothing happens by itself, and [`ArrayVolume::turn`] need not be called: no time while anything is in
-    /// flight; without end (none) if only a request can change anything.
+    /// For how long nothing happens by itself: no time while anything is in flight; without end (none) if only a request
+    /// can change anything.
     pub fn quiet_for(&self) -> Option<Duration> {
         if self.tree.in_flight > 0 || self.tree.world.pending() > 0 {
             return Some(Duration::ZERO);
@@ -387,5 +379,17 @@ impl<W: World> Volume for ArrayVolume<W> {
 
     fn now(&self) -> Instant {
         self.tree.world.now()
+    }
+}
+
+impl<W: World> LiveVolume for ArrayVolume<W> {
+    fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
+        self.tree.turn(patience)?;
+        completions.append(&mut self.tree.completions);
+        Ok(())
+    }
+
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), VolumeError> {
+        Ok(self.tree.world.watch(file)?)
     }
 }

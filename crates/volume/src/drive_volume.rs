@@ -1,13 +1,15 @@
 //! A single drive as a volume: what a benchmark of a plain file or device runs on. Nothing on the drive is
 //! interpreted.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_array::{Command, Completion, Instant, Request, RequestError, RequestId, Span};
 use shoal_drive::{Arena, DriveId, Finished, Io, IoKind};
 
 use crate::world::{DriveFacts, World};
-use crate::{BufferPlan, Volume, VolumeError, fault};
+use crate::{BufferPlan, LiveVolume, Volume, VolumeError, fault};
 
 /// One drive of a world, whole, from its first byte to its last whole block.
 #[derive(Debug)]
@@ -122,5 +124,19 @@ impl<W: World> Volume for DriveVolume<W> {
 
     fn now(&self) -> Instant {
         self.world.now()
+    }
+}
+
+impl<W: World> LiveVolume for DriveVolume<W> {
+    fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
+        if self.in_flight == 0 && self.refused.is_empty() {
+            self.world.sleep(patience);
+            return Ok(());
+        }
+        self.poll(usize::from(!patience.is_zero()), Some(patience), completions)
+    }
+
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), VolumeError> {
+        Ok(self.world.watch(file)?)
     }
 }

@@ -1,5 +1,7 @@
 //! The interface upward: what benchmarks, servers and the command line see of a drive or an array.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_array::{BufferId, Completion, Instant, Request, Span};
@@ -54,4 +56,15 @@ pub trait Volume {
         let bytes = self.request_buffer_bytes();
         Memory { offset: buffer as usize * bytes as usize, length: bytes }
     }
+}
+
+/// A volume that a process keeps running for others. [`Volume::poll`] is for whoever waits for answers and for nothing
+/// else; this is for whoever has clients to wait for as well.
+pub trait LiveVolume: Volume {
+    /// Lets everything go on, requests and what the volume does by itself, and waits until something has happened, what is
+    /// watched can be read from, or `patience` is over; appends the answers.
+    fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError>;
+
+    /// From now on [`LiveVolume::turn`] returns early whenever the file can be read from.
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), VolumeError>;
 }

@@ -93,7 +93,7 @@ pub use create::{ArrayLevel, CreateError, CreateOptions};
 pub use drive_volume::DriveVolume;
 pub use grow::{GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow};
 pub use inspect::{inspect, superblock_in_content};
-pub use interface::{Volume, VolumeError};
+pub use interface::{LiveVolume, Volume, VolumeError};
 pub use level::{LevelError, layout_name};
 pub use overlay::{OverlayWorld, Window};
 pub use salvage::salvage;

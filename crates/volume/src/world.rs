@@ -1,5 +1,7 @@
 //! The seam between a volume and its drives: the one place where the real world and a simulated one differ.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_array::Instant;
@@ -18,8 +20,8 @@ pub trait World {
     fn facts(&self, drive: DriveId) -> DriveFacts;
     /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
     fn submit(&mut self, io: Io);
-    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends all
-    /// that have finished.
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished, `timeout` is over or what is
+    /// [watched](World::watch) can be read from, and appends all that have finished.
     fn wait(
         &mut self,
         at_least: usize,
@@ -32,8 +34,14 @@ pub trait World {
     fn now(&self) -> Instant;
     /// The time, for the record: seconds since 1970.
     fn unix_time_s(&self) -> u64;
-    /// Lets so much time pass while nothing is in flight.
+    /// Lets so much time pass while nothing is in flight, or less if what is watched can be read from.
     fn sleep(&mut self, duration: Duration);
+    /// From now on waiting ends early whenever the file can be read from, so that whoever runs an array is there for its
+    /// clients too. A world whose time is not the machine's never waits, and has nothing to do.
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
+        let _ = file;
+        Ok(())
+    }
     /// Bytes that nobody else draws, for UUIDs.
     fn random_bytes(&mut self) -> [u8; 16];
 }
@@ -141,7 +149,12 @@ impl World for RealWorld {
     }
 
     fn sleep(&mut self, duration: Duration) {
-        std::thread::sleep(duration);
+        // What a sleep that is cut short means is for the caller, who looks at the clock.
+        let _ = self.io_loop.rest(duration);
+    }
+
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
+        self.io_loop.watch(file)
     }
 
     fn random_bytes(&mut self) -> [u8; 16] {

@@ -12,8 +12,11 @@ mod uring;
 use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::{Arena, Drive, Memory};
@@ -95,6 +98,7 @@ pub struct IoLoop {
     queued: VecDeque<Io>,
     /// Failed before it was started.
     refused: Vec<Finished>,
+    watched: Option<Arc<OwnedFd>>,
     /// io_uring completes I/O on the thread that submitted it, so the loop cannot be sent to another.
     stays_on_its_thread: PhantomData<*mut ()>,
 }
@@ -127,6 +131,7 @@ impl IoLoop {
             depth: depth as usize,
             queued: VecDeque::new(),
             refused: Vec::new(),
+            watched: None,
             stays_on_its_thread: PhantomData,
         })
     }
@@ -181,13 +186,33 @@ impl IoLoop {
         }
     }
 
+    /// From now on [`IoLoop::wait`] and [`IoLoop::rest`] end early whenever the file can be read from: so that one thread
+    /// waits for drives and for whatever else an epoll or event file stands for, and sleeps until either moves.
+    pub fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
+        self.watched = Some(Arc::clone(&file));
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.watch(file),
+            Engine::Threads(threads) => threads.watch(file)?,
+        }
+        Ok(())
+    }
+
+    /// Lets so much time pass while nothing is pending, or less if what is watched can be read from.
+    pub fn rest(&self, duration: Duration) -> Result<(), LoopError> {
+        match &self.watched {
+            None => std::thread::sleep(duration),
+            Some(file) => wait_until_ready(&mut [PollFd::new(file, PollFlags::IN)], Some(duration))?,
+        }
+        Ok(())
+    }
+
     /// I/Os queued or in flight, or finished and not yet told.
     pub fn pending(&self) -> usize {
         self.queued.len() + self.in_flight() + self.refused.len()
     }
 
-    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends
-    /// everything that has finished to `finished`. With `at_least` 0 it never blocks; it never waits for more than is
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished, `timeout` is over or what is
+    /// [watched](IoLoop::watch) can be read from, and appends everything that has finished to `finished`. With `at_least` 0 it never blocks; it never waits for more than is
     /// pending.
     pub fn wait(
         &mut self,
@@ -207,7 +232,11 @@ impl IoLoop {
                 Engine::Threads(threads) => threads.turn(missing.min(self.depth), left, finished)?,
             }
             self.start_queued();
-            if finished.len() >= goal {
+            let is_woken = match &mut self.engine {
+                Engine::Uring(uring) => uring.take_woken(),
+                Engine::Threads(threads) => threads.take_woken(),
+            };
+            if finished.len() >= goal || is_woken {
                 return Ok(());
             }
             left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -255,6 +284,16 @@ impl IoLoop {
             let Some(io) = self.queued.pop_front() else { return };
             self.start(io);
         }
+    }
+}
+
+/// Waits until one of the files is ready or the time is over. Being interrupted is no error: the caller looks again.
+fn wait_until_ready(files: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<()> {
+    // More than poll takes is for ever.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    match poll(files, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -421,3 +421,38 @@ fn memory_outside_the_arena_is_a_mistake_of_the_owner() {
 fn probing_finds_an_engine() {
     IoLoop::new(None, Arena::new(4096).unwrap(), 4).unwrap();
 }
+
+#[test]
+fn what_is_watched_ends_a_wait_and_is_seen_again_and_again() {
+    let ring = |bell: &Arc<OwnedFd>| assert_eq!(rustix::io::write(bell, &1_u64.to_ne_bytes()), Ok(8));
+    with_each(8, |io_loop, _, directory| {
+        let bell = Arc::new(rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap());
+        io_loop.watch(Arc::clone(&bell)).unwrap();
+        let file = file_of(directory, MIB);
+        let drive = add(io_loop, &file);
+        let long = Duration::from_secs(60);
+        for round in 0..3 {
+            let start = Instant::now();
+            let far_bell = Arc::clone(&bell);
+            let ringer = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(10));
+                ring(&far_bell);
+            });
+            io_loop.rest(long).unwrap();
+            assert!(start.elapsed() < long, "round {round}: nobody woke up");
+            ringer.join().unwrap();
+            // While it rings, waiting for I/O ends early or with the I/O, and nothing is lost.
+            let mut finished = Vec::new();
+            io_loop.submit(Io { token: 7, drive, kind: IoKind::Read(memory(0, 4096)), offset: 0 });
+            while finished.is_empty() {
+                io_loop.wait(1, Some(long), &mut finished).unwrap();
+            }
+            assert!(finished.len() == 1 && finished[0].token == 7);
+            assert_eq!(rustix::io::read(&bell, &mut [0; 8]), Ok(8));
+            let quiet = Instant::now();
+            io_loop.rest(Duration::from_millis(20)).unwrap();
+            assert!(quiet.elapsed() >= Duration::from_millis(20), "round {round}: a silent bell woke somebody");
+        }
+        drop(drain(io_loop));
+    });
+}

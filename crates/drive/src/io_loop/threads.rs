@@ -6,15 +6,17 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::transfer::{Step, Transfer};
-use super::{DriveId, Finished, Io, IoKind};
+use super::{DriveId, Finished, Io, IoKind, wait_until_ready};
 use crate::{Arena, Drive, DriveKind, Memory};
 
 /// More threads than this wait for each other rather than for drives.
@@ -33,6 +35,9 @@ pub(super) struct Threads {
     in_flight: usize,
     /// By the drive's number, what of `in_flight` is on it.
     in_flight_on: Vec<usize>,
+    /// What ends a wait early.
+    watched: Option<Arc<OwnedFd>>,
+    is_woken: bool,
 }
 
 #[derive(Debug)]
@@ -58,6 +63,8 @@ struct Shared {
     jobs_came: Condvar,
     /// As many have finished as the owner waits for.
     enough_finished: Condvar,
+    /// Rings at the same time, once the owner watches something beside.
+    bell: OnceLock<OwnedFd>,
 }
 
 #[derive(Debug, Default)]
@@ -71,8 +78,13 @@ struct State {
 
 impl Threads {
     pub(super) fn new(arena: Arena, depth: u32) -> Self {
-        let shared =
-            Shared { arena, state: Mutex::default(), jobs_came: Condvar::new(), enough_finished: Condvar::new() };
+        let shared = Shared {
+            arena,
+            state: Mutex::default(),
+            jobs_came: Condvar::new(),
+            enough_finished: Condvar::new(),
+            bell: OnceLock::new(),
+        };
         Self {
             shared: Arc::new(shared),
             workers: Vec::new(),
@@ -80,11 +92,28 @@ impl Threads {
             starting: Vec::new(),
             in_flight: 0,
             in_flight_on: Vec::new(),
+            watched: None,
+            is_woken: false,
         }
     }
 
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// From now on waits end early whenever the file can be read from.
+    pub(super) fn watch(&mut self, file: Arc<OwnedFd>) -> io::Result<()> {
+        if self.shared.bell.get().is_none() {
+            let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+            self.shared.bell.get_or_init(|| bell);
+        }
+        self.watched = Some(file);
+        Ok(())
+    }
+
+    /// Whether what is watched could be read from, since the last call.
+    pub(super) fn take_woken(&mut self) -> bool {
+        std::mem::take(&mut self.is_woken)
     }
 
     pub(super) fn uses(&self, id: DriveId) -> bool {
@@ -116,7 +145,17 @@ impl Threads {
             self.shared.jobs_came.notify_one();
         }
         state.wanted = at_least;
-        let mut state = self.shared.wait_for_finished(state, timeout);
+        let mut state = match &self.watched {
+            None => self.shared.wait_for_finished(state, timeout),
+            Some(watched) => {
+                let is_enough = state.finished.len() >= at_least;
+                drop(state);
+                if !is_enough {
+                    self.is_woken |= self.shared.wait_for_bell(watched, timeout)?;
+                }
+                self.shared.lock()
+            }
+        };
         self.in_flight -= state.finished.len();
         for done in state.finished.drain(..) {
             self.in_flight_on[done.drive.0 as usize] -= 1;
@@ -173,6 +212,18 @@ impl Shared {
         self.enough_finished.wait_timeout_while(state, timeout, missing).unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Waits until the bell rings or `watched` can be read from; whether that was so.
+    fn wait_for_bell(&self, watched: &OwnedFd, timeout: Option<Duration>) -> io::Result<bool> {
+        let bell = self.bell.get().expect("it was made when something was given to watch");
+        let mut files = [PollFd::new(bell, PollFlags::IN), PollFd::new(watched, PollFlags::IN)];
+        wait_until_ready(&mut files, timeout)?;
+        if !files[0].revents().is_empty() {
+            // It counts how often it rang; whether it did is all that matters.
+            let _ = rustix::io::read(bell, &mut [0; 8]);
+        }
+        Ok(!files[1].revents().is_empty())
+    }
+
     /// A worker's life.
     fn work(&self) {
         let mut state = self.lock();
@@ -191,6 +242,10 @@ impl Shared {
             state.finished.push(Done { drive, finished: Finished { token, result } });
             if state.finished.len() == state.wanted {
                 self.enough_finished.notify_one();
+                if let Some(bell) = self.bell.get() {
+                    // Full only if nobody has looked for 2^64 times.
+                    let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+                }
             }
         }
     }

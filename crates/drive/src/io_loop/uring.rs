@@ -5,7 +5,8 @@
 //! ring has twice as many, so that neither can overflow.
 
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use io_uring::squeue::{Entry, Flags};
@@ -23,6 +24,12 @@ const REGISTERED_FILES: u32 = 64;
 /// The kernel registers at most this much at a time.
 const REGISTERED_PIECE_BYTES: usize = 1 << 30;
 
+/// poll(2): there is something to read.
+const POLLIN: u32 = libc::POLLIN as u32;
+
+/// The user data of the one entry that is no I/O: the wait for what is watched.
+const WATCH: u64 = u64::MAX;
+
 /// So many I/Os are told to the kernel without waiting for more: drives that sit idle until a large batch is complete
 /// cost more than the calls (4 KiB reads at depth 32: a seventh of the IOPS).
 const SLICE: usize = 4;
@@ -37,6 +44,15 @@ pub(super) struct Uring {
     untold: usize,
     places: Vec<Place>,
     free_places: Vec<u32>,
+    watch: Option<Watch>,
+}
+
+/// What ends a wait early.
+struct Watch {
+    file: Arc<OwnedFd>,
+    /// The kernel has been asked, and has not answered.
+    is_armed: bool,
+    has_fired: bool,
 }
 
 /// One I/O in flight, or room for one.
@@ -82,7 +98,30 @@ impl Uring {
             untold: 0,
             places: vec![room; depth as usize],
             free_places: (0..depth).rev().collect(),
+            watch: None,
         })
+    }
+
+    /// From now on waits end early whenever the file can be read from.
+    pub(super) fn watch(&mut self, file: Arc<OwnedFd>) {
+        self.watch = Some(Watch { file, is_armed: false, has_fired: false });
+    }
+
+    /// Whether what is watched could be read from, since the last call.
+    pub(super) fn take_woken(&mut self) -> bool {
+        self.watch.as_mut().is_some_and(|watch| std::mem::take(&mut watch.has_fired))
+    }
+
+    /// Asks the kernel for a completion when what is watched can be read from, unless it was asked already.
+    fn arm_watch(&mut self) {
+        let Some(watch) = &mut self.watch else { return };
+        if std::mem::replace(&mut watch.is_armed, true) {
+            return;
+        }
+        let file = Fd(watch.file.as_raw_fd());
+        let entry = opcode::PollAdd::new(file, POLLIN).build().user_data(WATCH);
+        // SAFETY: the entry names no memory, and `watch` keeps the file open.
+        unsafe { self.ring.submission().push(&entry) }.expect("the ring has an entry for the watch");
     }
 
     /// Puts the drive's file into the kernel's table, if it has room.
@@ -131,6 +170,11 @@ impl Uring {
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
     ) -> io::Result<()> {
+        // What is watched may come first, and the caller is to look at it then.
+        let at_least = if self.watch.is_some() { at_least.min(1) } else { at_least };
+        if at_least > 0 {
+            self.arm_watch();
+        }
         let nothing_to_submit = self.ring.submission().is_empty();
         let ready = self.ring.completion().len();
         if !nothing_to_submit || ready == 0 || ready < at_least {
@@ -167,6 +211,12 @@ impl Uring {
         let ready = self.ring.completion().len();
         for _ in 0..ready {
             let Some(completion) = self.ring.completion().next() else { return };
+            if completion.user_data() == WATCH {
+                if let Some(watch) = &mut self.watch {
+                    (watch.is_armed, watch.has_fired) = (false, true);
+                }
+                continue;
+            }
             let index = completion.user_data() as u32;
             let answer = u32::try_from(completion.result())
                 .map_err(|_negative| Errno::from_raw_os_error(completion.result().wrapping_neg()));
@@ -258,7 +308,7 @@ impl Drop for Uring {
 /// Makes the cheapest ring that the kernel knows: completions are worked off when this thread asks for them, else at
 /// least without interrupting it.
 fn build_ring(depth: u32) -> io::Result<IoUring> {
-    let entries = depth.next_power_of_two();
+    let entries = (depth + 1).next_power_of_two(); // one for the watch
     let mut deferred = IoUring::builder();
     deferred.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_submit_all();
     let mut cooperative = IoUring::builder();

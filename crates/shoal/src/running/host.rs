@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use shoal_drive::{Drive, DriveKey};
 use shoal_volume::{
-    ArrayVolume, Background, Completion, DriveId, ManageError, MemberState, OpenOptions, Progress, RealWorld,
-    ScrubMode, Volume, World,
+    ArrayVolume, Background, Completion, DriveId, LiveVolume, ManageError, MemberState, OpenOptions, Progress,
+    RealWorld, ScrubMode, Volume, World,
 };
 
 use super::bulletin::Bulletin;

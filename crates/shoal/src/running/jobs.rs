@@ -2,6 +2,8 @@
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 
+use shoal_serve::Bell;
+
 use super::order::Order;
 use super::protocol::{Answer, Content, Outcome};
 use crate::documents::{ErrorDocument, StateDocument};
@@ -49,13 +51,31 @@ pub(super) struct StopReply {
 
 /// The sessions' end: hands jobs over and waits for what came of them.
 #[derive(Clone, Debug)]
-pub(super) struct Jobs(pub(super) Sender<Job>);
+pub(super) struct Jobs {
+    sender: Sender<Job>,
+    /// Wakes the owner.
+    bell: Bell,
+}
 
 impl Jobs {
+    /// Jobs go where `sender` leads, to an owner who watches `bell`.
+    pub(super) fn new(sender: Sender<Job>, bell: Bell) -> Self {
+        Self { sender, bell }
+    }
+
+    /// Hands a job over; false if the array has ended.
+    pub(super) fn hand_over(&self, job: Job) -> bool {
+        let is_there = self.sender.send(job).is_ok();
+        self.bell.ring();
+        is_there
+    }
+
     /// Has an order carried out.
     pub(super) fn administer(&self, order: Order) -> Result<StateDocument, Failure> {
         let (result, came) = sync_channel(1);
-        self.0.send(Job::Administer { order, result }).map_err(|_| ending())?;
+        if !self.hand_over(Job::Administer { order, result }) {
+            return Err(ending());
+        }
         came.recv().map_err(|_| ending())?
     }
 
@@ -63,14 +83,13 @@ impl Jobs {
     pub(super) fn stop(&self) -> (Result<StateDocument, Failure>, SyncSender<()>) {
         let (result, came) = sync_channel(1);
         let (unanswered, answered) = sync_channel(1);
-        let sent = self.0.send(Job::Stop(Some(StopReply { result, answered })));
-        let stopped = sent.map_err(|_| ending()).and_then(|()| came.recv().map_err(|_| ending())?);
-        (stopped, unanswered)
+        self.hand_over(Job::Stop(Some(StopReply { result, answered })));
+        (came.recv().map_err(|_| ending()).flatten(), unanswered)
     }
 
     /// Hands over what is to be done with the content; false if the array is ending.
     pub(super) fn content(&self, content: Content, bytes: Vec<u8>, reply: Reply) -> bool {
-        self.0.send(Job::Content { content, bytes, reply }).is_ok()
+        self.hand_over(Job::Content { content, bytes, reply })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The process that runs an array: one thread owns it, and does what sessions hand over.
 //!
-//! While the array is quiet, the owner sleeps until a job comes or the array has something to do by itself. While it is
-//! busy, the owner turns its loop, and looks for jobs at least every [`TURN`].
+//! The owner waits for drives, for jobs and for what the array wants to do by itself, for all at once: whoever hands a job
+//! over rings a bell, which the array's world watches while it waits for drives.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use shoal_volume::{ArrayStatus, MemberOn, Volume};
+use shoal_serve::Bell;
+use shoal_volume::{ArrayStatus, LiveVolume, MemberOn, Volume};
 
 use super::clients::welcome;
 use super::host::Host;
@@ -21,8 +22,8 @@ use crate::documents::{RunningDocument, StateDocument};
 use crate::exit::Failure;
 use crate::output;
 
-/// A job waits no longer than this for a busy array to look.
-const TURN: Duration = Duration::from_millis(2);
+/// With nothing to do, the owner looks around as often as this.
+const TURN: Duration = Duration::from_secs(3600);
 /// Jobs taken in one go.
 const JOBS_MAX: usize = 64;
 /// How long the client that stopped the array may take over its answer.
@@ -33,6 +34,7 @@ pub(crate) struct Server {
     host: Host,
     traffic: Traffic,
     jobs: Receiver<Job>,
+    bell: Bell,
     started_unix_s: u64,
     /// Removed at the end.
     sockets: Sockets,
@@ -52,7 +54,7 @@ impl Drop for Sockets {
 
 impl Server {
     /// Opens the socket of an array whose members this process has claimed: at `named`, or at the usual place.
-    pub(crate) fn start(host: Host, named: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn start(mut host: Host, named: Option<&Path>) -> Result<Self, Failure> {
         let status = host.array.status();
         let socket = match named {
             Some(path) => std::path::absolute(path).map_err(Failure::failed)?,
@@ -64,12 +66,15 @@ impl Server {
             link_inner(&status, &socket, &mut sockets)?;
         }
         let (sender, jobs) = channel();
-        let sessions = Jobs(sender.clone());
+        let bell = Bell::new().map_err(Failure::failed)?;
+        host.array.watch(bell.file()).map_err(Failure::failed)?;
+        let sessions = Jobs::new(sender, bell.clone());
+        let signals = sessions.clone();
         spawn("shoal-welcome", move || welcome(&listener, &sessions))?;
-        stop_on_signals(Jobs(sender))?;
+        stop_on_signals(signals)?;
         let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let traffic = Traffic::new(host.array.request_buffers());
-        Ok(Self { host, traffic, jobs, started_unix_s, sockets })
+        Ok(Self { host, traffic, jobs, bell, started_unix_s, sockets })
     }
 
     /// Where it is administered.
@@ -106,20 +111,15 @@ impl Server {
 }
 
 impl Server {
-    /// Does what sessions have handed over; waits for it while the array is quiet. Returns the job that ends it all.
+    /// Does what sessions have handed over. Returns the job that ends it all.
     fn take_jobs(&mut self) -> Result<Option<Option<StopReply>>, Failure> {
-        let quiet = if self.traffic.is_none() { self.host.array.quiet_for() } else { Some(Duration::ZERO) };
-        let mut next = match quiet {
-            None => self.jobs.recv().ok(),
-            Some(quiet) if quiet > TURN => self.jobs.recv_timeout(quiet).ok(),
-            Some(_) => self.jobs.try_recv().ok(),
-        };
+        self.bell.silence();
         for _ in 0..JOBS_MAX {
-            match next {
-                None => break,
-                Some(Job::Stop(reply)) => return Ok(Some(reply)),
-                Some(Job::Content { content, bytes, reply }) => self.traffic.enter(content, bytes, reply),
-                Some(Job::Administer { order, result }) => {
+            let Ok(job) = self.jobs.try_recv() else { return Ok(None) };
+            match job {
+                Job::Stop(reply) => return Ok(Some(reply)),
+                Job::Content { content, bytes, reply } => self.traffic.enter(content, bytes, reply),
+                Job::Administer { order, result } => {
                     let mut done = self.host.carry_out(order);
                     if let Ok(state) = &mut done {
                         state.running = Some(self.running());
@@ -128,8 +128,9 @@ impl Server {
                     let _ = result.send(done);
                 }
             }
-            next = self.jobs.try_recv().ok();
         }
+        // There may be more, which were rung for already.
+        self.bell.ring();
         Ok(None)
     }
 
@@ -197,7 +198,7 @@ fn stop_on_signals(jobs: Jobs) -> Result<(), Failure> {
     let mut signals = signals.map_err(|error| Failure::Failed(format!("signal handler: {error}")))?;
     spawn("shoal-signals", move || {
         for (number, _) in signals.forever().enumerate() {
-            if number > 0 || jobs.0.send(Job::Stop(None)).is_err() {
+            if number > 0 || !jobs.hand_over(Job::Stop(None)) {
                 signal_hook::low_level::exit(130);
             }
         }

@@ -41,11 +41,6 @@ impl Traffic {
         }
     }
 
-    /// Whether nothing is under way.
-    pub(super) fn is_none(&self) -> bool {
-        self.waiting.is_empty() && self.in_flight.is_empty()
-    }
-
     /// Takes a request in. Its length is one that a request buffer holds.
     pub(super) fn enter(&mut self, content: Content, bytes: Vec<u8>, reply: Reply) {
         self.waiting.push_back(Waiting { content, bytes, reply });

@@ -177,6 +177,28 @@ impl<W: World> Tree<W> {
         }
     }
 
+    /// Turns the loop once: waits until something has happened, what the world watches can be read from, or `patience` is
+    /// over. It does not wait if there are answers.
+    pub(crate) fn turn(&mut self, patience: Duration) -> Result<(), VolumeError> {
+        let now = self.world.now();
+        self.pump(now);
+        let patience = match self.timer() {
+            _ if !self.completions.is_empty() => Duration::ZERO,
+            Some(wake) => Duration::from_nanos(wake.since_ns(now)).min(patience),
+            None => patience,
+        };
+        if self.world.pending() > 0 {
+            self.world.wait(usize::from(!patience.is_zero()), Some(patience), &mut self.finished)?;
+        } else if !patience.is_zero() {
+            self.world.sleep(patience);
+        }
+        let now = self.world.now();
+        self.take_finished(now);
+        self.fire_timers(now);
+        self.pump(now);
+        Ok(())
+    }
+
     /// Carries out effects and routes events until nothing moves.
     fn pump(&mut self, now: Instant) {
         loop {

@@ -9,8 +9,8 @@ use shoal_drive::{Access, Arena, DriveId, Finished, Io, IoKind, LoopError};
 use shoal_md::{BITMAP_HEADER_BYTES, Bitmap, BitmapHeader};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, DriveFacts, MinorVersion, OpenOptions, RealWorld,
-    Superblock, Volume, World, read_superblock,
+    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, DriveFacts, LiveVolume, MinorVersion, OpenOptions,
+    RealWorld, Superblock, Volume, World, read_superblock,
 };
 
 use crate::support::Bench;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use shoal_drive::{Arena, DriveId};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, BufferPlan, Command, Completion, ConsistencyPolicy, CreateOptions, MinorVersion,
-    OpenOptions, Request, RequestId, Volume, World,
+    ArrayLevel, ArrayVolume, BufferPlan, Command, Completion, ConsistencyPolicy, CreateOptions, LiveVolume,
+    MinorVersion, OpenOptions, Request, RequestId, Volume, World,
 };
 
 use crate::content::{BLOCK_BYTES, stamped};

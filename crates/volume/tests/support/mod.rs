@@ -11,8 +11,8 @@ use std::time::Duration;
 use shoal_drive::{Access, Arena, Drive, DriveId, IoLoop};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, CreateOptions, Event, MinorVersion, News, OpenOptions,
-    RealWorld, ScrubMode, Superblock, Volume, VolumeError, read_superblock,
+    ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, CreateOptions, Event, LiveVolume, MinorVersion, News,
+    OpenOptions, RealWorld, ScrubMode, Superblock, Volume, VolumeError, read_superblock,
 };
 
 const DRIVE_BYTES: u64 = 6 << 20;
