@@ -35,6 +35,11 @@ impl<W: World> DriveVolume<W> {
         &self.facts
     }
 
+    /// The world under it.
+    pub fn world_mut(&mut self) -> &mut W {
+        &mut self.world
+    }
+
     fn check(&self, offset: u64, length: u64) -> Result<(), RequestError> {
         let block = u64::from(self.facts.logical_block_bytes);
         if !offset.is_multiple_of(block) || !length.is_multiple_of(block) {

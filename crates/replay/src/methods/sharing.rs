@@ -1,0 +1,80 @@
+//! Programs that write files on a host whose own work sets the pace: one, two at a time, or over a network.
+//!
+//! Write-back takes a batch of pages of one file, then of the next that is dirty. The host works on a batch (the program's
+//! pages, the file system, copies in memory), then the drives write it. What a single writer loses to the drives is part of
+//! the pace that was published for it; with two files there is a seek between batches on top of it.
+
+use shoal_bench::Direction;
+
+use super::megabytes_per_s;
+use crate::ReplayError;
+use crate::host::Requests;
+use crate::rig::Timed;
+
+/// A host that writes in batches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paced {
+    batch_bytes: u64,
+    /// The host's own work on a batch.
+    work_ns: u64,
+}
+
+/// A network on the way: all bytes of a batch come over it before the batch is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hop {
+    /// What a byte takes on the wire, in picoseconds.
+    pub(crate) byte_ps: u64,
+    /// What a call that waits for its answer takes beside, for each so many bytes.
+    pub(crate) call: Option<Call>,
+}
+
+/// A remote procedure call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) bytes: u64,
+    pub(crate) turn_ns: u64,
+}
+
+impl Hop {
+    fn batch_ns(&self, batch_bytes: u64) -> u64 {
+        let calls_ns = self.call.map_or(0, |call| batch_bytes.div_ceil(call.bytes) * call.turn_ns);
+        batch_bytes * self.byte_ps / 1000 + calls_ns
+    }
+}
+
+impl Paced {
+    /// A host whose single writer gets `rate_mb_per_s` onto this volume.
+    pub(crate) fn calibrated<V: Timed>(
+        volume: V,
+        batch_bytes: u64,
+        total_bytes: u64,
+        rate_mb_per_s: f64,
+    ) -> Result<Self, ReplayError> {
+        let idle = Self { batch_bytes, work_ns: 0 };
+        let drives_ns = batch_bytes as f64 * 1e3 / idle.write(volume, &[0], total_bytes, Hop::default())?;
+        let batch_ns = batch_bytes as f64 * 1e3 / rate_mb_per_s;
+        // A host that cannot be slowed down to this, as its drives are slower, has no work of its own.
+        Ok(Self { batch_bytes, work_ns: (batch_ns - drives_ns).max(0.0) as u64 })
+    }
+
+    /// Writes `total_bytes`, shared evenly by files that begin at these offsets. Returns MB/s, all files together.
+    pub(crate) fn write<V: Timed>(
+        &self,
+        volume: V,
+        files: &[u64],
+        total_bytes: u64,
+        hop: Hop,
+    ) -> Result<f64, ReplayError> {
+        let mut requests = Requests::new(volume);
+        let begun_ns = requests.now_ns();
+        let batches = total_bytes / self.batch_bytes;
+        let count = files.len() as u64;
+        for batch in 0..batches {
+            let file = files[usize::try_from(batch % count).expect("one of a few files")];
+            requests.pass(self.work_ns + hop.batch_ns(self.batch_bytes));
+            requests.submit(Direction::Write, file + batch / count * self.batch_bytes, self.batch_bytes)?;
+            requests.wait_for_all()?;
+        }
+        Ok(megabytes_per_s(batches * self.batch_bytes, requests.now_ns() - begun_ns))
+    }
+}
