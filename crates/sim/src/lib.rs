@@ -10,18 +10,26 @@ mod bus;
 mod catalogue;
 mod content;
 mod description;
+mod drive;
 mod faults;
 mod model;
 mod notation;
+mod pool;
+mod port;
+mod queue;
 mod simulation;
+mod time;
+mod topology;
 
 pub use catalogue::{UnknownDrive, catalogue, find};
 pub use content::{CACHE_BYTES, Content, SECTOR_BYTES, Struck, Ticket};
 pub use description::{Description, DescriptionError, Facts, Origin, Power, Price, Status, parse_description};
+pub use drive::DriveStatistics;
 pub use faults::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
 pub use model::{
     AllocationUnits, Bus, BusKind, Disk, DriveModel, FastArea, Flash, HostModel, Medium, PerDirection, Stall, Topology,
     Zone,
 };
 pub use notation::{Fleet, NotationError, PREFIX, parse_fleet};
-pub use simulation::{Command, Operation, Simulation, TopologyError};
+pub use simulation::{Command, Operation, Simulation};
+pub use topology::TopologyError;
