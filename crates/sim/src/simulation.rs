@@ -215,11 +215,12 @@ impl Simulation {
         self.events += 1;
         self.trace_hash = (self.trace_hash.rotate_left(5) ^ due_ns ^ ((timer as u64) << 48)).wrapping_mul(TRACE_PRIME);
         let Some(channel) = timer.checked_sub(self.sites.len() * TIMERS_PER_DRIVE) else {
-            let site = &mut self.sites[timer / TIMERS_PER_DRIVE];
-            if timer % TIMERS_PER_DRIVE != 0 {
-                site.drive.medium_turn(&mut self.wiring);
-            } else if let Some(request) = site.drive.command_turn(&mut self.wiring) {
-                self.begin_next(timer / TIMERS_PER_DRIVE);
+            let drive = timer / TIMERS_PER_DRIVE;
+            let it = &mut self.sites[drive].drive;
+            if timer == it.medium_timer() {
+                it.medium_turn(&mut self.wiring);
+            } else if let Some(request) = it.command_turn(&mut self.wiring) {
+                self.begin_next(drive);
                 self.send_on(request);
             }
             return;

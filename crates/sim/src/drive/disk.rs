@@ -54,7 +54,7 @@ impl DiskState {
         let (track, full) = (self.model.track_seek_ns, self.model.full_seek_ns);
         if distance <= third {
             let ratio = (u128::from(distance) << 40) / u128::from(third.max(1)); // its root has 20 bits
-            let further = u128::from(self.third_seek_ns - track) * ratio.isqrt() >> 20;
+            let further = (u128::from(self.third_seek_ns - track) * ratio.isqrt()) >> 20;
             return track + u64::try_from(further).expect("less than a third's seek");
         }
         let (beyond, rest) = (u128::from(distance - third), u128::from((self.size_bytes - third).max(1)));

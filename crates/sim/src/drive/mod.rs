@@ -187,7 +187,7 @@ impl Drive {
         self.number as usize * TIMERS_PER_DRIVE
     }
 
-    fn medium_timer(&self) -> usize {
+    pub(crate) fn medium_timer(&self) -> usize {
         self.command_timer() + 1
     }
 
