@@ -81,7 +81,7 @@ export interface StudyReport {
    */
   drives: DriveDescription[];
   /**
-   * How long it took.
+   * How long the drives were at work, by their own time.
    */
   elapsed_ns: number;
   /**
@@ -101,6 +101,11 @@ export interface StudyReport {
    * Decides the order of the runs and everything random in them; below 2^53.
    */
   seed: number;
+  /**
+   * Simulated drives: the models and buses that every figure in this document follows from; nothing of it was measured.
+   * Left out where the drives are real.
+   */
+  simulated?: string | null;
   /**
    * When the study started, in nanoseconds since 1970 UTC; left out where the clock is not known (simulations).
    */

@@ -6,16 +6,6 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Whose CPU time counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CpuScope {
-    /// All threads of the process: right while it does nothing else.
-    #[default]
-    Process,
-    /// The calling thread: right while other threads of the process measure too. I/O threads are not counted.
-    Thread,
-}
-
 /// CPU time up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTimes {
@@ -34,14 +24,10 @@ pub(crate) struct CpuSpent {
 }
 
 impl CpuTimes {
-    pub(crate) fn now(scope: CpuScope) -> Self {
-        let (clock, stat) = match scope {
-            CpuScope::Process => (ClockId::ProcessCPUTime, "/proc/self/stat"),
-            CpuScope::Thread => (ClockId::ThreadCPUTime, "/proc/thread-self/stat"),
-        };
-        let time = clock_gettime(clock);
+    pub(crate) fn now() -> Self {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
         let total_ns = u64::try_from(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)).unwrap_or(0);
-        let ticks = std::fs::read_to_string(stat).ok().and_then(|text| ticks_of_stat(&text));
+        let ticks = std::fs::read_to_string("/proc/self/stat").ok().and_then(|text| ticks_of_stat(&text));
         let (user_ticks, system_ticks) = ticks.unwrap_or_default();
         let machine = std::fs::read_to_string("/proc/stat").ok().and_then(|text| busy_ticks(&text));
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
@@ -84,7 +70,7 @@ fn busy_ticks(text: &str) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::{CpuScope, CpuTimes, busy_ticks, ticks_of_stat};
+    use super::{CpuTimes, busy_ticks, ticks_of_stat};
 
     #[test]
     fn the_kernels_files_are_read_right() {
@@ -96,28 +82,16 @@ mod tests {
     }
 
     #[test]
-    fn work_is_seen_in_both_scopes() {
-        for scope in [CpuScope::Process, CpuScope::Thread] {
-            let before = CpuTimes::now(scope);
-            let mut value = 1;
-            let mut after = before;
-            while after.total_ns - before.total_ns < 20_000_000 {
-                value = (0..100_000).fold(value, |value: u64, _| std::hint::black_box(crate::fill::mix(value)));
-                after = CpuTimes::now(scope);
-            }
-            let spent = before.until(&after);
-            assert!(spent.user_ns + spent.system_ns >= 20_000_000);
-            assert!(spent.machine_busy_ns.is_some());
+    fn work_is_seen() {
+        let before = CpuTimes::now();
+        let mut value = 1;
+        let mut after = before;
+        while after.total_ns - before.total_ns < 20_000_000 {
+            value = (0..100_000).fold(value, |value: u64, _| std::hint::black_box(crate::fill::mix(value)));
+            after = CpuTimes::now();
         }
-    }
-
-    #[test]
-    fn other_threads_count_for_the_process_alone() {
-        let (process, thread) = (CpuTimes::now(CpuScope::Process), CpuTimes::now(CpuScope::Thread));
-        let work = || (0..30_000_000_u64).fold(1, |value, _| std::hint::black_box(crate::fill::mix(value)));
-        std::thread::spawn(work).join().unwrap();
-        let process = process.until(&CpuTimes::now(CpuScope::Process));
-        let thread = thread.until(&CpuTimes::now(CpuScope::Thread));
-        assert!(process.user_ns + process.system_ns > 2 * (thread.user_ns + thread.system_ns));
+        let spent = before.until(&after);
+        assert!(spent.user_ns + spent.system_ns >= 20_000_000);
+        assert!(spent.machine_busy_ns.is_some());
     }
 }

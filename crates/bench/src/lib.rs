@@ -38,7 +38,6 @@ mod validity;
 mod verify;
 mod workload;
 
-pub use cpu::CpuScope;
 pub use event::{Direction, Event, Observer};
 pub use fill::{Fill, Found, WrongUnit};
 pub use projection::Latencies;
@@ -46,7 +45,7 @@ pub use result::{
     Bucket, Cpu, DirectionResult, Interval, Latency, Limit, Measurement, Pattern, Reason, ReasonCode,
     TargetDescription, TargetKind, Validity, Verdict, Workload,
 };
-pub use runner::{Bench, BenchError, Progress, Watch, check_fit, workload_fill};
+pub use runner::{Bench, BenchError, Progress, Watch, check_fit, run_together, workload_fill};
 pub use stats::{Spread, Summary};
 pub use validity::{Conditions, UnwrittenProbe, probe_unwritten};
 pub use verify::{BetweenRequests, Verification, Verified};

@@ -5,7 +5,9 @@
 //! time it takes to handle one batch, a fraction of a microsecond per request, and never too short. Nothing is
 //! allocated while the loop turns.
 
-use shoal_volume::{Arena, Command, Completion, Memory, Request, RequestId, Volume, VolumeError};
+use std::collections::VecDeque;
+
+use shoal_volume::{Arena, Command, Completion, Memory, Request, RequestError, RequestId, Volume, VolumeError};
 
 use crate::{Direction, Event, Operation};
 
@@ -41,18 +43,19 @@ impl Took {
     }
 }
 
-/// The requests in flight.
-struct InFlight {
+/// Keeps a load's requests in flight, a turn at a time, so that several loads can share a world.
+pub(crate) struct Pump {
     /// By buffer: the request it carries, or carried last.
     requests: Vec<(Operation, u64)>,
     /// Buffers that carry none; the one that was free longest is used next, so that all are used in turn.
-    free: std::collections::VecDeque<u32>,
+    free: VecDeque<u32>,
     depth: usize,
     count: usize,
 }
 
-impl InFlight {
-    fn new(depth: u32, buffers: u32) -> Self {
+impl Pump {
+    /// For up to `depth` requests in flight, in `buffers` request buffers.
+    pub(crate) fn new(depth: u32, buffers: u32) -> Self {
         let nothing = Operation { offset: 0, length: 0, direction: Direction::Read };
         Self {
             requests: vec![(nothing, 0); buffers as usize],
@@ -60,6 +63,52 @@ impl InFlight {
             depth: depth as usize,
             count: 0,
         }
+    }
+
+    /// Submits until so many are in flight as may be, or the load has no more. Whether any is in flight.
+    pub(crate) fn submit<V: Volume + ?Sized>(&mut self, volume: &mut V, load: &mut impl Load<V>, now_ns: u64) -> bool {
+        let arena = volume.arena().clone();
+        while self.count < self.depth {
+            let Some(buffer) = self.free.pop_front() else { break };
+            let Some(operation) = load.next(now_ns) else {
+                self.free.push_front(buffer);
+                break;
+            };
+            self.requests[buffer as usize] = (operation, now_ns);
+            load.prepare(&arena, place(volume, buffer, operation.length), &operation);
+            let span = volume.request_span(buffer, operation.length);
+            let command = match operation.direction {
+                Direction::Read => Command::Read { offset: operation.offset, span },
+                Direction::Write => Command::Write { offset: operation.offset, span },
+            };
+            volume.submit(Request { id: RequestId(u64::from(buffer)), command });
+            self.count += 1;
+        }
+        self.count > 0
+    }
+
+    /// Tells the load of an answer.
+    pub(crate) fn complete<V: Volume + ?Sized>(
+        &mut self,
+        volume: &V,
+        load: &mut impl Load<V>,
+        completion: Completion,
+        now_ns: u64,
+    ) {
+        let buffer = u32::try_from(completion.id.0).expect("a request is named after its buffer");
+        let (operation, submitted_ns) = self.requests[buffer as usize];
+        let event = Event {
+            intended_ns: submitted_ns,
+            submitted_ns,
+            completed_ns: now_ns,
+            offset: operation.offset,
+            length: operation.length,
+            direction: operation.direction,
+            result: completion.result,
+        };
+        load.completed(volume.arena(), place(volume, buffer, operation.length), &event);
+        self.free.push_back(buffer);
+        self.count -= 1;
     }
 }
 
@@ -70,84 +119,34 @@ pub(crate) fn pump<V: Volume + ?Sized>(
     depth: u32,
     load: &mut impl Load<V>,
 ) -> Result<Took, VolumeError> {
-    let mut in_flight = InFlight::new(depth, volume.request_buffers());
+    let mut pump = Pump::new(depth, volume.request_buffers());
     let mut completions: Vec<Completion> = Vec::with_capacity(depth as usize);
-    let arena = volume.arena().clone();
     let start_ns = volume.now().ns;
     let mut now_ns = start_ns;
-    loop {
-        submit(volume, &arena, &mut in_flight, load, now_ns);
-        if in_flight.count == 0 {
-            return Ok(Took { start_ns, end_ns: now_ns });
-        }
+    while pump.submit(volume, load, now_ns) {
         volume.poll(1, None, &mut completions)?;
         now_ns = volume.now().ns;
         for completion in completions.drain(..) {
-            complete(volume, &arena, &mut in_flight, load, completion, now_ns);
+            pump.complete(volume, load, completion, now_ns);
         }
         load.turned(volume, now_ns);
     }
-}
-
-fn submit<V: Volume + ?Sized>(
-    volume: &mut V,
-    arena: &Arena,
-    in_flight: &mut InFlight,
-    load: &mut impl Load<V>,
-    now_ns: u64,
-) {
-    while in_flight.count < in_flight.depth {
-        let Some(buffer) = in_flight.free.pop_front() else { return };
-        let Some(operation) = load.next(now_ns) else {
-            in_flight.free.push_front(buffer);
-            return;
-        };
-        in_flight.requests[buffer as usize] = (operation, now_ns);
-        load.prepare(arena, place(volume, buffer, operation.length), &operation);
-        let span = volume.request_span(buffer, operation.length);
-        let command = match operation.direction {
-            Direction::Read => Command::Read { offset: operation.offset, span },
-            Direction::Write => Command::Write { offset: operation.offset, span },
-        };
-        volume.submit(Request { id: RequestId(u64::from(buffer)), command });
-        in_flight.count += 1;
-    }
-}
-
-fn complete<V: Volume + ?Sized>(
-    volume: &V,
-    arena: &Arena,
-    in_flight: &mut InFlight,
-    load: &mut impl Load<V>,
-    completion: Completion,
-    now_ns: u64,
-) {
-    let buffer = u32::try_from(completion.id.0).expect("a request is named after its buffer");
-    let (operation, submitted_ns) = in_flight.requests[buffer as usize];
-    let event = Event {
-        intended_ns: submitted_ns,
-        submitted_ns,
-        completed_ns: now_ns,
-        offset: operation.offset,
-        length: operation.length,
-        direction: operation.direction,
-        result: completion.result,
-    };
-    load.completed(arena, place(volume, buffer, operation.length), &event);
-    in_flight.free.push_back(buffer);
-    in_flight.count -= 1;
+    Ok(Took { start_ns, end_ns: now_ns })
 }
 
 fn place<V: Volume + ?Sized>(volume: &V, buffer: u32, length: u32) -> Place {
     Place { buffer, memory: Memory { length, ..volume.request_memory(buffer) } }
 }
 
-/// Makes durable what was written: how long that took, and whether it worked.
-pub(crate) fn flush<V: Volume + ?Sized>(
-    volume: &mut V,
-) -> Result<(Took, Result<(), shoal_volume::RequestError>), VolumeError> {
-    let start_ns = volume.now().ns;
+/// Asks for what was written to be made durable.
+pub(crate) fn submit_flush<V: Volume + ?Sized>(volume: &mut V) {
     volume.submit(Request { id: RequestId(u64::MAX >> 1), command: Command::Flush });
+}
+
+/// Makes durable what was written: how long that took, and whether it worked.
+pub(crate) fn flush<V: Volume + ?Sized>(volume: &mut V) -> Result<(Took, Result<(), RequestError>), VolumeError> {
+    let start_ns = volume.now().ns;
+    submit_flush(volume);
     let mut completions = Vec::with_capacity(1);
     while completions.is_empty() {
         volume.poll(1, None, &mut completions)?;

@@ -6,15 +6,24 @@ use crate::model::DriveDescription;
 
 /// Drives that can be opened again and again, in any combination, and that nobody else touches meanwhile. Whoever makes
 /// a bay has made sure that what the drives hold may be lost.
-pub trait Bay: Sync {
+pub trait Bay {
     /// What the drives are opened into.
     type World: World;
 
     /// The drives. Elsewhere they are named by their index here.
     fn drives(&self) -> &[DriveDescription];
 
-    /// Opens some of the drives for writing, in a world of their own with room for such requests. Called from several
-    /// threads at once, for different drives.
+    /// Simulated drives: the models and buses that all figures follow from. None where drives are real.
+    fn simulated(&self) -> Option<&str> {
+        None
+    }
+
+    /// How many bytes the drives can keep, all together, while they are opened once. None where that is what they hold.
+    fn kept_bytes_max(&self) -> Option<u64> {
+        None
+    }
+
+    /// Opens some of the drives for writing, in a world of their own with room for such requests.
     fn open(&self, drives: &[u32], requests: Requests) -> Result<Opened<Self::World>, BayError>;
 }
 
@@ -28,6 +37,9 @@ pub struct Requests {
     pub count: u32,
     /// Size of the largest.
     pub bytes: u32,
+    /// Whether what is written is read back and compared. Where it is not, simulated drives keep nothing, and no memory is
+    /// needed for it.
+    pub compared: bool,
 }
 
 /// Open drives.

@@ -41,13 +41,17 @@ pub struct StudyReport {
     /// When the study started, in nanoseconds since 1970 UTC; left out where the clock is not known (simulations).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_unix_ns: Option<u64>,
-    /// How long it took.
+    /// How long the drives were at work, by their own time.
     pub elapsed_ns: u64,
     /// False if the study was stopped before its plan was done; what had been measured by then is here.
     pub complete: bool,
     /// Decides the order of the runs and everything random in them; below 2^53.
     #[schemars(range(max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
+    /// Simulated drives: the models and buses that every figure in this document follows from; nothing of it was measured.
+    /// Left out where the drives are real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<String>,
     /// The machine.
     pub host: Host,
     /// The drives.

@@ -39,49 +39,54 @@ impl<W: World> DriveVolume<W> {
     pub fn world_mut(&mut self) -> &mut W {
         &mut self.world
     }
+}
 
-    fn check(&self, offset: u64, length: u64) -> Result<(), RequestError> {
-        let block = u64::from(self.facts.logical_block_bytes);
-        if !offset.is_multiple_of(block) || !length.is_multiple_of(block) {
-            return Err(RequestError::Misaligned);
+/// A drive's bytes, without what is left of a block at its end.
+pub(crate) fn whole_blocks(facts: &DriveFacts) -> u64 {
+    let block = u64::from(facts.logical_block_bytes);
+    facts.size_bytes / block * block
+}
+
+/// What a request asks of a drive, and where, if the drive can do it.
+pub(crate) fn io_of(request: &Request, facts: &DriveFacts, plan: &BufferPlan) -> Result<(IoKind, u64), RequestError> {
+    let length = |span: Span| u64::from(span.length);
+    Ok(match request.command {
+        Command::Read { offset, span } => {
+            check(facts, offset, length(span))?;
+            (IoKind::Read(plan.memory(span)), offset)
         }
-        match offset.checked_add(length) {
-            Some(end) if end <= self.size_bytes() => Ok(()),
-            _ => Err(RequestError::OutOfRange),
+        Command::Write { offset, span } => {
+            check_writable(facts)?;
+            check(facts, offset, length(span))?;
+            (IoKind::Write(plan.memory(span)), offset)
         }
-    }
+        Command::Flush => (IoKind::Flush, 0),
+        Command::Discard { offset, length } => {
+            check_writable(facts)?;
+            check(facts, offset, length)?;
+            (IoKind::Discard(length), offset)
+        }
+    })
+}
 
-    fn check_writable(&self) -> Result<(), RequestError> {
-        if self.facts.writable { Ok(()) } else { Err(RequestError::ReadOnly) }
+fn check(facts: &DriveFacts, offset: u64, length: u64) -> Result<(), RequestError> {
+    let block = u64::from(facts.logical_block_bytes);
+    if !offset.is_multiple_of(block) || !length.is_multiple_of(block) {
+        return Err(RequestError::Misaligned);
     }
+    match offset.checked_add(length) {
+        Some(end) if end <= whole_blocks(facts) => Ok(()),
+        _ => Err(RequestError::OutOfRange),
+    }
+}
 
-    fn io(&self, request: &Request) -> Result<Io, RequestError> {
-        let memory = |span: Span| self.plan.memory(span);
-        let (kind, offset) = match request.command {
-            Command::Read { offset, span } => {
-                self.check(offset, u64::from(span.length))?;
-                (IoKind::Read(memory(span)), offset)
-            }
-            Command::Write { offset, span } => {
-                self.check_writable()?;
-                self.check(offset, u64::from(span.length))?;
-                (IoKind::Write(memory(span)), offset)
-            }
-            Command::Flush => (IoKind::Flush, 0),
-            Command::Discard { offset, length } => {
-                self.check_writable()?;
-                self.check(offset, length)?;
-                (IoKind::Discard(length), offset)
-            }
-        };
-        Ok(Io { token: request.id.0, drive: self.drive, kind, offset })
-    }
+fn check_writable(facts: &DriveFacts) -> Result<(), RequestError> {
+    if facts.writable { Ok(()) } else { Err(RequestError::ReadOnly) }
 }
 
 impl<W: World> Volume for DriveVolume<W> {
     fn size_bytes(&self) -> u64 {
-        let block = u64::from(self.facts.logical_block_bytes);
-        self.facts.size_bytes / block * block
+        whole_blocks(&self.facts)
     }
 
     fn logical_block_bytes(&self) -> u32 {
@@ -101,9 +106,9 @@ impl<W: World> Volume for DriveVolume<W> {
     }
 
     fn submit(&mut self, request: Request) {
-        match self.io(&request) {
-            Ok(io) => {
-                self.world.submit(io);
+        match io_of(&request, &self.facts, &self.plan) {
+            Ok((kind, offset)) => {
+                self.world.submit(Io { token: request.id.0, drive: self.drive, kind, offset });
                 self.in_flight += 1;
             }
             Err(error) => self.refused.push(Completion { id: request.id, result: Err(error) }),

@@ -1,7 +1,8 @@
 //! Arrays that run: engine, members and event loop put together, behind one interface.
 //!
 //! * [`Volume`] is the interface upward: content that is read and written by requests.
-//! * [`DriveVolume`] is a plain drive, [`ArrayVolume`] an array in md's format, of drives or of arrays.
+//! * [`DriveVolume`] is a plain drive, [`DriveSet`] several at the same time, [`ArrayVolume`] an array in md's format, of
+//!   drives or of arrays.
 //! * [`World`] is the seam downward: drives, memory and a clock, real ([`RealWorld`]) or simulated ([`SimulatedWorld`]).
 //! * [`transfer`] moves ranges of content to and from byte streams.
 //!
@@ -65,6 +66,7 @@ mod bitmap;
 mod buffers;
 mod compute;
 mod create;
+mod drive_set;
 mod drive_volume;
 mod fault;
 mod grow;
@@ -90,6 +92,7 @@ pub use assemble::{LeftOut, OpenError};
 pub use bitmap::BitmapProblem;
 pub use buffers::BufferPlan;
 pub use create::{ArrayLevel, CreateError, CreateOptions};
+pub use drive_set::{DriveOfSet, DriveSet};
 pub use drive_volume::DriveVolume;
 pub use grow::{GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow};
 pub use inspect::{inspect, superblock_in_content};

@@ -8,8 +8,8 @@ use shoal_volume::{Command, RequestError, Volume};
 use super::{Bench, BenchError, Watch, check_fit, workload_fill};
 use crate::memory_volume::MemoryVolume;
 use crate::{
-    Conditions, CpuScope, Event, Limit, Measurement, Observer, Pattern, ReasonCode, TargetDescription, TargetKind,
-    Verdict, Workload, WorkloadError,
+    Conditions, Event, Limit, Measurement, Observer, Pattern, ReasonCode, TargetDescription, TargetKind, Verdict,
+    Workload, WorkloadError,
 };
 
 const MIB: usize = 1 << 20;
@@ -41,7 +41,7 @@ fn bench(workload: Workload, repeats: u32) -> Bench {
         member_count: None,
         simulated: None,
     };
-    Bench { target, workload, repeats, conditions: Conditions::default(), cpu_scope: CpuScope::Process }
+    Bench { target, workload, repeats, conditions: Conditions::default() }
 }
 
 fn run(bench: &Bench, volume: &mut MemoryVolume, observer: &mut dyn Observer) -> Result<Vec<Measurement>, BenchError> {

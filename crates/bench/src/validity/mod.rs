@@ -26,6 +26,8 @@ pub(crate) struct Circumstances {
     pub(crate) flush_failed: bool,
     /// The most requests per second that the load generator could make; 0 if that is not known.
     pub(crate) ceiling_iops: u64,
+    /// What the measuring process used of processors meanwhile; 0 where that has no part in the time.
+    pub(crate) processor_ns: u64,
 }
 
 /// Fewer requests than this say little.
@@ -120,8 +122,7 @@ fn limited_elsewhere(measurement: &Measurement, run: &Circumstances, reasons: &m
         );
         add(reasons, Verdict::Suspect, ReasonCode::GeneratorBound, text);
     }
-    let cpu_ns = measurement.cpu.map_or(0, |cpu| cpu.user_ns + cpu.system_ns);
-    if cpu_ns.saturating_mul(100) >= measurement.elapsed_ns.saturating_mul(CPU_PERCENT) {
+    if run.processor_ns.saturating_mul(100) >= measurement.elapsed_ns.saturating_mul(CPU_PERCENT) {
         let text = "a whole processor was busy making the requests, so it may have set the speed, not the target: use \
                     larger blocks, or read the number as this machine's limit"
             .to_owned();

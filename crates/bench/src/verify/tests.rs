@@ -7,8 +7,7 @@ use shoal_volume::{RequestError, Volume};
 use super::{Verification, Verified};
 use crate::memory_volume::MemoryVolume;
 use crate::{
-    Bench, Blocks, Conditions, CpuScope, Found, Limit, Pattern, TargetDescription, TargetKind, Watch, Workload,
-    WrongUnit,
+    Bench, Blocks, Conditions, Found, Limit, Pattern, TargetDescription, TargetKind, Watch, Workload, WrongUnit,
 };
 
 const SIZE_BYTES: usize = 1 << 20;
@@ -125,8 +124,7 @@ fn what_a_load_wrote_is_found_again() {
         member_count: None,
         simulated: None,
     };
-    let (conditions, cpu_scope) = (Conditions::default(), CpuScope::Process);
-    let bench = Bench { target, workload, repeats: 1, conditions, cpu_scope };
+    let bench = Bench { target, workload, repeats: 1, conditions: Conditions::default() };
     let interrupt = AtomicBool::new(false);
     write(verification(0, 0, 1), &mut volume);
     bench.run(&mut volume, &mut Watch { interrupt: &interrupt, progress: &mut |_| {}, observer: &mut () }).unwrap();

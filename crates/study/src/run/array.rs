@@ -1,13 +1,13 @@
 //! Arrays: built, measured, verified.
 
-use shoal_bench::{BenchError, Blocks, Conditions, CpuScope, TargetDescription, TargetKind, Verification, Verified};
+use shoal_bench::{BenchError, Blocks, Conditions, TargetDescription, TargetKind, Verification, Verified};
 use shoal_volume::{ArrayVolume, ConsistencyPolicy, CreateOptions, Health, MinorVersion, OpenOptions, Volume, World};
 
 use super::cell::Cell;
 use super::progress::Tracker;
 use super::{StepError, Study, Watch};
 use crate::analysis::array_name;
-use crate::bay::{Bay, Opened};
+use crate::bay::{Bay, Opened, Requests};
 use crate::model::{self, ArrayResult, Configuration};
 use crate::plan::PlannedArray;
 
@@ -21,7 +21,7 @@ const NO_CHUNK_BYTES: u32 = 512 << 10;
 const ARRAY_NAME: &str = "shoal-study";
 
 impl<B: Bay> Study<'_, B> {
-    /// Builds an array, runs all workloads on it once and verifies its content.
+    /// Builds an array and runs all workloads on it once; then builds it anew, and verifies its content.
     pub(super) fn array(
         &self,
         planned: &PlannedArray,
@@ -30,7 +30,8 @@ impl<B: Bay> Study<'_, B> {
         tracker: &Tracker<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<(), StepError> {
-        let mut volume = self.build(planned)?;
+        let mut volume = self.build(planned, self.requests())?;
+        let begun = volume.now();
         let configuration = configuration(planned, &volume);
         let mut cell = self.array_cell(&configuration, &volume, seed);
         let result = result.get_or_insert(ArrayResult { configuration, measurements: Vec::new(), verification: None });
@@ -47,17 +48,22 @@ impl<B: Bay> Study<'_, B> {
                 measurement
             }));
         }
+        tracker.worked(volume.now().since_ns(begun));
+        volume.close()?;
+        let mut volume = self.build(planned, Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES, compared: true })?;
+        let begun = volume.now();
         if let Some(verified) = self.verify(&mut volume, (repeat, seed), tracker, watch)? {
             let sum = result.verification.get_or_insert(model::Verification { bytes: 0, wrong_blocks: 0 });
             sum.bytes += verified.bytes;
             sum.wrong_blocks += verified.wrong_blocks;
         }
+        tracker.worked(volume.now().since_ns(begun));
         volume.close()?;
         Ok(())
     }
 
-    fn build(&self, planned: &PlannedArray) -> Result<ArrayVolume<B::World>, StepError> {
-        let opened = self.bay.open(&planned.members, self.requests()).map_err(StepError::Open)?;
+    fn build(&self, planned: &PlannedArray, requests: Requests) -> Result<ArrayVolume<B::World>, StepError> {
+        let opened = self.bay.open(&planned.members, requests).map_err(StepError::Open)?;
         let limit = self.plan.factors.drive_bytes_limit;
         build(opened, planned, limit, &self.open)
     }
@@ -65,14 +71,13 @@ impl<B: Bay> Study<'_, B> {
     fn array_cell<W: World>(&self, configuration: &Configuration, volume: &ArrayVolume<W>, seed: u64) -> Cell {
         let status = volume.status();
         Cell {
-            target: describe(configuration, volume),
+            target: describe(configuration, volume, self.bay.simulated()),
             conditions: Conditions {
                 buffered: is_buffered(volume),
                 unwritten: None,
                 degraded: status.health != Health::Optimal,
                 resyncing: status.progress.is_some(),
             },
-            cpu_scope: CpuScope::Process,
             range_bytes: volume.size_bytes(),
             written_bytes: 0,
             seed,
@@ -178,7 +183,11 @@ pub(super) fn planned_name(planned: &PlannedArray) -> String {
 }
 
 /// The array as a target.
-pub(crate) fn describe<V: Volume>(configuration: &Configuration, volume: &V) -> TargetDescription {
+pub(crate) fn describe<V: Volume>(
+    configuration: &Configuration,
+    volume: &V,
+    simulated: Option<&str>,
+) -> TargetDescription {
     TargetDescription {
         name: array_name(configuration),
         kind: TargetKind::Array,
@@ -188,6 +197,6 @@ pub(crate) fn describe<V: Volume>(configuration: &Configuration, volume: &V) -> 
         layout: configuration.layout.clone(),
         chunk_bytes: configuration.chunk_bytes,
         member_count: u32::try_from(configuration.members.len()).ok(),
-        simulated: None,
+        simulated: simulated.map(str::to_owned),
     }
 }

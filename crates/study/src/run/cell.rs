@@ -3,8 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use shoal_bench::{
-    Bench, BenchError, Blocks, Conditions, CpuScope, Measurement, Pattern, TargetDescription, Watch, Workload,
-    probe_unwritten,
+    Bench, BenchError, Blocks, Conditions, Measurement, Pattern, TargetDescription, Watch, Workload, probe_unwritten,
 };
 use shoal_volume::Volume;
 
@@ -16,7 +15,6 @@ use crate::model::SEED_LIMIT;
 pub(super) struct Cell {
     pub(super) target: TargetDescription,
     pub(super) conditions: Conditions,
-    pub(super) cpu_scope: CpuScope,
     /// So much of the target, from its start, is used.
     pub(super) range_bytes: u64,
     /// So much of it is known to be written.
@@ -35,24 +33,40 @@ impl Cell {
         interrupt: &AtomicBool,
         progress: &mut dyn FnMut(u16),
     ) -> Result<Vec<Measurement>, BenchError> {
-        let workload = self.workload(index, template);
-        let mut conditions = self.conditions;
-        if workload.read_percent > 0 {
-            let (length, block) = (workload.range_bytes, workload.block_size_bytes);
-            let blocks = Blocks::of_range(0, length, block, volume.size_bytes(), volume.logical_block_bytes())?;
-            conditions.unwritten = Some(probe_unwritten(volume, blocks, workload.seed)?);
-        }
-        let bench = Bench { target: self.target.clone(), workload, repeats, conditions, cpu_scope: self.cpu_scope };
+        let bench = self.bench(volume, (index, template), repeats)?;
         let mut tell = |of_repeat: shoal_bench::Progress| {
             let done = u64::from(of_repeat.repeat - 1) * 1000 + u64::from(of_repeat.done_per_mille);
             progress(u16::try_from(done / u64::from(repeats.max(1))).unwrap_or(1000));
         };
         let measurements = bench.run(volume, &mut Watch { interrupt, progress: &mut tell, observer: &mut () })?;
+        self.wrote(template, measurements.iter());
+        Ok(measurements)
+    }
+
+    /// One workload, ready to be run.
+    pub(super) fn bench<V: Volume + ?Sized>(
+        &self,
+        volume: &mut V,
+        (index, template): (usize, &Workload),
+        repeats: u32,
+    ) -> Result<Bench, BenchError> {
+        let workload = self.workload(index, template);
+        let mut conditions = self.conditions;
+        // A model does not know what was written.
+        if workload.read_percent > 0 && self.target.simulated.is_none() {
+            let (length, block) = (workload.range_bytes, workload.block_size_bytes);
+            let blocks = Blocks::of_range(0, length, block, volume.size_bytes(), volume.logical_block_bytes())?;
+            conditions.unwritten = Some(probe_unwritten(volume, blocks, workload.seed)?);
+        }
+        Ok(Bench { target: self.target.clone(), workload, repeats, conditions })
+    }
+
+    /// What came of a workload: how far the range is written by now.
+    pub(super) fn wrote<'a>(&mut self, template: &Workload, measurements: impl Iterator<Item = &'a Measurement>) {
         if template.pattern == Pattern::Sequential && template.read_percent == 0 {
-            let written: u64 = measurements.iter().map(|measurement| measurement.bytes).sum();
+            let written: u64 = measurements.map(|measurement| measurement.bytes).sum();
             self.written_bytes = self.written_bytes.saturating_add(written).min(self.range_bytes);
         }
-        Ok(measurements)
     }
 
     /// The workload on this target: its range and its seed.

@@ -1,21 +1,13 @@
 //! Drives measured one by one, and all at the same time.
 
-use std::sync::Barrier;
-use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::Duration;
-
-use shoal_bench::{Conditions, CpuScope, Measurement, TargetDescription, Workload};
-use shoal_volume::{DriveVolume, Volume};
+use shoal_bench::{Conditions, Measurement, TargetDescription, Workload, run_together};
+use shoal_volume::{DriveFacts, DriveSet, DriveVolume, Volume};
 
 use super::cell::Cell;
 use super::progress::Tracker;
 use super::{StepError, Study, Watch};
-use crate::bay::{Bay, Opened};
+use crate::bay::{Bay, Opened, Requests};
 use crate::model::{DriveMeasurement, SEED_LIMIT, TogetherRun};
-
-/// How often the threads that measure are looked at.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// What came of measuring all drives at once: what was done, and why no more.
 pub(super) struct TogetherRuns {
@@ -33,7 +25,8 @@ impl<B: Bay> Study<'_, B> {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Measurement>, StepError> {
         let mut volume = self.open_drive(drive)?;
-        let mut cell = self.drive_cell(drive, &volume, seed, CpuScope::Process);
+        let begun = volume.now();
+        let mut cell = self.drive_cell(drive, volume.facts(), &volume, seed);
         let workloads = &self.plan.factors.workloads;
         let mut measurements = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
@@ -44,6 +37,7 @@ impl<B: Bay> Study<'_, B> {
             let repeats = self.plan.factors.repeats;
             measurements.extend(cell.measure(&mut volume, (index, workload), repeats, watch.interrupt, &mut tell)?);
         }
+        tracker.worked(volume.now().since_ns(begun));
         Ok(measurements)
     }
 
@@ -57,18 +51,12 @@ impl<B: Bay> Study<'_, B> {
     ) -> TogetherRuns {
         let mut done = TogetherRuns { runs: Vec::new(), error: None };
         let mut written = vec![0; self.bay.drives().len()];
-        let begun_ns = (watch.now_ns)();
-        let workloads = &self.plan.factors.workloads;
-        for workload in workloads.iter().enumerate() {
-            let mut look = || {
-                let elapsed_ns = (watch.now_ns)().saturating_sub(begun_ns);
-                let per_mille = u128::from(elapsed_ns) * 1000 / u128::from(tracker.estimate_ns().max(1));
-                tracker.tell(u64::try_from(per_mille).unwrap_or(1000), watch.progress);
-            };
-            match self.at_once(workload, seed, &mut written, watch.interrupt, &mut look) {
-                Ok(mut drives) if drives.iter().all(Option::is_some) => {
-                    drives.iter_mut().flatten().for_each(|drive| drive.measurement.repeat = repeat);
-                    done.runs.push(together_run(drives.into_iter().flatten().collect()));
+        for workload in self.plan.factors.workloads.iter().enumerate() {
+            match self.at_once(workload, seed, &mut written, tracker, watch) {
+                Ok(drives) if drives.iter().all(Option::is_some) => {
+                    let mut drives: Vec<DriveMeasurement> = drives.into_iter().flatten().collect();
+                    drives.iter_mut().for_each(|drive| drive.measurement.repeat = repeat);
+                    done.runs.push(together_run(drives));
                 }
                 Ok(_interrupted) => break,
                 Err(error) => {
@@ -80,56 +68,53 @@ impl<B: Bay> Study<'_, B> {
         done
     }
 
-    /// One workload on all drives, a thread each, started together. A drive that was interrupted before it measured
-    /// anything gives none.
+    /// One workload on all drives, in one world, started together. A drive that was interrupted before it measured anything
+    /// gives none.
     fn at_once(
         &self,
         workload: (usize, &Workload),
         seed: u64,
         written: &mut [u64],
-        interrupt: &AtomicBool,
-        look: &mut dyn FnMut(),
+        tracker: &Tracker<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Vec<Option<DriveMeasurement>>, StepError> {
-        let start = Barrier::new(written.len());
-        let start = &start;
-        thread::scope(|scope| {
-            let threads: Vec<_> = (0..)
-                .zip(written.iter_mut())
-                .map(|(drive, written)| {
-                    scope.spawn(move || self.one_of_many(drive, workload, seed, written, interrupt, start))
-                })
-                .collect();
-            while threads.iter().any(|thread| !thread.is_finished()) {
-                thread::sleep(LOOK);
-                look();
-            }
-            let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            threads.into_iter().map(join).collect()
-        })
+        let mut set = self.open_all(workload.1)?;
+        let begun = set.now();
+        let mut cells = Vec::new();
+        let mut benches = Vec::new();
+        for (drive, written) in (0..).zip(&*written) {
+            let facts = set.facts(drive as usize).clone();
+            let volume = &mut set.drive(drive as usize);
+            let seed = (seed + u64::from(drive) * 1000) % SEED_LIMIT;
+            let cell = Cell { written_bytes: *written, ..self.drive_cell(drive, &facts, volume, seed) };
+            benches.push(cell.bench(volume, workload, 1)?);
+            cells.push(cell);
+        }
+        let workload_count = self.plan.factors.workloads.len() as u64;
+        let mut tell = |progress: shoal_bench::Progress| {
+            let done = workload.0 as u64 * 1000 + u64::from(progress.done_per_mille);
+            tracker.tell(done / workload_count, watch.progress);
+        };
+        let mut of_drives = shoal_bench::Watch { interrupt: watch.interrupt, progress: &mut tell, observer: &mut () };
+        let measured = run_together(&benches, &mut set, &mut of_drives)?;
+        tracker.worked(set.now().since_ns(begun));
+        for ((cell, written), measurement) in cells.iter_mut().zip(written).zip(&measured) {
+            cell.wrote(workload.1, measurement.iter());
+            *written = cell.written_bytes;
+        }
+        let of_drive = |(drive, measurement): (u32, Option<Measurement>)| {
+            measurement.map(|measurement| DriveMeasurement { drive, measurement })
+        };
+        Ok((0..).zip(measured).map(of_drive).collect())
     }
 
-    fn one_of_many(
-        &self,
-        drive: u32,
-        workload: (usize, &Workload),
-        seed: u64,
-        written: &mut u64,
-        interrupt: &AtomicBool,
-        start: &Barrier,
-    ) -> Result<Option<DriveMeasurement>, StepError> {
-        let opened = self.open_drive(drive);
-        // Everybody comes here, whether the drive could be opened or not: nobody waits for ever.
-        start.wait();
-        let mut volume = opened?;
-        let seed = (seed + u64::from(drive) * 1000) % SEED_LIMIT;
-        let mut cell = self.drive_cell(drive, &volume, seed, CpuScope::Thread);
-        cell.written_bytes = *written;
-        let measurements = cell.measure(&mut volume, workload, 1, interrupt, &mut |_| {})?;
-        *written = cell.written_bytes;
-        Ok(measurements.into_iter().next().map(|measurement| DriveMeasurement { drive, measurement }))
+    /// All drives in one world, with room for one workload on each.
+    fn open_all(&self, workload: &Workload) -> Result<DriveSet<B::World>, StepError> {
+        let all: Vec<u32> = (0..).zip(self.bay.drives()).map(|(drive, _)| drive).collect();
+        let count = workload.depth.saturating_mul(u32::try_from(all.len()).unwrap_or(u32::MAX));
+        let requests = Requests { count, bytes: workload.block_size_bytes, compared: false };
+        let Opened { world, plan, drives } = self.bay.open(&all, requests).map_err(StepError::Open)?;
+        Ok(DriveSet::new(world, &drives, plan))
     }
 
     fn open_drive(&self, drive: u32) -> Result<DriveVolume<B::World>, StepError> {
@@ -137,7 +122,7 @@ impl<B: Bay> Study<'_, B> {
         Ok(DriveVolume::new(world, drives[0], plan))
     }
 
-    fn drive_cell(&self, drive: u32, volume: &DriveVolume<B::World>, seed: u64, cpu_scope: CpuScope) -> Cell {
+    fn drive_cell<V: Volume>(&self, drive: u32, facts: &DriveFacts, volume: &V, seed: u64) -> Cell {
         let description = &self.bay.drives()[drive as usize];
         let target = TargetDescription {
             name: description.name.clone(),
@@ -148,12 +133,11 @@ impl<B: Bay> Study<'_, B> {
             layout: None,
             chunk_bytes: None,
             member_count: None,
-            simulated: None,
+            simulated: self.bay.simulated().map(str::to_owned),
         };
         Cell {
             target,
-            conditions: Conditions { buffered: !volume.facts().direct, ..Conditions::default() },
-            cpu_scope,
+            conditions: Conditions { buffered: !facts.direct, ..Conditions::default() },
             range_bytes: self.plan.factors.drive_bytes_limit.min(volume.size_bytes()),
             written_bytes: 0,
             seed,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_bench::{
-    Bench, BenchError, Blocks, Conditions, CpuScope, Limit, Measurement, Pattern, Verification, Verified, Workload,
+    Bench, BenchError, Blocks, Conditions, Limit, Measurement, Pattern, Verification, Verified, Workload,
 };
 use shoal_volume::{
     ArrayLevel, ArrayVolume, DriveId, Event, Instant, LevelError, OpenOptions, ScrubMode, Volume, World,
@@ -84,7 +84,7 @@ impl FaultStory {
         watch: &mut FaultWatch<'_>,
     ) -> Result<Option<FaultRecord>, StepError> {
         let all: Vec<u32> = self.array.members.iter().copied().chain([self.replacement_drive]).collect();
-        let requests = Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES };
+        let requests = Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES, compared: true };
         let Opened { world, plan, mut drives } = bay.open(&all, requests).map_err(StepError::Open)?;
         let replacement = drives.pop().ok_or_else(|| background("the replacement was not opened"))?;
         let failing = self.array.members.iter().position(|drive| *drive == self.failed_drive);
@@ -97,6 +97,7 @@ impl FaultStory {
             blocks: whole(&volume)?,
             failing,
             replacement,
+            simulated: bay.simulated().map(str::to_owned),
         };
         let record = scene.play(&mut volume, watch)?;
         volume.close()?;
@@ -120,6 +121,7 @@ struct Scene<'a> {
     blocks: Blocks,
     failing: DriveId,
     replacement: DriveId,
+    simulated: Option<String>,
 }
 
 /// What the hooks note while the load runs.
@@ -220,7 +222,7 @@ impl Scene<'_> {
     /// The load of a phase.
     fn bench<W: World>(&self, volume: &ArrayVolume<W>, number: u64, notes: &Notes) -> Bench {
         Bench {
-            target: describe(&self.configuration, volume),
+            target: describe(&self.configuration, volume, self.simulated.as_deref()),
             workload: self.workload(number),
             repeats: 1,
             conditions: Conditions {
@@ -229,7 +231,6 @@ impl Scene<'_> {
                 degraded: notes.is_degraded(),
                 resyncing: volume.progress().is_some(),
             },
-            cpu_scope: CpuScope::Process,
         }
     }
 

@@ -60,7 +60,7 @@ pub struct Observations {
     pub arrays: Vec<ArrayResult>,
     /// Every step was done.
     pub complete: bool,
-    /// How long it took.
+    /// How long the drives were at work, by their own time.
     pub elapsed_ns: u64,
     /// What went wrong, a sentence each.
     pub warnings: Vec<String>,
@@ -108,7 +108,6 @@ pub enum StepError {
 impl<B: Bay> Study<'_, B> {
     /// Carries the plan out, as far as it is let.
     pub fn run(&self, watch: &mut Watch<'_>) -> Observations {
-        let begun_ns = (watch.now_ns)();
         let mut observations = Observations { complete: true, ..Observations::default() };
         observations.warnings.clone_from(&self.plan.left_out);
         let mut arrays: Vec<Option<ArrayResult>> = vec![None; self.plan.arrays.len()];
@@ -132,7 +131,7 @@ impl<B: Bay> Study<'_, B> {
         }
         observations.complete &= !watch.interrupt.load(Ordering::Relaxed);
         observations.arrays = arrays.into_iter().flatten().collect();
-        observations.elapsed_ns = (watch.now_ns)().saturating_sub(begun_ns);
+        observations.elapsed_ns = tracker.worked_ns();
         observations
     }
 
@@ -174,17 +173,13 @@ impl<B: Bay> Study<'_, B> {
         }
     }
 
-    /// Room for every workload, and for verifying.
+    /// Room for every workload.
     fn requests(&self) -> Requests {
         let workloads = &self.plan.factors.workloads;
         Requests {
-            count: workloads.iter().map(|workload| workload.depth).max().unwrap_or(1).max(array::VERIFY_DEPTH),
-            bytes: workloads
-                .iter()
-                .map(|workload| workload.block_size_bytes)
-                .max()
-                .unwrap_or(1)
-                .max(array::VERIFY_BYTES),
+            count: workloads.iter().map(|workload| workload.depth).max().unwrap_or(1),
+            bytes: workloads.iter().map(|workload| workload.block_size_bytes).max().unwrap_or(1),
+            compared: false,
         }
     }
 }
@@ -207,6 +202,7 @@ impl Observations {
             elapsed_ns: self.elapsed_ns,
             complete: self.complete,
             seed: plan.factors.seed,
+            simulated: bay.simulated().map(str::to_owned),
             host: heading.host,
             drives: bay.drives().to_vec(),
             alone: self.alone,

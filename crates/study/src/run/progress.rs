@@ -44,6 +44,8 @@ pub(super) struct Tracker<'a> {
     now_ns: &'a dyn Fn() -> u64,
     start_ns: u64,
     told_ns: Cell<u64>,
+    /// How long the drives were at work, by their own time.
+    worked_ns: Cell<u64>,
     done_steps: usize,
     /// Estimated time of the steps done.
     done_ns: u64,
@@ -60,11 +62,22 @@ impl<'a> Tracker<'a> {
             now_ns,
             start_ns: now_ns(),
             told_ns: Cell::new(0),
+            worked_ns: Cell::new(0),
             done_steps: 0,
             done_ns: 0,
             phase: Phase::Alone,
             what: String::new(),
         }
+    }
+
+    /// Drives were at work for so long, by their own time.
+    pub(super) fn worked(&self, ns: u64) {
+        self.worked_ns.set(self.worked_ns.get().saturating_add(ns));
+    }
+
+    /// How long drives were at work so far.
+    pub(super) fn worked_ns(&self) -> u64 {
+        self.worked_ns.get()
     }
 
     /// What the present step was estimated to take.
@@ -134,6 +147,7 @@ mod tests {
             now_ns: &|| 0,
             start_ns: 0,
             told_ns: Cell::new(0),
+            worked_ns: Cell::new(0),
             done_steps: 0,
             done_ns: 0,
             phase: Phase::Alone,

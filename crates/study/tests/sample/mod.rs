@@ -55,6 +55,7 @@ pub(crate) fn study() -> StudyReport {
         elapsed_ns: 2_712_000_000_000,
         complete: true,
         seed: 4_242_424_242,
+        simulated: None,
         host: Host {
             os: "Debian GNU/Linux 13 (trixie)".to_owned(),
             kernel: "Linux 6.12.30".to_owned(),

@@ -82,7 +82,6 @@ fn measure(
         workload: workload.clone(),
         repeats: args.repeat,
         conditions,
-        cpu_scope: shoal_bench::CpuScope::Process,
     };
     let bar = per_mille_bar(cli, &target.description.name);
     let mut watch = Watch {
