@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use shoal_bench::{
-    Bench, Conditions, CpuScope, Direction, Limit, Measurement, Pattern, TargetDescription, TargetKind, Watch, Workload,
+    Bench, Conditions, Direction, Limit, Measurement, Pattern, TargetDescription, TargetKind, Watch, Workload,
 };
 
 use super::megabytes_per_s;
@@ -106,7 +106,7 @@ fn run<V: Timed>(volume: &mut V, workload: Workload) -> Result<Loaded, ReplayErr
         member_count: None,
         simulated: Some("a published study".to_owned()),
     };
-    let bench = Bench { target, workload, repeats: 1, conditions: Conditions::default(), cpu_scope: CpuScope::Thread };
+    let bench = Bench { target, workload, repeats: 1, conditions: Conditions::default() };
     let mut watch = Watch { interrupt: &AtomicBool::new(false), progress: &mut |_| {}, observer: &mut () };
     let measurement = bench.run(volume, &mut watch)?.pop().expect("one repetition was asked for");
     Ok(Loaded { measurement })

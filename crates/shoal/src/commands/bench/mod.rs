@@ -77,12 +77,8 @@ fn measure(
         let probe = probe_unwritten(target.volume_mut(), blocks, workload.seed).map_err(Failure::failed)?;
         conditions.unwritten = Some(probe);
     }
-    let bench = Bench {
-        target: target.description.clone(),
-        workload: workload.clone(),
-        repeats: args.repeat,
-        conditions,
-    };
+    let bench =
+        Bench { target: target.description.clone(), workload: workload.clone(), repeats: args.repeat, conditions };
     let bar = per_mille_bar(cli, &target.description.name);
     let mut watch = Watch {
         interrupt,
