@@ -23,8 +23,10 @@ mod topology;
 
 pub use catalogue::{UnknownDrive, catalogue, find};
 pub use content::{CACHE_BYTES, Content, SECTOR_BYTES, Struck, Ticket};
-pub use description::{Description, DescriptionError, Facts, Origin, Power, Price, Status, parse_description};
 pub use drive::DriveStatistics;
+pub use description::{
+    Description, DescriptionError, Facts, Origin, Power, Price, Status, parse_description, read_description,
+};
 pub use faults::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
 pub use model::{
     AllocationUnits, Bus, BusKind, Disk, DriveModel, FastArea, Flash, HostModel, Medium, PerDirection, Stall, Topology,

@@ -10,11 +10,25 @@
 //! What parameters there are is said once, in `fields.rs`, which reading, writing and overriding all walk. So what is
 //! written is what is read, and whatever else a text holds is refused.
 
+mod change;
+mod check;
 mod facts;
+mod fields;
+mod read;
+#[cfg(test)]
+mod tests;
+mod units;
+mod words;
+mod write;
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::Deserialize;
+use thiserror::Error;
 
 use crate::DriveModel;
-use std::collections::BTreeMap;
-use thiserror::Error;
 
 pub use facts::{Facts, Power, Price};
 
@@ -41,7 +55,8 @@ pub struct Origin {
 }
 
 /// What kind of knowledge a parameter is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Measured on a drive.
     Measured,
@@ -60,25 +75,99 @@ pub enum Status {
 /// Why a text describes no drive.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DescriptionError {
+    /// It cannot be read.
+    #[error("it cannot be read: {what}")]
+    Unreadable {
+        /// What the system says.
+        what: String,
+    },
+    /// It is longer than any description.
+    #[error("it has {length} bytes, and a description has at most {}: it is some other file", read::TEXT_LIMIT)]
+    TooLong {
+        /// Bytes.
+        length: usize,
+    },
     /// It is no TOML.
-    #[error("line {line}: {what}; a drive is described in TOML, as in docs/drives.md")]
+    #[error("line {line}: {what}: mend that line; a description is TOML")]
     Syntax {
         /// From 1.
         line: usize,
         /// What the parser says.
         what: String,
     },
+    /// A word about the drive is missing.
+    #[error("`{path}` is missing: add {path} = \"..\" at the top, one line of text")]
+    Word {
+        /// Which.
+        path: String,
+    },
+    /// A parameter is missing.
+    #[error("`{path}` is missing: add it with value, unit, status and source")]
+    Missing {
+        /// Which.
+        path: String,
+    },
+    /// Something that no description has.
+    #[error("`{path}` is nothing that a drive has: take it out, or mend its name or its section")]
+    Unknown {
+        /// Where.
+        path: String,
+    },
+    /// Something that should be a section.
+    #[error("`{path}` has to be a section: write [{path}] on a line of its own")]
+    Section {
+        /// Which.
+        path: String,
+    },
+    /// Something that should be a list.
+    #[error("`{path}` has to be a list of at most {} parts: write each below a line [[{path}]]", fields::LIST_LIMIT)]
+    List {
+        /// Which.
+        path: String,
+    },
+    /// Neither flash nor disk, or both.
+    #[error("a drive has either a section [flash] or a section [disk]")]
+    Medium,
+    /// A parameter that cannot be so.
+    #[error("`{path}`: {what}")]
+    Value {
+        /// Which.
+        path: String,
+        /// What is wrong, and what to write.
+        what: String,
+    },
 }
 
 /// Reads a description.
-pub fn parse_description(_text: &str) -> Result<Description, DescriptionError> {
-    todo!()
+pub fn parse_description(text: &str) -> Result<Description, DescriptionError> {
+    read::parse(text)
+}
+
+/// Reads a description from a file, of which no more is read than a description may have.
+pub fn read_description(path: &Path) -> Result<Description, DescriptionError> {
+    let unreadable = |error: std::io::Error| DescriptionError::Unreadable { what: error.to_string() };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(read::TEXT_LIMIT as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
+    parse_description(&text)
+}
+
+impl Origin {
+    /// Of a parameter of which nobody said where it is from.
+    fn unknown() -> Self {
+        Self { status: Status::Assumed, source: "not said".to_owned(), spread_ppm: None }
+    }
 }
 
 impl Description {
     /// The text that [`parse_description`] reads back as the same description.
     #[must_use]
     pub fn to_text(&self) -> String {
-        todo!()
+        write::to_text(self)
+    }
+
+    /// The same with one parameter changed: `size` and `64M`, `flash.read_rate` and `25MB/s`. A name may be the end of a path.
+    pub fn with(&self, name: &str, value: &str) -> Result<Self, DescriptionError> {
+        change::change(self, name, value)
     }
 }
