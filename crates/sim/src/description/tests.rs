@@ -111,7 +111,7 @@ fn a_parameter_is_changed_by_the_end_of_its_path() {
 
 #[test]
 fn a_smaller_disk_has_its_zones_in_proportion() {
-    let disk = find("wd2500jb").and_then(|disk| Ok(disk.with("size", "1G").expect("a small one")));
+    let disk = find("wd2500jb").map(|disk| disk.with("size", "1G").expect("a small one"));
     let Medium::Disk(disk) = disk.expect("it is in the catalogue").model.medium else { panic!("a disk") };
     assert_eq!(disk.zones.len(), 8);
     assert!(disk.zones.iter().all(|zone| zone.start_byte < 1 << 30));
