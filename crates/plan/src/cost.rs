@@ -10,6 +10,7 @@
 mod published;
 
 pub use published::{CostFigure, CostKind, Tolerance, published_cost_figures};
+pub(crate) use published::{EIDE_HARDWARE, EIDE_SOFTWARE};
 
 use crate::units::{CENTS_PER_USD, GB, TB};
 

@@ -34,15 +34,25 @@ fn plain_sets(level: Level, first: usize, count: usize, bytes_per_member: u64) -
         Level::Raid1 => all(count.saturating_sub(1)),
         Level::Raid4 | Level::Raid5(_) => all(1),
         Level::Raid6(_) => all(2),
-        Level::Raid10(layout) => neighbours(first, count, layout.copies().min(count), bytes_per_member),
+        Level::Raid10(layout) => {
+            let copies = layout.copies().min(count);
+            let is_in_groups = layout.far == 1 && count.is_multiple_of(copies);
+            neighbours(first, count, copies, is_in_groups, bytes_per_member)
+        }
     }
 }
 
-/// RAID10 keeps the copies of a chunk on members that follow each other: in groups that share nothing if they come out
-/// even, else in every run of as many as there are copies, around the circle (md(4), "near" layout).
-fn neighbours(first: usize, count: usize, copies: usize, bytes_per_member: u64) -> Vec<RedundancySet> {
-    let is_even = count.is_multiple_of(copies);
-    let (step, share) = if is_even { (copies, 1) } else { (1, copies as u64) };
+/// RAID10 keeps the copies of a chunk on members that follow each other: in layout "near" in groups that share nothing
+/// if they come out even; else, and in layouts "far" and "offset", in every run of as many as there are copies, around the
+/// circle (md(4)).
+fn neighbours(
+    first: usize,
+    count: usize,
+    copies: usize,
+    is_in_groups: bool,
+    bytes_per_member: u64,
+) -> Vec<RedundancySet> {
+    let (step, share) = if is_in_groups { (copies, 1) } else { (1, copies as u64) };
     let runs = (0..count).step_by(step).map(|start| RedundancySet {
         members: (start..start + copies).map(|member| first + member % count).collect(),
         tolerance: copies - 1,

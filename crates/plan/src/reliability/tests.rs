@@ -146,4 +146,7 @@ fn copies_of_an_odd_raid10_overlap() {
     assert_eq!(sets.len(), 5);
     assert_eq!(sets[4].members, [4, 0]);
     assert!(sets.iter().all(|set| set.tolerance == 1 && set.bytes_per_member == 50));
+    let far = redundancy_sets(ArrayLevel::parse("10", Some("f2"), 1).unwrap(), 4, 100);
+    assert_eq!(far.len(), 4, "far copies go to the next member, around the circle");
+    assert_eq!(redundancy_sets(level("10", 1), 4, 100).len(), 2, "near copies are pairs");
 }

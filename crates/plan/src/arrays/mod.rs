@@ -1,0 +1,146 @@
+//! Which arrays of given drives are worth a look, and what each holds: as md would place it, by the code that does.
+
+mod capacity;
+mod places;
+#[cfg(test)]
+mod tests;
+
+use shoal_volume::ArrayLevel;
+
+use crate::drives::Inventory;
+
+pub use capacity::{Capacity, capacity};
+pub use places::plug_in;
+
+/// Drives that can be sorted into more groups than this are not: nobody runs a RAID50 of many small RAID5.
+const GROUPS_MAX: usize = 4;
+/// Most drives that a plan is made for: the studies had twelve.
+pub const DRIVES_MAX: usize = 64;
+
+/// An array that could be made: of which drives, in which roles, on which buses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrangement {
+    /// Level and layout.
+    pub level: ArrayLevel,
+    /// Drives by number, in the order of roles, and the bus that each is to be plugged into.
+    pub members: Vec<(usize, usize)>,
+    /// Drives that stand by.
+    pub spares: Vec<(usize, usize)>,
+}
+
+impl Arrangement {
+    /// `RAID5 x 6`, `RAID10 f2 x 4`, `RAID50 2 x 3`.
+    pub fn title(&self) -> String {
+        let members = self.members.len();
+        let spares = if self.spares.is_empty() { String::new() } else { format!(" + {} spare", self.spares.len()) };
+        let name = self.level.name();
+        let level = if name == "linear" { "linear".to_owned() } else { format!("RAID{name}") };
+        match self.level {
+            ArrayLevel::Nested { groups, .. } => format!("{level} {groups} x {}{spares}", members / groups.max(1)),
+            ArrayLevel::Plain(_) => {
+                let layout = self.level.layout_name().filter(|layout| layout.starts_with("far"));
+                format!("{level}{} x {members}{spares}", if layout.is_some() { " far" } else { "" })
+            }
+        }
+    }
+
+    /// How many members may be lost in any combination.
+    pub fn redundancy(&self) -> usize {
+        let sets = crate::reliability::redundancy_sets(self.level, self.members.len(), 0);
+        sets.iter().map(|set| set.tolerance).min().unwrap_or(0)
+    }
+
+    /// Whether the level divides content into chunks.
+    pub fn has_chunks(&self) -> bool {
+        !matches!(self.level.name().as_str(), "1" | "linear")
+    }
+
+    /// Members and spares.
+    pub fn drives(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.members.iter().chain(&self.spares).copied()
+    }
+}
+
+/// A level, its layout and its groups, over so many members with so many spares.
+struct Wish {
+    level: &'static str,
+    layout: Option<&'static str>,
+    groups: usize,
+    members: usize,
+    spares: usize,
+}
+
+/// All arrays worth a look. Where members have to be equal, larger drives are taken first, and smaller ones are left out
+/// if that gives more room.
+pub fn sensible_arrangements(inventory: &Inventory) -> Vec<Arrangement> {
+    let mut by_size: Vec<usize> = (0..inventory.drives.len()).collect();
+    by_size.sort_by_key(|&drive| std::cmp::Reverse(inventory.drives[drive].model.size_bytes));
+    let count = by_size.len();
+    let mut arrangements: Vec<Arrangement> = Vec::new();
+    let mut seen = Vec::new();
+    let sizes: Vec<u64> = by_size.iter().map(|&drive| inventory.drives[drive].model.size_bytes).collect();
+    for used in useful_counts(&sizes) {
+        for wish in wishes(used).into_iter().filter(|wish| used == count || needs_equal_members(wish)) {
+            let (members, spares) = by_size[..used].split_at(wish.members);
+            let level = ArrayLevel::parse(wish.level, wish.layout, wish.groups).expect("these are levels and layouts");
+            let key = (wish.level, wish.layout, wish.groups, members.to_vec(), spares.len());
+            if !seen.contains(&key) {
+                seen.push(key);
+                arrangements.push(plug_in(inventory, level, members, &spares[..wish.spares]));
+            }
+        }
+    }
+    arrangements
+}
+
+/// All drives; and, where some are smaller, all but those.
+fn useful_counts(sizes: &[u64]) -> Vec<usize> {
+    let mut counts = vec![sizes.len()];
+    // A tenth is what drives "of one size" differ by.
+    let steps = (1..sizes.len()).filter(|&at| sizes[at] < sizes[at - 1] / 10 * 9);
+    counts.extend(steps);
+    counts
+}
+
+fn needs_equal_members(wish: &Wish) -> bool {
+    !matches!(wish.level, "linear" | "0")
+}
+
+/// What can be made of so many drives.
+fn wishes(count: usize) -> Vec<Wish> {
+    let mut wishes = Vec::new();
+    let mut add = |level, layout, groups, members, spares| {
+        wishes.push(Wish { level, layout, groups, members, spares });
+    };
+    if count >= 2 {
+        add("linear", None, 1, count, 0);
+        add("0", None, 1, count, 0);
+        add("1", None, 1, 2, 0);
+    }
+    if count >= 3 {
+        add("1", None, 1, 3, 0);
+        add("5", None, 1, count, 0);
+    }
+    if count >= 4 {
+        add("5", None, 1, count - 1, 1);
+        add("6", None, 1, count, 0);
+        let even = count / 2 * 2;
+        add("10", None, 1, even, count - even);
+        add("10", Some("f2"), 1, even, count - even);
+    }
+    if count >= 5 && count.is_multiple_of(2) {
+        add("10", None, 1, count - 2, 1);
+    }
+    if count >= 6 {
+        add("6", None, 1, count - 1, 1);
+    }
+    for groups in 2..=GROUPS_MAX {
+        if count.is_multiple_of(groups) && count / groups >= 3 {
+            add("50", None, groups, count, 0);
+        }
+        if count.is_multiple_of(groups) && count / groups >= 4 {
+            add("60", None, groups, count, 0);
+        }
+    }
+    wishes
+}

@@ -1,0 +1,237 @@
+//! Why an array stands where it stands, what speaks against it, and what all of it rests on: in sentences.
+
+use std::collections::BTreeMap;
+
+use shoal_sim::BusKind;
+
+use crate::format::{chance, rate, size, years};
+use crate::planner::{PlanRequest, Planned, Single, gain, is_single_parity, is_striped, wasted_bytes, wear_sheet};
+use crate::purpose::{Goal, throughput};
+use crate::reliability::redundancy_sets;
+
+/// Members that are this much larger than what is used of them are worth a word.
+const WASTE_WORTH_A_WORD: f64 = 0.15;
+/// A rebuild that meets an unreadable sector more often than this.
+const UNREADABLE_WORTH_A_WORD: f64 = 0.05;
+/// Flash that lasts less long than this.
+const WEAR_WORTH_A_WORD_YEARS: f64 = 3.0;
+/// Many drives that are hardly faster than one.
+const GAIN_WORTH_HAVING: f64 = 1.25;
+
+/// In a sentence, why an array stands where it stands.
+pub(crate) fn why(request: &PlanRequest, first: &Planned, single: &Single, it: &Planned) -> String {
+    let mut sentence = strength(request.purpose.goal, first, it);
+    let redundancy = it.array.redundancy();
+    if redundancy == 0 && request.purpose.survive == 0 {
+        sentence += &format!(", but the first dead drive takes {}", what_is_lost(it));
+    } else if redundancy < request.purpose.survive {
+        let survives = if redundancy == 0 { "no dead drive".to_owned() } else { format!("only {redundancy}") };
+        sentence += &format!(", but it survives {survives} where {} was asked for", request.purpose.survive);
+    } else {
+        sentence += &format!("; {}", safety(it));
+    }
+    let price = price_of_safety(single, it);
+    if !price.is_empty() {
+        sentence += &format!("; {price}");
+    }
+    sentence
+}
+
+fn strength(goal: Goal, first: &Planned, it: &Planned) -> String {
+    let healthy = &it.prediction.healthy;
+    let large = || {
+        format!(
+            "reads {} and writes {}",
+            rate(healthy.sequential_read_bytes_per_s),
+            rate(healthy.sequential_write_bytes_per_s)
+        )
+    };
+    let room = || format!("holds {}", size(it.capacity.usable_bytes));
+    let small = || format!("{} small writes a second", healthy.random_write_iops);
+    let is_first = std::ptr::eq(first, it);
+    let share = |mine: f64, best: f64| {
+        let percent = 100.0 * mine / best.max(1.0);
+        if is_first || (percent - 100.0).abs() < 2.0 { String::new() } else { format!(", {percent:.0} % of the first") }
+    };
+    match goal {
+        Goal::Capacity => room() + &share(it.capacity.usable_bytes as f64, first.capacity.usable_bytes as f64),
+        Goal::Throughput => large() + &share(throughput(healthy), throughput(&first.prediction.healthy)),
+        Goal::SmallWrites => {
+            small() + &share(healthy.random_write_iops as f64, first.prediction.healthy.random_write_iops as f64)
+        }
+        Goal::AllRound => format!("{}, {}, {}", room(), large(), small()),
+    }
+}
+
+/// What the first dead drive takes.
+fn what_is_lost(it: &Planned) -> String {
+    let loss = chance(it.loss.anything.estimate);
+    if it.array.level.name() == "linear" {
+        format!("its part and most likely the file system with it ({loss} a year)")
+    } else {
+        format!("everything ({loss} a year)")
+    }
+}
+
+fn safety(it: &Planned) -> String {
+    let (level, members) = (it.array.level.name(), it.array.members.len());
+    let survives = match (level.as_str(), it.array.redundancy()) {
+        ("10", _) => "survives one dead drive of each pair".to_owned(),
+        ("50", _) => "survives one dead drive in each group".to_owned(),
+        ("60", _) => "survives two dead drives in each group".to_owned(),
+        ("1", count) => format!("{members} copies survive {count} dead"),
+        (_, count) => format!("survives any {count} dead"),
+    };
+    let spare = if it.array.spares.is_empty() { "" } else { ", and a spare steps in at once" };
+    format!("{survives}{spare} (loses data in {} of years)", chance(it.loss.anything.estimate))
+}
+
+/// What redundancy costs here.
+fn price_of_safety(single: &Single, it: &Planned) -> String {
+    let writes = it.prediction.healthy.random_write_iops;
+    match it.array.level.name().as_str() {
+        "5" | "50" => format!(
+            "a small write costs four I/Os ({writes} a second, one drive alone {})",
+            single.speeds.random_write_iops
+        ),
+        "6" | "60" => format!(
+            "a small write costs six I/Os ({writes} a second, one drive alone {})",
+            single.speeds.random_write_iops
+        ),
+        "10" => "half of the room is copies".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Why an array may be the wrong answer.
+pub(crate) fn warnings(request: &PlanRequest, single: &Single, it: &Planned) -> Vec<String> {
+    let mut warnings = Vec::new();
+    warnings.extend(copies_on_one_bus(request, single, it));
+    warnings.extend(waste(request, it));
+    warnings.extend(unreadable(request, it));
+    if it.array.redundancy() > 0 && it.prediction.healthy.random_write_iops < single.speeds.random_write_iops {
+        warnings.push(format!(
+            "small writes are slower than those of one drive: {} against {} a second",
+            it.prediction.healthy.random_write_iops, single.speeds.random_write_iops
+        ));
+    }
+    if is_striped(&it.array) && it.array.members.len() > 2 && gain(it, single) < GAIN_WORTH_HAVING {
+        warnings.push(format!(
+            "large files are hardly faster than on one drive ({} times): the bus, not the drives, is what limits",
+            (gain(it, single) * 100.0).round() / 100.0
+        ));
+    }
+    warnings.extend(worn_out(request, it));
+    warnings.extend(one_hub(request, it));
+    warnings
+}
+
+fn copies_on_one_bus(request: &PlanRequest, single: &Single, it: &Planned) -> Option<String> {
+    let is_mirror = matches!(it.array.level.name().as_str(), "1" | "10");
+    let bus = it.array.members[0].1;
+    let is_usb = matches!(request.inventory.buses[bus].kind, BusKind::Usb2 | BusKind::Usb3);
+    if !is_mirror || !is_usb || it.array.members.iter().any(|&(_, other)| other != bus) {
+        return None;
+    }
+    Some(format!(
+        "all copies are written over one bus: {} against {} of one drive; put them on two if there are two",
+        rate(it.prediction.healthy.sequential_write_bytes_per_s),
+        rate(single.speeds.sequential_write_bytes_per_s)
+    ))
+}
+
+fn waste(request: &PlanRequest, it: &Planned) -> Option<String> {
+    let wasted = wasted_bytes(&request.inventory, it);
+    let members = it.array.members.iter().map(|&(drive, _)| request.inventory.drives[drive].model.size_bytes);
+    let raw: u64 = members.sum();
+    (wasted as f64 > WASTE_WORTH_A_WORD * raw as f64)
+        .then(|| format!("its members differ in size: {} of their {} are of no use in it", size(wasted), size(raw)))
+}
+
+/// Rebuilds that have nothing to fall back on.
+fn unreadable(request: &PlanRequest, it: &Planned) -> Option<String> {
+    if !is_single_parity(it.array.level) {
+        return None;
+    }
+    let sets = redundancy_sets(it.array.level, it.array.members.len(), *it.capacity.used_bytes.first()?);
+    let set = sets.first()?;
+    let bits = |member: &usize| {
+        let drive = it.array.members[*member].0;
+        set.bytes_per_member as f64 * 8.0 * request.inventory.drives[drive].unreadable_per_bit
+    };
+    let expected: f64 = set.members.iter().skip(1).map(bits).sum();
+    let meets = -(-expected).exp_m1();
+    (meets > UNREADABLE_WORTH_A_WORD).then(|| {
+        let read = size(set.bytes_per_member.saturating_mul(set.members.len() as u64 - 1));
+        format!(
+            "a rebuild reads {read} with nothing to fall back on: {} of them meet a sector that cannot be read and lose it; \
+             RAID6 or RAID10 of large drives instead",
+            chance(meets)
+        )
+    })
+}
+
+fn worn_out(request: &PlanRequest, it: &Planned) -> Option<String> {
+    let wear = wear_sheet(request, it)?;
+    let daily = size(wear.daily_bytes);
+    if wear.sequential_years < WEAR_WORTH_A_WORD_YEARS {
+        return Some(format!("{daily} a day wear its flash out in {}", years(wear.sequential_years)));
+    }
+    (wear.small_writes_years < WEAR_WORTH_A_WORD_YEARS).then(|| {
+        format!(
+            "{daily} a day in small writes anywhere wear its flash out in {} (in large ones: {})",
+            years(wear.small_writes_years),
+            years(wear.sequential_years)
+        )
+    })
+}
+
+/// A hub whose failure takes more members of a set than it survives.
+fn one_hub(request: &PlanRequest, it: &Planned) -> Option<String> {
+    if it.array.redundancy() == 0 {
+        return None;
+    }
+    let sets = redundancy_sets(it.array.level, it.array.members.len(), 0);
+    for set in sets {
+        let mut on_bus: BTreeMap<usize, usize> = BTreeMap::new();
+        for &member in &set.members {
+            *on_bus.entry(it.array.members[member].1).or_default() += 1;
+        }
+        for (bus, count) in on_bus {
+            let is_usb = matches!(request.inventory.buses[bus].kind, BusKind::Usb2 | BusKind::Usb3);
+            if is_usb && count > set.tolerance {
+                return Some(format!(
+                    "{count} members that stand in for each other hang on {}: when its hub fails the array stops",
+                    request.inventory.bus_name(bus)
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// What a plan rests on.
+pub(crate) fn assumptions(request: &PlanRequest) -> Vec<String> {
+    let mut assumptions = vec![
+        "speeds: this program's own engine on simulated drives, 1 MiB requests 4 deep and 4 KiB requests 32 deep; sustained, \
+         not bursts into a cache"
+            .to_owned(),
+    ];
+    let mut sources: Vec<String> = Vec::new();
+    for drive in &request.inventory.drives {
+        let source = format!("drives fail at {} a year: {}", chance(drive.failure.yearly), drive.failure.source);
+        if !sources.contains(&source) {
+            sources.push(source);
+        }
+    }
+    assumptions.extend(sources);
+    assumptions.push(format!(
+        "a failed drive is replaced after {} days (by a spare at once), and rebuilt while the array is in use half of the time",
+        request.replace_days
+    ));
+    assumptions.push(format!(
+        "{} of failures are taken to strike all drives of a hub or supply at once (IEC 61508-6 has 1 to 10 %)",
+        chance(request.shared_cause)
+    ));
+    assumptions
+}
