@@ -144,6 +144,11 @@ impl Simulation {
         finished.append(&mut self.finished);
     }
 
+    /// When something happens next, if anything does: not before, but perhaps nothing that anybody waits for.
+    pub fn next_event_ns(&self) -> Option<u64> {
+        self.wiring.timers.first().map(|(due_ns, _)| due_ns)
+    }
+
     /// Commands that are queued or under way, or finished and not told yet.
     pub fn pending(&self) -> usize {
         self.requests.commands() + self.finished.len()

@@ -9,7 +9,10 @@
 //! drives from outside.
 
 mod error;
+mod pace;
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -24,6 +27,7 @@ use crate::world::{DriveFacts, World};
 
 pub use error::SimulatedWorldError;
 use error::system_error;
+use pace::Pace;
 
 /// What the drives of a simulated world hold.
 #[derive(Debug)]
@@ -53,8 +57,8 @@ pub struct SimulatedWorld {
     /// Bytes on their way between arena and content.
     bytes: Vec<u8>,
     random: Xoshiro256PlusPlus,
-    /// When time began, on the machine's clock, if the world keeps pace with it.
-    pace: Option<std::time::Instant>,
+    /// If the world keeps pace with the machine's clock.
+    pace: Option<Pace>,
 }
 
 /// What is known of a drive by its model.
@@ -134,9 +138,7 @@ impl SimulatedWorld {
     /// The same world, whose time passes as the machine's does.
     #[must_use]
     pub fn paced(self) -> Self {
-        let passed = Duration::from_nanos(self.simulation.now_ns());
-        let now = std::time::Instant::now();
-        Self { pace: Some(now.checked_sub(passed).unwrap_or(now)), ..self }
+        Self { pace: Some(Pace::new(self.simulation.now_ns())), ..self }
     }
 
     /// The drives at work.
@@ -229,23 +231,36 @@ impl SimulatedWorld {
         self.ended = ended;
     }
 
-    /// Real time that has passed since time 0; none unless the world is paced.
-    fn real_ns(&self) -> u64 {
-        self.pace.map_or(0, |began| duration_ns(began.elapsed()))
+    /// The time that it should be.
+    fn now_ns(&self) -> u64 {
+        self.simulation.now_ns().max(self.pace.as_ref().map_or(0, Pace::now_ns))
     }
 
     /// Lets virtual time pass that has passed outside already.
     fn catch_up(&mut self) {
-        let behind_ns = self.real_ns().saturating_sub(self.simulation.now_ns());
+        let behind_ns = self.now_ns() - self.simulation.now_ns();
         if behind_ns > 0 {
             self.simulation.advance(behind_ns);
         }
     }
 
-    /// Waits until the time is what the drives take it to be.
-    fn keep_pace(&self) {
-        if self.pace.is_some() {
-            std::thread::sleep(Duration::from_nanos(self.simulation.now_ns().saturating_sub(self.real_ns())));
+    /// Waits for I/Os, and for the machine's clock, from event to event.
+    fn wait_in_pace(&mut self, wanted: usize, deadline_ns: Option<u64>) {
+        loop {
+            self.catch_up();
+            self.simulation.run_until(0, None, &mut self.ended);
+            let is_over = match deadline_ns {
+                Some(deadline_ns) => self.simulation.now_ns() >= deadline_ns,
+                None => self.simulation.pending() == 0,
+            };
+            if self.ended.len() >= wanted || is_over {
+                return;
+            }
+            let next_ns = self.simulation.next_event_ns().into_iter().chain(deadline_ns).min();
+            let (Some(next_ns), Some(pace)) = (next_ns, &self.pace) else { return };
+            if !pace.sleep_until(next_ns) {
+                return;
+            }
         }
     }
 }
@@ -298,12 +313,14 @@ impl World for SimulatedWorld {
         finished: &mut Vec<Finished>,
     ) -> Result<(), LoopError> {
         self.catch_up();
-        self.simulation.start();
         let wanted = at_least.saturating_sub(self.refused.len());
         finished.append(&mut self.refused);
         let deadline_ns = timeout.map(|timeout| self.simulation.now_ns().saturating_add(duration_ns(timeout)));
-        self.simulation.run_until(wanted, deadline_ns, &mut self.ended);
-        self.keep_pace();
+        if self.pace.is_some() {
+            self.wait_in_pace(wanted, deadline_ns);
+        } else {
+            self.simulation.run_until(wanted, deadline_ns, &mut self.ended);
+        }
         self.end_all(finished);
         Ok(())
     }
@@ -313,7 +330,7 @@ impl World for SimulatedWorld {
     }
 
     fn now(&self) -> Instant {
-        Instant { ns: self.simulation.now_ns().max(self.real_ns()) }
+        Instant { ns: self.now_ns() }
     }
 
     fn unix_time_s(&self) -> u64 {
@@ -321,9 +338,20 @@ impl World for SimulatedWorld {
     }
 
     fn sleep(&mut self, duration: Duration) {
-        self.catch_up();
-        self.simulation.advance(duration_ns(duration));
-        self.keep_pace();
+        match &self.pace {
+            None => self.simulation.advance(duration_ns(duration)),
+            Some(pace) => {
+                pace.sleep_until(self.now_ns().saturating_add(duration_ns(duration)));
+                self.catch_up();
+            }
+        }
+    }
+
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
+        if let Some(pace) = &mut self.pace {
+            pace.watch(file);
+        }
+        Ok(())
     }
 
     fn random_bytes(&mut self) -> [u8; 16] {
