@@ -82,12 +82,24 @@ impl User {
         window: u64,
         turn_ns: u64,
     ) -> u64 {
+        self.windows(Operation::Read, map, total, window, turn_ns)
+    }
+
+    /// The same for reads or writes.
+    pub(crate) fn windows(
+        &mut self,
+        operation: Operation,
+        map: impl Fn(u64, u64) -> Vec<Piece>,
+        total: u64,
+        window: u64,
+        turn_ns: u64,
+    ) -> u64 {
         let began_ns = self.simulation.now_ns();
         let mut offset = 0;
         let mut end_ns = began_ns;
         while offset < total {
             let length = window.min(total - offset);
-            let count = self.submit(Operation::Read, &map(offset, length));
+            let count = self.submit(operation, &map(offset, length));
             assert_eq!(self.wait(count as usize), count);
             end_ns = self.simulation.now_ns();
             self.simulation.advance(turn_ns);
