@@ -20,11 +20,16 @@ detach() {
     echo 3 >/proc/sys/vm/drop_caches
 }
 
-# settle MD: waits until no resync, rebuild or check is under way.
+# settle MD: waits until no resync, rebuild or check is under way. One that is due and has not begun is told as idle, so md
+# is seen idle twice, with time between in which it begins what is due.
 settle() {
     action=/sys/block/$1/md/sync_action
     [ -e "$action" ] || return 0
-    while [ "$(cat "$action")" != idle ]; do sleep 0.02; done
+    until is_idle "$action" && sleep 0.02 && is_idle "$action"; do sleep 0.02; done
+}
+
+is_idle() {
+    [ "$(cat "$1")" = idle ]
 }
 
 # synced MD: how many sectors a resync, rebuild or check has gone over; "none" if there is none. The file grows while it

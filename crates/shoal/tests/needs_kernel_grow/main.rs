@@ -37,8 +37,8 @@ fn kernel_agrees(stage: &mut Stage, count: usize) {
         "mdadm --assemble --quiet /dev/md0 $DRIVES
          size=$(stat -c %s content)
          cmp -n $size content /dev/md0
+         until mdadm --detail /dev/md0 | grep -q 'State : clean *$'; do sleep 0.1; done
          settle md0
-         sleep 0.5
          cmp -n $size content /dev/md0
          mdadm --detail /dev/md0 | grep -E '^ *State : clean *$'
          mdadm --detail /dev/md0 | grep -E '^ *Raid Devices : {count}$'
@@ -86,7 +86,7 @@ fn needs_kernel_shoal_ends_what_linux_began() {
          echo 1000 >/sys/block/md0/md/sync_speed_min
          echo 2000 >/sys/block/md0/md/sync_speed_max
          mdadm --grow --quiet /dev/md0 --raid-devices 4
-         sleep 2
+         until [ \"$(synced md0)\" != none ] && [ \"$(synced md0)\" -gt 0 ]; do sleep 0.05; done
          mdadm --stop --quiet /dev/md0",
     );
     stage.refused(&format!("read {}", stage.drives()), &["shoal grow --continue"]);

@@ -3,8 +3,8 @@
 //! After each, every block that was acknowledged holds what was acknowledged, every other one what it held or what was
 //! being written, and once the array is in sync again parity and copies agree. Where an array has a partial-parity log, a
 //! drive is lost at the same time, too: then blocks that were being written may hold anything, and all others hold
-//! what they should. Each cut follows from its number, apart from where exactly it falls; `SHOAL_CELLS=WORD` runs
-//! those alone whose name has the word in it.
+//! what they should. Each cut follows from its number, apart from where exactly it falls; `SHOAL_CUTS=N` makes N of
+//! each kind, and `SHOAL_CELLS=WORD` runs those alone whose name has the word in it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
@@ -22,7 +22,7 @@ mod shoal_killed;
 use pool::Cell;
 use stage::Stage;
 
-/// Of each kind: three for each array, with other numbers.
+/// Of each kind, unless told otherwise: three for each array, with other numbers.
 const CUTS: u64 = 30;
 const MEMBER_BYTES: u64 = 12 << 20;
 
@@ -55,7 +55,8 @@ const ARRAYS: [Array; 10] = [
 #[test]
 fn needs_kernel_power_is_cut_while_one_side_writes() {
     let Some(lab) = stage::lab("power is cut while one side writes") else { return };
-    let cells = (0..CUTS).flat_map(|number| {
+    let cuts = std::env::var("SHOAL_CUTS").map_or(CUTS, |text| text.parse().expect("SHOAL_CUTS is a number"));
+    let cells = (0..cuts).flat_map(|number| {
         let array = ARRAYS[number as usize % ARRAYS.len()];
         let lost = if array.lost.is_some() { ", a drive is lost" } else { "" };
         let name = |who| format!("cut {number}, {}{lost}, {who} is killed", array.options);

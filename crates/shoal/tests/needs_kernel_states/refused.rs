@@ -17,11 +17,10 @@ pub(crate) fn kernel_leaves_it_reshaping(array: Array, stage: &mut Stage) -> &'s
          echo 1 >/proc/sys/dev/raid/speed_limit_min
          echo 1 >/proc/sys/dev/raid/speed_limit_max
          mdadm --grow --quiet /dev/md0 --raid-devices {}
-         sleep 1
+         until mdadm --examine {} | grep -q 'Reshape pos'; do sleep 0.05; done
          mdadm --stop --quiet /dev/md0
          echo 2000000 >/proc/sys/dev/raid/speed_limit_max
-         echo 2000000 >/proc/sys/dev/raid/speed_limit_min
-         mdadm --examine {} | grep -q 'Reshape pos'",
+         echo 2000000 >/proc/sys/dev/raid/speed_limit_min",
         first.join(" "),
         device(array.members),
         array.members + 1,
