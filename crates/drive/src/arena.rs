@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -21,6 +21,31 @@ pub struct Memory {
     /// Bytes.
     pub length: u32,
 }
+
+/// A part of what is sent: bytes from anywhere, or a run of the arena, which nobody writes to meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// A run.
+    Memory(Memory),
+}
+
+impl Piece<'_> {
+    /// More pieces than this are not sent in one go.
+    pub const AT_ONCE: usize = 64;
+
+    /// Bytes in it.
+    pub fn len_bytes(&self) -> usize {
+        match self {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Memory(memory) => memory.length as usize,
+        }
+    }
+}
+
+/// What memory is compared with.
+const ZEROS: [u8; 512] = [0; 512];
 
 /// Page-aligned, zeroed memory that I/O goes to and from. Cheap to clone: clones share the memory.
 #[derive(Clone, Debug)]
@@ -85,6 +110,46 @@ impl Arena {
         unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) }
     }
 
+    /// Whether the run holds nothing but zeros. The caller makes sure that no I/O is in flight on it.
+    pub fn holds_zeros(&self, memory: Memory) -> bool {
+        let from = self.pointer(memory).cast_const();
+        let mut window = [0; ZEROS.len()];
+        (0..memory.length as usize).step_by(ZEROS.len()).all(|done| {
+            let length = ZEROS.len().min(memory.length as usize - done);
+            // SAFETY: `from` is good for `memory.length` bytes, of which `done + length` are no more; the window is elsewhere.
+            unsafe { std::ptr::copy_nonoverlapping(from.add(done), window.as_mut_ptr(), length) };
+            window[..length] == ZEROS[..length]
+        })
+    }
+
+    /// Receives from a socket into a run, once and without waiting: bytes moved, 0 if the other end has closed.
+    pub fn receive_from(&self, socket: BorrowedFd<'_>, memory: Memory) -> Result<usize, Errno> {
+        let (pointer, length) = (self.pointer(memory).cast(), memory.length as usize);
+        // SAFETY: the pointer is good for `length` bytes, and no reference to them exists.
+        let moved = unsafe { libc::recv(socket.as_raw_fd(), pointer, length, libc::MSG_DONTWAIT) };
+        bytes_moved(moved).map(|bytes| bytes as usize)
+    }
+
+    /// Sends pieces to a socket, one after the other, once and without waiting: bytes moved, over all pieces.
+    pub fn send_to(&self, socket: BorrowedFd<'_>, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; Piece::AT_ONCE];
+        let count = pieces.len().min(Piece::AT_ONCE);
+        for (vector, piece) in vectors.iter_mut().zip(pieces) {
+            *vector = match piece {
+                Piece::Bytes(bytes) => libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
+                Piece::Memory(memory) => {
+                    libc::iovec { iov_base: self.pointer(*memory).cast(), iov_len: memory.length as usize }
+                }
+            };
+        }
+        // SAFETY: a message of zeros is an empty one: no name, no vectors, no control data.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.msg_iovlen) = (vectors.as_mut_ptr(), count as _);
+        // SAFETY: each vector is good for its length, and is only read from; `pieces` and the arena outlive the call.
+        let moved = unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+        bytes_moved(moved).map(|bytes| bytes as usize)
+    }
+
     /// Reads from a file into a run, once: bytes moved.
     pub(crate) fn read_from(&self, file: &File, offset: u64, memory: Memory) -> Result<u32, Errno> {
         let offset = libc::off64_t::try_from(offset).map_err(|_| Errno::INVAL)?;
@@ -102,7 +167,7 @@ impl Arena {
     }
 }
 
-/// Sorts out the answer of pread and pwrite, which never move more than 2 GiB.
+/// Sorts out the answer of calls that never move more than 2 GiB.
 fn bytes_moved(answer: isize) -> Result<u32, Errno> {
     u32::try_from(answer).map_err(|_negative| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
@@ -117,6 +182,8 @@ impl Drop for Mapping {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     #[test]
@@ -131,6 +198,27 @@ mod tests {
         std::thread::spawn(move || clone.write(Memory { offset: 5000, length: 4 }, b"fish")).join().unwrap();
         arena.read(Memory { offset: 5000, length: 4 }, &mut bytes);
         assert_eq!(&bytes, b"fish");
+    }
+
+    #[test]
+    fn pieces_are_sent_in_order_and_received_into_a_run() {
+        let arena = Arena::new(8192).unwrap();
+        let (left, right) = std::os::unix::net::UnixStream::pair().unwrap();
+        let fish = Memory { offset: 100, length: 4 };
+        arena.write(fish, b"fish");
+        assert!(!arena.holds_zeros(fish));
+        let pieces = [Piece::Bytes(b"many "), Piece::Memory(fish)];
+        assert_eq!(arena.send_to(left.as_fd(), &pieces), Ok(9));
+        let to = Memory { offset: 4096, length: 1024 };
+        assert!(arena.holds_zeros(to));
+        assert_eq!(arena.receive_from(right.as_fd(), to), Ok(9));
+        assert_eq!(arena.receive_from(right.as_fd(), to), Err(Errno::AGAIN));
+        assert!(!arena.holds_zeros(to));
+        let mut bytes = [0; 9];
+        arena.read(to, &mut bytes);
+        assert_eq!(&bytes, b"many fish");
+        drop(left);
+        assert_eq!(arena.receive_from(right.as_fd(), to), Ok(0));
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use arena::{Arena, Memory};
+pub use arena::{Arena, Memory, Piece};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};

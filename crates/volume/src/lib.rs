@@ -104,7 +104,7 @@ pub use shoal_array::{
     Background, Command, Completion, Event, Health, Instant, Level, MemberState, Mismatch, ParityLayout, Progress,
     Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
-pub use shoal_drive::{Arena, DriveId, Memory};
+pub use shoal_drive::{Arena, DriveId, Memory, Piece};
 pub use shoal_md::{ConsistencyPolicy, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict};
 pub use shoal_parity::{Kernel, Parity};
 pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};

@@ -1,0 +1,310 @@
+//! What clients say, as far as there is room for it: requests are judged, begun, and cut into parts.
+//!
+//! A connection goes on until it has nothing more to read, waits for a buffer or for something of its own to end, or has
+//! had its turn. Requests longer than a buffer are begun part by part, and the next request is not read before the
+//! last part is begun; so a connection has one of them in the making at a time. A long read whose answer is not
+//! structured must come as one uninterrupted run of bytes: it goes alone, after all that was under way on its
+//! connection has been answered.
+
+use rustix::event::epoll::EventFlags;
+use shoal_volume::{Command, Volume};
+
+use super::Exporter;
+use super::pieces::{Piece, Role, Transaction};
+use crate::connection::{Part, Reading, Received};
+use crate::output::Reply;
+use crate::protocol::{Errno, PAYLOAD_BYTES_MAX};
+use crate::request::{Header, Order};
+use crate::slab::Key;
+
+/// Steps that a connection goes before others have their turn.
+const STEPS: u32 = 64;
+/// Requests of a connection that are under way at a time; the next ones wait in the socket.
+const UNDER_WAY_MAX: u32 = 256;
+/// Pieces of one request without payload that are under way at a time.
+const PIECES_MAX: u32 = 8;
+/// What is told to be of no use any more, in one piece.
+const TRIM_BYTES_MAX: u32 = 64 << 20;
+/// The one metadata context's number.
+const ALLOCATION_ID: u32 = 1;
+
+/// What came of a step.
+enum Went {
+    /// Another may follow.
+    On,
+    /// Nothing more can be done until an event, a buffer or an end comes.
+    Nowhere,
+    /// The client makes no sense, or has gone.
+    Away,
+}
+
+impl Exporter {
+    /// Lets a connection say what it has to say. Returns whether anything came of it.
+    pub(super) fn advance(&mut self, volume: &mut dyn Volume, key: Key) -> bool {
+        for step in 0..STEPS {
+            let Some(connection) = self.connections.get(key) else { return true };
+            let went = match connection.reading {
+                _ if connection.is_leaving => Went::Nowhere,
+                Reading::Request => self.read_request(volume, key),
+                Reading::Begin(transaction) => self.begin_part(volume, key, transaction),
+                Reading::Payload { .. } => self.read_payload(volume, key),
+                Reading::Refused(left) => self.pass_over(key, left),
+            };
+            match went {
+                Went::On => {}
+                Went::Nowhere => return step > 0,
+                Went::Away => {
+                    self.drop_connection(key);
+                    return true;
+                }
+            }
+        }
+        self.line_up(key);
+        true
+    }
+
+    /// Receives more, into the input.
+    fn receive(&mut self, key: Key) -> Went {
+        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        if connection.input.is_readable {
+            match connection.input.receive(&mut connection.transport) {
+                Received::Gone => return Went::Away,
+                Received::Something => {
+                    connection.moved_at = std::time::Instant::now();
+                    return Went::On;
+                }
+                Received::Nothing => {}
+            }
+        }
+        self.set_interest(key, EventFlags::IN, true);
+        Went::Nowhere
+    }
+
+    fn read_request(&mut self, volume: &mut dyn Volume, key: Key) -> Went {
+        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        if connection.under_way >= UNDER_WAY_MAX {
+            connection.is_paused = true;
+            return Went::Nowhere;
+        }
+        let Some(bytes) = connection.input.request() else { return self.receive(key) };
+        let Some(header) = Header::parse(&bytes) else { return Went::Away };
+        if header.is_goodbye() {
+            connection.is_leaving = true;
+            // Ends at once if nothing is owed.
+            self.to_send.push(key);
+            return Went::Nowhere;
+        }
+        let Some(payload) = header.payload_bytes() else { return Went::Away };
+        let agreement = connection.agreement;
+        let export = self.exports.at(agreement.export);
+        let unsplit = volume.request_buffer_bytes() - 2 * volume.logical_block_bytes();
+        let cookie = header.cookie;
+        let judged = if self.is_ending { None } else { Some(header.judge(export, agreement, unsplit)) };
+        let (errno, why) = match judged {
+            Some(Ok(order)) => {
+                let offset = export.offset + header.offset;
+                return self.begin(volume, key, order, cookie, offset, header.length);
+            }
+            Some(Err(refusal)) => (refusal.errno, refusal.why),
+            None => (Errno::Shutdown, "the server is being stopped"),
+        };
+        let structured = agreement.structured;
+        let reply =
+            if structured { Reply::error(cookie, errno, None, why) } else { Reply::simple(cookie, Some(errno), None) };
+        self.reply(key, reply);
+        if payload > 0 {
+            self.read_next(key, Reading::Refused(payload));
+        }
+        Went::On
+    }
+
+    /// Begins a request that was judged good.
+    fn begin(
+        &mut self,
+        volume: &mut dyn Volume,
+        key: Key,
+        order: Order,
+        cookie: u64,
+        offset: u64,
+        length: u32,
+    ) -> Went {
+        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let block = u64::from(volume.logical_block_bytes());
+        let end = offset + u64::from(length);
+        let (first, stop) = match order {
+            // Only whole blocks can be without use.
+            Order::Trim { .. } => (offset.next_multiple_of(block), end / block * block),
+            Order::Flush => (0, 0),
+            _ => (offset, end),
+        };
+        match order {
+            Order::BlockStatus => {
+                self.reply(key, Reply::extent(cookie, ALLOCATION_ID, length));
+                return Went::On;
+            }
+            Order::Cache => {
+                self.reply(key, Reply::simple(cookie, None, None));
+                return Went::On;
+            }
+            _ => {}
+        }
+        connection.under_way += 1;
+        let structured = connection.agreement.structured;
+        let alone = order == Order::Read && !structured && length > volume.request_buffer_bytes() - 2 * block as u32;
+        let origin = self.exports.at(connection.agreement.export).offset;
+        let transaction = self.transactions.insert(Transaction {
+            connection: key,
+            cookie,
+            order,
+            structured,
+            alone,
+            origin,
+            start: first,
+            next: first,
+            end: stop.max(first),
+            unfinished: 0,
+            has_sent: false,
+            is_durable: false,
+            error: None,
+        });
+        match order {
+            Order::Flush => self.submit(volume, Piece { transaction, role: Role::Flush, part: None, buffer: None }),
+            _ if first >= stop => self.conclude(volume, transaction),
+            _ => self.read_next(key, Reading::Begin(transaction)),
+        }
+        Went::On
+    }
+
+    fn read_next(&mut self, key: Key, reading: Reading) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            connection.reading = reading;
+        }
+    }
+
+    /// Begins the next part of a request; the next request follows the last part.
+    fn begin_part(&mut self, volume: &mut dyn Volume, key: Key, transaction: Key) -> Went {
+        let Some(it) = self.transactions.get(transaction).filter(|it| it.next < it.end) else {
+            self.read_next(key, Reading::Request);
+            return Went::On;
+        };
+        let block = volume.logical_block_bytes();
+        let (order, unfinished, alone) = (it.order, it.unfinished, it.alone);
+        let length_max = match order {
+            Order::Trim { .. } => TRIM_BYTES_MAX,
+            _ => volume.request_buffer_bytes(),
+        };
+        let part = Part::first_of(it.next, it.end, block, length_max);
+        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let must_wait = match order {
+            Order::Trim { .. } | Order::WriteZeroes { .. } => unfinished >= PIECES_MAX,
+            _ => alone && (connection.under_way > 1 || unfinished > 0 || !connection.output.is_empty()),
+        };
+        if must_wait {
+            connection.is_paused = true;
+            return Went::Nowhere;
+        }
+        let needs_buffer = match order {
+            Order::Trim { .. } => false,
+            Order::WriteZeroes { .. } => part.is_ragged(),
+            _ => true,
+        };
+        let buffer = if needs_buffer { self.pool.take(connection.held) } else { None };
+        if needs_buffer && buffer.is_none() {
+            self.line_up(key);
+            return Went::Nowhere;
+        }
+        connection.held += usize::from(buffer.is_some());
+        let it = self.transactions.get_mut(transaction).expect("it was just there");
+        it.next += u64::from(part.payload);
+        it.unfinished += 1;
+        let role = match (order, buffer) {
+            (Order::Write { .. }, Some(buffer)) => {
+                self.read_next(key, Reading::Payload { transaction, part, buffer, filled: 0 });
+                return Went::On;
+            }
+            (Order::WriteZeroes { .. }, Some(buffer)) => {
+                let memory = part.payload_in(volume.request_memory(buffer));
+                volume.arena().write(memory, &vec![0; part.payload as usize]);
+                Role::Write
+            }
+            (Order::WriteZeroes { .. }, None) => Role::Zeros,
+            (Order::Trim { .. }, _) => Role::Discard,
+            _ => Role::Read,
+        };
+        self.submit_part(volume, Piece { transaction, role, part: Some(part), buffer });
+        Went::On
+    }
+
+    /// Receives payload straight into a buffer, but for what came along with the request.
+    fn read_payload(&mut self, volume: &mut dyn Volume, key: Key) -> Went {
+        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let Reading::Payload { transaction, part, buffer, filled } = &mut connection.reading else {
+            return Went::On;
+        };
+        let whole = part.payload_in(volume.request_memory(*buffer));
+        if *filled < part.payload {
+            let skip = |filled: u32| shoal_volume::Memory {
+                offset: whole.offset + filled as usize,
+                length: whole.length - filled,
+            };
+            let there = connection.input.take((part.payload - *filled) as usize);
+            volume.arena().write(skip(*filled), there);
+            *filled += there.len() as u32;
+            if *filled < part.payload {
+                let rest = skip(*filled);
+                if !connection.input.is_readable {
+                    self.set_interest(key, EventFlags::IN, true);
+                    return Went::Nowhere;
+                }
+                let (received, count) = connection.input.receive_into(&mut connection.transport, volume.arena(), rest);
+                *filled += count;
+                connection.moved_at = std::time::Instant::now();
+                return if received == Received::Gone { Went::Away } else { Went::On };
+            }
+        }
+        let piece = Piece { transaction: *transaction, role: Role::Write, part: Some(*part), buffer: Some(*buffer) };
+        connection.reading = Reading::Begin(*transaction);
+        self.submit_part(volume, piece);
+        Went::On
+    }
+
+    /// Passes over the payload of a write that was refused.
+    fn pass_over(&mut self, key: Key, left: u32) -> Went {
+        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let left = left - connection.input.take(left as usize).len() as u32;
+        connection.reading = if left == 0 { Reading::Request } else { Reading::Refused(left) };
+        if left == 0 { Went::On } else { self.receive(key) }
+    }
+
+    /// A part of a write goes around what is being put together elsewhere; others go straight to the volume.
+    fn submit_part(&mut self, volume: &mut dyn Volume, piece: Piece) {
+        match (piece.role, piece.part) {
+            (Role::Write, Some(part)) if part.is_ragged() => self.mend(volume, piece, part),
+            (Role::Write | Role::Zeros | Role::Discard, Some(part)) if self.ragged.bars(part) => {
+                self.ragged.hold(piece);
+            }
+            _ => self.submit(volume, piece),
+        }
+    }
+
+    /// Hands a piece to the volume.
+    pub(super) fn submit(&mut self, volume: &mut dyn Volume, piece: Piece) {
+        let span = |buffer: Option<u32>, length| volume.request_span(buffer.unwrap_or(self.zeros), length);
+        let command = match (piece.role, piece.part) {
+            (Role::Read, Some(part)) => Command::Read { offset: part.offset, span: span(piece.buffer, part.length) },
+            (Role::Write | Role::Zeros, Some(part)) => {
+                Command::Write { offset: part.offset, span: span(piece.buffer, part.length) }
+            }
+            (Role::Discard, Some(part)) => Command::Discard { offset: part.offset, length: u64::from(part.length) },
+            (Role::Edge { at, offset }, _) => {
+                let mut edge = volume.request_span(self.ragged.edges, volume.logical_block_bytes());
+                edge.offset = at;
+                Command::Read { offset, span: edge }
+            }
+            _ => Command::Flush,
+        };
+        self.ask(volume, piece, command);
+    }
+}
+
+const _: () = assert!(TRIM_BYTES_MAX >= PAYLOAD_BYTES_MAX, "trims are cut more coarsely than content");

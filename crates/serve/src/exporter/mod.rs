@@ -1,0 +1,350 @@
+//! The owner's part: clients in the transmission phase, between their sockets and the volume.
+//!
+//! ```text
+//!  sockets ──► serve ──► requests ──► parts ──► volume.submit
+//!     ▲                                              │
+//!     └────── replies ◄── finish ◄── completions ◄───┘  volume.turn, which also wakes for the sockets
+//! ```
+//!
+//! A *transaction* is a client's request until it is answered. It is cut into *parts* that fit a buffer; each part that
+//! is on its way through the volume is a *piece*. Everything is found by keys that outlive what they name, so a client
+//! may vanish at any time: its pieces end unheard, and their buffers go back to the pool.
+
+mod intake;
+mod pieces;
+mod ragged;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use shoal_volume::{Completion, Volume};
+
+use crate::Bell;
+use crate::connection::{Connection, Input, Reading};
+use crate::door::{Arrival, Door};
+use crate::export::Exports;
+use crate::output::{Output, Reply};
+use crate::pool::Pool;
+use crate::slab::{Key, Slab};
+
+use pieces::{Piece, Transaction};
+use ragged::Ragged;
+
+/// A client that has begun a request, or is to take an answer, and has moved no byte for so long is sent away.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often clients are looked at for that.
+const LOOK: Duration = Duration::from_secs(1);
+/// With nothing to do, the owner may sleep for so long.
+const LONG: Duration = Duration::from_secs(3600);
+/// How long clients may take over what they are still owed when the server ends.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// The event data of the bell; no connection's key has such a number.
+const BELL: u64 = u64::MAX;
+/// Ids of an exporter's requests have this bit; whoever else uses the volume leaves it clear.
+pub const REQUEST_IDS: u64 = 1 << 62;
+/// The least number of request buffers that an exporter can work with: two that it keeps, and one to use.
+pub const BUFFERS_MIN: u32 = 3;
+/// The least size of a request buffer: what a client may ask for in one piece, and the blocks at its ends.
+pub const BUFFER_BYTES_MIN: u32 = 128 << 10;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Exporter {
+    epoll: Arc<OwnedFd>,
+    bell: Bell,
+    door: Door,
+    arrivals: Receiver<Arrival>,
+    exports: Arc<Exports>,
+    connections: Slab<Connection>,
+    transactions: Slab<Transaction>,
+    pieces: Slab<Piece>,
+    pool: Pool,
+    /// A buffer that holds zeros, and is only read.
+    zeros: u32,
+    ragged: Ragged,
+    /// Connections that are to be looked at again.
+    line: VecDeque<Key>,
+    /// Connections with something to be sent.
+    to_send: Vec<Key>,
+    is_ending: bool,
+    looked_at: Instant,
+}
+
+impl Exporter {
+    /// For exports of a volume, of whose request buffers those in `buffers` are the exporter's: at least
+    /// [`BUFFERS_MIN`], each of [`BUFFER_BYTES_MIN`] or more.
+    pub fn new(exports: Exports, mut buffers: std::ops::Range<u32>) -> io::Result<Self> {
+        assert!(buffers.len() >= BUFFERS_MIN as usize, "an exporter needs {BUFFERS_MIN} buffers, not {buffers:?}");
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let bell = Bell::new()?;
+        epoll::add(&epoll, bell.file(), EventData::new_u64(BELL), EventFlags::IN)?;
+        let (sender, arrivals) = channel();
+        let exports = Arc::new(exports);
+        let door = Door::new(sender, bell.clone(), Arc::clone(&exports));
+        let (zeros, edges) = (buffers.start, buffers.start + 1);
+        buffers.start += 2;
+        Ok(Self {
+            epoll: Arc::new(epoll),
+            bell,
+            door,
+            arrivals,
+            exports,
+            connections: Slab::new(),
+            transactions: Slab::new(),
+            pieces: Slab::new(),
+            pool: Pool::new(buffers.rev()),
+            zeros,
+            ragged: Ragged::new(edges),
+            line: VecDeque::new(),
+            to_send: Vec::new(),
+            is_ending: false,
+            looked_at: Instant::now(),
+        })
+    }
+
+    /// Where clients come in.
+    pub fn door(&self) -> Door {
+        self.door.clone()
+    }
+
+    /// Wakes the owner, whatever for.
+    pub fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    /// What the owner's volume is to watch.
+    pub fn file(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.epoll)
+    }
+
+    /// Clients that are connected.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long the owner may wait
+    /// for its volume and for [`Exporter::file`].
+    pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
+        let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 32];
+        let count = epoll::wait(&self.epoll, &mut events[..], Some(&rustix::event::Timespec::default())).unwrap_or(0);
+        for event in &events[..count] {
+            // Copies, as the struct is packed.
+            let (flags, number) = (event.flags, event.data.u64());
+            if number == BELL {
+                self.bell.silence();
+            } else {
+                self.heed(volume, Key::of_number(number), flags);
+            }
+        }
+        while let Ok(arrival) = self.arrivals.try_recv() {
+            self.welcome(volume, arrival);
+        }
+        self.settle(volume);
+        self.patience(volume)
+    }
+
+    /// Takes its own answers out of `completions`, and sends what comes of them.
+    pub fn finish(&mut self, volume: &mut dyn Volume, completions: &mut Vec<Completion>) {
+        completions.retain(|completion| {
+            let is_own = completion.id.0 & REQUEST_IDS != 0;
+            if is_own {
+                self.piece_done(volume, Key::of_number(completion.id.0 & !REQUEST_IDS), completion.result);
+            }
+            !is_own
+        });
+        self.settle(volume);
+    }
+
+    /// From now on nobody comes in, and no new request is begun.
+    pub fn end(&mut self) {
+        self.is_ending = true;
+        self.door.close();
+        self.looked_at = Instant::now();
+    }
+
+    /// Whether nothing is under way after [`Exporter::end`], or clients have taken too long over it.
+    pub fn has_ended(&self) -> bool {
+        let owed = self.connections.iter().any(|(_, it)| !it.output.is_empty());
+        self.transactions.len() == 0 && (!owed || self.looked_at.elapsed() > FAREWELL)
+    }
+
+    /// A connection's event: flags that were not asked for say that it is broken.
+    fn heed(&mut self, volume: &mut dyn Volume, key: Key, flags: EventFlags) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let is_busy = connection.is_paused || connection.is_in_line || connection.is_leaving;
+        // These cannot be left unasked for. What is said last is still read, if that can be done now.
+        if flags.intersects(EventFlags::HUP | EventFlags::ERR) && (is_busy || !flags.contains(EventFlags::IN)) {
+            return self.drop_connection(key);
+        }
+        if flags.contains(EventFlags::OUT) {
+            self.to_send.push(key);
+        }
+        if flags.contains(EventFlags::IN) {
+            connection.input.is_readable = true;
+            if is_busy {
+                // It will be asked for when there is room for it.
+                self.set_interest(key, EventFlags::IN, false);
+            } else {
+                self.advance(volume, key);
+            }
+        }
+    }
+
+    fn welcome(&mut self, volume: &mut dyn Volume, arrival: Arrival) {
+        if self.is_ending {
+            return;
+        }
+        let Arrival { transport, agreement, rest, seat } = arrival;
+        let interest = EventFlags::IN;
+        let connection = Connection {
+            transport,
+            agreement,
+            input: Input::new(&rest),
+            reading: Reading::Request,
+            output: Output::default(),
+            under_way: 0,
+            held: 0,
+            is_in_line: false,
+            is_paused: false,
+            is_leaving: false,
+            interest,
+            moved_at: Instant::now(),
+            seat,
+        };
+        let key = self.connections.insert(connection);
+        let socket = self.connections.get(key).expect("it was just put there").transport.socket();
+        if epoll::add(&self.epoll, socket, EventData::new_u64(key.number()), interest).is_err() {
+            return self.drop_connection(key);
+        }
+        self.advance(volume, key);
+    }
+
+    /// Sends and looks again until nothing moves.
+    fn settle(&mut self, volume: &mut dyn Volume) {
+        loop {
+            while let Some(key) = self.to_send.pop() {
+                self.send(volume, key);
+            }
+            // Each once: whoever cannot go on lines up again.
+            let mut has_moved = false;
+            for _ in 0..self.line.len() {
+                let Some(key) = self.line.pop_front() else { break };
+                if let Some(connection) = self.connections.get_mut(key) {
+                    connection.is_in_line = false;
+                    has_moved |= self.advance(volume, key);
+                }
+            }
+            if self.to_send.is_empty() && !has_moved {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, volume: &mut dyn Volume, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let mut free = Vec::new();
+        let sent = connection.output.send(&mut connection.transport, volume.arena(), &mut free);
+        connection.held -= free.len();
+        free.into_iter().for_each(|buffer| self.pool.give_back(buffer));
+        let flushed = connection.transport.flush();
+        let (Ok(has_moved), Ok(is_flushed)) = (sent, flushed) else { return self.drop_connection(key) };
+        if has_moved {
+            connection.moved_at = Instant::now();
+        }
+        let is_done = connection.output.is_empty() && is_flushed;
+        if is_done && connection.is_leaving && connection.under_way == 0 {
+            return self.drop_connection(key);
+        }
+        self.set_interest(key, EventFlags::OUT, !is_done);
+        if is_done {
+            self.resume(key);
+        }
+    }
+
+    /// Queues an answer.
+    fn reply(&mut self, key: Key, reply: Reply) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            if connection.output.is_empty() {
+                connection.moved_at = Instant::now();
+                self.to_send.push(key);
+            }
+            connection.output.push(reply);
+        }
+    }
+
+    /// Something of the connection's own has ended: it may go on.
+    fn resume(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key)
+            && std::mem::take(&mut connection.is_paused)
+        {
+            self.line_up(key);
+        }
+    }
+
+    /// The connection is looked at again, in its turn.
+    fn line_up(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key)
+            && !std::mem::replace(&mut connection.is_in_line, true)
+        {
+            self.line.push_back(key);
+        }
+    }
+
+    fn set_interest(&mut self, key: Key, flag: EventFlags, is_wanted: bool) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let mut interest = connection.interest;
+        interest.set(flag, is_wanted);
+        if interest != connection.interest {
+            connection.interest = interest;
+            let data = EventData::new_u64(key.number());
+            // A socket that is there, and in the set, can be modified.
+            let _ = epoll::modify(&self.epoll, connection.transport.socket(), data, interest);
+        }
+    }
+
+    /// Ends a connection. What it has under way goes on, unheard.
+    fn drop_connection(&mut self, key: Key) {
+        let Some(mut connection) = self.connections.remove(key) else { return };
+        connection.output.forget().into_iter().for_each(|buffer| self.pool.give_back(buffer));
+        let cut_short = match connection.reading {
+            Reading::Begin(transaction) => Some(transaction),
+            Reading::Payload { transaction, buffer, .. } => {
+                self.pool.give_back(buffer);
+                Some(transaction)
+            }
+            Reading::Request | Reading::Refused(_) => None,
+        };
+        if let Some(transaction) = cut_short {
+            self.cut_short(transaction);
+        }
+        let _ = epoll::delete(&self.epoll, connection.transport.socket());
+        connection.transport.close();
+    }
+
+    /// Sends away who keeps others' buffers, and says how long the owner may wait.
+    fn patience(&mut self, volume: &mut dyn Volume) -> Duration {
+        let owes = |it: &Connection| {
+            let is_late = !it.input.is_empty() || matches!(it.reading, Reading::Payload { .. } | Reading::Refused(_));
+            !it.output.is_empty() || (is_late && !it.is_in_line && !it.is_paused)
+        };
+        let debtors: Vec<Key> = self.connections.iter().filter(|(_, it)| owes(it)).map(|(key, _)| key).collect();
+        if debtors.is_empty() {
+            return LONG;
+        }
+        if self.looked_at.elapsed() >= LOOK && !self.is_ending {
+            self.looked_at = Instant::now();
+            for key in debtors {
+                if self.connections.get(key).is_some_and(|it| it.moved_at.elapsed() > PATIENCE) {
+                    self.drop_connection(key);
+                }
+            }
+            self.settle(volume);
+        }
+        LOOK
+    }
+}
