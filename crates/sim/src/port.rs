@@ -96,6 +96,12 @@ impl Port {
         Some(request)
     }
 
+    /// Forgets all requests.
+    pub(crate) fn clear(&mut self) {
+        self.newest = None;
+        self.waiting.clear();
+    }
+
     /// A request is on its way: nothing is merged into it any more.
     pub(crate) fn close(&mut self, request: u32) {
         if self.newest == Some(request) {

@@ -170,7 +170,7 @@ impl Simulation {
         let site = &mut self.sites[drive];
         site.is_plugged = false;
         site.drive.reset(&mut self.wiring);
-        site.port.waiting.clear();
+        site.port.clear();
         let number = u32::try_from(drive).expect("drives are counted in tens");
         let requests = self.requests.give_up(number);
         self.wiring.forget(|owner| match owner {

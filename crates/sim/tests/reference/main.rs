@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
 
+mod behaviour;
 mod catalogue;
 mod determinism;
 mod drives;
