@@ -12,7 +12,8 @@ use crate::running::{Answer, RequestLine};
 use crate::commands::recover::RecoverDocument;
 pub(crate) use array::{array_document, verdict_text};
 pub(crate) use state::{
-    BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument, StateDocument,
+    BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument,
+    SimulatedDocument, StateDocument,
 };
 
 /// Any command that failed.

@@ -28,6 +28,7 @@ pub(crate) struct Opened {
 
 /// Opens drives, each of which may be given once.
 pub(crate) fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, Failure> {
+    crate::simulated::refuse(paths)?;
     let mut drives: Vec<Drive> = Vec::new();
     for path in paths {
         // Asked before it is opened: for writing it could not be opened twice.

@@ -15,6 +15,7 @@ mod progress;
 mod running;
 mod scan;
 mod seed;
+mod simulated;
 mod size;
 
 use std::process::ExitCode;

@@ -64,7 +64,7 @@ pub(crate) struct CreateArgs {
     /// Overwrite file systems, partition tables and other arrays. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
-    /// The drives.
+    /// The drives; or simulated drives, as sim:cruzer-titanium*6@usb2*2, whose array is shown and vanishes.
     #[arg(required = true, value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
 }

@@ -11,7 +11,7 @@ use crate::size::{parse_size, parse_small_size};
 #[command(after_help = "Several members of one array given together are that array. Without --write or --mix nothing \
                         is written.")]
 pub(crate) struct BenchArgs {
-    /// Files, devices, or the members of one array.
+    /// Files, devices, or the members of one array; or simulated drives, as sim:cruzer-titanium*6@usb2*2.
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Look for the other members of the target's array among the files and devices in this directory.
@@ -65,12 +65,33 @@ pub(crate) struct BenchArgs {
     /// Overwrite file systems, partition tables and arrays when writing. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Measure the simulated drives.
+    #[command(flatten)]
+    pub(crate) simulated: SimulatedArgs,
+}
+
+/// What is done with simulated drives.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Simulated drives")]
+pub(crate) struct SimulatedArgs {
+    /// Make an array of this level of the simulated drives; each is taken alone if it is left out.
+    #[arg(long, short, value_name = "LEVEL")]
+    pub(crate) level: Option<String>,
+    /// The array's chunk [default: 512K].
+    #[arg(long, short, value_parser = parse_small_size, value_name = "SIZE", requires = "level")]
+    pub(crate) chunk: Option<u32>,
+    /// The array's layout, as for `shoal create`.
+    #[arg(long, requires = "level")]
+    pub(crate) layout: Option<String>,
+    /// Let virtual time pass as real time does, instead of as fast as this machine computes.
+    #[arg(long)]
+    pub(crate) real_time: bool,
 }
 
 /// `shoal study`
 #[derive(Args, Debug)]
 pub(crate) struct StudyArgs {
-    /// The drives. What they hold is lost.
+    /// The drives. What they hold is lost. Or simulated drives, as sim:cruzer-titanium*6@usb2*2.
     #[arg(required = true, value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
     /// What to vary.

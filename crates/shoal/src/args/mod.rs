@@ -10,7 +10,7 @@ pub(crate) use arrays::{
     ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs,
     WriteArgs,
 };
-pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, StudyArgs};
+pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, SimulatedArgs, StudyArgs};
 
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.

@@ -2,7 +2,7 @@
 
 mod add;
 mod bench;
-mod create;
+pub(crate) mod create;
 mod demo;
 mod examine;
 mod fail;

@@ -21,6 +21,19 @@ pub(crate) struct StateDocument {
     /// The process that runs the array; left out if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<RunningDocument>,
+    /// Simulated drives: all of this follows from their models. Left out where drives are real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) simulated: Option<SimulatedDocument>,
+}
+
+/// That an array's drives are simulated.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SimulatedDocument {
+    /// Models of drives on buses, as they were named.
+    pub(crate) drives: String,
+    /// `create`: what the resync took, of virtual time, on drives that were blank. Left out if none was needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resync_ns: Option<u64>,
 }
 
 /// Work that an array does beside requests.

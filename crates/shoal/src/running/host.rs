@@ -144,7 +144,7 @@ impl Host {
             bytes_per_s,
         });
         let scrub = self.bulletin.findings().cloned();
-        StateDocument { array: array_document(&status), background, scrub, running: None }
+        StateDocument { array: array_document(&status), background, scrub, running: None, simulated: None }
     }
 
     /// Takes in what happened since the last look.

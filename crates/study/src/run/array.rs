@@ -52,7 +52,8 @@ impl<B: Bay> Study<'_, B> {
         volume.close()?;
         let mut volume = self.build(planned, Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES, compared: true })?;
         let begun = volume.now();
-        if let Some(verified) = self.verify(&mut volume, (repeat, seed), tracker, watch)? {
+        let verify_bytes = self.verify_bytes(planned);
+        if let Some(verified) = self.verify(&mut volume, verify_bytes, (repeat, seed), tracker, watch)? {
             let sum = result.verification.get_or_insert(model::Verification { bytes: 0, wrong_blocks: 0 });
             sum.bytes += verified.bytes;
             sum.wrong_blocks += verified.wrong_blocks;
@@ -60,6 +61,13 @@ impl<B: Bay> Study<'_, B> {
         tracker.worked(volume.now().since_ns(begun));
         volume.close()?;
         Ok(())
+    }
+
+    /// How much of an array is verified: as planned, or as much as its members can keep if each keeps a copy of it.
+    fn verify_bytes(&self, planned: &PlannedArray) -> u64 {
+        let planned_bytes = self.plan.factors.verify_bytes;
+        let member_count = planned.members.len().max(1) as u64;
+        self.bay.kept_bytes_max().map_or(planned_bytes, |kept_bytes| planned_bytes.min(kept_bytes / member_count))
     }
 
     fn build(&self, planned: &PlannedArray, requests: Requests) -> Result<ArrayVolume<B::World>, StepError> {
@@ -88,11 +96,12 @@ impl<B: Bay> Study<'_, B> {
     fn verify<V: Volume>(
         &self,
         volume: &mut V,
+        verify_bytes: u64,
         (repeat, seed): (u32, u64),
         tracker: &Tracker<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<Option<model::Verification>, StepError> {
-        let blocks = verified_blocks(volume, self.plan.factors.verify_bytes)?;
+        let blocks = verified_blocks(volume, verify_bytes)?;
         let verification = Verification { blocks, depth: VERIFY_DEPTH, seed, pass: u64::from(repeat) };
         let workloads = self.plan.factors.workloads.len() as u64;
         let total = 2 * blocks.count * u64::from(blocks.block_size_bytes);

@@ -73,7 +73,8 @@ fn measure(
 ) -> Result<Vec<Measurement>, Failure> {
     let blocks = check_fit(target.volume(), workload).map_err(Failure::usage)?;
     let mut conditions = target.conditions;
-    if workload.read_percent > 0 {
+    // A model does not know what was written.
+    if workload.read_percent > 0 && target.description.simulated.is_none() {
         let probe = probe_unwritten(target.volume_mut(), blocks, workload.seed).map_err(Failure::failed)?;
         conditions.unwritten = Some(probe);
     }

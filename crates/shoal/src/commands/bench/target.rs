@@ -1,12 +1,19 @@
-//! What `shoal bench` measures: plain files and devices, or the array that they are members of.
+//! What `shoal bench` measures: plain files and devices, or the array that they are members of; simulated drives, alone or
+//! as an array that is made for the occasion.
 
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_drive::{Access, Drive, DriveKind};
-use shoal_volume::{ArrayVolume, DriveVolume, Health, RealWorld, Volume, World, layout_name};
+use shoal_study::bay::Opened;
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveVolume, Health, MinorVersion,
+    SimulatedWorld, Volume, World, layout_name,
+};
 
-use crate::args::{ArrayArgs, BenchArgs, Cli};
+use crate::args::{ArrayArgs, BenchArgs, Cli, SimulatedArgs};
+use crate::commands::create::create_failure;
 use crate::drives::{array_failure, check_wipeable, is_member, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
+use crate::simulated::{SimulatedDrives, refuse_options};
 
 /// Something to be measured.
 pub(super) struct Target {
@@ -16,12 +23,35 @@ pub(super) struct Target {
 }
 
 enum Kind {
-    Drive(Box<DriveVolume<RealWorld>>),
-    Array(Box<ArrayVolume<RealWorld>>),
+    Drive(Box<dyn Volume>),
+    Array(Box<dyn Array>),
 }
+
+/// An array in any world.
+trait Array: Volume {
+    /// Leaves it in order.
+    fn close(self: Box<Self>) -> Result<(), Failure>;
+}
+
+impl<W: World> Array for ArrayVolume<W> {
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        ArrayVolume::close(*self).map(drop).map_err(Failure::failed)
+    }
+}
+
+/// The chunk if nothing else is said, as for `shoal create`.
+const CHUNK_BYTES: u32 = 512 << 10;
 
 /// Opens what the arguments name. Nothing is written.
 pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Vec<Target>, Failure> {
+    if let Some(drives) = SimulatedDrives::named(&args.targets)? {
+        return simulated(cli, args, &drives, workload);
+    }
+    let options = [("--level", args.simulated.level.is_some()), ("--real-time", args.simulated.real_time)];
+    refuse_options(
+        &options,
+        "an array of real drives is made with `shoal create`, and real drives take the time they take",
+    )?;
     let access = if workload.read_percent < 100 { Access::Write } else { Access::Read };
     if args.raw || !are_members(args)? {
         if access == Access::Write {
@@ -85,6 +115,11 @@ fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool
     if spare_content {
         crate::drives::check_content(&mut volume)?;
     }
+    Ok(array_target(volume, buffered, None))
+}
+
+/// An array with what is known of it.
+fn array_target<W: World + 'static>(volume: ArrayVolume<W>, buffered: bool, simulated: Option<&str>) -> Target {
     let status = volume.status();
     let conditions = Conditions {
         buffered,
@@ -93,7 +128,7 @@ fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool
         resyncing: volume.progress().is_some(),
     };
     let description = TargetDescription {
-        name: status.name,
+        name: simulated.map_or(status.name, str::to_owned),
         kind: TargetKind::Array,
         size_bytes: volume.size_bytes(),
         logical_block_bytes: volume.logical_block_bytes(),
@@ -101,9 +136,82 @@ fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool
         layout: layout_name(status.level),
         chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
         member_count: Some(u32::try_from(status.members.len()).unwrap_or(u32::MAX)),
-        simulated: None,
+        simulated: simulated.map(str::to_owned),
     };
-    Ok(Target { description, conditions, kind: Kind::Array(Box::new(volume)) })
+    Target { description, conditions, kind: Kind::Array(Box::new(volume)) }
+}
+
+/// Simulated drives: each alone, or an array of all of them.
+fn simulated(
+    cli: &Cli,
+    args: &BenchArgs,
+    drives: &SimulatedDrives,
+    workload: &Workload,
+) -> Result<Vec<Target>, Failure> {
+    let about_real = [("--scan", args.scan.is_some()), ("--raw", args.raw)];
+    if let Some((option, _)) = about_real.iter().find(|(_, given)| *given) {
+        return Err(Failure::Usage(format!(
+            "{option} is for real drives: simulated ones hold nothing until --level makes an array of them"
+        )));
+    }
+    match &args.simulated.level {
+        Some(level) => Ok(vec![simulated_array(cli, &args.simulated, level, drives, workload)?]),
+        None => (0..).take(drives.count()).map(|drive| simulated_drive(args, drives, drive, workload)).collect(),
+    }
+}
+
+fn simulated_drive(
+    args: &BenchArgs,
+    drives: &SimulatedDrives,
+    drive: u32,
+    workload: &Workload,
+) -> Result<Target, Failure> {
+    let plan = BufferPlan::for_drives(1, workload.depth, workload.block_size_bytes);
+    let opened = drives.open(&[drive], Contents::Discarded, plan, workload.seed).map_err(Failure::failed)?;
+    let Opened { world, plan, drives: ids } = paced(opened, args.simulated.real_time);
+    let volume = DriveVolume::new(world, ids[0], plan);
+    let description = TargetDescription {
+        name: drives.descriptions()[drive as usize].path.clone(),
+        kind: TargetKind::Simulated,
+        size_bytes: volume.size_bytes(),
+        logical_block_bytes: volume.logical_block_bytes(),
+        level: None,
+        layout: None,
+        chunk_bytes: None,
+        member_count: None,
+        simulated: Some(drives.notation().to_owned()),
+    };
+    Ok(Target { description, conditions: Conditions::default(), kind: Kind::Drive(Box::new(volume)) })
+}
+
+fn simulated_array(
+    cli: &Cli,
+    args: &SimulatedArgs,
+    level: &str,
+    drives: &SimulatedDrives,
+    workload: &Workload,
+) -> Result<Target, Failure> {
+    let create = CreateOptions {
+        level: ArrayLevel::parse(level, args.layout.as_deref(), 2).map_err(Failure::usage)?,
+        chunk_bytes: args.chunk.unwrap_or(CHUNK_BYTES),
+        spare_count: 0,
+        name: "shoal".to_owned(),
+        homehost: None,
+        drive_bytes_limit: None,
+        assume_clean: true,
+        metadata: MinorVersion::Start4K,
+        consistency: ConsistencyPolicy::Resync,
+    };
+    let requests = (workload.depth, workload.block_size_bytes);
+    let opened = paced(drives.open_all(Contents::Discarded, requests, workload.seed)?, args.real_time);
+    let options = open_options(cli, true, false)?;
+    let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options);
+    Ok(array_target(volume.map_err(create_failure)?, false, Some(drives.notation())))
+}
+
+/// The same drives, whose time passes as the machine's does if that is wanted.
+fn paced(opened: Opened<SimulatedWorld>, real_time: bool) -> Opened<SimulatedWorld> {
+    if real_time { Opened { world: opened.world.paced(), ..opened } } else { opened }
 }
 
 impl Target {
@@ -125,7 +233,7 @@ impl Target {
     pub(super) fn close(self) -> Result<(), Failure> {
         match self.kind {
             Kind::Drive(_) => Ok(()),
-            Kind::Array(volume) => volume.close().map(drop).map_err(Failure::failed),
+            Kind::Array(volume) => volume.close(),
         }
     }
 }

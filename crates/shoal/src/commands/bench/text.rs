@@ -18,6 +18,12 @@ pub(super) fn text(document: &BenchDocument) -> String {
 fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result {
     let Some(first) = measurements.first() else { return Ok(()) };
     writeln!(text, "{}: {}", first.target.name, what(first))?;
+    if first.target.simulated.is_some() {
+        writeln!(
+            text,
+            "  SIMULATED: computed from the models of drives and buses, in virtual time; nothing was measured"
+        )?;
+    }
     for measurement in measurements {
         writeln!(
             text,

@@ -12,7 +12,7 @@ use indicatif::HumanDuration;
 use shoal_drive::{IoEngine, IoLoop};
 use shoal_study::bay::Bay;
 use shoal_study::model::StudyReport;
-use shoal_study::plan::{Cost, Plan};
+use shoal_study::plan::{Cost, Factors, Plan};
 use shoal_study::run::{FaultStory, FaultWatch, Heading, Study, Watch};
 
 use crate::args::{Cli, StudyArgs};
@@ -23,23 +23,37 @@ use crate::exit::Failure;
 use crate::host;
 use crate::output;
 use crate::progress::{interrupt_flag, study_bar};
+use crate::simulated::{self, SimulatedBay, SimulatedDrives};
 use crate::size::format_size;
 
 /// What drives are taken to read and write before one has been measured: a good USB 2.0 stick.
 const ASSUMED_BYTES_PER_S: u64 = 30_000_000;
 
+/// The least of each drive that has room for the story of a member's failure and rebuild.
+const STORY_BYTES_MIN: u64 = 16 << 20;
+
 /// Measures drives and arrays of them, and says which to build.
 pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
+    if let Some(drives) = SimulatedDrives::named(&args.drives)? {
+        let factors = factors::from_args(&args.plan, drives.descriptions())?;
+        let bay = SimulatedBay::new(drives, factors.seed);
+        return run_on(cli, args, &bay, factors);
+    }
     let bay = PathBay::new(cli.io_engine, &args.drives)?;
     check_wipeable(&args.drives, args.force)?;
-    let plan = Plan::new(factors::from_args(&args.plan, bay.drives())?, bay.drives()).map_err(Failure::usage)?;
-    let cost = cost(&plan, &bay, ASSUMED_BYTES_PER_S, !args.no_fault);
-    announce(&plan, &bay, ASSUMED_BYTES_PER_S, &cost);
+    let factors = factors::from_args(&args.plan, bay.drives())?;
+    run_on(cli, args, &bay, factors)
+}
+
+fn run_on<B: Bay>(cli: &Cli, args: &StudyArgs, bay: &B, factors: Factors) -> Result<(), Failure> {
+    let plan = Plan::new(factors, bay.drives()).map_err(Failure::usage)?;
+    let cost = cost(&plan, bay, ASSUMED_BYTES_PER_S, !args.no_fault);
+    announce(&plan, bay, ASSUMED_BYTES_PER_S, &cost);
     if args.dry_run {
-        return output::document(cli, &plan_document(&plan, &bay, cost), |_| String::new());
+        return output::document(cli, &plan_document(&plan, bay, cost), |_| String::new());
     }
     let interrupt = interrupt_flag()?;
-    let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, !args.no_fault, &interrupt)?;
+    let report = carry_out(cli, &plan, bay, ASSUMED_BYTES_PER_S, !args.no_fault, &interrupt)?;
     if let Some(path) = &args.report {
         write_report(path, &report)?;
     }
@@ -51,15 +65,23 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
 }
 
 /// What a plan costs, with a member's failure and rebuild if that follows.
-pub(crate) fn cost(plan: &Plan, bay: &PathBay, bytes_per_s: u64, with_fault: bool) -> Cost {
+pub(crate) fn cost<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, with_fault: bool) -> Cost {
     let cost = Cost::estimate(plan, bay.drives().len(), bytes_per_s);
-    if with_fault { cost.with_fault_story(plan.factors.drive_bytes_limit, bytes_per_s) } else { cost }
+    if with_fault { cost.with_fault_story(story_bytes(plan, bay), bytes_per_s) } else { cost }
+}
+
+/// So much of each drive is written when a member fails and is rebuilt.
+fn story_bytes<B: Bay>(plan: &Plan, bay: &B) -> u64 {
+    let limit = plan.factors.drive_bytes_limit;
+    let share = |kept_bytes: u64| (kept_bytes / bay.drives().len().max(1) as u64).max(STORY_BYTES_MIN);
+    bay.kept_bytes_max().map_or(limit, |kept_bytes| limit.min(share(kept_bytes)))
 }
 
 /// Tells what will be done, and what it costs, on standard error.
-pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64, cost: &Cost) {
+pub(crate) fn announce<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, cost: &Cost) {
+    let [kind, time] = if bay.simulated().is_some() { ["simulated ", " of virtual time"] } else { ["", ""] };
     output::warn(&format!(
-        "{} drives, {} arrays, {} steps, seed {}: about {} if the drives do {} MB/s, and up to {} written to each",
+        "{} {kind}drives, {} arrays, {} steps, seed {}: about {}{time} if the drives do {} MB/s, and up to {} written to each",
         bay.drives().len(),
         plan.arrays.len(),
         plan.steps.len(),
@@ -74,7 +96,7 @@ pub(crate) fn announce(plan: &Plan, bay: &PathBay, bytes_per_s: u64, cost: &Cost
 }
 
 /// What [`announce`] tells, as a document.
-fn plan_document(plan: &Plan, bay: &PathBay, cost: Cost) -> PlanDocument {
+fn plan_document<B: Bay>(plan: &Plan, bay: &B, cost: Cost) -> PlanDocument {
     PlanDocument {
         seed: plan.factors.seed,
         arrays: u32::try_from(plan.arrays.len()).unwrap_or(u32::MAX),
@@ -92,15 +114,15 @@ fn plan_document(plan: &Plan, bay: &PathBay, cost: Cost) -> PlanDocument {
 }
 
 /// Carries a plan out, if asked for lets a member fail and be rebuilt afterwards, and concludes.
-pub(crate) fn carry_out(
+pub(crate) fn carry_out<B: Bay>(
     cli: &Cli,
     plan: &Plan,
-    bay: &PathBay,
+    bay: &B,
     bytes_per_s: u64,
     with_fault: bool,
     interrupt: &AtomicBool,
 ) -> Result<StudyReport, Failure> {
-    let heading = heading(cli)?;
+    let heading = heading(cli, bay)?;
     let bar = study_bar(cli);
     let mut tell = |progress: &shoal_study::run::Progress| {
         bar.set_position(u64::from(progress.done_per_mille));
@@ -113,7 +135,7 @@ pub(crate) fn carry_out(
     let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell, now_ns: &now_ns });
     let drive_count = u32::try_from(bay.drives().len()).map_err(Failure::usage)?;
-    let story = FaultStory::suited_to(drive_count, plan.factors.drive_bytes_limit, plan.factors.seed);
+    let story = FaultStory::suited_to(drive_count, story_bytes(plan, bay), plan.factors.seed);
     let mut fault = None;
     if let Some(story) = story.map_err(Failure::failed)?.filter(|_| with_fault && !interrupt.load(Ordering::Relaxed)) {
         let mut tell = |what: &'static str, done_per_mille: u16| {
@@ -132,13 +154,14 @@ pub(crate) fn carry_out(
     Ok(observations.into_report(heading, plan, bay, fault))
 }
 
-fn heading(cli: &Cli) -> Result<Heading, Failure> {
+fn heading<B: Bay>(cli: &Cli, bay: &B) -> Result<Heading, Failure> {
+    let host = if bay.simulated().is_some() { simulated::host() } else { host::describe(io_engine_name(cli)?) };
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     Ok(Heading {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         started_unix_ns: since_1970.and_then(|duration| u64::try_from(duration.as_nanos()).ok()),
-        host: host::describe(io_engine_name(cli)?),
+        host,
     })
 }
 

@@ -1,5 +1,7 @@
 //! `shoal create`
 
+mod simulated;
+
 use shoal_drive::Access;
 use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion};
 
@@ -10,21 +12,20 @@ use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
 use crate::running::{Handle, Host};
+use crate::simulated::SimulatedDrives;
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let level = ArrayLevel::parse(&args.level, args.layout.as_deref(), args.groups).map_err(Failure::usage)?;
     let consistency = consistency(args)?;
-    let members = args.drives.len().saturating_sub(args.spares);
+    let simulated = SimulatedDrives::named(&args.drives)?;
+    let drive_count = simulated.as_ref().map_or(args.drives.len(), SimulatedDrives::count);
+    let members = drive_count.saturating_sub(args.spares);
     if level == ArrayLevel::Plain(Level::Raid1) && members < 2 {
         return Err(Failure::Usage(format!(
             "level 1 needs at least 2 members, of which {members} are given: add drives"
         )));
     }
-    let drives = open_drives(&args.drives, Access::Read)?;
-    check_wipeable(&args.drives, args.force)?;
-    drop(drives);
-    let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
     let create = CreateOptions {
         level,
         chunk_bytes: args.chunk,
@@ -39,6 +40,13 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     if consistency == ConsistencyPolicy::Ppl {
         output::warn(PPL_COST);
     }
+    if let Some(drives) = simulated {
+        return simulated::create(cli, &drives, &create);
+    }
+    let drives = open_drives(&args.drives, Access::Read)?;
+    check_wipeable(&args.drives, args.force)?;
+    drop(drives);
+    let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
     let options = open_options(cli, true, false)?;
     let array =
         ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;

@@ -1,0 +1,66 @@
+//! An array of simulated drives: made, brought to rest and shown, all in virtual time. It vanishes with the command.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_volume::{ArrayVolume, Contents, CreateOptions, Volume, World};
+
+use super::create_failure;
+use crate::args::Cli;
+use crate::commands::status::state_text;
+use crate::documents::{SimulatedDocument, StateDocument, array_document};
+use crate::drives::open_options;
+use crate::exit::Failure;
+use crate::output;
+use crate::progress::{bytes_bar, interrupt_flag};
+use crate::simulated::SimulatedDrives;
+use crate::size::format_ns;
+
+/// How much virtual time passes between looks at the interrupt flag.
+const LOOK: Duration = Duration::from_secs(1);
+/// Nothing random in a new array but its UUID: the same one each time.
+const SEED: u64 = 0;
+
+pub(super) fn create(cli: &Cli, drives: &SimulatedDrives, create: &CreateOptions) -> Result<(), Failure> {
+    // Drives that are blank read zeros, and so does a buffer that nothing was read into.
+    let opened = drives.open_all(Contents::Discarded, (1, 4096), SEED)?;
+    let options = open_options(cli, true, false)?;
+    let mut array =
+        ArrayVolume::create(opened.world, opened.plan, &opened.drives, create, &options).map_err(create_failure)?;
+    let resync_ns = array.needs_resync().then(|| resync(cli, &mut array)).transpose()?;
+    array.rest().map_err(Failure::failed)?;
+    let document = StateDocument {
+        array: array_document(&array.status()),
+        background: None,
+        scrub: None,
+        running: None,
+        simulated: Some(SimulatedDocument { drives: drives.notation().to_owned(), resync_ns }),
+    };
+    output::document(cli, &document, text)
+}
+
+/// How long the resync takes, in virtual time.
+fn resync<W: World>(cli: &Cli, array: &mut ArrayVolume<W>) -> Result<u64, Failure>
+{
+    let interrupt = interrupt_flag()?;
+    let bar = bytes_bar(cli, 0, "resync");
+    let begun = array.now();
+    while array.run_background(LOOK).map_err(Failure::failed)? {
+        if let Some(progress) = array.progress() {
+            bar.set_length(progress.total_bytes);
+            bar.set_position(progress.done_bytes);
+        }
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(Failure::failed("stopped before the end of the resync: the simulated array is gone"));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(array.now().since_ns(begun))
+}
+
+fn text(document: &StateDocument) -> String {
+    let resync = document.simulated.as_ref().and_then(|simulated| simulated.resync_ns);
+    let resync = resync
+        .map_or(String::new(), |ns| format!("its resync, on blank drives, takes {} of virtual time; ", format_ns(ns)));
+    format!("{}  SIMULATED: {resync}the array vanishes now, as its drives do\n", state_text(document))
+}
