@@ -24,7 +24,11 @@ pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     let options = open_options(cli, false, false)?;
     let status = inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
     let array = array_document(&status);
-    output::document(cli, &StateDocument { array, background: None, scrub: None, running: None, simulated: None }, state_text)
+    output::document(
+        cli,
+        &StateDocument { array, background: None, scrub: None, running: None, simulated: None },
+        state_text,
+    )
 }
 
 /// An array and what goes on in it as text.

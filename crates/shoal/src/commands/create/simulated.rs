@@ -40,8 +40,7 @@ pub(super) fn create(cli: &Cli, drives: &SimulatedDrives, create: &CreateOptions
 }
 
 /// How long the resync takes, in virtual time.
-fn resync<W: World>(cli: &Cli, array: &mut ArrayVolume<W>) -> Result<u64, Failure>
-{
+fn resync<W: World>(cli: &Cli, array: &mut ArrayVolume<W>) -> Result<u64, Failure> {
     let interrupt = interrupt_flag()?;
     let bar = bytes_bar(cli, 0, "resync");
     let begun = array.now();
