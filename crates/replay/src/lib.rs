@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
+mod calibrate;
 mod claim;
 mod cost;
 mod experiment;

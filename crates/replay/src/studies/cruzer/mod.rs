@@ -40,7 +40,7 @@ impl Setup {
     }
 
     fn play(self, outcomes: &mut Outcomes) -> Result<(), ReplayError> {
-        let host = linux_2_6(crate::host::TURN_NS);
+        let host = linux_2_6(0);
         let topology = fleet(&format!("cruzer-titanium*{}@usb2*{}", self.drives, self.buses))?.topology;
         let chunk_bytes = self.chunk_kib << 10;
         let volume = || array(&topology, &host, RAID0, chunk_bytes);
@@ -59,9 +59,9 @@ impl Setup {
 
 /// One for each setup.
 pub(crate) fn experiments() -> Vec<Experiment> {
-    let chunks = CHUNKS_KIB.map(|chunk_kib| Setup { buses: 2, drives: DRIVES, chunk_kib });
-    let one_bus = (1..=DRIVES).map(|drives| Setup { buses: 1, drives, chunk_kib: DEFAULT_CHUNK_KIB });
-    let two_buses = [2, 4].map(|drives| Setup { buses: 2, drives, chunk_kib: DEFAULT_CHUNK_KIB });
-    let setups = chunks.into_iter().chain(one_bus).chain(two_buses);
+    let all = |buses| CHUNKS_KIB.map(|chunk_kib| Setup { buses, drives: DRIVES, chunk_kib });
+    let fewer_on_one = (1..DRIVES).map(|drives| Setup { buses: 1, drives, chunk_kib: DEFAULT_CHUNK_KIB });
+    let fewer_on_two = [2, 4].map(|drives| Setup { buses: 2, drives, chunk_kib: DEFAULT_CHUNK_KIB });
+    let setups = all(1).into_iter().chain(all(2)).chain(fewer_on_one).chain(fewer_on_two);
     setups.map(|setup| Experiment::new(move |outcomes| setup.play(outcomes))).collect()
 }

@@ -1,10 +1,13 @@
 //! Two Rally2 sticks in RAID0 on a laptop, by hdparm, seeker and dd.
 
 mod claims;
+mod stick;
 
 pub(crate) use claims::claims;
 
-use shoal_sim::{HostModel, Topology};
+use std::sync::OnceLock;
+
+use shoal_sim::{DriveModel, HostModel, Topology};
 use shoal_volume::{ArrayLevel, ArrayVolume, Level, Raid0Layout, SimulatedWorld, Volume};
 
 use crate::ReplayError;
@@ -12,7 +15,7 @@ use crate::experiment::Experiment;
 use crate::host::{ReadAhead, TURN_NS, WriteBack, linux_2_6, md_read_ahead_bytes, write_pages_in_step};
 use crate::methods::{buffered_read, dd_write, megabytes_per_s, seeker};
 use crate::outcomes::Outcomes;
-use crate::rig::{array, drive, fleet};
+use crate::rig::{alone, array, drive, fleet};
 
 const RAID0: ArrayLevel = ArrayLevel::Plain(Level::Raid0(Raid0Layout::Original));
 /// mdadm's default of the time.
@@ -31,12 +34,23 @@ fn host() -> HostModel {
     HostModel { dirty_bytes: DIRTY_BYTES, ..linux_2_6(TURN_NS) }
 }
 
-fn stick() -> Result<Topology, ReplayError> {
-    Ok(fleet("rally2@usb2")?.topology)
+fn one_stick() -> Result<Topology, ReplayError> {
+    static STICK: OnceLock<DriveModel> = OnceLock::new();
+    let model = match STICK.get() {
+        Some(model) => model.clone(),
+        None => {
+            let model = stick::stick()?;
+            STICK.get_or_init(|| model).clone()
+        }
+    };
+    Ok(alone(model))
 }
 
+/// On one bus, as a laptop has them.
 fn two_sticks() -> Result<ArrayVolume<SimulatedWorld>, ReplayError> {
-    array(&fleet("rally2*2@usb2")?.topology, &host(), RAID0, CHUNK_BYTES)
+    let mut topology = one_stick()?;
+    topology.drives.push(topology.drives[0].clone());
+    array(&topology, &host(), RAID0, CHUNK_BYTES)
 }
 
 /// The longest first.
@@ -59,7 +73,7 @@ fn array_write(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
 }
 
 fn single_write(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
-    let file = WriteBack::new(drive(&stick()?, &host())?, host().dirty_bytes);
+    let file = WriteBack::new(drive(&one_stick()?, &host())?, host().dirty_bytes);
     outcomes.put("single, dd write", dd_write(file, SINGLE_BYTES, false)?);
     Ok(())
 }
@@ -84,7 +98,7 @@ fn array_reads(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
 
 fn single_read(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
     let host = host();
-    let file = ReadAhead::new(drive(&stick()?, &host)?, host.read_ahead_bytes, host.turn_ns);
+    let file = ReadAhead::new(drive(&one_stick()?, &host)?, host.read_ahead_bytes, host.turn_ns);
     outcomes.put("single, hdparm -t", buffered_read(file)?);
     let disk = fleet("laptop-7200")?.topology;
     let file = ReadAhead::new(drive(&disk, &host)?, host.read_ahead_bytes, host.turn_ns);
@@ -93,7 +107,7 @@ fn single_read(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
 }
 
 fn seeks(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
-    let single = seeker(&mut drive(&stick()?, &host())?)?;
+    let single = seeker(&mut drive(&one_stick()?, &host())?)?;
     outcomes.put("single, seeker, ms", single.access_ms());
     let both = seeker(&mut two_sticks()?)?;
     outcomes.put("array, seeker, ms", both.access_ms());

@@ -4,17 +4,16 @@
 use std::sync::OnceLock;
 
 use shoal_bench::Direction;
-use shoal_sim::{DriveModel, Medium};
+use shoal_sim::DriveModel;
 
 use super::{BLOCK_BYTES, Cell, MODELS, STICKS, windows};
 use crate::ReplayError;
+use crate::calibrate::{solve, with_read_rate, with_write_rate};
 use crate::methods::{hd_tune, overlapped};
 use crate::rig::{alone, drive, model};
 
 /// Of a run that a rate is solved with: steady from the first request on, so that little is enough.
 const TRIAL_BYTES: u64 = 8 << 20;
-/// Halvings of the interval: to a part in a million.
-const STEPS: u32 = 20;
 
 /// What follows from the cell that has both, HD Tune's figure and ATTO's.
 #[derive(Clone, Copy, Debug)]
@@ -67,32 +66,4 @@ fn atto(model: DriveModel, direction: Direction) -> Result<f64, ReplayError> {
 
 fn published(cell: &Cell, method: &str, metric: &str) -> Result<f64, ReplayError> {
     cell.published(method, metric).ok_or_else(|| ReplayError::NotPublished(format!("{method} {metric} of {cell:?}")))
-}
-
-fn with_read_rate(mut model: DriveModel, megabytes_per_s: f64) -> DriveModel {
-    if let Medium::Flash(flash) = &mut model.medium {
-        flash.bytes_per_s.read = (megabytes_per_s * 1e6) as u64;
-    }
-    model
-}
-
-fn with_write_rate(mut model: DriveModel, megabytes_per_s: f64) -> DriveModel {
-    if let Medium::Flash(flash) = &mut model.medium {
-        flash.bytes_per_s.write = (megabytes_per_s * 1e6) as u64;
-    }
-    model
-}
-
-/// The argument, between 1 and 100000, at which a growing function reaches `target`, by bisection on a logarithmic scale.
-fn solve(function: impl Fn(f64) -> Result<f64, ReplayError>, target: f64) -> Result<f64, ReplayError> {
-    let (mut low, mut high) = (1.0_f64, 1e5_f64);
-    for _ in 0..STEPS {
-        let middle = (low * high).sqrt();
-        if function(middle)? < target {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Ok((low * high).sqrt())
 }
