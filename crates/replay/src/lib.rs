@@ -21,6 +21,7 @@
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
 mod calibrate;
+pub mod charts;
 mod claim;
 mod cost;
 mod experiment;
