@@ -27,6 +27,7 @@ mod cost;
 mod experiment;
 mod figures;
 mod host;
+pub mod markdown;
 mod methods;
 mod outcomes;
 mod replay;

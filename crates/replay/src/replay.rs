@@ -105,6 +105,11 @@ impl Replayed {
         })
     }
 
+    /// What it is, in one line.
+    pub fn what(&self) -> String {
+        [&*self.experiment, &*self.configuration, &*self.metric].join(": ")
+    }
+
     /// Whether it is a prediction, with or without an assumption.
     pub fn is_prediction(&self) -> bool {
         matches!(self.kind, Kind::Predicted | Kind::PredictedAssumed)

@@ -22,11 +22,7 @@ fn published(figures: &[&Replayed], experiment: &str, configuration: &str, metri
     number.ok_or_else(|| format!("no figure is {experiment}, {configuration}, {metric}"))
 }
 
-fn curve(
-    name: &str,
-    colour: usize,
-    points: impl Iterator<Item = (f64, Result<f64, Missing>)>,
-) -> Result<Line, String> {
+fn curve(name: &str, colour: usize, points: impl Iterator<Item = (f64, Result<f64, Missing>)>) -> Result<Line, String> {
     let points: Result<Vec<_>, _> = points.map(|(x, y)| y.map(|y| (x, y))).collect();
     Ok(Line { name: name.to_owned(), colour, points: points.map_err(words)? })
 }
@@ -230,7 +226,8 @@ pub(super) fn eide(figures: &[&Replayed]) -> Picture {
         .into_iter()
         .map(|(name, colour, rows)| {
             let rows = rows.into_iter();
-            let group = rows.filter_map(|(experiment, configuration, label)| bar_of(experiment, configuration, label, colour));
+            let group =
+                rows.filter_map(|(experiment, configuration, label)| bar_of(experiment, configuration, label, colour));
             (name.to_owned(), group.collect())
         })
         .collect();
@@ -244,7 +241,13 @@ pub(super) fn pi_zero(figures: &[&Replayed]) -> Picture {
     sheet((1240, 820), heading, &note, |area| {
         let rows = area.split_evenly((3, 1));
         slots(&rows[0], figures, "Write speed tests", "Write", &["run 1", "run 2", "run 3"])?;
-        slots(&rows[1], figures, "Write speed experiment (slot order)", "Write, sticks in other slots", &["run 1", "run 2"])?;
+        slots(
+            &rows[1],
+            figures,
+            "Write speed experiment (slot order)",
+            "Write, sticks in other slots",
+            &["run 1", "run 2"],
+        )?;
         slots(&rows[2], figures, "Read speeds", "Read", &["run 1", "run 2", "run 3"])
     })
 }
