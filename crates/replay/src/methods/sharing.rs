@@ -8,6 +8,7 @@ use shoal_bench::Direction;
 
 use super::megabytes_per_s;
 use crate::ReplayError;
+use crate::calibrate::{ns_per_byte, solve};
 use crate::host::Requests;
 use crate::rig::Timed;
 
@@ -45,16 +46,20 @@ impl Hop {
 impl Paced {
     /// A host whose single writer gets `rate_mb_per_s` onto this volume.
     pub(crate) fn calibrated<V: Timed>(
-        volume: V,
+        volume: impl Fn() -> Result<V, ReplayError>,
         batch_bytes: u64,
         total_bytes: u64,
         rate_mb_per_s: f64,
     ) -> Result<Self, ReplayError> {
-        let idle = Self { batch_bytes, work_ns: 0 };
-        let drives_ns = batch_bytes as f64 * 1e3 / idle.write(volume, &[0], total_bytes, Hop::default())?;
-        let batch_ns = batch_bytes as f64 * 1e3 / rate_mb_per_s;
-        // A host that cannot be slowed down to this, as its drives are slower, has no work of its own.
-        Ok(Self { batch_bytes, work_ns: (batch_ns - drives_ns).max(0.0) as u64 })
+        let host = |byte_ns: f64| Self { batch_bytes, work_ns: (byte_ns * batch_bytes as f64) as u64 };
+        let write =
+            |byte_ns: f64| Ok(ns_per_byte(host(byte_ns).write(volume()?, &[0], total_bytes, Hop::default())?));
+        Ok(host(solve(write, ns_per_byte(rate_mb_per_s))?))
+    }
+
+    /// A host that takes no time.
+    pub(crate) fn idle(batch_bytes: u64) -> Self {
+        Self { batch_bytes, work_ns: 0 }
     }
 
     /// Writes `total_bytes`, shared evenly by files that begin at these offsets. Returns MB/s, all files together.

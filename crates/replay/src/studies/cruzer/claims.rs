@@ -79,7 +79,7 @@ fn one_bus() -> Vec<Claim> {
         assumed(
             (ONE_BUS, "reads", "optimal chunk size, low end"),
             |outcomes, _| smallest_good_chunk(outcomes),
-            "the smallest chunk within 8 % of the best, six drives on one bus; the 8 % are ours",
+            "the smallest chunk that is within 8 % of the best for any number of drives; the 8 % are ours",
         ),
         not_predicted(
             (ONE_BUS, "reads", "optimal chunk size, high end"),
@@ -98,7 +98,7 @@ fn one_bus() -> Vec<Claim> {
         assumed(
             (ONE_BUS, "writes", "device from which bus penalties show"),
             |outcomes, _| first_penalty(|drives| outcomes.of(&format!("one bus, {drives} drives, 64 KiB, write"))),
-            "the first drive that adds less than nine tenths of a drive; the nine tenths are ours",
+            "the first drive that adds a twentieth less than a drive; the twentieth is ours",
         ),
         fitted(
             (ONE_BUS, "up to 6 drives", "maximum read"),
@@ -154,10 +154,10 @@ fn saturation<E>(rate: impl Fn(usize) -> Result<f64, E>) -> Result<f64, E> {
     Ok(DRIVES as f64)
 }
 
-/// The first drive that adds less than nine tenths of what the first alone does.
+/// The first drive that adds less than nineteen twentieths of what the first alone does.
 fn first_penalty<E>(rate: impl Fn(usize) -> Result<f64, E>) -> Result<f64, E> {
     for drives in 2..=DRIVES {
-        if rate(drives)? - rate(drives - 1)? < 0.9 * rate(1)? {
+        if rate(drives)? - rate(drives - 1)? < 0.95 * rate(1)? {
             return Ok(drives as f64);
         }
     }
@@ -169,14 +169,16 @@ fn most<E>(rate: impl Fn(usize) -> Result<f64, E>) -> Result<f64, E> {
     (1..=DRIVES).map(rate).try_fold(0.0, |most, rate| Ok(f64::max(most, rate?)))
 }
 
-/// The smallest chunk, in KiB, with which six drives on one bus are read within 8 % of the best.
+/// The smallest chunk, in KiB, with which two to six drives on one bus are all read within 8 % of their best.
 fn smallest_good_chunk(outcomes: &Outcomes) -> Result<f64, Missing> {
-    let rate = |chunk: &u32| outcomes.of(&format!("one bus, 6 drives, {chunk} KiB, read"));
-    let best = CHUNKS_KIB.iter().map(rate).try_fold(0.0, |most, rate| Ok(f64::max(most, rate?)))?;
-    for chunk in &CHUNKS_KIB {
-        if rate(chunk)? >= 0.92 * best {
-            return Ok(f64::from(*chunk));
-        }
+    let mut smallest = 0;
+    for drives in 2..=DRIVES {
+        let rate = |chunk: u32| outcomes.of(&format!("one bus, {drives} drives, {chunk} KiB, read"));
+        let rates: Result<Vec<_>, _> = CHUNKS_KIB.into_iter().map(|chunk| Ok((chunk, rate(chunk)?))).collect();
+        let rates = rates?;
+        let best = rates.iter().map(|&(_, rate)| rate).fold(0.0, f64::max);
+        let good = rates.into_iter().find(|&(_, rate)| rate >= 0.92 * best);
+        smallest = smallest.max(good.map_or(0, |(chunk, _)| chunk));
     }
-    Ok(f64::NAN)
+    Ok(f64::from(smallest))
 }

@@ -70,7 +70,7 @@ fn writers(
     batch_bytes: u64,
     outcomes: &mut Outcomes,
 ) -> Result<(), ReplayError> {
-    let host = Paced::calibrated(volume()?, batch_bytes, FILE_BYTES, WRITER_MB_PER_S)?;
+    let host = Paced::calibrated(volume, batch_bytes, FILE_BYTES, WRITER_MB_PER_S)?;
     outcomes.put(format!("{name}, one writer"), host.write(volume()?, &[0], FILE_BYTES, Hop::default())?);
     let apart = volume()?.size_bytes() / 3 / batch_bytes * batch_bytes;
     let both = host.write(volume()?, &[0, apart], 2 * FILE_BYTES, Hop::default())?;
@@ -83,7 +83,7 @@ fn networks(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
     let byte_ps = ((1e6 / FTP_MB_PER_S) - (1e6 / COPY_MB_PER_S)) as u64;
     let wire = Hop { byte_ps, call: None };
     let calls = Hop { byte_ps, call: Some(NFS_CALL) };
-    let paced = |rate| Paced::calibrated(software_raid5()?, BATCH_2_4_BYTES, FILE_BYTES, rate);
+    let paced = |rate| Paced::calibrated(software_raid5, BATCH_2_4_BYTES, FILE_BYTES, rate);
     let (copy, writer) = (paced(COPY_MB_PER_S)?, paced(WRITER_MB_PER_S)?);
     let written = |host: Paced, hop| host.write(software_raid5()?, &[0], FILE_BYTES, hop);
     outcomes.put("FTP", written(copy, wire)?);
@@ -97,7 +97,7 @@ fn sizes(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
     outcomes.put("RAID5 of six, TB", raid5_of_six()?.size_bytes() as f64 / 1e12);
     outcomes.put("RAID50 of twelve, TB", raid50()?.size_bytes() as f64 / 1e12);
     // What drives and buses allow when the host has no work of its own.
-    let idle = Paced::calibrated(software_raid5()?, BATCH_2_4_BYTES, FILE_BYTES, f64::INFINITY)?;
+    let idle = Paced::idle(BATCH_2_4_BYTES);
     let ceiling = idle.write(software_raid5()?, &[0], FILE_BYTES, Hop::default())?;
     outcomes.put("software RAID5, no work of the host's", ceiling);
     Ok(())

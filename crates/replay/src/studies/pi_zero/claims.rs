@@ -145,7 +145,7 @@ fn start_sector(_: &Outcomes, figure: &Figure) -> Result<f64, Missing> {
     let lengths = [121_077_760_u32, 121_077_760, 121_077_761, 483_321_640];
     let row = ["sda", "sdb", "sdc", "sdd"].iter().position(|&drive| figure.configuration.ends_with(drive));
     let row = row.ok_or_else(|| Missing(figure.configuration.clone()))?;
-    Ok(lengths[..row].iter().copied().map(f64::from).sum())
+    Ok(f64::from(lengths[..row].iter().sum::<u32>()))
 }
 
 fn faults() -> Vec<Claim> {

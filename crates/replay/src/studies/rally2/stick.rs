@@ -4,17 +4,15 @@ use shoal_sim::DriveModel;
 
 use super::{SINGLE_BYTES, host};
 use crate::ReplayError;
-use crate::calibrate::{solve, with_longer_random_reads, with_read_rate, with_write_rate};
+use crate::calibrate::{ns_per_byte, solve, with_longer_random_reads, with_read_time, with_write_time};
 use crate::host::{ReadAhead, WriteBack};
-use crate::methods::{dd_read, dd_write, seeker};
+use crate::methods::{buffered_read, dd_write, seeker};
 use crate::rig::{alone, drive, model};
 
 /// What `hdparm -t`, `dd` and `seeker` printed: MiB/s, MB/s, ms.
 const READ_MIB_PER_S: f64 = 23.38;
 const WRITE_MB_PER_S: f64 = 14.0;
 const ACCESS_MS: f64 = 6.63;
-/// Of a run that a rate is solved with: steady from the first request on, so that little is enough.
-const TRIAL_BYTES: u64 = 8 << 20;
 
 /// The stick with all of them.
 pub(super) fn stick() -> Result<DriveModel, ReplayError> {
@@ -25,23 +23,21 @@ pub(super) fn stick() -> Result<DriveModel, ReplayError> {
 
 fn reading(base: DriveModel) -> Result<DriveModel, ReplayError> {
     let host = host();
-    let read = |rate: f64| {
-        let volume = drive(&alone(with_read_rate(base.clone(), rate)), &host)?;
-        dd_read(ReadAhead::new(volume, host.read_ahead_bytes, host.turn_ns), TRIAL_BYTES)
+    let read = |byte_ns: f64| {
+        let volume = drive(&alone(with_read_time(base.clone(), byte_ns)), &host)?;
+        Ok(ns_per_byte(buffered_read(ReadAhead::new(volume, host.read_ahead_bytes, host.turn_ns))?))
     };
-    let rate = solve(read, READ_MIB_PER_S * 1.048_576)?;
-    Ok(with_read_rate(base, rate))
+    let byte_ns = solve(read, ns_per_byte(READ_MIB_PER_S))?;
+    Ok(with_read_time(base, byte_ns))
 }
 
 /// What dd prints is faster than the stick: it does not wait for what it leaves dirty.
 fn writing(base: DriveModel) -> Result<DriveModel, ReplayError> {
     let host = host();
-    let written = SINGLE_BYTES - host.dirty_bytes;
-    let target = WRITE_MB_PER_S * written as f64 / SINGLE_BYTES as f64;
-    let write = |rate: f64| {
-        let volume = drive(&alone(with_write_rate(base.clone(), rate)), &host)?;
-        dd_write(WriteBack::new(volume, 0), TRIAL_BYTES, true)
+    let write = |byte_ns: f64| {
+        let volume = drive(&alone(with_write_time(base.clone(), byte_ns)), &host)?;
+        Ok(ns_per_byte(dd_write(WriteBack::new(volume, host.dirty_bytes), SINGLE_BYTES, false)?))
     };
-    let rate = solve(write, target)?;
-    Ok(with_write_rate(base, rate))
+    let byte_ns = solve(write, ns_per_byte(WRITE_MB_PER_S))?;
+    Ok(with_write_time(base, byte_ns))
 }

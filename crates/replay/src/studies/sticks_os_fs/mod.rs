@@ -18,7 +18,6 @@ use crate::methods::{hd_tune, overlapped};
 use crate::outcomes::{Missing, Outcomes};
 use crate::rig::{alone, drive};
 use crate::{Figure, ReplayError, figures};
-use rates::Rates;
 
 /// What the studies call them.
 pub(crate) const STICKS: [&str; 3] = ["8GB Lexar JD FireFly", "4GB Apacer", "1GB RunDisk (pre 2005)"];
@@ -96,9 +95,8 @@ fn cell(stick: usize, system: &str, file_system: &str) -> Cell {
 
 fn reads(stick: usize, system: &str, outcomes: &mut Outcomes) -> Result<(), ReplayError> {
     let cell = cell(stick, system, "NTFS");
-    let rates = Rates::solved()?;
-    let topology = alone(rates.reading(MODELS[stick], &cell)?);
-    let hd = hd_tune(drive(&topology, &windows())?, FILE_BYTES, rates.gap_ns)?;
+    let topology = alone(rates::reading(MODELS[stick], &cell)?);
+    let hd = hd_tune(drive(&topology, &windows())?, FILE_BYTES, rates::gap_ns()?)?;
     outcomes.put(cell.hd_tune(), hd);
     let atto = overlapped(&mut drive(&topology, &windows())?, Direction::Read, BLOCK_BYTES, FILE_BYTES)?;
     outcomes.put(cell.atto_read(), atto.megabytes_per_s());

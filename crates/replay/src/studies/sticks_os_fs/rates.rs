@@ -1,69 +1,61 @@
-//! The rates of sticks and the gap of the host, from the cells that are inputs: solved on the simulated drive itself, with the
-//! same methods that measure it afterwards.
+//! The rates of sticks and the gap of the host, from the cells that are inputs.
 
 use std::sync::OnceLock;
 
 use shoal_bench::Direction;
 use shoal_sim::DriveModel;
 
-use super::{BLOCK_BYTES, Cell, MODELS, STICKS, windows};
+use super::{BLOCK_BYTES, Cell, FILE_BYTES, MODELS, STICKS, windows};
 use crate::ReplayError;
-use crate::calibrate::{solve, with_read_rate, with_write_rate};
+use crate::calibrate::{ns_per_byte, solve, with_read_time, with_write_time};
 use crate::methods::{hd_tune, overlapped};
 use crate::rig::{alone, drive, model};
 
-/// Of a run that a rate is solved with: steady from the first request on, so that little is enough.
-const TRIAL_BYTES: u64 = 8 << 20;
-
-/// What follows from the cell that has both, HD Tune's figure and ATTO's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rates {
-    /// What the host loses between two of HD Tune's requests.
-    pub(crate) gap_ns: u64,
+/// What the host loses between two of HD Tune's requests. It follows from the cell that has both: with the stick at the
+/// rate at which ATTO measures what was printed, HD Tune has to as well.
+pub(super) fn gap_ns() -> Result<u64, ReplayError> {
+    static GAP_NS: OnceLock<u64> = OnceLock::new();
+    if let Some(&gap_ns) = GAP_NS.get() {
+        return Ok(gap_ns);
+    }
+    let [stick, system, file_system] = [STICKS[0], "Windows XP", "NTFS"].map(str::to_owned);
+    let cell = Cell { stick, system, file_system };
+    let base = model(MODELS[0])?;
+    let atto = |byte_ns| atto_ns(with_read_time(base.clone(), byte_ns), Direction::Read);
+    let model = with_read_time(base.clone(), solve(atto, published_ns(&cell, "ATTO", "read")?)?);
+    let block = f64::from(BLOCK_BYTES);
+    // Nanoseconds a byte, of nanoseconds of gap a byte.
+    let hd = |byte_ns: f64| hd_tune_ns(model.clone(), (byte_ns * block) as u64);
+    let gap_ns = (solve(hd, published_ns(&cell, "HDTune", "read")?)? * block) as u64;
+    Ok(*GAP_NS.get_or_init(|| gap_ns))
 }
 
-impl Rates {
-    /// The gap: with the stick at the rate at which ATTO measures what was printed, HD Tune has to as well.
-    pub(crate) fn solved() -> Result<Self, ReplayError> {
-        static GAP_NS: OnceLock<u64> = OnceLock::new();
-        if let Some(&gap_ns) = GAP_NS.get() {
-            return Ok(Self { gap_ns });
-        }
-        let cell =
-            Cell { stick: STICKS[0].to_owned(), system: "Windows XP".to_owned(), file_system: "NTFS".to_owned() };
-        let atto = |rate: f64| atto(with_read_rate(model(MODELS[0])?, rate), Direction::Read);
-        let model = with_read_rate(model(MODELS[0])?, solve(atto, published(&cell, "ATTO", "read")?)?);
-        // The longer the gap the slower: solved for its inverse, so that both grow.
-        let hd = |per_s: f64| hd_tune(drive(&alone(model.clone()), &windows())?, TRIAL_BYTES, (1e9 / per_s) as u64);
-        let gap_ns = (1e9 / solve(hd, published(&cell, "HDTune", "read")?)?) as u64;
-        Ok(Self { gap_ns: *GAP_NS.get_or_init(|| gap_ns) })
-    }
-
-    /// A stick that HD Tune measures as it was printed for this cell.
-    pub(crate) fn reading(&self, name: &str, cell: &Cell) -> Result<DriveModel, ReplayError> {
-        let base = model(name)?;
-        let hd = |rate: f64| {
-            let topology = alone(with_read_rate(base.clone(), rate));
-            hd_tune(drive(&topology, &windows())?, TRIAL_BYTES, self.gap_ns)
-        };
-        let rate = solve(hd, published(cell, "HDTune", "read")?)?;
-        Ok(with_read_rate(base, rate))
-    }
+/// A stick that HD Tune measures as it was printed for this cell.
+pub(super) fn reading(name: &str, cell: &Cell) -> Result<DriveModel, ReplayError> {
+    let (base, gap_ns) = (model(name)?, gap_ns()?);
+    let hd = |byte_ns| hd_tune_ns(with_read_time(base.clone(), byte_ns), gap_ns);
+    let byte_ns = solve(hd, published_ns(cell, "HDTune", "read")?)?;
+    Ok(with_read_time(base, byte_ns))
 }
 
 /// A stick to which ATTO writes as it was printed for this cell.
-pub(crate) fn writing(name: &str, cell: &Cell) -> Result<DriveModel, ReplayError> {
+pub(super) fn writing(name: &str, cell: &Cell) -> Result<DriveModel, ReplayError> {
     let base = model(name)?;
-    let with_rate = |rate: f64| with_write_rate(base.clone(), rate);
-    let rate = solve(|rate| atto(with_rate(rate), Direction::Write), published(cell, "ATTO", "write")?)?;
-    Ok(with_rate(rate))
+    let atto = |byte_ns| atto_ns(with_write_time(base.clone(), byte_ns), Direction::Write);
+    let byte_ns = solve(atto, published_ns(cell, "ATTO", "write")?)?;
+    Ok(with_write_time(base, byte_ns))
 }
 
-fn atto(model: DriveModel, direction: Direction) -> Result<f64, ReplayError> {
+fn hd_tune_ns(model: DriveModel, gap_ns: u64) -> Result<f64, ReplayError> {
+    Ok(ns_per_byte(hd_tune(drive(&alone(model), &windows())?, FILE_BYTES, gap_ns)?))
+}
+
+fn atto_ns(model: DriveModel, direction: Direction) -> Result<f64, ReplayError> {
     let mut volume = drive(&alone(model), &windows())?;
-    Ok(overlapped(&mut volume, direction, BLOCK_BYTES, TRIAL_BYTES)?.megabytes_per_s())
+    Ok(ns_per_byte(overlapped(&mut volume, direction, BLOCK_BYTES, FILE_BYTES)?.megabytes_per_s()))
 }
 
-fn published(cell: &Cell, method: &str, metric: &str) -> Result<f64, ReplayError> {
-    cell.published(method, metric).ok_or_else(|| ReplayError::NotPublished(format!("{method} {metric} of {cell:?}")))
+fn published_ns(cell: &Cell, method: &str, metric: &str) -> Result<f64, ReplayError> {
+    let published = cell.published(method, metric).map(ns_per_byte);
+    published.ok_or_else(|| ReplayError::NotPublished(format!("{method} {metric} of {cell:?}")))
 }
