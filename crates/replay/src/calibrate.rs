@@ -10,8 +10,8 @@ use crate::ReplayError;
 
 /// Steps of the secant method; times are so nearly linear in what they are made of that a few are enough.
 const STEPS: u32 = 8;
-/// Near enough: one part in a hundred thousand.
-const NEAR: f64 = 1e-5;
+/// Near enough: one part in ten thousand.
+const NEAR: f64 = 1e-4;
 
 /// The argument at which a function reaches `target`, of one that grows, and nearly as a straight line: a time, of a time that it
 /// is made of. The search begins with half of the target and all of it.

@@ -44,4 +44,4 @@ pub(crate) fn md_read_ahead_bytes(host: &HostModel, data_members: u32, chunk_byt
 /// What Linux 2.6 loses between two read-ahead windows on a block device: fitted, on one figure (`rally2`, hdparm -t with read-ahead of
 /// 512 sectors). It is the time from the end of one window to the start of the next: the reader wakes, takes what is left
 /// of the window from memory, finds the next page missing, and a new window goes out page by page.
-pub(crate) const TURN_NS: u64 = 737_000;
+pub(crate) const TURN_NS: u64 = 711_000;

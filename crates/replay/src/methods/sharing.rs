@@ -2,7 +2,13 @@
 //!
 //! Write-back takes a batch of pages of one file, then of the next that is dirty. The host works on a batch (the program's
 //! pages, the file system, copies in memory), then the drives write it. What a single writer loses to the drives is part of
-//! the pace that was published for it; with two files there is a seek between batches on top of it.
+//! the pace that was published for it.
+//!
+//! A batch seldom ends with a stripe. As long as the same file goes on, RAID5 holds the last stripe back until the next
+//! batch completes it (md delays stripes that are not full; a controller has its cache). When the other file's turn comes that
+//! stripe is written as it is, and so is the first of the next batch: data or parity have to be read for them, and
+//! these reads wait for seek and rotation. That is what two writers lose: seeks before writes alone would hide in the
+//! drives' caches.
 
 use shoal_bench::Direction;
 
@@ -16,6 +22,8 @@ use crate::rig::Timed;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paced {
     batch_bytes: u64,
+    /// Data in a stripe of the array, or in one stripe of each array in it.
+    row_bytes: u64,
     /// The host's own work on a batch.
     work_ns: u64,
 }
@@ -47,19 +55,22 @@ impl Paced {
     /// A host whose single writer gets `rate_mb_per_s` onto this volume.
     pub(crate) fn calibrated<V: Timed>(
         volume: impl Fn() -> Result<V, ReplayError>,
-        batch_bytes: u64,
+        (batch_bytes, row_bytes): (u64, u64),
         total_bytes: u64,
         rate_mb_per_s: f64,
     ) -> Result<Self, ReplayError> {
-        let host = |byte_ns: f64| Self { batch_bytes, work_ns: (byte_ns * batch_bytes as f64) as u64 };
+        let host = |byte_ns: f64| Self {
+            work_ns: (byte_ns * batch_bytes as f64) as u64,
+            ..Self::idle((batch_bytes, row_bytes))
+        };
         let write =
             |byte_ns: f64| Ok(ns_per_byte(host(byte_ns).write(volume()?, &[0], total_bytes, Hop::default())?));
         Ok(host(solve(write, ns_per_byte(rate_mb_per_s))?))
     }
 
     /// A host that takes no time.
-    pub(crate) fn idle(batch_bytes: u64) -> Self {
-        Self { batch_bytes, work_ns: 0 }
+    pub(crate) fn idle((batch_bytes, row_bytes): (u64, u64)) -> Self {
+        Self { batch_bytes, row_bytes, work_ns: 0 }
     }
 
     /// Writes `total_bytes`, shared evenly by files that begin at these offsets. Returns MB/s, all files together.
@@ -74,11 +85,17 @@ impl Paced {
         let begun_ns = requests.now_ns();
         let batches = total_bytes / self.batch_bytes;
         let count = files.len() as u64;
+        let mut written = files.to_vec();
         for batch in 0..batches {
-            let file = files[usize::try_from(batch % count).expect("one of a few files")];
+            let file = usize::try_from(batch % count).expect("one of a few files");
+            let mut end = files[file] + (batch / count + 1) * self.batch_bytes;
+            if count == 1 && batch + 1 < batches {
+                end -= end % self.row_bytes; // the next batch completes the stripe
+            }
             requests.pass(self.work_ns + hop.batch_ns(self.batch_bytes));
-            requests.submit(Direction::Write, file + batch / count * self.batch_bytes, self.batch_bytes)?;
+            requests.submit(Direction::Write, written[file], end - written[file])?;
             requests.wait_for_all()?;
+            written[file] = end;
         }
         Ok(megabytes_per_s(batches * self.batch_bytes, requests.now_ns() - begun_ns))
     }

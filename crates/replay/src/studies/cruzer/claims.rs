@@ -98,7 +98,7 @@ fn one_bus() -> Vec<Claim> {
         assumed(
             (ONE_BUS, "writes", "device from which bus penalties show"),
             |outcomes, _| first_penalty(|drives| outcomes.of(&format!("one bus, {drives} drives, 64 KiB, write"))),
-            "the first drive that adds a twentieth less than a drive; the twentieth is ours",
+            "the first drive that adds a tenth less than a drive; the tenth is ours, a twentieth would give the third",
         ),
         fitted(
             (ONE_BUS, "up to 6 drives", "maximum read"),
@@ -154,10 +154,10 @@ fn saturation<E>(rate: impl Fn(usize) -> Result<f64, E>) -> Result<f64, E> {
     Ok(DRIVES as f64)
 }
 
-/// The first drive that adds less than nineteen twentieths of what the first alone does.
+/// The first drive that adds less than nine tenths of what the first alone does.
 fn first_penalty<E>(rate: impl Fn(usize) -> Result<f64, E>) -> Result<f64, E> {
     for drives in 2..=DRIVES {
-        if rate(drives)? - rate(drives - 1)? < 0.95 * rate(1)? {
+        if rate(drives)? - rate(drives - 1)? < 0.9 * rate(1)? {
             return Ok(drives as f64);
         }
     }

@@ -21,7 +21,9 @@ pub(crate) const CHUNKS_KIB: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const DEFAULT_CHUNK_KIB: u32 = 64;
 /// Long enough to be steady: some hundred windows.
 const READ_BYTES: u64 = 96 << 20;
-const WRITE_BYTES: u64 = 192 << 20;
+const WRITE_BYTES: u64 = 512 << 20;
+/// By chunk, which writes do not care for.
+const WRITE_BYTES_BY_CHUNK: u64 = 64 << 20;
 
 const RAID0: ArrayLevel = ArrayLevel::Plain(Level::Raid0(Raid0Layout::Original));
 
@@ -51,7 +53,8 @@ impl Setup {
         if self.chunk_kib != DEFAULT_CHUNK_KIB && self.drives != DRIVES {
             return Ok(()); // for the best chunk, which only matters to reads
         }
-        let write = dd_write(WriteBack::new(volume()?, host.dirty_bytes), WRITE_BYTES, true)?;
+        let bytes = if self.chunk_kib == DEFAULT_CHUNK_KIB { WRITE_BYTES } else { WRITE_BYTES_BY_CHUNK };
+        let write = dd_write(WriteBack::new(volume()?, host.dirty_bytes), bytes, true)?;
         outcomes.put(format!("{}, write", self.name()), write);
         if (self.buses, self.drives, self.chunk_kib) == (1, DRIVES, DEFAULT_CHUNK_KIB) {
             outcomes.put("capacity in GB", volume()?.size_bytes() as f64 / 1e9);

@@ -11,6 +11,7 @@ use shoal_sim::HostModel;
 use shoal_volume::{ArrayLevel, ArrayVolume, Level, ParityLayout, Raid0Layout, SimulatedWorld, Volume};
 
 use crate::ReplayError;
+use crate::calibrate::{ns_per_byte, solve};
 use crate::experiment::Experiment;
 use crate::host::PAGE_BYTES;
 use crate::methods::{Call, Hop, Paced};
@@ -20,7 +21,12 @@ use crate::rig::{array, fleet};
 const RAID5: Level = Level::Raid5(ParityLayout::LeftSymmetric);
 const CHUNK_BYTES: u32 = 64 << 10;
 /// The study's test file.
-const FILE_BYTES: u64 = 3_280_000_000;
+const WHOLE_FILE_BYTES: u64 = 3_280_000_000;
+/// What is played of it: some hundred batches, of which one is as the other.
+const FILE_BYTES: u64 = WHOLE_FILE_BYTES / 8;
+/// Data in a stripe: of eight disks, and of twice six.
+const SOFTWARE_ROW_BYTES: u64 = 7 * CHUNK_BYTES as u64;
+const RAID50_ROW_BYTES: u64 = 2 * 5 * CHUNK_BYTES as u64;
 /// `bdflush` of Linux 2.4 writes `ndirty` = 500 blocks of 4 KiB at a time (`fs/buffer.c`).
 const BATCH_2_4_BYTES: u64 = 500 * 4096;
 /// Linux 2.6 writes `MAX_WRITEBACK_PAGES` = 1024 pages of a file at a time (`mm/page-writeback.c`).
@@ -56,23 +62,25 @@ fn raid50() -> Result<ArrayVolume<SimulatedWorld>, ReplayError> {
 
 pub(crate) fn experiments() -> Vec<Experiment> {
     vec![
-        Experiment::new(|outcomes| writers("RAID50", raid50, BATCH_2_6_BYTES, outcomes)),
-        Experiment::new(|outcomes| writers("software RAID5", software_raid5, BATCH_2_4_BYTES, outcomes)),
+        Experiment::new(|outcomes| writers("RAID50", raid50, (BATCH_2_6_BYTES, RAID50_ROW_BYTES), outcomes)),
+        Experiment::new(|outcomes| {
+            writers("software RAID5", software_raid5, (BATCH_2_4_BYTES, SOFTWARE_ROW_BYTES), outcomes)
+        }),
         Experiment::new(networks),
         Experiment::new(sizes),
     ]
 }
 
-/// One writer, and two whose files lie a third of the array apart, as far as random places do on average.
+/// One writer, and two whose files lie one behind the other.
 fn writers(
     name: &str,
     volume: fn() -> Result<ArrayVolume<SimulatedWorld>, ReplayError>,
-    batch_bytes: u64,
+    (batch_bytes, row_bytes): (u64, u64),
     outcomes: &mut Outcomes,
 ) -> Result<(), ReplayError> {
-    let host = Paced::calibrated(volume, batch_bytes, FILE_BYTES, WRITER_MB_PER_S)?;
+    let host = Paced::calibrated(volume, (batch_bytes, row_bytes), FILE_BYTES, WRITER_MB_PER_S)?;
     outcomes.put(format!("{name}, one writer"), host.write(volume()?, &[0], FILE_BYTES, Hop::default())?);
-    let apart = volume()?.size_bytes() / 3 / batch_bytes * batch_bytes;
+    let apart = WHOLE_FILE_BYTES / batch_bytes * batch_bytes;
     let both = host.write(volume()?, &[0, apart], 2 * FILE_BYTES, Hop::default())?;
     outcomes.put(format!("{name}, two writers"), both);
     Ok(())
@@ -80,12 +88,13 @@ fn writers(
 
 /// The network path from FTP and the copy within the computer; then what NFS makes of it.
 fn networks(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
-    let byte_ps = ((1e6 / FTP_MB_PER_S) - (1e6 / COPY_MB_PER_S)) as u64;
-    let wire = Hop { byte_ps, call: None };
-    let calls = Hop { byte_ps, call: Some(NFS_CALL) };
-    let paced = |rate| Paced::calibrated(software_raid5, BATCH_2_4_BYTES, FILE_BYTES, rate);
+    let paced = |rate| Paced::calibrated(software_raid5, (BATCH_2_4_BYTES, SOFTWARE_ROW_BYTES), FILE_BYTES, rate);
     let (copy, writer) = (paced(COPY_MB_PER_S)?, paced(WRITER_MB_PER_S)?);
     let written = |host: Paced, hop| host.write(software_raid5()?, &[0], FILE_BYTES, hop);
+    let hop = |byte_ns: f64| Hop { byte_ps: (byte_ns * 1e3) as u64, call: None };
+    let ftp = |byte_ns| Ok(ns_per_byte(written(copy, hop(byte_ns))?));
+    let wire = hop(solve(ftp, ns_per_byte(FTP_MB_PER_S))?);
+    let calls = Hop { call: Some(NFS_CALL), ..wire };
     outcomes.put("FTP", written(copy, wire)?);
     outcomes.put("NFS copy", written(copy, wire)?);
     outcomes.put("asynchronous NFS", written(writer, wire)?);
@@ -97,7 +106,7 @@ fn sizes(outcomes: &mut Outcomes) -> Result<(), ReplayError> {
     outcomes.put("RAID5 of six, TB", raid5_of_six()?.size_bytes() as f64 / 1e12);
     outcomes.put("RAID50 of twelve, TB", raid50()?.size_bytes() as f64 / 1e12);
     // What drives and buses allow when the host has no work of its own.
-    let idle = Paced::idle(BATCH_2_4_BYTES);
+    let idle = Paced::idle((BATCH_2_4_BYTES, SOFTWARE_ROW_BYTES));
     let ceiling = idle.write(software_raid5()?, &[0], FILE_BYTES, Hop::default())?;
     outcomes.put("software RAID5, no work of the host's", ceiling);
     Ok(())
