@@ -33,7 +33,7 @@ pub(super) fn cruzer(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
     let reads = (single("sequential read, low end of range")?, single("sequential read, high end of range")?);
     let writes = (single("sequential write, low end of range")?, single("sequential write, high end of range")?);
     let one = |metric| published(figures, "RAID0, one USB bus", "up to 6 drives", metric);
-    let two = |metric| published(figures, "RAID0, two USB buses", "6 drives, 3 per bus", metric);
+    let two = |metric| published(figures, "RAID0, two USB buses", "6 drives, 3 per bus (dd raw)", metric);
     let mark = |colour, x, (low, high)| Mark { colour, x, low, high };
     let point = |colour, value: f64| mark(colour, DRIVES as f64, (value, value));
     let marks = [
