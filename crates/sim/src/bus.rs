@@ -156,9 +156,9 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
-    /// No channel yet. Timers below `first_timer` belong to others; there is room for so many channels.
-    pub(crate) fn new(first_timer: usize, channels_max: usize) -> Self {
-        Self { now_ns: 0, timers: Timers::new(first_timer + channels_max), channels: Vec::new(), first_timer }
+    /// No channel yet, and no timer but those below `first_timer`, which belong to others.
+    pub(crate) fn new(first_timer: usize) -> Self {
+        Self { now_ns: 0, timers: Timers::new(first_timer), channels: Vec::new(), first_timer }
     }
 
     /// A channel of a bus.
@@ -174,6 +174,7 @@ impl Wiring {
     fn add_channel(&mut self, pace: Pace, polls_ns: u64) -> u32 {
         let number = self.channels.len();
         self.channels.push(Channel::new(self.first_timer + number, pace, polls_ns));
+        self.timers = Timers::new(self.first_timer + self.channels.len()); // none is set before there are all
         u32::try_from(number).expect("buses are counted in tens")
     }
 

@@ -72,7 +72,7 @@ impl Simulation {
     pub fn new(topology: &Topology, host: &HostModel) -> Result<Self, TopologyError> {
         topology::check(topology, host)?;
         let first_channel = topology.drives.len() * TIMERS_PER_DRIVE;
-        let mut wiring = Wiring::new(first_channel, topology::channels_max(topology));
+        let mut wiring = Wiring::new(first_channel);
         let buses = topology::channels(topology, &mut wiring);
         let processor = (host.request_ns > 0).then(|| wiring.add_step(host.request_ns));
         let site = |(number, (model, bus)): (u32, &(crate::DriveModel, usize))| {
@@ -266,7 +266,10 @@ impl Simulation {
     /// An idle drive begins what is best of what waits for it.
     fn begin_next(&mut self, drive: usize) {
         let site = &mut self.sites[drive];
-        let Some(request) = site.port.take_next(&site.drive, site.choice, &self.requests) else { return };
+        let Some(request) = site.port.take_next(&site.drive, site.choice, &self.requests) else {
+            site.drive.rest(&mut self.wiring);
+            return;
+        };
         let work = self.requests.at(request).work(request);
         site.drive.begin(work, &mut self.wiring);
     }

@@ -226,8 +226,3 @@ pub(crate) fn paths(
         max_request_bytes,
     }
 }
-
-/// How many channels there can be: two for each bus, one more for each drive, and the processor.
-pub(crate) fn channels_max(topology: &Topology) -> usize {
-    2 * topology.buses.len() + topology.drives.len() + 1
-}

@@ -94,7 +94,6 @@ impl Drive {
 
     /// The medium has finished a step.
     pub(crate) fn medium_turn(&mut self, wiring: &mut Wiring) {
-        wiring.timers.clear(self.medium_timer());
         self.active_ns = wiring.now_ns;
         let bytes = u64::from(std::mem::take(&mut self.medium_step_bytes));
         match self.direction {
@@ -111,6 +110,9 @@ impl Drive {
                     self.fill(self.pipeline.last(), wiring);
                 }
             }
+        }
+        if self.medium_step_bytes == 0 {
+            wiring.timers.clear(self.medium_timer());
         }
     }
 
@@ -152,8 +154,7 @@ impl Drive {
 
     /// Forgets what was read ahead.
     pub(super) fn drop_read_ahead(&mut self, wiring: &mut Wiring) {
-        wiring.timers.clear(self.medium_timer());
-        self.medium_step_bytes = 0;
+        self.stop_medium(wiring);
         self.buffered_bytes = 0;
         self.rests_from_reading = false;
     }
@@ -161,13 +162,20 @@ impl Drive {
     /// Programs what waits, now, and returns how long that takes.
     pub(super) fn program_all_ns(&mut self, wiring: &mut Wiring) -> u64 {
         let mut end_ns = wiring.timers.due_ns(self.medium_timer()).unwrap_or(wiring.now_ns);
-        wiring.timers.clear(self.medium_timer());
-        self.buffered_bytes -= u64::from(std::mem::take(&mut self.medium_step_bytes));
+        self.buffered_bytes -= u64::from(self.stop_medium(wiring));
         while self.buffered_bytes > 0 {
             let (bytes, step_ns) = self.write_step(end_ns);
             self.buffered_bytes -= u64::from(bytes);
             end_ns = end_ns.saturating_add(step_ns);
         }
         end_ns - wiring.now_ns
+    }
+
+    /// The medium is at nothing any more. Returns what it was at.
+    fn stop_medium(&mut self, wiring: &mut Wiring) -> u32 {
+        if self.medium_step_bytes > 0 {
+            wiring.timers.clear(self.medium_timer());
+        }
+        std::mem::take(&mut self.medium_step_bytes)
     }
 }

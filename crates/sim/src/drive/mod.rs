@@ -245,13 +245,14 @@ impl Drive {
         self.command_ns.write.saturating_add(program_ns)
     }
 
-    /// The command's timer has fired. Returns the request that is finished, if one is.
+    /// The command's timer has fired. Returns the request that is finished, if one is: then the timer is left to who
+    /// begins the next, or knows that there is none ([`Drive::rest`]).
     pub(crate) fn command_turn(&mut self, wiring: &mut Wiring) -> Option<u32> {
-        wiring.timers.clear(self.command_timer());
         if self.phase == Phase::After {
             self.complete(wiring.now_ns);
             return Some(self.work.request);
         }
+        wiring.timers.clear(self.command_timer());
         self.phase = Phase::Data;
         wiring.open(self.own_channel());
         if self.direction == Direction::Read {
@@ -259,6 +260,11 @@ impl Drive {
         }
         self.source(wiring);
         None
+    }
+
+    /// There is nothing to do.
+    pub(crate) fn rest(&self, wiring: &mut Wiring) {
+        wiring.timers.clear(self.command_timer());
     }
 
     fn begin_status(&mut self, wiring: &mut Wiring) {
