@@ -25,9 +25,10 @@ const NOWHERE: &[&str] = &[];
 const PROGRAMS: &[&str] = &["crates/shoal/", "xtask/"];
 /// Programs, and the harness that looks for them and waits for them.
 const RUNS_PROGRAMS: &[&str] = &["crates/lab/", "crates/shoal/", "xtask/"];
-/// The world in which volumes run, what times them, the harness that waits, the programs.
+/// The worlds in which volumes run, what times them, the harness that waits, the programs.
 const CLOCKS: &[&str] = &[
     "crates/volume/src/world",
+    "crates/volume/src/simulated/pace.rs",
     "crates/drive/src/",
     "crates/bench/src/null_volume.rs",
     "crates/lab/",

@@ -278,6 +278,15 @@ fn any_topology(random: &mut Xoshiro256PlusPlus) -> Topology {
     Topology { buses, drives }
 }
 
+fn any_operation(random: &mut Xoshiro256PlusPlus) -> Operation {
+    match random.next_u64() % 8 {
+        0 => Operation::Flush,
+        1 => Operation::Discard,
+        2..=4 => Operation::Read,
+        _ => Operation::Write,
+    }
+}
+
 #[test]
 fn every_command_ends_once_and_no_byte_is_lost_whatever_the_world() {
     for seed in 0..300 {
@@ -290,12 +299,7 @@ fn every_command_ends_once_and_no_byte_is_lost_whatever_the_world() {
         for token in 0..200 {
             let drive = random.next_u64() as usize % drives;
             let (offset, length) = (random.next_u64() % 64 * 16_384, 512 * (1 + random.next_u64() as u32 % 600));
-            let operation = match random.next_u64() % 8 {
-                0 => Operation::Flush,
-                1 => Operation::Discard,
-                2..=4 => Operation::Read,
-                _ => Operation::Write,
-            };
+            let operation = any_operation(&mut random);
             match operation {
                 Operation::Read => bytes[drive][0] += u64::from(length),
                 Operation::Write => bytes[drive][1] += u64::from(length),
