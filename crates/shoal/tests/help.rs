@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "demo",
     "study",
     "bench",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 23] = [
     "rebuild",
     "scrub",
     "run",
+    "serve",
     "stop",
     "speed",
     "man",

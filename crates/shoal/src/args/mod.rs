@@ -2,6 +2,7 @@
 
 mod arrays;
 mod measure;
+mod serve;
 
 use clap::{Parser, Subcommand};
 
@@ -11,6 +12,7 @@ pub(crate) use arrays::{
     WriteArgs,
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, SimulatedArgs, StudyArgs};
+pub(crate) use serve::ServeArgs;
 
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Scrub(ScrubArgs),
     /// Run an array in this process until it is stopped; all other commands reach it while it runs.
     Run(RunArgs),
+    /// Run an array, and serve it as a network block device (NBD) to kernels, virtual machines and tools.
+    Serve(ServeArgs),
     /// Stop a running array.
     Stop(StopArgs),
     /// Change how fast a running array resyncs, rebuilds and scrubs.

@@ -12,6 +12,7 @@ mod rebuild;
 pub(crate) mod recover;
 mod run;
 mod scrub;
+mod serve;
 mod status;
 mod study;
 mod transfer;
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Rebuild(args) => rebuild::run(cli, args),
         Command::Scrub(args) => scrub::run(cli, args),
         Command::Run(args) => run::run(cli, args),
+        Command::Serve(args) => serve::run(cli, args),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
         Command::Man { directory } => generate::man_pages(cli, directory),

@@ -17,13 +17,13 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     let mut host = claim(cli, &from_anywhere(&args.array)?, opening, None)?;
     let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
     let name = host.execute(speed)?.array.name;
-    let server = Server::start(host, args.array.socket.as_deref())?;
+    let server = Server::start(host, args.array.socket.as_deref(), None)?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
 }
 
 /// The array with its drives' names as they are understood from anywhere.
-fn from_anywhere(args: &ArrayArgs) -> Result<ArrayArgs, Failure> {
+pub(super) fn from_anywhere(args: &ArrayArgs) -> Result<ArrayArgs, Failure> {
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|error| failed_path(path, &error));
     let drives = args.drives.iter().map(absolute).collect::<Result<_, _>>()?;
     let scan = args.scan.as_ref().map(absolute).transpose()?;

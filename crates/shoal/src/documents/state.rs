@@ -70,6 +70,9 @@ pub(crate) struct RunningDocument {
     /// Background work never goes faster; left out if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) speed_max_bytes_per_s: Option<u64>,
+    /// Where it is served as a network block device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) nbd: Vec<String>,
     /// What happened lately, oldest first.
     pub(crate) news: Vec<NewsDocument>,
 }

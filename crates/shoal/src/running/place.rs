@@ -38,6 +38,11 @@ pub(super) fn socket_of(array_uuid: &str) -> PathBuf {
     directory().join(format!("{array_uuid}.sock"))
 }
 
+/// The socket at which the array with this UUID is served, if no other place is named.
+pub(crate) fn for_clients(array_uuid: &str) -> Result<PathBuf, Failure> {
+    Ok(make_directory()?.join(format!("{array_uuid}.nbd")))
+}
+
 /// Makes the directory of the user's sockets if need be, and makes sure that it is the user's alone.
 pub(super) fn make_directory() -> Result<PathBuf, Failure> {
     let directory = directory();

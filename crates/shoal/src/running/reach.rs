@@ -1,5 +1,6 @@
 //! Finds out who runs an array, and gives a handle on it.
 
+use std::ops::Range;
 use std::path::Path;
 
 use shoal_drive::{Access, Drive};
@@ -32,6 +33,12 @@ const MORE_DRIVES: u32 = 64;
 const TRANSFER_DEPTH: u32 = 8;
 /// Size of each.
 const TRANSFER_BYTES: u32 = super::protocol::TRANSFER_BYTES_MAX;
+
+/// The request buffers that clients of an array's content have when it is served; those before them are the
+/// administrators'.
+pub(crate) const SERVED_BUFFERS: Range<u32> = TRANSFER_DEPTH..TRANSFER_DEPTH + 130;
+/// Size of each, then: what most clients ask for at a time.
+const SERVED_BUFFER_BYTES: u32 = 256 << 10;
 
 /// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive that is to come to
 /// it, which may lie beside its members.
@@ -88,6 +95,21 @@ fn check_same_array(args: &ArrayArgs, member: &Path, socket: &Path) -> Result<()
 
 /// Opens the array that is named, here.
 pub(crate) fn claim(cli: &Cli, args: &ArrayArgs, opening: Opening, newcomer: Option<&Path>) -> Result<Host, Failure> {
+    claim_with(cli, args, opening, newcomer, (TRANSFER_DEPTH, TRANSFER_BYTES))
+}
+
+/// Opens it with buffers for clients of its content, beside those for administrators.
+pub(crate) fn claim_to_serve(cli: &Cli, args: &ArrayArgs, opening: Opening) -> Result<Host, Failure> {
+    claim_with(cli, args, opening, None, (SERVED_BUFFERS.end, SERVED_BUFFER_BYTES))
+}
+
+fn claim_with(
+    cli: &Cli,
+    args: &ArrayArgs,
+    opening: Opening,
+    newcomer: Option<&Path>,
+    requests: (u32, u32),
+) -> Result<Host, Failure> {
     let mut paths = member_paths(args)?;
     if let Some(newcomer) = newcomer.filter(|_| args.scan.is_some()) {
         paths.retain(|path| !crate::drives::same_file(path, newcomer));
@@ -98,6 +120,6 @@ pub(crate) fn claim(cli: &Cli, args: &ArrayArgs, opening: Opening, newcomer: Opt
         // What is read from some members while others change can be wrong.
         drive.keep_writers_out().map_err(open_failure)?;
     }
-    let opened = join_with_room(cli, drives, (TRANSFER_DEPTH, TRANSFER_BYTES), MORE_DRIVES)?;
+    let opened = join_with_room(cli, drives, requests, MORE_DRIVES)?;
     Host::open(opened, &open_options(cli, opening.writable, opening.force)?)
 }

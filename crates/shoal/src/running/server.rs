@@ -17,6 +17,8 @@ use super::host::Host;
 use super::jobs::{Job, Jobs, StopReply};
 use super::place;
 use super::protocol::{REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use super::reach::SERVED_BUFFERS;
+use super::service::Service;
 use super::traffic::Traffic;
 use crate::documents::{RunningDocument, StateDocument};
 use crate::exit::Failure;
@@ -35,6 +37,8 @@ pub(crate) struct Server {
     traffic: Traffic,
     jobs: Receiver<Job>,
     bell: Bell,
+    /// As a network block device, if it is one.
+    service: Option<Service>,
     started_unix_s: u64,
     /// Removed at the end.
     sockets: Sockets,
@@ -54,7 +58,7 @@ impl Drop for Sockets {
 
 impl Server {
     /// Opens the socket of an array whose members this process has claimed: at `named`, or at the usual place.
-    pub(crate) fn start(mut host: Host, named: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn start(mut host: Host, named: Option<&Path>, service: Option<Service>) -> Result<Self, Failure> {
         let status = host.array.status();
         let socket = match named {
             Some(path) => std::path::absolute(path).map_err(Failure::failed)?,
@@ -66,15 +70,19 @@ impl Server {
             link_inner(&status, &socket, &mut sockets)?;
         }
         let (sender, jobs) = channel();
-        let bell = Bell::new().map_err(Failure::failed)?;
-        host.array.watch(bell.file()).map_err(Failure::failed)?;
+        let bell = service.as_ref().map_or_else(Bell::new, |service| Ok(service.bell())).map_err(Failure::failed)?;
+        match &service {
+            Some(service) => service.attach(&mut host.array)?,
+            None => host.array.watch(bell.file()).map_err(Failure::failed)?,
+        }
         let sessions = Jobs::new(sender, bell.clone());
         let signals = sessions.clone();
         spawn("shoal-welcome", move || welcome(&listener, &sessions))?;
         stop_on_signals(signals)?;
         let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let traffic = Traffic::new(host.array.request_buffers());
-        Ok(Self { host, traffic, jobs, bell, started_unix_s, sockets })
+        let own_buffers = if service.is_some() { SERVED_BUFFERS.start } else { host.array.request_buffers() };
+        let traffic = Traffic::new(own_buffers);
+        Ok(Self { host, traffic, jobs, bell, service, started_unix_s, sockets })
     }
 
     /// Where it is administered.
@@ -86,18 +94,29 @@ impl Server {
     pub(crate) fn run(mut self) -> Result<StateDocument, Failure> {
         let mut completions = Vec::new();
         let stop = loop {
+            let patience = match &mut self.service {
+                Some(service) => service.serve(&mut self.host.array),
+                None => {
+                    self.bell.silence();
+                    TURN
+                }
+            };
             if let Some(stop) = self.take_jobs()? {
                 break stop;
             }
             self.traffic.start(&mut self.host.array);
-            self.host.turn(TURN, &mut completions)?;
+            self.host.turn(patience, &mut completions)?;
+            if let Some(service) = &mut self.service {
+                service.finish(&mut self.host.array, &mut completions);
+            }
             self.traffic.finish(&self.host.array, &mut completions);
             self.host.look();
             for news in self.host.bulletin.take_untold() {
                 output::warn(&format!("{}: {}", news.array, news.text));
             }
         };
-        let rest = self.host.array.rest().map_err(Failure::failed);
+        let served = self.service.map_or(Ok(()), |service| service.end(&mut self.host.array));
+        let rest = served.and_then(|()| self.host.array.rest().map_err(Failure::failed));
         let state = rest.map(|()| self.host.state());
         // Nobody is to find the socket once the array is at rest; whoever waits for its end may go on.
         drop(self.sockets);
@@ -113,7 +132,6 @@ impl Server {
 impl Server {
     /// Does what sessions have handed over. Returns the job that ends it all.
     fn take_jobs(&mut self) -> Result<Option<Option<StopReply>>, Failure> {
-        self.bell.silence();
         for _ in 0..JOBS_MAX {
             let Ok(job) = self.jobs.try_recv() else { return Ok(None) };
             match job {
@@ -145,6 +163,7 @@ impl Server {
             requests_max: REQUESTS_MAX,
             speed_min_bytes_per_s: speed.rate_min_bytes_per_s,
             speed_max_bytes_per_s: (speed.rate_max_bytes_per_s < u64::MAX).then_some(speed.rate_max_bytes_per_s),
+            nbd: self.service.as_ref().map(Service::addresses).unwrap_or_default(),
             news: self.host.bulletin.news(),
         }
     }

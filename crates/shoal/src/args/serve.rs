@@ -1,0 +1,86 @@
+//! Arguments of `shoal serve`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use shoal_serve::Address;
+
+use super::arrays::{ArrayArgs, SpeedLimits};
+use crate::size::parse_size;
+
+/// `shoal serve`
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// Where to: unix:PATH, tcp:HOST:PORT or tcp:[IPv6]:PORT. May be given several times; if left out, a socket beside
+    /// the one at which the array is administered.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) nbd: Vec<Address>,
+    /// What to serve: NAME for all of the array, NAME=OFFSET+SIZE for a part of it, and :ro after either if nobody may
+    /// write there. May be given several times; if left out, all of the array under its own name.
+    #[arg(long, value_name = "EXPORT")]
+    pub(crate) export: Vec<ExportArg>,
+    /// Open the array for reading only; nothing is written to any member.
+    #[arg(long, short)]
+    pub(crate) read_only: bool,
+    /// Demand TLS of every client, with server-cert.pem and server-key.pem (and ca-cert.pem) in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tls_certificates: Option<PathBuf>,
+    /// Let only clients in whose certificate ca-cert.pem vouches for.
+    #[arg(long, requires = "tls_certificates")]
+    pub(crate) tls_verify_peer: bool,
+    /// Refused, and here to say so: the TLS library knows no pre-shared keys.
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_certificates")]
+    pub(crate) tls_psk: Option<PathBuf>,
+    /// Serve at an address that other machines reach without TLS: anybody who reaches it can read and write the array.
+    #[arg(long, conflicts_with = "tls_certificates")]
+    pub(crate) allow_plain_tcp: bool,
+    /// Serve a degraded array that was not shut down cleanly, though some blocks may be wrong.
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    /// How fast background work goes.
+    #[command(flatten)]
+    pub(crate) speed: SpeedLimits,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// What to serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExportArg {
+    /// Under which name.
+    pub(crate) name: String,
+    /// Which part: first byte and number of bytes; if none, all.
+    pub(crate) part: Option<(u64, u64)>,
+    /// Whether nobody may write.
+    pub(crate) read_only: bool,
+}
+
+impl FromStr for ExportArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (rest, read_only) = text.strip_suffix(":ro").map_or((text, false), |rest| (rest, true));
+        let Some((name, part)) = rest.split_once('=') else {
+            return Ok(Self { name: rest.to_owned(), part: None, read_only });
+        };
+        let (offset, size) = part.split_once('+').ok_or_else(|| format!("`{part}` is no part: write OFFSET+SIZE"))?;
+        Ok(Self { name: name.to_owned(), part: Some((parse_size(offset)?, parse_size(size)?)), read_only })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exports_are_read_as_people_write_them() {
+        let export = |name: &str, part, read_only| Ok(ExportArg { name: name.to_owned(), part, read_only });
+        assert_eq!("pond".parse(), export("pond", None, false));
+        assert_eq!("pond:ro".parse(), export("pond", None, true));
+        assert_eq!("ice=1M+64K:ro".parse(), export("ice", Some((1 << 20, 64 << 10)), true));
+        assert!("ice=1M".parse::<ExportArg>().is_err());
+        assert!("ice=1M+many".parse::<ExportArg>().is_err());
+    }
+}

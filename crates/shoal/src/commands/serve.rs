@@ -1,0 +1,106 @@
+//! `shoal serve`: an array in a process of its own, as a network block device.
+
+use std::path::Path;
+
+use shoal_serve::{Address, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
+use shoal_volume::Volume;
+
+use super::run::from_anywhere;
+use super::status::state_text;
+use crate::args::{Cli, ServeArgs};
+use crate::exit::Failure;
+use crate::output;
+use crate::running::{
+    Command, Handle, Host, Opening, SERVED_BUFFERS, Server, Service, claim_to_serve, place_for_clients,
+};
+
+/// Serves an array until it is stopped.
+pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
+    if args.array.drives.is_empty() {
+        return Err(Failure::usage("an array is served by naming its members, or any one of them and --scan DIR"));
+    }
+    let protection = protection(args)?;
+    let opening = Opening { writable: !args.read_only, force: args.force };
+    let mut host = claim_to_serve(cli, &from_anywhere(&args.array)?, opening)?;
+    let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
+    let array = host.execute(speed)?.array;
+    let service = service(args, &mut host, &array.name, &array.uuid, &protection)?;
+    let places = service.addresses().join(" ");
+    let server = Server::start(host, args.array.socket.as_deref(), Some(service))?;
+    output::warn(&format!(
+        "array {} is served at {places}, administered at {}; Ctrl-C stops it",
+        array.name,
+        server.socket().display()
+    ));
+    output::document(cli, &server.run()?, state_text)
+}
+
+/// What keeps strangers out.
+fn protection(args: &ServeArgs) -> Result<Protection, Failure> {
+    if args.tls_psk.is_some() {
+        return Err(Failure::usage(
+            "--tls-psk: the TLS library (rustls) knows no pre-shared keys: use --tls-certificates DIR",
+        ));
+    }
+    Ok(match &args.tls_certificates {
+        Some(directory) => {
+            Protection::Tls(TlsFiles { directory: directory.clone(), verify_peer: args.tls_verify_peer })
+        }
+        None if args.allow_plain_tcp => Protection::None,
+        None => Protection::Local,
+    })
+}
+
+/// Opens the sockets of an array that is at hand.
+fn service(
+    args: &ServeArgs,
+    host: &mut Host,
+    name: &str,
+    uuid: &str,
+    protection: &Protection,
+) -> Result<Service, Failure> {
+    let volume = host.content();
+    let exports = exports(args, name, volume)?;
+    let buffers = SERVED_BUFFERS.start..volume.request_buffers();
+    let exporter = Exporter::new(exports, buffers).map_err(Failure::failed)?;
+    let mut addresses = args.nbd.clone();
+    if addresses.is_empty() {
+        addresses.push(Address::Unix(place_for_clients(uuid)?));
+    }
+    let listen = |address: &Address| Listener::open(&absolute(address)?, protection).map_err(listen_failure);
+    let listeners = addresses.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
+    Service::start(exporter, listeners)
+}
+
+/// What is to be served.
+fn exports(args: &ServeArgs, name: &str, volume: &dyn Volume) -> Result<Exports, Failure> {
+    let size_bytes = volume.size_bytes();
+    let whole = |name: &str, read_only| Export::whole(name, "an array that shoal runs", size_bytes, read_only);
+    let mut exports: Vec<Export> = Vec::new();
+    for export in &args.export {
+        let all = whole(&export.name, args.read_only || export.read_only);
+        exports.push(match export.part {
+            None => all,
+            Some((offset, size_bytes)) => Export { offset, size_bytes, ..all },
+        });
+    }
+    if exports.is_empty() {
+        exports.push(whole(if name.is_empty() { "shoal" } else { name }, args.read_only));
+    }
+    Exports::new(exports, size_bytes, volume.logical_block_bytes()).map_err(Failure::usage)
+}
+
+/// A path as it is understood from anywhere.
+fn absolute(address: &Address) -> Result<Address, Failure> {
+    match address {
+        Address::Unix(path) => {
+            let absolute = |path: &Path| std::path::absolute(path);
+            Ok(Address::Unix(absolute(path).map_err(|error| Failure::Usage(format!("{address}: {error}")))?))
+        }
+        Address::Tcp { .. } => Ok(address.clone()),
+    }
+}
+
+fn listen_failure(error: ListenError) -> Failure {
+    if error.is_refusal() { Failure::Refused(error.to_string()) } else { Failure::failed(error) }
+}

@@ -1,0 +1,69 @@
+//! A running array as a network block device: the exporter, its listeners, and its turn in the owner's loop.
+
+use std::time::{Duration, Instant};
+
+use shoal_serve::{Bell, Exporter, Listener};
+use shoal_volume::{ArrayVolume, Completion, LiveVolume, RealWorld};
+
+use crate::exit::Failure;
+
+/// How long clients may take over what they are owed when the array is stopped.
+const FAREWELL: Duration = Duration::from_secs(20);
+
+/// See the module's documentation.
+pub(crate) struct Service {
+    exporter: Exporter,
+    /// Their sockets are gone when they are.
+    listeners: Vec<Listener>,
+}
+
+impl Service {
+    /// Lets clients in.
+    pub(crate) fn start(exporter: Exporter, listeners: Vec<Listener>) -> Result<Self, Failure> {
+        for listener in &listeners {
+            listener.start(exporter.door()).map_err(Failure::failed)?;
+        }
+        Ok(Self { exporter, listeners })
+    }
+
+    /// Where it is served.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.listeners.iter().map(|listener| listener.address().to_string()).collect()
+    }
+
+    /// What wakes the owner.
+    pub(super) fn bell(&self) -> Bell {
+        self.exporter.bell()
+    }
+
+    /// Makes the array wake for clients.
+    pub(super) fn attach(&self, array: &mut ArrayVolume<RealWorld>) -> Result<(), Failure> {
+        array.watch(self.exporter.file()).map_err(Failure::failed)
+    }
+
+    /// Takes in what clients want. Returns how long the owner may wait.
+    pub(super) fn serve(&mut self, array: &mut ArrayVolume<RealWorld>) -> Duration {
+        self.exporter.serve(array)
+    }
+
+    /// Takes out, and sends, the answers to what clients wanted.
+    pub(super) fn finish(&mut self, array: &mut ArrayVolume<RealWorld>, completions: &mut Vec<Completion>) {
+        self.exporter.finish(array, completions);
+    }
+
+    /// Ends what clients have under way, and sends them away.
+    pub(super) fn end(mut self, array: &mut ArrayVolume<RealWorld>) -> Result<(), Failure> {
+        self.listeners.clear();
+        self.exporter.end();
+        let start = Instant::now();
+        let mut completions = Vec::new();
+        while !self.exporter.has_ended() && start.elapsed() < FAREWELL {
+            let patience = self.exporter.serve(array).min(Duration::from_millis(100));
+            array.turn(patience, &mut completions).map_err(Failure::failed)?;
+            self.exporter.finish(array, &mut completions);
+            // The administrators' are lost with their sessions.
+            completions.clear();
+        }
+        Ok(())
+    }
+}
