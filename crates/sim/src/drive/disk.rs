@@ -12,7 +12,8 @@
 //! * A medium that goes on without a gap waits for nothing. One that paused waits for its place to come round: a disk that
 //!   writes through loses a turn with every small write.
 //! * **Read-ahead** fills the buffers, and begins anew when half of them are empty, so that the wait for the place is
-//!   hidden by what is left.
+//!   hidden by what is left. A read that begins a little further on than the last one ended finds its data there, or lets
+//!   up to a turn's worth of the gap pass under the head: so an array's reads that leave out parity chunks lose no turns.
 //!
 //! Not modelled: sorting of cached writes (a cached write is put in place before another place is turned to), spare
 //! sectors, spin-up.
@@ -72,6 +73,11 @@ impl DiskState {
         self.head = position + bytes;
         self.passed_ns = now_ns.saturating_add(step_ns);
         (u32::try_from(bytes).expect("at most a page"), step_ns)
+    }
+
+    /// What passes in one turn where `position` is.
+    pub(super) fn track_bytes_at(&self, position: u64) -> u64 {
+        self.track_bytes(self.zone(position))
     }
 
     /// How long until a place comes under the head.

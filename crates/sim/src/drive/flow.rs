@@ -98,7 +98,9 @@ impl Drive {
         let bytes = u64::from(std::mem::take(&mut self.medium_step_bytes));
         match self.direction {
             Direction::Read => {
-                self.buffered_bytes += bytes;
+                let passed_bytes = self.gap_bytes.min(bytes);
+                self.gap_bytes -= passed_bytes;
+                self.buffered_bytes += bytes - passed_bytes;
                 self.read_ahead(wiring);
                 self.source(wiring);
             }
@@ -130,7 +132,7 @@ impl Drive {
         }
         self.rests_from_reading = false;
         let wanted = if self.phase == Phase::Data { u64::from(self.unsent_bytes) } else { 0 };
-        let wanted = wanted.saturating_sub(self.buffered_bytes);
+        let wanted = (wanted + self.gap_bytes).saturating_sub(self.buffered_bytes);
         let (bytes, step_ns) = self.mechanism.read_step(wiring.now_ns, self.medium_position, wanted);
         self.medium_step_bytes = bytes;
         self.medium_position += u64::from(bytes);
@@ -156,7 +158,24 @@ impl Drive {
     pub(super) fn drop_read_ahead(&mut self, wiring: &mut Wiring) {
         self.stop_medium(wiring);
         self.buffered_bytes = 0;
+        self.gap_bytes = 0;
         self.rests_from_reading = false;
+    }
+
+    /// Whether a command, that begins a little further on than the last one ended, is served by reading on: the place is
+    /// in the buffers, or the head is about to come over it.
+    pub(super) fn passes_over_gap(&mut self, direction: Direction, offset: u64) -> bool {
+        let Some((Direction::Read, end)) = self.last.filter(|_| direction == Direction::Read) else { return false };
+        let Some(gap_bytes) = offset.checked_sub(end) else { return false };
+        let ahead_bytes = gap_bytes.saturating_sub(self.buffered_bytes);
+        let reach_bytes = self.mechanism.reach_bytes(offset) + u64::from(self.medium_step_bytes);
+        let is_in_reach = ahead_bytes == 0 || self.medium_step_bytes > 0 && ahead_bytes <= reach_bytes;
+        if self.mechanism.reads_in_bursts() && is_in_reach {
+            self.buffered_bytes -= gap_bytes - ahead_bytes;
+            self.gap_bytes = ahead_bytes;
+            return true;
+        }
+        false
     }
 
     /// Programs what waits, now, and returns how long that takes.

@@ -67,6 +67,14 @@ impl Mechanism {
         matches!(self, Self::Disk(_))
     }
 
+    /// How far it is worth to let the medium go on to a place rather than to turn to it.
+    pub(super) fn reach_bytes(&self, position: u64) -> u64 {
+        match self {
+            Self::Flash(_) => 0,
+            Self::Disk(disk) => disk.track_bytes_at(position),
+        }
+    }
+
     /// Nobody wanted anything for so long.
     pub(super) fn rest(&mut self, duration_ns: u64) {
         if let Self::Flash(flash) = self {

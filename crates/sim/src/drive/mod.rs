@@ -127,6 +127,8 @@ pub(crate) struct Drive {
     /// The place that the medium comes to next, and how many bytes it is at; none if it stands.
     medium_position: u64,
     medium_step_bytes: u32,
+    /// Bytes that the medium is to pass before what is wanted.
+    gap_bytes: u64,
     /// The buffers were full of what was read ahead, and are not empty enough to go on.
     rests_from_reading: bool,
     /// When anything was done last.
@@ -161,6 +163,7 @@ impl Drive {
             buffered_bytes: 0,
             medium_position: 0,
             medium_step_bytes: 0,
+            gap_bytes: 0,
             rests_from_reading: false,
             active_ns: 0,
             stalled_until_ns: 0,
@@ -219,7 +222,7 @@ impl Drive {
         (self.left_bytes, self.unsent_bytes) = (length, length);
         let command_ns = *direction.of(&self.command_ns);
         let mut delay_ns = command_ns - after_ns(command_ns);
-        if self.last != Some((direction, offset)) {
+        if self.last != Some((direction, offset)) && !self.passes_over_gap(direction, offset) {
             let emptied_ns = match self.direction {
                 Direction::Read => {
                     self.drop_read_ahead(wiring);

@@ -156,6 +156,22 @@ fn two_readers_pay_a_seek_and_half_a_turn_whenever_they_take_turns() {
 }
 
 #[test]
+fn a_disk_reads_on_over_gaps_and_turns_back_for_what_it_has_passed() {
+    let read = |next: &dyn Fn(u64) -> u64| {
+        let mut simulation = Simulation::new(&chain(disk(BusKind::Direct), &[BusKind::Direct]), &old_kernel()).unwrap();
+        let commands: Vec<_> = (0..500).map(|it| command(it, 0, Operation::Read, next(it), 65_536)).collect();
+        rate(500 * 65_536, *ends(&mut simulation, &commands).last().unwrap())
+    };
+    // Every other chunk: the disk passes over both.
+    assert_near(read(&|number| number * 131_072), 22_500_000, "every other chunk");
+    let whole = read(&|number| number * 65_536);
+    assert!((43_000_000..45_000_000).contains(&whole), "{whole}");
+    // Backwards: a turn for each, less the way back.
+    let backwards = read(&|number| (600 - number) * 65_536);
+    assert!((7_000_000..11_000_000).contains(&backwards), "{backwards}");
+}
+
+#[test]
 fn a_disk_that_writes_through_loses_a_turn_with_every_small_write() {
     let model = DriveModel { write_through: true, ..disk(BusKind::Direct) };
     let mut through = user(&chain(model, &[BusKind::Direct]));
