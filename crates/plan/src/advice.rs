@@ -26,7 +26,7 @@ pub(crate) fn advice(
         advice.push(format!("If what is on it matters, make {} instead: it {}.", safer.title, safer.why));
     }
     advice.push(how_to_plug(sheet));
-    advice.push(format!("Once the drives are there: {}.", create_line(sheet)));
+    advice.push(format!("Once the drives are there: `{}`.", create_line(sheet)));
     advice.extend(better_bought(sheet, alternatives));
     advice.extend(not_worth_it(first, single));
     advice.extend(sizes_differ(request));
@@ -55,6 +55,9 @@ pub fn create_line(sheet: &ArraySheet) -> String {
     }
     if let Some(chunk) = sheet.chunk_bytes {
         line += &format!(" --chunk {}K", chunk >> 10);
+    }
+    if let Some(groups) = sheet.groups {
+        line += &format!(" --groups {groups}");
     }
     if !sheet.spares.is_empty() {
         line += &format!(" --spares {}", sheet.spares.len());

@@ -91,6 +91,9 @@ pub struct ArraySheet {
     /// In md's words, where the level has a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
+    /// Of an array of arrays: how many arrays of drives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<u32>,
     /// The better of those tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_bytes: Option<u32>,

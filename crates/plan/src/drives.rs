@@ -1,6 +1,6 @@
 //! The drives that a plan is made for, with what a planner needs to know of each and how sure that is.
 
-use shoal_sim::{Bus, BusKind, Description, DriveModel, Fleet, Medium, Status, Topology, Zone};
+use shoal_sim::{Bus, BusKind, Description, DriveModel, Fleet, Medium, Status, Topology, Zone, find};
 
 use crate::reliability::{FailureRate, find_rate};
 
@@ -161,7 +161,7 @@ impl PlannedDrive {
             name: format!("{} #{number}", model.name),
             model: model.clone(),
             bus,
-            price: facts.price.as_ref().map(|price| (price.usd_cents, price.date.clone())),
+            price: facts.price.as_ref().filter(|_| is_as_sold(model)).map(|it| (it.usd_cents, it.date.clone())),
             idle_mw: facts.power.idle_mw,
             active_mw: facts.power.active_mw,
             start_mw: facts.power.start_mw,
@@ -195,6 +195,11 @@ impl PlannedDrive {
         }
         self
     }
+}
+
+/// Whether a drive has the size that the catalogue has a price for.
+fn is_as_sold(model: &DriveModel) -> bool {
+    find(&model.name).ok().is_none_or(|sold| sold.model.size_bytes == model.size_bytes)
 }
 
 /// What drives of its kind do, if it says nothing itself.

@@ -43,10 +43,22 @@ pub fn draw(inventory: &Inventory, array: &Arrangement, supply_mw: Option<u64>) 
         problems: Vec::new(),
     };
     draw.problems.extend(supply_problem(supply_mw, draw.start_mw.max(active_mw)));
-    for bus in 0..inventory.buses.len() {
-        draw.problems.extend(bus_problem(inventory, array, bus));
-    }
+    draw.problems.extend(bus_problems(inventory, array));
     draw
+}
+
+/// What is wrong with USB buses, each thing said once.
+fn bus_problems(inventory: &Inventory, array: &Arrangement) -> Vec<String> {
+    let mut problems: Vec<(String, Vec<String>)> = Vec::new();
+    for bus in 0..inventory.buses.len() {
+        let Some(problem) = bus_problem(inventory, array, bus) else { continue };
+        let name = inventory.bus_name(bus);
+        match problems.iter_mut().find(|(same, _)| *same == problem) {
+            Some((_, names)) => names.push(name),
+            None => problems.push((problem, vec![name])),
+        }
+    }
+    problems.into_iter().map(|(problem, names)| format!("on {}: {problem}", names.join(" and "))).collect()
 }
 
 fn supply_problem(supply_mw: Option<u64>, needed_mw: Option<u64>) -> Option<String> {
@@ -79,24 +91,22 @@ fn bus_problem(inventory: &Inventory, array: &Arrangement, bus: usize) -> Option
         array.drives().filter(|(_, on)| *on == bus).map(|(drive, _)| start_mw(inventory, drive)).collect();
     let most = needs.iter().flatten().max().copied()?;
     let all: u32 = needs.iter().flatten().sum();
-    let name = inventory.bus_name(bus);
     if most > port_mw {
         return Some(format!(
-            "a drive on {name} draws {}, and a port gives {}: give it a supply of its own",
+            "a drive draws {}, and a port gives {}: give it a supply of its own",
             milliamperes(most),
             milliamperes(port_mw)
         ));
     }
-    if needs.len() > 1 && (all > port_mw || most > BUS_POWERED_PORT_MW) {
-        return Some(format!(
-            "{} drives on {name} draw up to {} together and {} each; a hub without a supply of its own has 100 mA a port: \
-             use a hub with one",
+    (needs.len() > 1 && (all > port_mw || most > BUS_POWERED_PORT_MW)).then(|| {
+        format!(
+            "{} drives draw up to {} together, {} each, and a hub without a supply of its own gives 100 mA a port: use a \
+             hub with one",
             needs.len(),
             milliamperes(all),
             milliamperes(most)
-        ));
-    }
-    None
+        )
+    })
 }
 
 /// At 5 V.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shoal_sim::BusKind;
 
 use crate::format::{chance, rate, size, years};
-use crate::planner::{PlanRequest, Planned, Single, gain, is_single_parity, is_striped, wasted_bytes, wear_sheet};
+use crate::planner::{PlanRequest, Planned, Single, is_single_parity, is_striped, wasted_bytes, wear_sheet};
 use crate::purpose::{Goal, throughput};
 use crate::reliability::redundancy_sets;
 
@@ -15,6 +15,8 @@ const WASTE_WORTH_A_WORD: f64 = 0.15;
 const UNREADABLE_WORTH_A_WORD: f64 = 0.05;
 /// Flash that lasts less long than this.
 const WEAR_WORTH_A_WORD_YEARS: f64 = 3.0;
+/// Mirrors that write at less than this part of what one drive does.
+const COPY_WORTH_A_WORD: f64 = 0.9;
 /// Many drives that are hardly faster than one.
 const GAIN_WORTH_HAVING: f64 = 1.25;
 
@@ -115,28 +117,56 @@ pub(crate) fn warnings(request: &PlanRequest, single: &Single, it: &Planned) -> 
             it.prediction.healthy.random_write_iops, single.speeds.random_write_iops
         ));
     }
-    if is_striped(&it.array) && it.array.members.len() > 2 && gain(it, single) < GAIN_WORTH_HAVING {
-        warnings.push(format!(
-            "large files are hardly faster than on one drive ({} times): the bus, not the drives, is what limits",
-            (gain(it, single) * 100.0).round() / 100.0
-        ));
-    }
+    warnings.extend(no_faster(single, it));
     warnings.extend(worn_out(request, it));
     warnings.extend(one_hub(request, it));
     warnings
+}
+
+/// Large files, against one drive.
+fn no_faster(single: &Single, it: &Planned) -> Option<String> {
+    let (mine, alone) = (&it.prediction.healthy, &single.speeds);
+    if !is_striped(&it.array) {
+        return None;
+    }
+    let [reads, writes] = [
+        (mine.sequential_read_bytes_per_s, alone.sequential_read_bytes_per_s),
+        (mine.sequential_write_bytes_per_s, alone.sequential_write_bytes_per_s),
+    ];
+    if writes.0 < writes.1 {
+        return Some(format!(
+            "large files are written more slowly than to one drive, {} against {}: what does not fill a row has to be \
+             read before parity can be changed",
+            rate(writes.0),
+            rate(writes.1)
+        ));
+    }
+    ((reads.0 as f64) < GAIN_WORTH_HAVING * reads.1 as f64 && it.array.members.len() > 2).then(|| {
+        format!(
+            "{} drives read hardly faster than one, {} against {}: the bus is full; use another bus or fewer drives",
+            it.array.members.len(),
+            rate(reads.0),
+            rate(reads.1)
+        )
+    })
 }
 
 fn copies_on_one_bus(request: &PlanRequest, single: &Single, it: &Planned) -> Option<String> {
     let is_mirror = matches!(it.array.level.name().as_str(), "1" | "10");
     let bus = it.array.members[0].1;
     let is_usb = matches!(request.inventory.buses[bus].kind, BusKind::Usb2 | BusKind::Usb3);
+    let (mine, alone) =
+        (it.prediction.healthy.sequential_write_bytes_per_s, single.speeds.sequential_write_bytes_per_s);
+    if mine as f64 > COPY_WORTH_A_WORD * alone as f64 {
+        return None;
+    }
     if !is_mirror || !is_usb || it.array.members.iter().any(|&(_, other)| other != bus) {
         return None;
     }
     Some(format!(
-        "all copies are written over one bus: {} against {} of one drive; put them on two if there are two",
-        rate(it.prediction.healthy.sequential_write_bytes_per_s),
-        rate(single.speeds.sequential_write_bytes_per_s)
+        "all copies are written over one bus, at {} against {} to one drive: put them on two if there are two",
+        rate(mine),
+        rate(alone)
     ))
 }
 

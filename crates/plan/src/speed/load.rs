@@ -20,8 +20,8 @@ const RANDOM_BYTES: u32 = 4 << 10;
 /// What runs before a window begins.
 const WARM_UP_NS: u64 = 300_000_000;
 /// Fewest and most requests of a window.
-const SEQUENTIAL_REQUESTS: (u64, u64) = (160, 1_000);
-const RANDOM_REQUESTS: (u64, u64) = (800, 6_000);
+const SEQUENTIAL_REQUESTS: (u64, u64) = (160, 480);
+const RANDOM_REQUESTS: (u64, u64) = (800, 3_000);
 /// A member sees each of its pauses about so often in a window.
 const ROUNDS_OF_STALLS: u64 = 2;
 /// What a sequential request becomes on a USB 2.0 member, at least: requests of 240 sectors.
