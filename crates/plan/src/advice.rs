@@ -21,13 +21,15 @@ pub(crate) fn advice(
 ) -> Vec<String> {
     let (first, sheet) = (&planned[0], &sheets[0]);
     let mut advice = Vec::new();
-    advice.push(format!("Make {}: it {}.", sheet.title, sheet.why));
+    let chunk = sheet.chunk_bytes.map_or_else(String::new, |bytes| format!(", with chunks of {} KiB", bytes >> 10));
+    advice.push(format!("Make {}{chunk}: `{}`.", sheet.title, create_line(sheet)));
     if let Some(safer) = sheets.iter().find(|other| other.redundancy > 0).filter(|_| sheet.redundancy == 0) {
         advice.push(format!("If what is on it matters, make {} instead: it {}.", safer.title, safer.why));
     }
     advice.push(how_to_plug(sheet));
-    advice.push(format!("Once the drives are there: `{}`.", create_line(sheet)));
-    advice.extend(better_bought(sheet, alternatives));
+    if request.preset.is_none() {
+        advice.extend(better_bought(request, sheet, alternatives));
+    }
     advice.extend(not_worth_it(first, single));
     advice.extend(sizes_differ(request));
     advice.extend(sheet.warnings.iter().chain(&sheet.power.problems).map(|warning| format!("Mind: {warning}.")));
@@ -66,7 +68,7 @@ pub fn create_line(sheet: &ArraySheet) -> String {
 }
 
 /// An SSD that costs less for its capacity and is faster at everything.
-fn better_bought(sheet: &ArraySheet, alternatives: &[Alternative]) -> Option<String> {
+fn better_bought(request: &PlanRequest, sheet: &ArraySheet, alternatives: &[Alternative]) -> Option<String> {
     let mine = sheet.cents_per_usable_tb?;
     let better = alternatives.iter().filter(|other| {
         other.cents_per_tb < mine
@@ -78,12 +80,13 @@ fn better_bought(sheet: &ArraySheet, alternatives: &[Alternative]) -> Option<Str
     });
     let cheapest = better.min_by_key(|other| other.cents_per_tb)?;
     let speeds = cheapest.speeds?;
+    let date = request.inventory.drives.iter().find_map(|drive| drive.price.as_ref()).map_or("", |price| &price.1);
     Some(format!(
-        "If you have yet to buy, an array is the wrong answer: {} ({}) costs {} a GB where this costs {}, and reads {} and \
-         writes {}.",
+        "If you have yet to buy, an array is the wrong answer: {} costs {} a GB ({}) where this costs {} ({date}), reads {} \
+         and writes {}.",
         cheapest.name,
-        cheapest.source,
         usd(usd_per_gb(cheapest.cents_per_tb)),
+        cheapest.source,
         usd(usd_per_gb(mine)),
         rate(speeds.sequential_read_bytes_per_s),
         rate(speeds.sequential_write_bytes_per_s)

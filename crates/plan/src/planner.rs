@@ -32,6 +32,8 @@ pub struct PlanRequest {
     pub supply_mw: Option<u64>,
     /// What all of it costs, if that is not the sum of the drives' prices.
     pub purchase: Option<Purchase>,
+    /// What the computer costs beside its drives.
+    pub base_cents: u64,
     /// How long a failed drive is missing where no spare stands by.
     pub replace_days: f64,
     /// Which fraction of a drive's failures strikes all that hangs on the same hub or supply.
@@ -55,6 +57,7 @@ impl PlanRequest {
             daily_write_bytes: 10 * GB,
             supply_mw: None,
             purchase: None,
+            base_cents: 0,
             replace_days: 3.0,
             shared_cause: shared_cause(),
             host: HostModel::default(),
@@ -270,7 +273,11 @@ pub(crate) fn speed_sheet(speeds: &Speeds) -> SpeedSheet {
 fn cost_cents(request: &PlanRequest, array: &Arrangement) -> Option<u64> {
     match request.purchase {
         Some(purchase) => Some(purchase.total_cents()),
-        None => array.drives().map(|(drive, _)| request.inventory.drives[drive].price.as_ref().map(|it| it.0)).sum(),
+        None => {
+            let price = |(drive, _): (usize, usize)| request.inventory.drives[drive].price.as_ref().map(|it| it.0);
+            let drives_cents = array.drives().map(price).sum::<Option<u64>>()?;
+            Some(Purchase { base_cents: request.base_cents, drives_cents }.total_cents())
+        }
     }
 }
 

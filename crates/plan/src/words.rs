@@ -78,6 +78,7 @@ fn what_is_lost(it: &Planned) -> String {
 fn safety(it: &Planned) -> String {
     let (level, members) = (it.array.level.name(), it.array.members.len());
     let survives = match (level.as_str(), it.array.redundancy()) {
+        ("10", _) if it.array.is_far() => "survives one dead drive, and more that are no neighbours".to_owned(),
         ("10", _) => "survives one dead drive of each pair".to_owned(),
         ("50", _) => "survives one dead drive in each group".to_owned(),
         ("60", _) => "survives two dead drives in each group".to_owned(),
@@ -85,7 +86,7 @@ fn safety(it: &Planned) -> String {
         (_, count) => format!("survives any {count} dead"),
     };
     let spare = if it.array.spares.is_empty() { "" } else { ", and a spare steps in at once" };
-    format!("{survives}{spare} (loses data in {} of years)", chance(it.loss.anything.estimate))
+    format!("{survives}{spare} (chance of loss in a year: {})", chance(it.loss.anything.estimate))
 }
 
 /// What redundancy costs here.

@@ -256,7 +256,7 @@ pub(crate) struct PlannedDriveDocument {
 
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
-pub(crate) fn schemas() -> [(&'static str, Schema); 13] {
+pub(crate) fn schemas() -> [(&'static str, Schema); 14] {
     [
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),
@@ -265,11 +265,12 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 13] {
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),
         ("files", schema_for!(FilesDocument)),
-        ("plan", schema_for!(PlanDocument)),
+        ("plan", schema_for!(shoal_plan::document::Plan)),
         ("recover", schema_for!(RecoverDocument)),
         ("request", schema_for!(RequestLine)),
         ("scrub", schema_for!(ScrubDocument)),
         ("study", shoal_study::model::schema()),
+        ("study-plan", schema_for!(PlanDocument)),
         ("transfer", schema_for!(TransferDocument)),
     ]
 }

@@ -9,6 +9,7 @@ use support::Bay;
 const COMMANDS: [&str; 24] = [
     "demo",
     "study",
+    "plan",
     "bench",
     "create",
     "examine",

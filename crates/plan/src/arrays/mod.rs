@@ -5,6 +5,7 @@ mod places;
 #[cfg(test)]
 mod tests;
 
+use shoal_array::Level;
 use shoal_volume::ArrayLevel;
 
 use crate::drives::Inventory;
@@ -38,8 +39,7 @@ impl Arrangement {
         match self.level {
             ArrayLevel::Nested { groups, .. } => format!("{level} {groups} x {}{spares}", members / groups.max(1)),
             ArrayLevel::Plain(_) => {
-                let layout = self.level.layout_name().filter(|layout| layout.starts_with("far"));
-                format!("{level}{} x {members}{spares}", if layout.is_some() { " far" } else { "" })
+                format!("{level}{} x {members}{spares}", if self.is_far() { " far" } else { "" })
             }
         }
     }
@@ -48,6 +48,11 @@ impl Arrangement {
     pub fn redundancy(&self) -> usize {
         let sets = crate::reliability::redundancy_sets(self.level, self.members.len(), 0);
         sets.iter().map(|set| set.tolerance).min().unwrap_or(0)
+    }
+
+    /// Whether it keeps its copies far apart on each member.
+    pub fn is_far(&self) -> bool {
+        matches!(self.level, ArrayLevel::Plain(Level::Raid10(layout)) if layout.far > 1)
     }
 
     /// Whether the level divides content into chunks.

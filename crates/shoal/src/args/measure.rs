@@ -96,7 +96,7 @@ pub(crate) struct StudyArgs {
     pub(crate) drives: Vec<PathBuf>,
     /// What to vary.
     #[command(flatten)]
-    pub(crate) plan: PlanArgs,
+    pub(crate) plan: FactorArgs,
     /// Wipe drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
@@ -134,7 +134,7 @@ pub(crate) struct DemoArgs {
 
 /// The factors of a study and their levels.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct PlanArgs {
+pub(crate) struct FactorArgs {
     /// Levels of the arrays.
     #[arg(long, value_delimiter = ',', value_name = "LEVELS", default_value = "0,5")]
     pub(crate) levels: Vec<String>,

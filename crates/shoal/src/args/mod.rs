@@ -2,6 +2,7 @@
 
 mod arrays;
 mod measure;
+mod plan;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -11,7 +12,8 @@ pub(crate) use arrays::{
     ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs,
     WriteArgs,
 };
-pub(crate) use measure::{BenchArgs, DemoArgs, PlanArgs, SimulatedArgs, StudyArgs};
+pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, StudyArgs};
+pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use serve::ServeArgs;
 
 const AFTER_HELP: &str = "\
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Measure drives and arrays of them, and recommend one. Wipes the drives.
     Study(StudyArgs),
+    /// Rank the arrays that some drives could make: room, cost, speed, safety, wear. Before they are bought or wiped.
+    Plan(PlanArgs),
     /// Measure a file, a device or an array.
     Bench(BenchArgs),
     /// Make an array of drives, in md's format.

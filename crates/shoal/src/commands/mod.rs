@@ -8,6 +8,7 @@ mod examine;
 mod fail;
 mod generate;
 mod grow;
+mod plan;
 mod rebuild;
 pub(crate) mod recover;
 mod run;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Demo(args) => demo::run(cli, args),
         Command::Study(args) => study::run(cli, args),
+        Command::Plan(args) => plan::run(cli, args),
         Command::Bench(args) => bench::run(cli, args),
         Command::Create(args) => create::run(cli, args),
         Command::Examine(args) => examine::run(cli, args),

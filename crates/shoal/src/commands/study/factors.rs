@@ -4,7 +4,7 @@ use shoal_study::model::DriveDescription;
 use shoal_study::plan::Factors;
 use shoal_volume::ArrayLevel;
 
-use crate::args::PlanArgs;
+use crate::args::FactorArgs;
 use crate::exit::Failure;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -15,7 +15,7 @@ const VERIFY_BYTES: u64 = 64 << 20;
 /// Groups in arrays of arrays.
 const GROUPS: usize = 2;
 
-pub(super) fn from_args(args: &PlanArgs, drives: &[DriveDescription]) -> Result<Factors, Failure> {
+pub(super) fn from_args(args: &FactorArgs, drives: &[DriveDescription]) -> Result<Factors, Failure> {
     let mut levels = Vec::new();
     for level in &args.levels {
         levels.push(ArrayLevel::parse(level.trim(), None, GROUPS).map_err(Failure::usage)?);
