@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use crate::content::SECTOR_BYTES;
+
 /// How a command failed, as the host sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -29,6 +31,40 @@ pub struct Misbehaviour {
     pub within: Range<u64>,
     /// So many such commands are carried out first.
     pub skip: u32,
+}
+
+impl Misbehaviour {
+    /// Where a write of so many bytes goes that is misdirected.
+    pub(crate) fn lands_at(&self, offset: u64, length: u64) -> u64 {
+        let last = self.within.end.saturating_sub(length);
+        match self.kind {
+            MisbehaviourKind::WriteMisdirected { distance } => {
+                offset.saturating_add_signed(distance).clamp(self.within.start.min(last), last)
+            }
+            _ => offset,
+        }
+    }
+
+    /// The bytes that silently do not hold what they should once a command of these bytes was met by it.
+    pub(crate) fn damaged_by(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let length = range.end - range.start;
+        match self.kind {
+            MisbehaviourKind::WriteLost => vec![range.clone()],
+            MisbehaviourKind::WriteTorn => vec![range.start + half(length)..range.end],
+            MisbehaviourKind::WriteMisdirected { .. } => {
+                let at = self.lands_at(range.start, length);
+                vec![range.clone(), at..at + length]
+            }
+            MisbehaviourKind::ReadFails(_) | MisbehaviourKind::WriteFails(_) | MisbehaviourKind::FlushFails(_) => {
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// The first half of so many bytes, in whole sectors.
+pub(crate) fn half(length: u64) -> u64 {
+    length / 2 / SECTOR_BYTES * SECTOR_BYTES
 }
 
 /// How a drive misbehaves.

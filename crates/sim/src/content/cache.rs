@@ -1,14 +1,13 @@
 //! The cache between the host and the medium: what a power cut may take away.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use super::CACHE_BYTES;
 use super::media::{Media, SECTOR_BYTES};
-use crate::faults::{Fault, MisbehaviourKind};
+use crate::faults::{Fault, Misbehaviour, MisbehaviourKind, half};
 
 /// Writes that no finished flush covers, over a medium with all the others.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +37,7 @@ struct Write {
     offset: u64,
     what: What,
     /// How it went wrong, if it did.
-    spoilt: Option<(MisbehaviourKind, Range<u64>)>,
+    spoilt: Option<Misbehaviour>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,24 +77,14 @@ impl Write {
             What::Discard(length) => return media.clear(self.offset, *length),
         };
         let (offset, length) = (self.offset, bytes.len() as u64);
-        match &self.spoilt {
-            None => media.write(offset, bytes),
-            Some((MisbehaviourKind::WriteLost, _)) => media.mark_damaged(offset, length),
-            Some((MisbehaviourKind::WriteMisdirected { distance }, within)) => {
-                let last = within.end.saturating_sub(length);
-                let place = offset.saturating_add_signed(*distance).clamp(within.start.min(last), last);
-                media.write(place, bytes);
-                media.mark_damaged(place, length);
-                media.mark_damaged(offset, length);
-            }
-            Some((kind, _)) => {
-                let half = length / 2 / SECTOR_BYTES * SECTOR_BYTES;
-                let (done, _) = bytes.split_at(usize::try_from(half).expect("a part of a buffer"));
-                media.write(offset, done);
-                if kind.is_silent() {
-                    media.mark_damaged(offset + half, length - half);
-                }
-            }
+        let Some(spoilt) = &self.spoilt else { return media.write(offset, bytes) };
+        match spoilt.kind {
+            MisbehaviourKind::WriteLost => {}
+            MisbehaviourKind::WriteMisdirected { .. } => media.write(spoilt.lands_at(offset, length), bytes),
+            _ => media.write(offset, &bytes[..half(length) as usize]),
+        }
+        for range in spoilt.damaged_by(&(offset..offset + length)) {
+            media.mark_damaged(range.start, range.end - range.start);
         }
     }
 
@@ -120,13 +109,8 @@ fn coin(random: &mut Xoshiro256PlusPlus) -> bool {
 }
 
 impl Cache {
-    /// A write begins; if it is spoilt, in which way, and within which bytes.
-    pub(super) fn start_write(
-        &mut self,
-        offset: u64,
-        bytes: &[u8],
-        spoilt: Option<(MisbehaviourKind, Range<u64>)>,
-    ) -> u64 {
+    /// A write begins, that may be spoilt.
+    pub(super) fn start_write(&mut self, offset: u64, bytes: &[u8], spoilt: Option<Misbehaviour>) -> u64 {
         self.start(Command::Write(Write { offset, what: What::Bytes(bytes.into()), spoilt }))
     }
 
@@ -150,8 +134,8 @@ impl Cache {
         match self.started.remove(&ticket).ok_or(Fault::Gone)? {
             Command::Write(write) => {
                 write.apply(current);
-                let result = match write.spoilt {
-                    Some((MisbehaviourKind::WriteFails(fault), _)) => Err(fault),
+                let result = match write.spoilt.as_ref().map(|spoilt| spoilt.kind) {
+                    Some(MisbehaviourKind::WriteFails(fault)) => Err(fault),
                     _ => Ok(()),
                 };
                 self.bytes += write.length();

@@ -62,6 +62,8 @@ pub struct Struck {
     pub kind: MisbehaviourKind,
     /// The bytes that the command was for; none for flushes.
     pub range: Range<u64>,
+    /// The bytes that silently do not hold what they should since then.
+    pub damaged: Vec<Range<u64>>,
 }
 
 impl Content {
@@ -115,7 +117,7 @@ impl Content {
     /// The drive is handed a write. From now on a power cut may leave it, or parts of it, behind. An error is its end.
     pub fn start_write(&mut self, offset: u64, bytes: &[u8]) -> Result<Ticket, Fault> {
         let range = self.checked(offset, bytes.len() as u64)?;
-        let spoilt = self.strike(&range, is_of_writes).map(|misbehaviour| (misbehaviour.kind, misbehaviour.within));
+        let spoilt = self.strike(&range, is_of_writes);
         Ok(Ticket(self.kept.as_mut().map_or(0, |kept| kept.cache.start_write(offset, bytes, spoilt))))
     }
 
@@ -178,6 +180,11 @@ impl Content {
         self.alter(|media| media.flip_bit(offset, bit));
     }
 
+    /// Whether a misbehaviour is armed that the host will notice.
+    pub fn is_armed(&self) -> bool {
+        self.armed.iter().any(|armed| !armed.kind.is_silent())
+    }
+
     /// Arms a misbehaviour. Of several, the one armed first strikes first.
     pub fn arm(&mut self, misbehaviour: Misbehaviour) {
         self.armed.push(misbehaviour);
@@ -236,7 +243,8 @@ impl Content {
             armed.skip = armed.skip.saturating_sub(1);
         }
         let struck = self.armed.remove(due?);
-        self.struck.push(Struck { kind: struck.kind, range: range.clone() });
+        let damaged = struck.damaged_by(range);
+        self.struck.push(Struck { kind: struck.kind, range: range.clone(), damaged });
         Some(struck)
     }
 }

@@ -1,0 +1,115 @@
+//! Checks that every request is answered: once, in time, and with success.
+//!
+//! * No answer is lost, none comes twice, none is for a request that nobody made.
+//! * An answer comes within [`DEADLINE_NS`] of virtual time, whatever stalls there are: the longest stall is well below.
+//! * A request fails only where the level has nothing to make good with: a read of an array without redundancy, after a
+//!   drive could not read.
+//!
+//! Not checked: how fast answers come beside that.
+
+use std::collections::BTreeMap;
+
+use shoal_volume::{Completion, RequestError};
+
+use super::Failure;
+
+/// No answer takes longer.
+pub(crate) const DEADLINE_NS: u64 = 120_000_000_000;
+
+const CHECKER: &str = "answers";
+
+/// Requests under way, with what their maker wants to know of them.
+#[derive(Debug)]
+pub(crate) struct Answers<T> {
+    pending: BTreeMap<u64, (u64, T)>,
+    /// Reads may fail: the array has no redundancy, and a drive has met something that it cannot read.
+    pub(crate) reads_may_fail: bool,
+}
+
+impl<T> Answers<T> {
+    pub(crate) fn new() -> Self {
+        Self { pending: BTreeMap::new(), reads_may_fail: false }
+    }
+
+    pub(crate) fn asked(&mut self, id: u64, now_ns: u64, what: T) {
+        self.pending.insert(id, (now_ns, what));
+    }
+
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Takes an answer: what its request was, and whether it was done.
+    pub(crate) fn answered(&mut self, answer: &Completion, is_read: impl Fn(&T) -> bool) -> Result<(T, bool), Failure> {
+        let id = answer.id.0;
+        let Some((_, what)) = self.pending.remove(&id) else {
+            return Err(Failure::new(CHECKER, format!("request {id} is answered, and was not asked or has an answer already")));
+        };
+        match answer.result {
+            Ok(()) => Ok((what, true)),
+            Err(RequestError::Unreadable { .. }) if self.reads_may_fail && is_read(&what) => Ok((what, false)),
+            Err(error) => Err(Failure::new(CHECKER, format!("request {id} failed: {error}"))),
+        }
+    }
+
+    /// Whether something has waited too long.
+    pub(crate) fn check_deadline(&self, now_ns: u64) -> Result<(), Failure> {
+        match self.pending.iter().find(|(_, (asked_ns, _))| now_ns - asked_ns > DEADLINE_NS) {
+            None => Ok(()),
+            Some((id, (asked_ns, _))) => {
+                let waited_ms = (now_ns - asked_ns) / 1_000_000;
+                Err(Failure::new(CHECKER, format!("request {id} has no answer after {waited_ms} ms")))
+            }
+        }
+    }
+
+    /// Nothing is in flight below, and nothing will happen any more.
+    pub(crate) fn check_none_forgotten(&self) -> Result<(), Failure> {
+        match self.pending.first_key_value() {
+            None => Ok(()),
+            Some((id, _)) => Err(Failure::new(CHECKER, format!("request {id} is forgotten: nothing is under way any more"))),
+        }
+    }
+
+    /// Power was cut: nobody waits any more.
+    pub(crate) fn forget_all(&mut self) {
+        self.pending.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_volume::RequestId;
+
+    use super::*;
+
+    fn answer(id: u64, result: Result<(), RequestError>) -> Completion {
+        Completion { id: RequestId(id), result }
+    }
+
+    #[test]
+    fn answers_come_once_in_time_and_good() {
+        let mut answers = Answers::new();
+        answers.asked(1, 0, "read");
+        answers.asked(2, 5, "write");
+        assert_eq!(answers.answered(&answer(1, Ok(())), |_| true), Ok(("read", true)));
+        assert!(answers.answered(&answer(1, Ok(())), |_| true).is_err(), "twice");
+        assert!(answers.check_deadline(DEADLINE_NS + 5).is_ok());
+        assert!(answers.check_deadline(DEADLINE_NS + 6).is_err(), "late");
+        assert!(answers.check_none_forgotten().is_err());
+        assert!(answers.answered(&answer(2, Err(RequestError::Failed)), |_| false).is_err());
+    }
+
+    #[test]
+    fn reads_fail_only_where_they_may() {
+        let mut answers = Answers::new();
+        let unreadable = Err(RequestError::Unreadable { offset: 0 });
+        for id in 1..4 {
+            answers.asked(id, 0, id);
+        }
+        assert!(answers.answered(&answer(1, unreadable), |_| true).is_err());
+        answers.reads_may_fail = true;
+        assert_eq!(answers.answered(&answer(2, unreadable), |_| true), Ok((2, false)));
+        assert!(answers.answered(&answer(3, unreadable), |_| false).is_err(), "a write");
+    }
+}

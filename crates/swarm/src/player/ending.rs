@@ -1,0 +1,106 @@
+//! The liveness phase: faults stop, drives come back, and the array has to become well again.
+
+use std::time::Duration;
+
+use shoal_volume::{ArrayVolume, Health, OpenOptions, ScrubMode};
+
+use super::boot::options;
+use super::Player;
+use crate::checkers::{Failure, check_health, check_redundancy, check_scrub, scrub};
+use crate::watched::Watched;
+
+/// Virtual time that any work of the array's own has to be done in.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// A drive is given to the array so often at most: each time a member is missing, and all drives may have been tried.
+const ROUNDS_MAX: usize = 16;
+
+impl Player<'_> {
+    /// Ends the faults, and holds the array against everything that it should be then.
+    pub(super) fn end(&mut self) -> Result<(), Failure> {
+        self.note(format_args!("the faults are over"));
+        self.note_silent_faults();
+        for drive in 0..self.scenario.drives() {
+            self.content(drive).disarm();
+            if self.ids[drive].is_none() {
+                self.strike(&shoal_sim::FaultKind::Return { drive })?;
+            }
+        }
+        self.settle()?;
+        self.get_well()?;
+        self.check_parity()?;
+        let needs_resync = self.array().needs_resync();
+        check_health(&self.array().status(), needs_resync)?;
+        self.read_all()?;
+        self.array_mut().world_mut().placement.verdict()?;
+        self.note(format_args!("closed in order"));
+        self.check_reopened()
+    }
+
+    /// Gives the array what it wants until it wants nothing any more.
+    fn get_well(&mut self) -> Result<(), Failure> {
+        for _ in 0..ROUNDS_MAX {
+            // A write meets every member; so the array hears of drives that are gone.
+            self.request(crate::scenario::Step::Flush)?;
+            self.settle()?;
+            self.take_in_returned()?;
+            finish_work(self.array_mut())?;
+            if self.array().status().health == Health::Optimal && self.returned.is_empty() {
+                return Ok(());
+            }
+            let Some(drive) = self.free_drives().first().copied() else { continue };
+            let id = self.ids[drive].expect("free drives are plugged in");
+            self.array_mut().world_mut().placement.give(id);
+            // Whatever it was before, it is new now.
+            let _ = self.array_mut().remove_drive(id);
+            let added = self.array_mut().add_drive(id);
+            self.note(format_args!("drive {drive} is added: {added:?}"));
+        }
+        Ok(())
+    }
+
+    /// What could not be read is written anew; then parity and copies agree.
+    fn check_parity(&mut self) -> Result<(), Failure> {
+        let has_redundancy = self.redundancy() > 0;
+        let found = scrub(self.array_mut(), ScrubMode::Repair, has_redundancy, finish_work)?;
+        if self.silent.is_any() {
+            self.counts.silent_found_bytes += found.unwrap_or(0);
+        } else {
+            check_scrub(found)?;
+        }
+        check_scrub(scrub(self.array_mut(), ScrubMode::Check, has_redundancy, finish_work)?)
+    }
+
+    /// Closed in order, with all drives, and without each single one.
+    fn check_reopened(&mut self) -> Result<(), Failure> {
+        let members = self.seats().into_iter().filter_map(|seat| seat.drive).collect::<Vec<_>>();
+        let contents = self.close()?;
+        let mut left_out = vec![None];
+        if self.redundancy() > 0 {
+            left_out.extend(members.into_iter().map(Some));
+        }
+        for left_out in left_out {
+            self.boots += 1;
+            let mut given = self.carriers(&contents);
+            given.retain(|drive| Some(*drive) != left_out);
+            let only_reading = OpenOptions { writable: false, ..options(self.scenario) };
+            let opened = self.open(contents.clone(), &given, only_reading);
+            self.array = Some(check_redundancy(left_out, opened)?);
+            let read = self.read_all();
+            let verdict = self.array_mut().world_mut().placement.verdict();
+            self.put_down();
+            let without = |failure: Failure| Failure { what: format!("without {left_out:?}: {}", failure.what), ..failure };
+            read.and(verdict).map_err(without)?;
+        }
+        Ok(())
+    }
+}
+
+/// Lets resyncs, rebuilds and scrubs come to their end.
+fn finish_work(array: &mut ArrayVolume<Watched>) -> Result<(), Failure> {
+    match array.run_background(PATIENCE) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Failure::new("health", format!("after an hour it still works: {:?}", array.progress()))),
+        Err(error) => Err(Failure::new("health", error.to_string())),
+    }
+}

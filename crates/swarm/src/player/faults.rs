@@ -1,0 +1,207 @@
+//! Faults strike, and drives come and go.
+
+use std::ops::Range;
+
+use shoal_sim::{FaultKind, Misbehaviour, MisbehaviourKind};
+use shoal_volume::DriveId;
+
+use super::Player;
+use super::requests::BLOCK;
+use crate::checkers::Failure;
+use crate::scenario::ToldFault;
+
+impl Player<'_> {
+    /// Lets a fault happen, or passes it over.
+    pub(super) fn strike(&mut self, fault: &FaultKind) -> Result<(), Failure> {
+        let happened = match fault {
+            FaultKind::PowerCut => return self.cut_power(),
+            FaultKind::Stall { drive, duration_ns } => self.stall(*drive, *duration_ns),
+            FaultKind::Misbehave { drive, misbehaviour } => self.misbehave(*drive, misbehaviour),
+            FaultKind::Latent { drive, offset, length } => self.spoil(*drive, *offset, *length),
+            FaultKind::BitFlip { drive, offset, bit } => self.flip(*drive, *offset, *bit),
+            FaultKind::Unplug { drive } => self.unplug(*drive),
+            FaultKind::Return { drive } => self.replug(*drive),
+        };
+        if happened {
+            self.note(format_args!("* {}", ToldFault(fault)));
+            self.heed_holes();
+        } else {
+            self.counts.passed_over += 1;
+        }
+        Ok(())
+    }
+
+    fn stall(&mut self, drive: usize, duration_ns: u64) -> bool {
+        let is_there = self.ids[drive].is_some();
+        if is_there {
+            self.array_mut().world_mut().inner_mut().simulation_mut().stall(drive, duration_ns);
+            self.counts.stalls += 1;
+        }
+        is_there
+    }
+
+    /// The part of a drive that content lies on, if it is a member that is there.
+    fn data_area(&self, drive: usize) -> Option<(DriveId, Range<u64>)> {
+        let id = self.ids[drive]?;
+        Some((id, self.array().content_map().data_area(id)?))
+    }
+
+    fn misbehave(&mut self, drive: usize, misbehaviour: &Misbehaviour) -> bool {
+        let Some((id, area)) = self.data_area(drive) else { return false };
+        let within = match misbehaviour.kind {
+            MisbehaviourKind::WriteFails(_) | MisbehaviourKind::FlushFails(_) => 0..self.scenario.drive_bytes,
+            _ => area,
+        };
+        if misbehaviour.kind.is_silent() {
+            // In an array of arrays the area has superblocks in it, whose loss would be another matter.
+            if self.scenario.groups() > 1 || !self.is_in_sync_member(drive) {
+                return false;
+            }
+            let map = self.array().content_map();
+            self.armed.push((drive, id, map));
+        } else if self.redundancy() == 0 {
+            if !matches!(misbehaviour.kind, MisbehaviourKind::ReadFails(_)) {
+                return false;
+            }
+            self.answers.reads_may_fail = true;
+        } else if !self.can_spare(drive) {
+            return false;
+        }
+        if !misbehaviour.kind.is_silent() {
+            self.counts.errors += 1;
+        }
+        self.content(drive).arm(Misbehaviour { within, ..misbehaviour.clone() });
+        true
+    }
+
+    fn is_in_sync_member(&self, drive: usize) -> bool {
+        self.seats().iter().any(|seat| seat.drive == Some(drive))
+    }
+
+    fn spoil(&mut self, drive: usize, offset: u64, length: u64) -> bool {
+        let Some((_, area)) = self.data_area(drive) else { return false };
+        if self.redundancy() == 0 || !self.can_spare(drive) {
+            return false;
+        }
+        let offset = area.start + offset % (area.end - area.start) / BLOCK * BLOCK;
+        self.content(drive).spoil(offset, length.min(area.end - offset));
+        self.counts.latent += 1;
+        true
+    }
+
+    fn flip(&mut self, drive: usize, offset: u64, bit: u32) -> bool {
+        let Some((id, area)) = self.data_area(drive) else { return false };
+        let offset = area.start + offset % (area.end - area.start);
+        let blocks = self.array().content_map().bears_on(id, offset / BLOCK * BLOCK);
+        if blocks.is_empty() {
+            return false;
+        }
+        self.content(drive).flip_bit(offset, bit);
+        self.silent.happened(blocks.into_iter().map(|offset| (offset / BLOCK) as usize));
+        self.counts.silent += 1;
+        true
+    }
+
+    fn unplug(&mut self, drive: usize) -> bool {
+        let Some(id) = self.ids[drive] else { return false };
+        if !self.can_spare(drive) {
+            return false;
+        }
+        // It loses its power with its plug.
+        let random = &mut self.random;
+        let world = self.array.as_mut().expect("there is an array between steps").world_mut().inner_mut();
+        world.content_mut(drive).cut_power(random.generator());
+        world.unplug(id);
+        self.ids[drive] = None;
+        self.counts.unplugged += 1;
+        true
+    }
+
+    fn replug(&mut self, drive: usize) -> bool {
+        if self.ids[drive].is_some() {
+            return false;
+        }
+        let world = self.array_mut().world_mut();
+        let old = DriveId(u32::try_from(drive).expect("a handful"));
+        let id = world.inner_mut().replug(old);
+        world.placement.give(id);
+        self.ids[drive] = Some(id);
+        self.returned.insert(drive);
+        true
+    }
+
+    /// Gives drives back to the array that were plugged in again: as what they were if a bitmap knows what they missed,
+    /// else as new ones.
+    pub(super) fn take_in_returned(&mut self) -> Result<(), Failure> {
+        for drive in self.returned.clone() {
+            let Some(id) = self.ids[drive] else {
+                self.returned.remove(&drive);
+                continue;
+            };
+            // The array has to notice first that its drive is not there any more.
+            if self.has_ghosts() {
+                continue;
+            }
+            self.returned.remove(&drive);
+            if self.drives_in_use().contains(&drive) {
+                continue;
+            }
+            let re_added = self.array_mut().re_add_drive(id);
+            self.note(format_args!("drive {drive} is re-added: {re_added:?}"));
+            if re_added.is_err() {
+                let added = self.array_mut().add_drive(id);
+                self.note(format_args!("drive {drive} is added: {added:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some member is on a drive that was pulled, and the array does not know.
+    pub(super) fn has_ghosts(&self) -> bool {
+        self.seats().iter().any(|seat| seat.is_ghost())
+    }
+
+    /// A member is copied to a free drive, which takes its place.
+    pub(super) fn replace(&mut self, seat: usize) -> Result<(), Failure> {
+        let seats = self.seats();
+        let (Some(old), Some(new)) = (seats[seat % seats.len()].drive, self.free_drives().first().copied()) else {
+            return Ok(());
+        };
+        let (Some(old), Some(new)) = (self.ids[old], self.ids[new]) else { return Ok(()) };
+        self.array_mut().world_mut().placement.give(new);
+        let replaced = self.array_mut().replace_drive(old, new);
+        self.counts.replaced += u64::from(replaced.is_ok());
+        self.note(format_args!("{old:?} is replaced by {new:?}: {replaced:?}"));
+        Ok(())
+    }
+
+    /// A member is taken out by hand.
+    pub(super) fn take_out(&mut self, seat: usize) -> Result<(), Failure> {
+        let seats = self.seats();
+        let Some(drive) = seats[seat % seats.len()].drive else { return Ok(()) };
+        let Some(id) = self.ids[drive].filter(|_| self.can_spare(drive)) else { return Ok(()) };
+        let failed = self.array_mut().fail_drive(id);
+        self.note(format_args!("drive {drive} is taken out: {failed:?}"));
+        self.heed_holes();
+        Ok(())
+    }
+
+    /// What silent faults have struck, and which blocks they bear on: by the drive's place now, and when it was armed.
+    pub(super) fn note_silent_faults(&mut self) {
+        if self.armed.is_empty() {
+            return;
+        }
+        let now = self.array().content_map();
+        for (drive, id, before) in self.armed.clone() {
+            for struck in self.content(drive).take_struck() {
+                if !struck.kind.is_silent() {
+                    continue;
+                }
+                self.counts.silent += 1;
+                let sectors = struck.damaged.into_iter().flat_map(|range| range.step_by(BLOCK as usize));
+                let blocks = sectors.flat_map(|at| [before.bears_on(id, at), now.bears_on(id, at)].concat());
+                self.silent.happened(blocks.map(|offset| (offset / BLOCK) as usize).collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Plays a scenario: a safety phase with faults at work, then a liveness phase without.
+//!
+//! The player is the array's user and owner in one. As user he makes requests and holds the answers against what was
+//! promised ([`crate::checkers`]). As owner he puts drives back that were pulled, gives the array new ones, opens it
+//! again after power cuts, and forces it where shoal says that he has to.
+//!
+//! He also keeps the faults within what the level survives ([`faults`]): a fault that would take more than that, in the
+//! state that the array is in, is passed over.
+
+mod boot;
+mod ending;
+mod faults;
+mod requests;
+mod weakness;
+
+use std::collections::BTreeSet;
+
+use shoal_sim::Content;
+use shoal_volume::{Arena, ArrayLevel, ArrayVolume, ContentMap, DriveId, Level, ScrubMode, World};
+
+use crate::checkers::{Answers, Failure, Promises, Silent};
+use crate::random::Random;
+use crate::scenario::{Scenario, Step};
+use crate::watched::{TraceHash, Watched};
+use requests::Asked;
+
+pub(crate) use boot::arena_bytes;
+
+/// What came of playing a scenario.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What a checker objected to.
+    pub failure: Option<Failure>,
+    /// Equal for equal runs.
+    pub trace_hash: u64,
+    /// What happened.
+    pub counts: Counts,
+    /// What passed, line by line, if that was asked for.
+    pub lines: String,
+}
+
+/// What happened in one scenario, or in many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests of the array's user.
+    pub requests: u64,
+    /// I/Os of the array on its drives.
+    pub member_ios: u64,
+    /// Virtual time.
+    pub virtual_ns: u64,
+    /// Power cuts.
+    pub power_cuts: u64,
+    /// Arrays that had to be forced: dirty and degraded, without a partial parity log.
+    pub forced: u64,
+    /// Pulled drives.
+    pub unplugged: u64,
+    /// Pauses from outside.
+    pub stalls: u64,
+    /// Reads, writes and flushes that failed.
+    pub errors: u64,
+    /// Ranges that could not be read until written.
+    pub latent: u64,
+    /// Silent faults: bits flipped, writes lost, misdirected, torn.
+    pub silent: u64,
+    /// Faults that the array could not have survived in its state, and that were passed over.
+    pub passed_over: u64,
+    /// Members that were replaced while they worked.
+    pub replaced: u64,
+    /// Blocks that were in the write hole when a member was lost: they may be anything, by design.
+    pub write_hole_blocks: u64,
+    /// Blocks with wrong content that a silent fault bears on, by its place: nobody could have known, by design.
+    pub silent_wrong_blocks: u64,
+    /// Bytes that scrubs found not to agree after silent faults.
+    pub silent_found_bytes: u64,
+}
+
+/// See the module's documentation.
+pub(crate) struct Player<'a> {
+    scenario: &'a Scenario,
+    arena: Arena,
+    is_traced: bool,
+    /// None only between one array and the next.
+    array: Option<ArrayVolume<Watched>>,
+    promises: Promises,
+    answers: Answers<Asked>,
+    silent: Silent,
+    /// Where content lay when the array was made: drives by their number in the scenario. Their places are the *seats*,
+    /// whoever sits there later.
+    seats: ContentMap,
+    /// The id of each drive of the scenario; none while it is pulled.
+    ids: Vec<Option<DriveId>>,
+    /// Drives that were plugged in again and are not taken in yet.
+    returned: BTreeSet<usize>,
+    /// Blocks that are lost if a member is, until parity agrees again.
+    holes: BTreeSet<usize>,
+    /// Armed silent faults: what their drive bore on at that time.
+    armed: Vec<(usize, DriveId, ContentMap)>,
+    /// Request buffers that are free.
+    buffers: Vec<u32>,
+    next_id: u64,
+    random: Random,
+    boots: u64,
+    total_ns: u64,
+    hash: TraceHash,
+    lines: String,
+    counts: Counts,
+}
+
+/// Plays a scenario on memory that may have been used before.
+pub(crate) fn play(scenario: &Scenario, arena: &Arena, is_traced: bool) -> Played {
+    let mut player = match Player::begin(scenario, arena.clone(), is_traced) {
+        Ok(player) => player,
+        Err(failure) => {
+            let (counts, lines) = (Counts::default(), String::new());
+            return Played { failure: Some(failure), trace_hash: 0, counts, lines };
+        }
+    };
+    let failure = player.play().err();
+    player.put_down();
+    player.counts.write_hole_blocks += player.promises.excused_count() as u64;
+    player.counts.silent_wrong_blocks = player.silent.wrong_count() as u64;
+    player.counts.virtual_ns = player.total_ns;
+    Played { failure, trace_hash: player.hash.value(), counts: player.counts, lines: player.lines }
+}
+
+impl Player<'_> {
+    fn play(&mut self) -> Result<(), Failure> {
+        let scenario = self.scenario;
+        let mut faults = scenario.faults.faults.iter().peekable();
+        let mut requests = 0;
+        for step in &scenario.steps {
+            requests += u32::from(step.is_request());
+            self.take(*step)?;
+            while let Some(fault) = faults.next_if(|fault| fault.after_requests <= requests) {
+                self.strike(&fault.kind)?;
+            }
+            self.look_around()?;
+        }
+        self.end()
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), Failure> {
+        match step {
+            Step::Read(_) | Step::Write(_) | Step::Discard(_) | Step::Flush => self.request(step),
+            Step::Settle => self.settle(),
+            Step::Pass(milliseconds) => {
+                self.settle()?;
+                self.pass(milliseconds)
+            }
+            Step::Scrub(mode) => {
+                self.scrub(mode);
+                Ok(())
+            }
+            Step::Replace(seat) => self.replace(seat),
+            Step::Fail(seat) => self.take_out(seat),
+            Step::Restart => self.restart(),
+        }
+    }
+
+    /// What the owner does by himself between two steps.
+    fn look_around(&mut self) -> Result<(), Failure> {
+        self.note_silent_faults();
+        self.take_in_returned()?;
+        self.array_mut().world_mut().placement.verdict()
+    }
+
+    fn array_mut(&mut self) -> &mut ArrayVolume<Watched> {
+        self.array.as_mut().expect("there is an array between steps")
+    }
+
+    fn array(&self) -> &ArrayVolume<Watched> {
+        self.array.as_ref().expect("there is an array between steps")
+    }
+
+    fn content(&mut self, drive: usize) -> &mut Content {
+        self.array_mut().world_mut().inner_mut().content_mut(drive)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.array().world().now().ns
+    }
+
+    fn note(&mut self, line: std::fmt::Arguments<'_>) {
+        if self.is_traced {
+            self.array_mut().world_mut().note(line);
+        }
+    }
+
+    fn scrub(&mut self, mode: ScrubMode) {
+        self.note(format_args!("scrub: {mode:?}"));
+        // Refused where there is nothing to compare, or while something else is under way.
+        let _ = self.array_mut().scrub(mode);
+    }
+
+    /// How many members of a group may be lost.
+    fn redundancy(&self) -> usize {
+        let level = match self.scenario.level {
+            ArrayLevel::Plain(level) => level,
+            ArrayLevel::Nested { inner, .. } => inner,
+        };
+        match level {
+            Level::Linear | Level::Raid0(_) => 0,
+            Level::Raid1 => self.group_size() - 1,
+            Level::Raid4 | Level::Raid5(_) => 1,
+            Level::Raid6(_) => 2,
+            Level::Raid10(layout) => layout.copies() - 1,
+        }
+    }
+
+    /// Whether stripes have parity, and so a write hole.
+    fn has_parity(&self) -> bool {
+        let is_parity = |level| matches!(level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_));
+        match self.scenario.level {
+            ArrayLevel::Plain(level) => is_parity(level),
+            ArrayLevel::Nested { outer, inner, .. } => is_parity(outer) || is_parity(inner),
+        }
+    }
+
+    fn group_size(&self) -> usize {
+        self.scenario.members / self.scenario.groups()
+    }
+}

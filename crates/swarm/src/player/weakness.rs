@@ -1,0 +1,166 @@
+//! How much the array could lose now, and what it would lose.
+//!
+//! A *seat* is a member's place, named by the drive that had it first. It is weak while its member is missing or being
+//! filled, its drive is pulled, or something on the drive cannot be read or is about to fail. No more seats of a group
+//! may be weak than its level survives.
+
+use std::collections::BTreeSet;
+
+use shoal_volume::{ArrayStatus, ConsistencyPolicy, DriveId, MemberOn, MemberState, World};
+
+use super::Player;
+use super::requests::BLOCK;
+
+/// A member's place at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Seat {
+    is_in_sync: bool,
+    /// There is a member, as the array sees it.
+    is_taken: bool,
+    /// Who sits there, by its number in the scenario, if it is plugged in.
+    pub(super) drive: Option<usize>,
+}
+
+impl Seat {
+    const EMPTY: Self = Self { is_in_sync: false, is_taken: false, drive: None };
+
+    /// The array has a member here whose drive was pulled.
+    pub(super) fn is_ghost(&self) -> bool {
+        self.is_taken && self.drive.is_none()
+    }
+}
+
+impl Player<'_> {
+    /// All seats, in the order of the drives that had them first.
+    pub(super) fn seats(&self) -> Vec<Seat> {
+        let mut seats = Vec::new();
+        self.collect_seats(&self.array().status(), 0, &mut seats);
+        seats
+    }
+
+    fn collect_seats(&self, status: &ArrayStatus, depth: usize, seats: &mut Vec<Seat>) {
+        let is_outer = depth == 0 && self.scenario.groups() > 1;
+        for member in &status.members {
+            match &member.on {
+                Some(MemberOn::Array(inner)) => {
+                    let first = seats.len();
+                    self.collect_seats(inner, depth + 1, seats);
+                    if member.state != MemberState::InSync {
+                        seats[first..].iter_mut().for_each(|seat| seat.is_in_sync = false);
+                    }
+                }
+                Some(MemberOn::Drive(name)) => {
+                    let is_in_sync = member.state == MemberState::InSync && member.replacement.is_none();
+                    seats.push(Seat { is_in_sync, is_taken: true, drive: self.drive_named(name) });
+                }
+                None if is_outer => {
+                    seats.extend(vec![Seat::EMPTY; self.group_size()]);
+                }
+                None => seats.push(Seat::EMPTY),
+            }
+        }
+    }
+
+    /// The drive that has this name at present.
+    fn drive_named(&self, name: &str) -> Option<usize> {
+        let world = self.array().world();
+        self.ids.iter().position(|id| id.is_some_and(|id| world.facts(id).name == name))
+    }
+
+    /// Drives that have a seat, wait as spares, or are being filled.
+    pub(super) fn drives_in_use(&self) -> BTreeSet<usize> {
+        let status = self.array().status();
+        let mut names = Vec::new();
+        collect_names(&status, &mut names);
+        names.iter().filter_map(|name| self.drive_named(name)).collect()
+    }
+
+    /// Drives that are plugged in, work, and have nothing to do.
+    pub(super) fn free_drives(&self) -> Vec<usize> {
+        let in_use = self.drives_in_use();
+        (0..self.ids.len()).filter(|drive| self.ids[*drive].is_some() && !in_use.contains(drive)).collect()
+    }
+
+    /// The seats that are weak.
+    pub(super) fn weak_seats(&mut self) -> BTreeSet<usize> {
+        let seats = self.seats();
+        let is_weak = |(number, seat): (usize, Seat)| {
+            let is_sound = seat.is_in_sync
+                && seat.drive.is_some_and(|drive| {
+                    let content = self.content(drive);
+                    !content.is_armed() && content.unreadable_sectors().is_empty()
+                });
+            (!is_sound).then_some(number)
+        };
+        seats.into_iter().enumerate().filter_map(is_weak).collect()
+    }
+
+    /// Whether the array survives it if this drive fails now in whatever way.
+    pub(super) fn can_spare(&mut self, drive: usize) -> bool {
+        let seats = self.seats();
+        let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else { return true };
+        let size = self.group_size();
+        let others = self.weak_seats().into_iter().filter(|other| *other != seat && other / size == seat / size);
+        others.count() < self.redundancy()
+    }
+
+    /// Blocks that would be lost with a member that holds them, if power were cut now.
+    pub(super) fn find_holes(&mut self) {
+        if !self.has_parity() {
+            return;
+        }
+        self.forget_closed_holes();
+        let unsettled: Vec<_> = self.promises.unsettled().collect();
+        if self.scenario.consistency == ConsistencyPolicy::Ppl {
+            // The log has what is needed for all other blocks of the stripe.
+            self.holes.extend(unsettled);
+            return;
+        }
+        for block in unsettled {
+            let tied = self.seats.tied_to(block as u64 * BLOCK);
+            self.holes.extend(tied.into_iter().map(|offset| (offset / BLOCK) as usize));
+        }
+    }
+
+    /// Once parity agrees everywhere there is no hole.
+    fn forget_closed_holes(&mut self) {
+        if !self.array().needs_resync() {
+            self.holes.clear();
+        }
+    }
+
+    /// A member is weak: what it holds, and was in a hole, is lost.
+    pub(super) fn find_lost_to_holes(&mut self) {
+        if self.holes.is_empty() {
+            return;
+        }
+        let weak = self.weak_seats();
+        if weak.is_empty() {
+            return;
+        }
+        for block in self.holes.clone() {
+            let places = self.seats.places(block as u64 * BLOCK);
+            if places.iter().any(|(DriveId(seat), _)| weak.contains(&(*seat as usize))) {
+                self.promises.excuse(block);
+            }
+        }
+    }
+
+    /// As [`Self::find_lost_to_holes`], when a fault comes while the array runs.
+    pub(super) fn heed_holes(&mut self) {
+        self.forget_closed_holes();
+        self.find_lost_to_holes();
+    }
+}
+
+fn collect_names<'a>(status: &'a ArrayStatus, names: &mut Vec<&'a str>) {
+    names.extend(status.spares.iter().map(String::as_str));
+    for member in &status.members {
+        names.extend(member.replacement.iter().map(|replacement| replacement.drive.as_str()));
+        match &member.on {
+            Some(MemberOn::Drive(name)) => names.push(name),
+            Some(MemberOn::Array(inner)) => collect_names(inner, names),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What happens to an array, as data: everything that a run depends on.
+//!
+//! A [`Scenario`] can be changed and played again, which is how a failing one is shrunk. So nothing in it relies on
+//! anything else in it: a place is wrapped into the content that there is, a fault that the array could not survive in the
+//! state that it is in by then is passed over by the player, and so is an order that makes no sense any more.
+
+use std::fmt;
+
+use shoal_sim::{FaultKind, FaultPlan, MisbehaviourKind};
+use shoal_volume::{ArrayLevel, ConsistencyPolicy, MinorVersion, ScrubMode};
+
+use crate::fleet::Make;
+
+/// One world and all that happens in it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Where it comes from. It also decides what is left to chance while it is played.
+    pub seed: u64,
+    /// Level and layout.
+    pub level: ArrayLevel,
+    /// Drives with a role.
+    pub members: usize,
+    /// Drives that wait in the array.
+    pub spares: usize,
+    /// Drives that lie beside the array, blank, to replace others.
+    pub drawer: usize,
+    /// What each drive is, and the number of the bus that it hangs on: members, spares, drawer.
+    pub makes: Vec<(Make, usize)>,
+    /// Capacity of each drive.
+    pub drive_bytes: u64,
+    /// Of levels that have one.
+    pub chunk_bytes: u32,
+    /// Where superblocks lie.
+    pub metadata: MinorVersion,
+    /// What brings the array back in sync after a crash.
+    pub consistency: ConsistencyPolicy,
+    /// The drives hold zeros and the array is taken as in sync; if not, they hold anything, and it is resynced.
+    pub assume_clean: bool,
+    /// Requests in flight at most.
+    pub depth: u32,
+    /// Size of a buffer that the engine computes in.
+    pub scratch_bytes: u32,
+    /// How long after its last write the array is marked clean.
+    pub safe_mode_delay_ms: u64,
+    /// What its user does.
+    pub steps: Vec<Step>,
+    /// What goes wrong.
+    pub faults: FaultPlan,
+}
+
+/// Something that the user or the owner of the array does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Asks for blocks.
+    Read(Run),
+    /// Writes blocks.
+    Write(Run),
+    /// Discards blocks.
+    Discard(Run),
+    /// Asks for everything to be made durable.
+    Flush,
+    /// Waits for all answers.
+    Settle,
+    /// Lets so many milliseconds pass, once all is answered.
+    Pass(u64),
+    /// Starts a scrub.
+    Scrub(ScrubMode),
+    /// Copies a member to a drive out of the drawer, which takes its place.
+    Replace(usize),
+    /// Takes a member out.
+    Fail(usize),
+    /// Closes the array in order, and opens it again.
+    Restart,
+}
+
+/// Blocks of 512 bytes, wrapped into the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first one.
+    pub first: u64,
+    /// How many.
+    pub count: u32,
+}
+
+impl Step {
+    /// Whether it is a request, by whose count faults come.
+    pub fn is_request(self) -> bool {
+        matches!(self, Self::Read(_) | Self::Write(_) | Self::Discard(_) | Self::Flush)
+    }
+}
+
+impl Scenario {
+    /// All drives: members, spares, drawer.
+    pub fn drives(&self) -> usize {
+        self.members + self.spares + self.drawer
+    }
+
+    /// Arrays of drives.
+    pub fn groups(&self) -> usize {
+        match self.level {
+            ArrayLevel::Plain(_) => 1,
+            ArrayLevel::Nested { groups, .. } => groups,
+        }
+    }
+
+    /// Requests among the steps.
+    pub fn requests(&self) -> usize {
+        self.steps.iter().filter(|step| step.is_request()).count()
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layout = self.level.layout_name().map_or(String::new(), |layout| format!(" ({layout})"));
+        writeln!(
+            formatter,
+            "level {}{layout}, {} members, {} spares, {} more drives; {} KiB each, chunk {} KiB, metadata {:?}",
+            self.level.name(),
+            self.members,
+            self.spares,
+            self.drawer,
+            self.drive_bytes >> 10,
+            self.chunk_bytes >> 10,
+            self.metadata,
+        )?;
+        writeln!(
+            formatter,
+            "{:?}, {}, up to {} requests in flight, scratch of {} KiB, clean after {} ms",
+            self.consistency,
+            if self.assume_clean { "in sync from the start" } else { "resynced first" },
+            self.depth,
+            self.scratch_bytes >> 10,
+            self.safe_mode_delay_ms,
+        )?;
+        let makes = self.makes.iter().map(|(make, bus)| format!("{}@{bus}", make.name()));
+        writeln!(formatter, "drives: {}", makes.collect::<Vec<_>>().join(" "))?;
+        let (mut faults, mut requests) = (self.faults.faults.iter().peekable(), 0);
+        for step in &self.steps {
+            requests += u32::from(step.is_request());
+            writeln!(formatter, "  {}", Told(step))?;
+            while let Some(fault) = faults.next_if(|fault| fault.after_requests <= requests) {
+                writeln!(formatter, "  * {}", ToldFault(&fault.kind))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Told<'a>(&'a Step);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Step::Read(run) => write!(formatter, "read {run}"),
+            Step::Write(run) => write!(formatter, "write {run}"),
+            Step::Discard(run) => write!(formatter, "discard {run}"),
+            Step::Flush => write!(formatter, "flush"),
+            Step::Settle => write!(formatter, "wait for all answers"),
+            Step::Pass(milliseconds) => write!(formatter, "let {milliseconds} ms pass"),
+            Step::Scrub(ScrubMode::Check) => write!(formatter, "scrub"),
+            Step::Scrub(ScrubMode::Repair) => write!(formatter, "scrub and repair"),
+            Step::Replace(member) => write!(formatter, "replace member {member}"),
+            Step::Fail(member) => write!(formatter, "take member {member} out"),
+            Step::Restart => write!(formatter, "close, and open again"),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} blocks at {}", self.count, self.first)
+    }
+}
+
+/// A fault, as people read it.
+pub(crate) struct ToldFault<'a>(pub(crate) &'a FaultKind);
+
+impl fmt::Display for ToldFault<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            FaultKind::Stall { drive, duration_ns } => {
+                write!(formatter, "drive {drive} stalls for {} ms", duration_ns / 1_000_000)
+            }
+            FaultKind::Misbehave { drive, misbehaviour } => {
+                let what = match misbehaviour.kind {
+                    MisbehaviourKind::ReadFails(fault) => format!("a read fails ({fault:?})"),
+                    MisbehaviourKind::WriteFails(fault) => format!("a write fails ({fault:?})"),
+                    MisbehaviourKind::FlushFails(fault) => format!("a flush fails ({fault:?})"),
+                    MisbehaviourKind::WriteLost => "a write is lost".to_owned(),
+                    MisbehaviourKind::WriteMisdirected { distance } => format!("a write lands {distance} bytes off"),
+                    MisbehaviourKind::WriteTorn => "a write is torn".to_owned(),
+                };
+                write!(formatter, "drive {drive}: {what}, {} of them later", misbehaviour.skip)
+            }
+            FaultKind::Latent { drive, offset, length } => {
+                write!(formatter, "drive {drive}: {length} bytes at {offset} cannot be read")
+            }
+            FaultKind::BitFlip { drive, offset, bit } => write!(formatter, "drive {drive}: bit {bit} of {offset} flips"),
+            FaultKind::Unplug { drive } => write!(formatter, "drive {drive} is pulled"),
+            FaultKind::Return { drive } => write!(formatter, "drive {drive} is back under another name"),
+            FaultKind::PowerCut => write!(formatter, "power is cut"),
+        }
+    }
+}
