@@ -110,7 +110,7 @@ fn consistency(level: ArrayLevel, random: &mut Random) -> ConsistencyPolicy {
 
 /// Enough for the metadata, and a little content.
 fn drive_bytes(level: ArrayLevel, consistency: ConsistencyPolicy, random: &mut Random) -> u64 {
-    let metadata = if consistency == ConsistencyPolicy::Ppl { 1664 } else { 1152 };
+    let metadata = if consistency == ConsistencyPolicy::Ppl { 2112 } else { 1152 };
     let nesting = if is_plain(level) { 0 } else { 1024 };
     (metadata + nesting + 64 * random.within(2..=12)) << 10
 }

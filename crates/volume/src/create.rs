@@ -229,14 +229,15 @@ fn create_node<W: World>(
     Ok(add_node(tree, &members, open)?)
 }
 
-/// Takes away superblocks of arrays that a target was a member of, so that nobody takes it for one.
+/// Takes away superblocks of arrays that a target was a member of, so that nobody takes it for one. What cannot be read
+/// there is written too: a drive with an unreadable sector takes it for good again, and may hold a superblock in it.
 pub(crate) fn clear_superblocks<W: World>(tree: &mut Tree<W>, target: Target) -> Result<(), CreateError> {
     let size_bytes = tree.size_bytes(target);
     for (_, offset) in superblock_places(size_bytes) {
         let mut bytes = [0; shoal_md::SUPERBLOCK_BYTES];
         let write_error = |tree: &Tree<W>| CreateError::Write { drive: tree.name(target) };
-        tree.read_small(target, offset, &mut bytes)?.map_err(|_| write_error(tree))?;
-        if shoal_md::Unverified::has_magic(&bytes) {
+        let read = tree.read_small(target, offset, &mut bytes)?;
+        if read.is_err() || shoal_md::Unverified::has_magic(&bytes) {
             bytes.fill(0);
             tree.write_small(target, offset, &bytes)?.map_err(|_| write_error(tree))?;
         }

@@ -56,32 +56,38 @@ impl<W: World> ArrayVolume<W> {
     /// Copies a member that still works to another drive, which takes its place when that is done; the old one is out
     /// then. The new one is a spare of the same array, or a drive that no array uses: what that one holds is lost.
     pub fn replace_drive(&mut self, old: DriveId, new: DriveId) -> Result<(), ManageError> {
-        let Seat { node, duty, .. } = self.seat(old)?;
-        let Duty::Member(role) = duty else { return Err(self.not_a_member(old)) };
-        let it = &self.tree.nodes[node.0];
-        let state = it.array.member_states()[role.index()];
-        if state != MemberState::InSync {
-            return Err(self.refused(old, "cannot be replaced", CommandError::State(state)));
-        }
-        if !it.writable || it.mirror(role).is_some() {
-            let why = if it.writable { CommandError::Busy } else { CommandError::ReadOnly };
-            return Err(self.refused(old, "cannot be replaced", why));
-        }
-        let slot = self.spare_slot(node, new)?;
+        let (node, _) = self.replaceable(old)?;
+        self.make_spare_of(node, new)?;
         self.settle()?;
+        // While the spare was written down the member may have failed, and the spare may have been given its role.
+        let (node, role) = self.replaceable(old)?;
+        let Seat { slot, duty: Duty::Spare, .. } = self.seat(new)? else {
+            return Err(ManageError::InUse { drive: self.tree.world.facts(new).name });
+        };
         self.start_replacement(node, role, slot, new)?;
         Ok(self.settle()?)
     }
 
-    /// The slot of a spare of this array; a drive that belongs to nothing is made one.
-    fn spare_slot(&mut self, node: NodeId, drive: DriveId) -> Result<usize, ManageError> {
+    /// The array and role of a member that can be replaced now.
+    fn replaceable(&self, drive: DriveId) -> Result<(NodeId, Role), ManageError> {
+        let Seat { node, duty, .. } = self.seat(drive)?;
+        let Duty::Member(role) = duty else { return Err(self.not_a_member(drive)) };
+        let it = &self.tree.nodes[node.0];
+        let refused = |why| Err(self.refused(drive, "cannot be replaced", why));
+        match it.array.member_states()[role.index()] {
+            MemberState::InSync if !it.writable => refused(CommandError::ReadOnly),
+            MemberState::InSync if it.mirror(role).is_some() => refused(CommandError::Busy),
+            MemberState::InSync => Ok((node, role)),
+            state => refused(CommandError::State(state)),
+        }
+    }
+
+    /// Makes a drive that belongs to nothing a spare of this array; one that is a spare already stays what it is.
+    fn make_spare_of(&mut self, node: NodeId, drive: DriveId) -> Result<(), ManageError> {
         match self.seat(drive) {
-            Ok(seat) if seat.node == node && seat.duty == Duty::Spare => Ok(seat.slot),
+            Ok(seat) if seat.node == node && seat.duty == Duty::Spare => Ok(()),
             Ok(_) => Err(ManageError::InUse { drive: self.tree.world.facts(drive).name }),
-            Err(_) => {
-                self.make_spare(node, drive)?;
-                Ok(self.tree.nodes[node.0].slots.len() - 1)
-            }
+            Err(_) => self.make_spare(node, drive),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Checks content, block by block of 512 bytes.
 //!
-//! * While the array runs, a read returns exactly what was written last before the read was asked for: requests that
-//!   overlap are carried out in the order in which they were asked.
+//! * While the array runs, a read returns what was written last: the version that was answered before the read was asked
+//!   for and is not superseded, or one that was under way at the same time. A version supersedes those that had been
+//!   answered before it was asked for. Requests that are under way together may be carried out in any order; but it is one
+//!   order, so what was read once all are answered stays.
 //! * After a power cut a block is one of: the last version that a flush was answered for, or a version that was asked for
 //!   since then. It is never a mix, and never anything older.
 //! * Once such a block has been read while mirrors and parity agree again, it stays what it was.
@@ -15,8 +17,7 @@
 //!   lost before parity agreed again, of an array without a partial parity log (the player says which);
 //! * blocks that a silent fault bears on: those are [`super::Silent`]'s.
 //!
-//! Not checked: how content reads between the request and the answer of a write (the order decides that), and bytes of a
-//! block that fail to read (that is for [`super::Answers`]).
+//! Not checked: blocks of a read that failed (whether it may is for [`super::Answers`]).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -31,52 +32,52 @@ const CHECKER: &str = "content";
 /// A write or discard, by the order in which they were asked for, from 1. Version 0 is zeros.
 pub(crate) type Version = u32;
 
-/// What a block may hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum May {
+/// What a block may hold: any of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct May {
+    /// Something that is no version.
+    other: Option<Other>,
+    versions: Vec<Version>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Other {
     Anything,
     /// What it was seen to hold, by its digest.
     Digest(u64),
-    Versions(Vec<Version>),
 }
 
 impl May {
-    fn only(version: Version) -> Self {
-        Self::Versions(vec![version])
-    }
-
-    fn or(self, version: Version) -> Self {
-        match self {
-            Self::Versions(mut versions) => {
-                versions.push(version);
-                Self::Versions(versions)
-            }
-            // A digest or a version: the choice is not worth a case of its own.
-            Self::Anything | Self::Digest(_) => Self::Anything,
-        }
-    }
+    const ANYTHING: Self = Self { other: Some(Other::Anything), versions: Vec::new() };
 
     fn is_settled(&self) -> bool {
-        matches!(self, Self::Digest(_)) || matches!(self, Self::Versions(versions) if versions.len() == 1)
+        match self.other {
+            None => self.versions.len() == 1,
+            Some(Other::Digest(_)) => self.versions.is_empty(),
+            Some(Other::Anything) => false,
+        }
     }
 }
 
-/// What a request does to a block that it is not certain to do.
+/// A write or discard.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     /// What the block holds if it was done.
     becomes: Version,
     /// Whether it was done once it is answered: not if it failed, and a discard promises nothing.
     is_certain: bool,
-    /// A flush covers it if it was answered when the flush was asked for.
-    is_answered: bool,
+    /// The last version that had been asked for when this one was answered.
+    answered_at: Option<Version>,
 }
+
+/// What version 0 is.
+const ZEROS: Change = Change { becomes: 0, is_certain: true, answered_at: Some(0) };
 
 #[derive(Clone, Debug)]
 struct Block {
-    /// What is durable.
+    /// What may be durable.
     durable: May,
-    /// Asked for since, in that order.
+    /// Asked for, and not covered by a flush.
     later: Vec<Version>,
 }
 
@@ -85,13 +86,15 @@ struct Block {
 pub(crate) struct Seen {
     first: usize,
     may: Vec<May>,
+    /// The last version that had been asked for.
+    asked_at: Version,
 }
 
 /// What the user of an array may rely on.
 #[derive(Debug)]
 pub(crate) struct Promises {
     blocks: Vec<Block>,
-    /// By version, less one.
+    /// By version.
     changes: Vec<Change>,
     /// Blocks with changes that no flush covers.
     unsettled: BTreeSet<usize>,
@@ -102,11 +105,12 @@ pub(crate) struct Promises {
 impl Promises {
     /// Blocks of zeros, or of anything.
     pub(crate) fn new(blocks: usize, are_zeros: bool) -> Self {
-        let durable = if are_zeros { May::only(0) } else { May::Anything };
+        let zeros = May { other: None, versions: vec![0] };
+        let durable = if are_zeros { zeros } else { May::ANYTHING };
         let block = Block { durable, later: Vec::new() };
         Self {
             blocks: vec![block; blocks],
-            changes: Vec::new(),
+            changes: vec![ZEROS],
             unsettled: BTreeSet::new(),
             excused: BTreeSet::new(),
         }
@@ -118,9 +122,9 @@ impl Promises {
 
     /// Something is asked for that changes blocks: its version.
     pub(crate) fn asked(&mut self, blocks: Range<usize>, is_discard: bool) -> Version {
-        let version = self.changes.len() as Version + 1;
+        let version = self.newest() + 1;
         let becomes = if is_discard { 0 } else { version };
-        self.changes.push(Change { becomes, is_certain: !is_discard, is_answered: false });
+        self.changes.push(Change { becomes, is_certain: !is_discard, answered_at: None });
         for number in blocks {
             self.blocks[number].later.push(version);
             self.unsettled.insert(number);
@@ -132,15 +136,16 @@ impl Promises {
     }
 
     pub(crate) fn answered(&mut self, version: Version, is_done: bool) {
-        let change = &mut self.changes[version as usize - 1];
-        change.is_answered = is_done;
+        let newest = self.newest();
+        let change = &mut self.changes[version as usize];
+        change.answered_at = Some(newest);
         change.is_certain &= is_done;
     }
 
     /// What a flush that is asked for now will make durable.
     pub(crate) fn flush_asked(&self) -> Vec<Version> {
         let later = self.unsettled.iter().flat_map(|number| &self.blocks[*number].later);
-        let mut covered: Vec<_> = later.copied().filter(|version| self.change(*version).is_answered).collect();
+        let mut covered: Vec<_> = later.copied().filter(|version| self.change(*version).answered_at.is_some()).collect();
         covered.sort_unstable();
         covered.dedup();
         covered
@@ -148,12 +153,13 @@ impl Promises {
 
     pub(crate) fn flush_answered(&mut self, covered: &[Version]) {
         for number in self.unsettled.clone() {
-            let later = &self.blocks[number].later;
-            let Some(last) = later.iter().rposition(|version| covered.binary_search(version).is_ok()) else { continue };
-            let durable = self.after(&self.blocks[number].durable, &later[..=last]);
+            let Block { durable, later } = &self.blocks[number];
+            let is_covered = |version: &&Version| covered.binary_search(version).is_ok();
+            let now_durable: Vec<_> = later.iter().filter(is_covered).copied().collect();
+            let durable = self.merged(durable, &now_durable);
             let block = &mut self.blocks[number];
             block.durable = durable;
-            block.later.drain(..=last);
+            block.later.retain(|version| !now_durable.contains(version));
             if block.later.is_empty() {
                 self.unsettled.remove(&number);
             }
@@ -162,11 +168,13 @@ impl Promises {
 
     /// Power was cut: every change that no flush covers was done or not.
     pub(crate) fn power_cut(&mut self) {
+        let newest = self.newest();
         for number in std::mem::take(&mut self.unsettled) {
-            let later = std::mem::take(&mut self.blocks[number].later);
-            let durable = std::mem::replace(&mut self.blocks[number].durable, May::Anything);
-            let or = |may: May, version: Version| may.or(self.change(version).becomes);
-            self.blocks[number].durable = later.into_iter().fold(durable, or);
+            let block = &mut self.blocks[number];
+            for version in std::mem::take(&mut block.later) {
+                self.changes[version as usize].answered_at.get_or_insert(newest);
+                block.durable.versions.push(version);
+            }
         }
     }
 
@@ -178,7 +186,7 @@ impl Promises {
     /// A block may be anything from now on, until it is written.
     pub(crate) fn excuse(&mut self, number: usize) {
         self.excused.insert(number);
-        self.blocks[number].durable = May::Anything;
+        self.blocks[number].durable = May::ANYTHING;
     }
 
     pub(crate) fn excused_count(&self) -> usize {
@@ -187,8 +195,8 @@ impl Promises {
 
     /// What a read that is asked for now may return.
     pub(crate) fn read_asked(&self, blocks: Range<usize>) -> Seen {
-        let may = |block: &Block| self.after(&block.durable, &block.later);
-        Seen { first: blocks.start, may: self.blocks[blocks].iter().map(may).collect() }
+        let may = |block: &Block| self.merged(&block.durable, &block.later);
+        Seen { first: blocks.start, may: self.blocks[blocks].iter().map(may).collect(), asked_at: self.newest() }
     }
 
     /// Holds what a read returned against what it may return; `is_tainted` blocks are left to whoever knows of them. If
@@ -206,64 +214,91 @@ impl Promises {
             if self.excused.contains(&number) {
                 continue;
             }
-            let held = held(number, bytes, may);
-            match held {
+            match self.held(number, bytes, may) {
                 Some(_) if is_tainted(number) => {}
-                Some(held) if is_in_sync && !may.is_settled() && self.blocks[number].later.is_empty() => {
-                    self.blocks[number].durable = held;
+                Some(held) => {
+                    let block = &mut self.blocks[number];
+                    if is_in_sync && !may.is_settled() && block.later.is_empty() && block.durable == *may {
+                        block.durable = held;
+                    }
                 }
-                Some(_) => {}
+                None if self.was_asked_since(seen.asked_at, number, bytes) => {}
                 None if is_tainted(number) => wrong_and_tainted.push(number),
-                None => return Err(Failure::new(CHECKER, mismatch(number, bytes, may))),
+                None => return Err(Failure::new(CHECKER, self.mismatch(number, bytes, may))),
             }
         }
         Ok(wrong_and_tainted)
     }
 
+    fn newest(&self) -> Version {
+        self.changes.len() as Version - 1
+    }
+
     fn change(&self, version: Version) -> Change {
-        self.changes[version as usize - 1]
+        self.changes[version as usize]
     }
 
-    /// What a block that was `before` may hold after some changes.
-    fn after(&self, before: &May, changes: &[Version]) -> May {
-        // What came before the last certain change is over.
-        let certain = changes.iter().rposition(|version| self.change(*version).is_certain);
-        let (start, rest) = match certain {
-            Some(place) => (May::only(self.change(changes[place]).becomes), &changes[place + 1..]),
-            None => (before.clone(), changes),
+    /// What a block that may be `before` may hold after some changes, in whatever order was possible.
+    fn merged(&self, before: &May, changes: &[Version]) -> May {
+        let certain = |version: &Version| {
+            let change = self.change(*version);
+            change.is_certain && change.answered_at.is_some()
         };
-        rest.iter().fold(start, |may, version| may.or(self.change(*version).becomes))
+        // The latest start of something that is done is what supersedes.
+        let last_certain = changes.iter().copied().filter(certain).max();
+        let survives = |version: &Version| match (self.change(*version).answered_at, last_certain) {
+            (Some(answered_at), Some(last_certain)) => last_certain <= answered_at,
+            (None, _) | (_, None) => true,
+        };
+        let versions = before.versions.iter().chain(changes).copied().filter(survives).collect();
+        May { other: before.other.filter(|_| last_certain.is_none()), versions }
     }
-}
 
-/// Which of what it may hold the block holds; none if it is something else.
-fn held(number: usize, bytes: &[u8], may: &May) -> Option<May> {
-    match may {
-        May::Anything => Some(May::Digest(digest(bytes))),
-        May::Digest(expected) => (digest(bytes) == *expected).then_some(May::Digest(*expected)),
-        May::Versions(versions) => {
-            let is = |version: &&Version| is_stamped(number, **version, bytes);
-            versions.iter().find(is).map(|version| May::only(*version))
+    /// Which of what it may hold the block holds; none if it is something else.
+    fn held(&self, number: usize, bytes: &[u8], may: &May) -> Option<May> {
+        let is = |version: &Version| is_stamped(number, self.change(*version).becomes, bytes);
+        let versions: Vec<_> = may.versions.iter().copied().filter(is).collect();
+        if !versions.is_empty() {
+            return Some(May { other: None, versions });
+        }
+        let seen = digest(bytes);
+        let is_other = match may.other? {
+            Other::Anything => true,
+            Other::Digest(expected) => expected == seen,
+        };
+        is_other.then_some(May { other: Some(Other::Digest(seen)), versions })
+    }
+
+    /// Whether it is a version that came while the read was under way.
+    fn was_asked_since(&self, asked_at: Version, number: usize, bytes: &[u8]) -> bool {
+        let (_, version) = name_of(bytes);
+        let is_discarded = || (asked_at + 1..=self.newest()).any(|version| self.change(version).becomes == 0);
+        (asked_at < version && version <= self.newest() && is_stamped(number, version, bytes))
+            || (is_stamped(number, 0, bytes) && is_discarded())
+    }
+
+    fn mismatch(&self, number: usize, bytes: &[u8], may: &May) -> String {
+        let (block, version) = name_of(bytes);
+        let held = if bytes.iter().all(|byte| *byte == 0) {
+            "zeros".to_owned()
+        } else if !is_stamped(block, version, bytes) {
+            "no version of anything".to_owned()
+        } else if block == number {
+            format!("version {version}")
+        } else {
+            format!("version {version} of block {block}")
+        };
+        match may.other {
+            None => format!("block {number} holds {held}, and may hold versions {:?}", may.versions),
+            Some(_) => format!("block {number} holds {held}, and not what it was seen to hold"),
         }
     }
 }
 
-fn mismatch(number: usize, bytes: &[u8], may: &May) -> String {
+/// What a block says that it is: its number and version.
+fn name_of(bytes: &[u8]) -> (usize, Version) {
     let word = u64::from_le_bytes(bytes[..8].try_into().expect("a block is longer"));
-    let (block, version) = ((word >> 32) as usize, word as Version);
-    let held = if bytes.iter().all(|byte| *byte == 0) {
-        "zeros".to_owned()
-    } else if is_stamped(block, version, bytes) && block == number {
-        format!("version {version}")
-    } else if is_stamped(block, version, bytes) {
-        format!("version {version} of block {block}")
-    } else {
-        "no version of anything".to_owned()
-    };
-    match may {
-        May::Versions(versions) => format!("block {number} holds {held}, and may hold versions {versions:?}"),
-        _ => format!("block {number} holds {held}, and not what it was seen to hold"),
-    }
+    ((word >> 32) as usize, word as Version)
 }
 
 /// Fills the blocks from `first` on with what a version of them looks like.
@@ -313,25 +348,48 @@ mod tests {
     }
 
     #[test]
-    fn reads_return_what_was_asked_for_last() {
+    fn reads_return_what_was_written_last_or_is_under_way() {
         let mut promises = Promises::new(4, true);
         assert!(allows(&mut promises, 1, 0) && !allows(&mut promises, 1, 1));
         let first = promises.asked(0..2, false);
-        let seen = promises.read_asked(1..2);
+        let early = promises.read_asked(1..2);
+        assert!(allows(&mut promises, 1, 0) && allows(&mut promises, 1, first));
+        promises.answered(first, true);
+        assert!(!allows(&mut promises, 1, 0) && allows(&mut promises, 1, first));
         let second = promises.asked(1..2, false);
-        assert!(promises.check(&seen, &block(1, first), true, |_| false).is_ok());
-        assert!(promises.check(&seen, &block(1, second), true, |_| false).is_err());
-        assert!(allows(&mut promises, 1, second) && !allows(&mut promises, 1, first));
-        assert!(promises.check(&seen, &block(0, first), true, |_| false).is_err(), "a misplaced block passed");
+        promises.answered(second, true);
+        assert!(!allows(&mut promises, 1, first) && allows(&mut promises, 1, second));
+        for version in [0, first, second] {
+            assert!(promises.check(&early, &block(1, version), true, |_| false).is_ok(), "{version} was under way");
+        }
+        assert!(promises.check(&early, &block(0, first), true, |_| false).is_err(), "a misplaced block passed");
+    }
+
+    #[test]
+    fn writes_that_are_under_way_together_come_in_one_order() {
+        let mut promises = Promises::new(1, true);
+        let [first, second] = [(); 2].map(|()| promises.asked(0..1, false));
+        promises.answered(second, true);
+        let covered = promises.flush_asked();
+        promises.flush_answered(&covered);
+        promises.answered(first, true);
+        assert!(allows(&mut promises, 0, first) && allows(&mut promises, 0, second) && !allows(&mut promises, 0, 0));
+        let covered = promises.flush_asked();
+        promises.flush_answered(&covered);
+        let seen = promises.read_asked(0..1);
+        assert!(promises.check(&seen, &block(0, second), true, |_| false).is_ok());
+        assert!(!allows(&mut promises, 0, first) && allows(&mut promises, 0, second));
     }
 
     #[test]
     fn a_power_cut_leaves_what_was_flushed_or_anything_asked_for_since() {
         let mut promises = Promises::new(1, true);
-        let [old, kept, unflushed, unanswered] = [(); 4].map(|()| promises.asked(0..1, false));
-        for version in [old, kept] {
+        let [old, kept] = [(); 2].map(|()| {
+            let version = promises.asked(0..1, false);
             promises.answered(version, true);
-        }
+            version
+        });
+        let [unflushed, unanswered] = [(); 2].map(|()| promises.asked(0..1, false));
         let covered = promises.flush_asked();
         promises.answered(unflushed, true);
         promises.flush_answered(&covered);

@@ -1,5 +1,6 @@
 //! Worlds begin and end: creation, power cuts, orderly restarts.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rand_xoshiro::rand_core::Rng;
@@ -62,9 +63,9 @@ impl<'a> Player<'a> {
             seats: array.content_map(),
             ids: (0..).map(|drive| Some(DriveId(drive))).take(scenario.drives()).collect(),
             array: Some(array),
-            returned: std::collections::BTreeSet::new(),
-            holes: std::collections::BTreeSet::new(),
-            armed: Vec::new(),
+            returned: BTreeSet::new(),
+            holes: BTreeSet::new(),
+            armed: BTreeMap::new(),
             buffers: (0..scenario.depth).collect(),
             next_id: 1,
             random,
@@ -137,7 +138,6 @@ impl<'a> Player<'a> {
     fn boot(&mut self, contents: Vec<Content>) -> Result<(), Failure> {
         self.boots += 1;
         self.returned.clear();
-        self.armed.clear();
         self.ids = (0..).zip(&contents).map(|(drive, it)| (!it.is_gone()).then_some(DriveId(drive))).collect();
         let given = self.carriers(&contents);
         let opened = self.open(contents.clone(), &given, options(self.scenario));
@@ -149,6 +149,9 @@ impl<'a> Player<'a> {
             opened => opened,
         };
         self.array = Some(array.map_err(|error| Failure::new(CHECKER, format!("it does not open: {error}")))?);
+        let armed = std::mem::take(&mut self.armed);
+        let anew = |drive| (drive, (DriveId(drive as u32), self.array().content_map()));
+        self.armed = armed.into_keys().map(anew).collect();
         // What was left out asks to be taken in.
         let in_use = self.drives_in_use();
         self.returned = given.into_iter().filter(|drive| !in_use.contains(drive)).collect();

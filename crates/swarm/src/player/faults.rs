@@ -58,7 +58,7 @@ impl Player<'_> {
                 return false;
             }
             let map = self.array().content_map();
-            self.armed.push((drive, id, map));
+            self.armed.insert(drive, (id, map));
         } else if self.redundancy() == 0 {
             if !matches!(misbehaviour.kind, MisbehaviourKind::ReadFails(_)) {
                 return false;
@@ -192,14 +192,15 @@ impl Player<'_> {
             return;
         }
         let now = self.array().content_map();
-        for (drive, id, before) in self.armed.clone() {
+        for (drive, (old_id, before)) in self.armed.clone() {
+            let id = self.ids[drive].unwrap_or(old_id);
             for struck in self.content(drive).take_struck() {
                 if !struck.kind.is_silent() {
                     continue;
                 }
                 self.counts.silent += 1;
                 let sectors = struck.damaged.into_iter().flat_map(|range| range.step_by(BLOCK as usize));
-                let blocks = sectors.flat_map(|at| [before.bears_on(id, at), now.bears_on(id, at)].concat());
+                let blocks = sectors.flat_map(|at| [before.bears_on(old_id, at), now.bears_on(id, at)].concat());
                 self.silent.happened(blocks.map(|offset| (offset / BLOCK) as usize).collect::<Vec<_>>());
             }
         }

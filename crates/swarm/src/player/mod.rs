@@ -13,7 +13,7 @@ mod faults;
 mod requests;
 mod weakness;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_sim::Content;
 use shoal_volume::{Arena, ArrayLevel, ArrayVolume, ContentMap, DriveId, Level, ScrubMode, World};
@@ -94,7 +94,7 @@ pub(crate) struct Player<'a> {
     /// Blocks that are lost if a member is, until parity agrees again.
     holes: BTreeSet<usize>,
     /// Armed silent faults: what their drive bore on at that time.
-    armed: Vec<(usize, DriveId, ContentMap)>,
+    armed: BTreeMap<usize, (DriveId, ContentMap)>,
     /// Request buffers that are free.
     buffers: Vec<u32>,
     next_id: u64,
