@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use shoal_volume::{Command, Completion, Memory, Request, RequestId, Volume, World};
+use shoal_volume::{Command, Completion, LiveVolume, Memory, Request, RequestId, Volume, World};
 
 use super::Player;
 use super::boot::REQUEST_BLOCKS_MAX;
