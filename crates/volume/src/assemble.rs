@@ -8,7 +8,7 @@
 mod error;
 
 use shoal_array::{
-    Array, BadBlocks, Config, Fault, Geometry, Health, Instant, MemberState, Resync, Role, Scratch, Shape,
+    Array, BadBlocks, Config, Fault, Geometry, Health, Instant, MemberState, Regions, Resync, Role, Scratch, Shape,
 };
 use shoal_md::{Assembly, Candidate, Membership, Replacement, Superblock, Verdict};
 
@@ -301,17 +301,46 @@ fn bad_blocks(slots: &[Slot], members: &[(Target, Superblock)], assembly: &Assem
     (0..).map(Role).zip(&assembly.slots).map(of_role).collect()
 }
 
-/// What is to be resynced, if there is anything: from the checkpoint on, and what a bitmap says. Who forces an array of which nothing more may be
-/// lost takes its parity as it is: there is nothing that it could be made from.
-fn resync(assembly: &Assembly, shape: &Shape, bitmap: Option<&KeptBitmap>, options: &OpenOptions) -> Option<Resync> {
+/// What is to be resynced, if there is anything: from the checkpoint on, and what a bitmap says.
+fn resync(
+    assembly: &Assembly,
+    shape: &Shape,
+    bitmap: Option<&KeptBitmap>,
+    options: &OpenOptions,
+) -> Option<Resync> {
     let geometry = Geometry::new(shape.clone()).ok()?;
+    let position = assembly.resync_position_bytes()?.min(geometry.sync_bytes());
     let out_of_sync = assembly.slots.iter().filter(|slot| slot.state != MemberState::InSync).count();
     let is_forced = options.force && assembly.is_dirty_and_degraded() && out_of_sync >= geometry.redundancy();
-    if geometry.redundancy() == 0 || is_forced {
-        return None;
+    let resync = Resync { position, only: bitmap.and_then(KeptBitmap::out_of_sync) };
+    match geometry.redundancy() {
+        0 => None,
+        _ if is_forced => forced_resync(resync, assembly, geometry.sync_bytes()),
+        _ => Some(resync),
     }
-    let position = assembly.resync_position_bytes()?.min(geometry.sync_bytes());
-    Some(Resync { position, only: bitmap.and_then(KeptBitmap::out_of_sync) })
+}
+
+/// Regions that tell which part of an array a forced one resyncs.
+const FORCED_REGIONS: u64 = 1 << 16;
+
+/// Who forces an array of which nothing more may be lost takes its parity as it is, for there is nothing that it could be
+/// made from. Only where members that are being rebuilt hold their data already it is made from that; the rebuild does not
+/// come by there any more, and would leave stripes whose parity does not agree with the data.
+fn forced_resync(Resync { position, only }: Resync, assembly: &Assembly, sync_bytes: u64) -> Option<Resync> {
+    let rebuilt = |slot: &shoal_md::Slot| match slot.state {
+        // One that is filled by the bitmap is filled in all regions that are out of sync.
+        MemberState::Rebuilding { position } => Some(if slot.by_bitmap { 0 } else { position }),
+        MemberState::InSync | MemberState::Missing => None,
+    };
+    let rebuilt = assembly.slots.iter().filter_map(rebuilt).min()?;
+    let region_bytes = sync_bytes.div_ceil(FORCED_REGIONS).next_multiple_of(4096);
+    let mut only = only.unwrap_or_else(|| {
+        let mut all = Regions::new(region_bytes, sync_bytes);
+        all.set_all();
+        all
+    });
+    only.remove(rebuilt..sync_bytes);
+    (position < rebuilt && only.touches(position..rebuilt)).then_some(Resync { position, only: Some(only) })
 }
 
 /// The next free scratch buffers: enough for several stripes in flight, the least that works if few are left.

@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::Rng;
 use shoal_sim::{Content, HostModel};
 use shoal_volume::{
     Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, OpenError, OpenOptions,
-    SimulatedWorld, Volume, read_superblock,
+    SimulatedWorld, Volume, World, read_superblock,
 };
 
 use super::requests::BLOCK;
@@ -99,6 +99,11 @@ impl<'a> Player<'a> {
     pub(super) fn close(&mut self) -> Result<Vec<Content>, Failure> {
         let array = self.array.take().expect("there is an array between steps");
         let mut world = array.close().map_err(|error| Failure::new("closes", error.to_string()))?;
+        // A loop waits for what is still under way (steps of a rebuild) before its drives are closed.
+        while world.pending() > 0 {
+            let waited = world.wait(1, None, &mut Vec::new());
+            waited.map_err(|error| Failure::new("closes", error.to_string()))?;
+        }
         world.placement.verdict()?;
         self.take_notes(&mut world);
         Ok(world.into_inner().contents())
