@@ -4,7 +4,9 @@
 //! them dense is where things go: requests crowd at a few places, and faults come in clusters that share a drive.
 
 use shoal_sim::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
-use shoal_volume::{ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLayout, Raid0Layout, Raid10Layout, ScrubMode};
+use shoal_volume::{
+    ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLayout, Raid0Layout, Raid10Layout, ScrubMode,
+};
 
 use crate::fleet::Make;
 use crate::random::Random;
@@ -60,7 +62,9 @@ fn level(random: &mut Random) -> (ArrayLevel, usize) {
     let plain = |level, members: u64| (ArrayLevel::Plain(level), members as usize);
     match random.below(100) {
         0..3 => plain(Level::Linear, random.within(2..=4)),
-        3..8 => plain(Level::Raid0(random.pick(&[Raid0Layout::Original, Raid0Layout::Alternate])), random.within(2..=5)),
+        3..8 => {
+            plain(Level::Raid0(random.pick(&[Raid0Layout::Original, Raid0Layout::Alternate])), random.within(2..=5))
+        }
         8..28 => plain(Level::Raid1, random.within(2..=4)),
         28..33 => plain(Level::Raid4, random.within(3..=5)),
         33..58 => plain(Level::Raid5(raid5_layout(random)), random.within(3..=6)),
@@ -154,7 +158,8 @@ fn steps(level: ArrayLevel, random: &mut Random) -> Vec<Step> {
     let hot = (0..random.within(1..=4)).map(|_| random.below(1 << 14) / 8 * 8).collect();
     let mut places = Places { hot, next: 0 };
     let (reads, flushes) = (random.within(10..=50), random.within(3..=15));
-    let can_discard = matches!(level, ArrayLevel::Plain(Level::Linear | Level::Raid0(_) | Level::Raid1 | Level::Raid10(_)));
+    let can_discard =
+        matches!(level, ArrayLevel::Plain(Level::Linear | Level::Raid0(_) | Level::Raid1 | Level::Raid10(_)));
     let discards = if can_discard && random.percent(40) { 5 } else { 0 };
     let owner = random.within(1..=6);
     let mut step = |_| match random.below(100) {

@@ -12,7 +12,7 @@ use shoal_volume::{ArrayLevel, ConsistencyPolicy, MinorVersion, ScrubMode};
 use crate::fleet::Make;
 
 /// One world and all that happens in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// Where it comes from. It also decides what is left to chance while it is played.
     pub seed: u64,
@@ -195,7 +195,9 @@ impl fmt::Display for ToldFault<'_> {
             FaultKind::Latent { drive, offset, length } => {
                 write!(formatter, "drive {drive}: {length} bytes at {offset} cannot be read")
             }
-            FaultKind::BitFlip { drive, offset, bit } => write!(formatter, "drive {drive}: bit {bit} of {offset} flips"),
+            FaultKind::BitFlip { drive, offset, bit } => {
+                write!(formatter, "drive {drive}: bit {bit} of {offset} flips")
+            }
             FaultKind::Unplug { drive } => write!(formatter, "drive {drive} is pulled"),
             FaultKind::Return { drive } => write!(formatter, "drive {drive} is back under another name"),
             FaultKind::PowerCut => write!(formatter, "power is cut"),

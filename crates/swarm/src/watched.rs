@@ -61,10 +61,6 @@ impl Watched {
         }
     }
 
-    pub(crate) fn inner(&self) -> &SimulatedWorld {
-        &self.world
-    }
-
     pub(crate) fn inner_mut(&mut self) -> &mut SimulatedWorld {
         &mut self.world
     }
@@ -127,12 +123,16 @@ impl World for Watched {
             let drive = self.world.drive_of(io.drive);
             let (offset, token) = (io.offset, io.token);
             match io.kind {
-                IoKind::Read(memory) => self.note(format_args!("  drive {drive}: read {} at {offset} [{token}]", memory.length)),
+                IoKind::Read(memory) => {
+                    self.note(format_args!("  drive {drive}: read {} at {offset} [{token}]", memory.length))
+                }
                 IoKind::Write(memory) => {
                     self.note(format_args!("  drive {drive}: write {} at {offset} [{token}]", memory.length));
                 }
                 IoKind::Flush => self.note(format_args!("  drive {drive}: flush [{token}]")),
-                IoKind::Discard(length) => self.note(format_args!("  drive {drive}: discard {length} at {offset} [{token}]")),
+                IoKind::Discard(length) => {
+                    self.note(format_args!("  drive {drive}: discard {length} at {offset} [{token}]"))
+                }
             }
         }
         self.world.submit(io);

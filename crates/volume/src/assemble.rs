@@ -302,12 +302,7 @@ fn bad_blocks(slots: &[Slot], members: &[(Target, Superblock)], assembly: &Assem
 }
 
 /// What is to be resynced, if there is anything: from the checkpoint on, and what a bitmap says.
-fn resync(
-    assembly: &Assembly,
-    shape: &Shape,
-    bitmap: Option<&KeptBitmap>,
-    options: &OpenOptions,
-) -> Option<Resync> {
+fn resync(assembly: &Assembly, shape: &Shape, bitmap: Option<&KeptBitmap>, options: &OpenOptions) -> Option<Resync> {
     let geometry = Geometry::new(shape.clone()).ok()?;
     let position = assembly.resync_position_bytes()?.min(geometry.sync_bytes());
     let out_of_sync = assembly.slots.iter().filter(|slot| slot.state != MemberState::InSync).count();

@@ -43,7 +43,10 @@ impl<T> Answers<T> {
     pub(crate) fn answered(&mut self, answer: &Completion, is_read: impl Fn(&T) -> bool) -> Result<(T, bool), Failure> {
         let id = answer.id.0;
         let Some((_, what)) = self.pending.remove(&id) else {
-            return Err(Failure::new(CHECKER, format!("request {id} is answered, and was not asked or has an answer already")));
+            return Err(Failure::new(
+                CHECKER,
+                format!("request {id} is answered, and was not asked or has an answer already"),
+            ));
         };
         match answer.result {
             Ok(()) => Ok((what, true)),
@@ -67,7 +70,9 @@ impl<T> Answers<T> {
     pub(crate) fn check_none_forgotten(&self) -> Result<(), Failure> {
         match self.pending.first_key_value() {
             None => Ok(()),
-            Some((id, _)) => Err(Failure::new(CHECKER, format!("request {id} is forgotten: nothing is under way any more"))),
+            Some((id, _)) => {
+                Err(Failure::new(CHECKER, format!("request {id} is forgotten: nothing is under way any more")))
+            }
         }
     }
 

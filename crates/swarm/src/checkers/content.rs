@@ -88,6 +88,8 @@ pub(crate) struct Seen {
     may: Vec<May>,
     /// The last version that had been asked for.
     asked_at: Version,
+    /// Mirrors and parity agreed then.
+    is_in_sync: bool,
 }
 
 /// What the user of an array may rely on.
@@ -108,12 +110,7 @@ impl Promises {
         let zeros = May { other: None, versions: vec![0] };
         let durable = if are_zeros { zeros } else { May::ANYTHING };
         let block = Block { durable, later: Vec::new() };
-        Self {
-            blocks: vec![block; blocks],
-            changes: vec![ZEROS],
-            unsettled: BTreeSet::new(),
-            excused: BTreeSet::new(),
-        }
+        Self { blocks: vec![block; blocks], changes: vec![ZEROS], unsettled: BTreeSet::new(), excused: BTreeSet::new() }
     }
 
     pub(crate) fn block_count(&self) -> usize {
@@ -145,7 +142,8 @@ impl Promises {
     /// What a flush that is asked for now will make durable.
     pub(crate) fn flush_asked(&self) -> Vec<Version> {
         let later = self.unsettled.iter().flat_map(|number| &self.blocks[*number].later);
-        let mut covered: Vec<_> = later.copied().filter(|version| self.change(*version).answered_at.is_some()).collect();
+        let mut covered: Vec<_> =
+            later.copied().filter(|version| self.change(*version).answered_at.is_some()).collect();
         covered.sort_unstable();
         covered.dedup();
         covered
@@ -193,10 +191,11 @@ impl Promises {
         self.excused.len()
     }
 
-    /// What a read that is asked for now may return.
-    pub(crate) fn read_asked(&self, blocks: Range<usize>) -> Seen {
+    /// What a read that is asked for now may return; `is_in_sync` says whether mirrors and parity agree.
+    pub(crate) fn read_asked(&self, blocks: Range<usize>, is_in_sync: bool) -> Seen {
         let may = |block: &Block| self.merged(&block.durable, &block.later);
-        Seen { first: blocks.start, may: self.blocks[blocks].iter().map(may).collect(), asked_at: self.newest() }
+        let first = blocks.start;
+        Seen { first, may: self.blocks[blocks].iter().map(may).collect(), asked_at: self.newest(), is_in_sync }
     }
 
     /// Holds what a read returned against what it may return; `is_tainted` blocks are left to whoever knows of them. If
@@ -209,6 +208,8 @@ impl Promises {
         is_in_sync: bool,
         is_tainted: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>, Failure> {
+        // A copy that was read before the others were made to agree may be gone by now.
+        let is_settled = is_in_sync && seen.is_in_sync;
         let mut wrong_and_tainted = Vec::new();
         for ((number, may), bytes) in (seen.first..).zip(&seen.may).zip(bytes.chunks(BLOCK_BYTES)) {
             if self.excused.contains(&number) {
@@ -218,7 +219,7 @@ impl Promises {
                 Some(_) if is_tainted(number) => {}
                 Some(held) => {
                     let block = &mut self.blocks[number];
-                    if is_in_sync && !may.is_settled() && block.later.is_empty() && block.durable == *may {
+                    if is_settled && !may.is_settled() && block.later.is_empty() && block.durable == *may {
                         block.durable = held;
                     }
                 }
@@ -343,7 +344,7 @@ mod tests {
     }
 
     fn allows(promises: &mut Promises, number: usize, version: Version) -> bool {
-        let seen = promises.read_asked(number..number + 1);
+        let seen = promises.read_asked(number..number + 1, true);
         promises.check(&seen, &block(number, version), false, |_| false).is_ok()
     }
 
@@ -352,7 +353,7 @@ mod tests {
         let mut promises = Promises::new(4, true);
         assert!(allows(&mut promises, 1, 0) && !allows(&mut promises, 1, 1));
         let first = promises.asked(0..2, false);
-        let early = promises.read_asked(1..2);
+        let early = promises.read_asked(1..2, true);
         assert!(allows(&mut promises, 1, 0) && allows(&mut promises, 1, first));
         promises.answered(first, true);
         assert!(!allows(&mut promises, 1, 0) && allows(&mut promises, 1, first));
@@ -376,7 +377,7 @@ mod tests {
         assert!(allows(&mut promises, 0, first) && allows(&mut promises, 0, second) && !allows(&mut promises, 0, 0));
         let covered = promises.flush_asked();
         promises.flush_answered(&covered);
-        let seen = promises.read_asked(0..1);
+        let seen = promises.read_asked(0..1, true);
         assert!(promises.check(&seen, &block(0, second), true, |_| false).is_ok());
         assert!(!allows(&mut promises, 0, first) && allows(&mut promises, 0, second));
     }
@@ -398,7 +399,7 @@ mod tests {
             assert_eq!(allows(&mut promises, 0, version), may, "version {version}");
         }
         // What was seen once stays.
-        let seen = promises.read_asked(0..1);
+        let seen = promises.read_asked(0..1, true);
         assert!(promises.check(&seen, &block(0, unflushed), true, |_| false).is_ok());
         assert!(!allows(&mut promises, 0, kept) && allows(&mut promises, 0, unflushed));
     }
@@ -422,7 +423,7 @@ mod tests {
     fn what_was_there_before_has_to_stay_once_it_was_seen() {
         let mut promises = Promises::new(1, false);
         assert!(allows(&mut promises, 0, 7) && allows(&mut promises, 0, 8));
-        let seen = promises.read_asked(0..1);
+        let seen = promises.read_asked(0..1, true);
         assert!(promises.check(&seen, &block(0, 9), true, |_| false).is_ok());
         assert!(allows(&mut promises, 0, 9) && !allows(&mut promises, 0, 8));
         promises.excuse(0);
@@ -432,7 +433,7 @@ mod tests {
     #[test]
     fn tainted_blocks_are_told_apart() {
         let mut promises = Promises::new(2, true);
-        let seen = promises.read_asked(0..2);
+        let seen = promises.read_asked(0..2, true);
         let mut bytes = block(0, 5);
         bytes.extend(block(1, 0));
         assert_eq!(promises.check(&seen, &bytes, false, |number| number == 0), Ok(vec![0]));

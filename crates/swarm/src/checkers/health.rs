@@ -16,7 +16,10 @@ pub(crate) fn check_health(status: &ArrayStatus, needs_resync: bool) -> Result<(
     }
     if status.health != Health::Optimal {
         let members: Vec<_> = status.members.iter().map(|member| &member.state).collect();
-        return Err(Failure::new(CHECKER, format!("it has all the drives it needs, and is {:?}: {members:?}", status.health)));
+        return Err(Failure::new(
+            CHECKER,
+            format!("it has all the drives it needs, and is {:?}: {members:?}", status.health),
+        ));
     }
     if needs_resync {
         return Err(Failure::new(CHECKER, "all members are in sync, and it wants a resync"));

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(crate) struct Silent {
     tainted: BTreeSet<usize>,
-    faults: u32,
+    is_any: bool,
     /// Tainted blocks that were seen to be wrong.
     wrong: BTreeSet<usize>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Silent {
 impl Silent {
     /// A fault happened, that bears on these blocks.
     pub(crate) fn happened(&mut self, blocks: impl IntoIterator<Item = usize>) {
-        self.faults += 1;
+        self.is_any = true;
         self.tainted.extend(blocks);
     }
 
@@ -33,15 +33,11 @@ impl Silent {
 
     /// Whether any fault happened.
     pub(crate) fn is_any(&self) -> bool {
-        self.faults > 0
+        self.is_any
     }
 
     pub(crate) fn seen_wrong(&mut self, blocks: Vec<usize>) {
         self.wrong.extend(blocks);
-    }
-
-    pub(crate) fn fault_count(&self) -> u32 {
-        self.faults
     }
 
     pub(crate) fn wrong_count(&self) -> usize {

@@ -50,7 +50,8 @@ impl<'a> Player<'a> {
         let world = world(scenario, contents, &arena, 0, 0, is_traced)?;
         let used = scenario.members + scenario.spares;
         let drives: Vec<_> = (0..).map(DriveId).take(used).collect();
-        let array = ArrayVolume::create(world, scenario_plan(scenario), &drives, &creation(scenario), &options(scenario));
+        let array =
+            ArrayVolume::create(world, scenario_plan(scenario), &drives, &creation(scenario), &options(scenario));
         let array = array.map_err(|error| Failure::new("creates", error.to_string()))?;
         let blocks = usize::try_from(array.size_bytes() / BLOCK).expect("worlds are small");
         Ok(Self {
@@ -133,9 +134,7 @@ impl<'a> Player<'a> {
         self.counts.power_cuts += 1;
         self.boot(contents)?;
         self.find_lost_to_holes();
-        if self.scenario.consistency == ConsistencyPolicy::Ppl {
-            self.holes.clear(); // replayed
-        }
+        self.forget_closed_holes();
         Ok(())
     }
 
@@ -236,10 +235,7 @@ fn creation(scenario: &Scenario) -> CreateOptions {
 }
 
 pub(super) fn options(scenario: &Scenario) -> OpenOptions {
-    OpenOptions {
-        safe_mode_delay: Some(Duration::from_millis(scenario.safe_mode_delay_ms)),
-        ..OpenOptions::writable()
-    }
+    OpenOptions { safe_mode_delay: Some(Duration::from_millis(scenario.safe_mode_delay_ms)), ..OpenOptions::writable() }
 }
 
 fn scenario_plan(scenario: &Scenario) -> BufferPlan {
@@ -259,6 +255,7 @@ fn world(
     let seed = scenario.seed.wrapping_mul(1000).wrapping_add(boot);
     let world = SimulatedWorld::with_arena(&topology, &host, Contents::Given(contents), arena.clone(), seed);
     let world = world.map_err(|error| Failure::new("creates", error.to_string()))?;
-    let given = if boot == 0 { (0..).map(DriveId).take(scenario.members + scenario.spares).collect() } else { [].into() };
+    let given =
+        if boot == 0 { (0..).map(DriveId).take(scenario.members + scenario.spares).collect() } else { [].into() };
     Ok(Watched::new(world, given, is_traced, began_ns))
 }

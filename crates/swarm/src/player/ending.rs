@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use shoal_volume::{ArrayVolume, Health, OpenOptions, ScrubMode};
 
-use super::boot::options;
 use super::Player;
+use super::boot::options;
 use crate::checkers::{Failure, check_health, check_redundancy, check_scrub, scrub};
 use crate::watched::Watched;
 
@@ -89,7 +89,8 @@ impl Player<'_> {
             let read = self.read_all();
             let verdict = self.array_mut().world_mut().placement.verdict();
             self.put_down();
-            let without = |failure: Failure| Failure { what: format!("without {left_out:?}: {}", failure.what), ..failure };
+            let without =
+                |failure: Failure| Failure { what: format!("without {left_out:?}: {}", failure.what), ..failure };
             read.and(verdict).map_err(without)?;
         }
         Ok(())

@@ -74,6 +74,52 @@ pub struct Counts {
     pub silent_found_bytes: u64,
 }
 
+impl Counts {
+    /// Adds what happened elsewhere.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, value) in self.each_mut().into_iter().zip(other.clone().each_mut()) {
+            *sum += *value;
+        }
+    }
+
+    fn each_mut(&mut self) -> [&mut u64; 15] {
+        let Self {
+            requests,
+            member_ios,
+            virtual_ns,
+            power_cuts,
+            forced,
+            unplugged,
+            stalls,
+            errors,
+            latent,
+            silent,
+            passed_over,
+            replaced,
+            write_hole_blocks,
+            silent_wrong_blocks,
+            silent_found_bytes,
+        } = self;
+        [
+            requests,
+            member_ios,
+            virtual_ns,
+            power_cuts,
+            forced,
+            unplugged,
+            stalls,
+            errors,
+            latent,
+            silent,
+            passed_over,
+            replaced,
+            write_hole_blocks,
+            silent_wrong_blocks,
+            silent_found_bytes,
+        ]
+    }
+}
+
 /// See the module's documentation.
 pub(crate) struct Player<'a> {
     scenario: &'a Scenario,

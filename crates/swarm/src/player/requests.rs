@@ -53,7 +53,8 @@ impl Player<'_> {
         let buffer = self.buffers.pop().expect("a buffer for each request in flight");
         let (offset, length) = (blocks.start as u64 * BLOCK, blocks.len() as u32 * BLOCK as u32);
         let span = self.array().request_span(buffer, length);
-        let seen = self.promises.read_asked(blocks);
+        let is_in_sync = !self.array().needs_resync();
+        let seen = self.promises.read_asked(blocks, is_in_sync);
         (Command::Read { offset, span }, Asked::Read { seen, buffer, length })
     }
 

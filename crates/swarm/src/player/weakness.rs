@@ -111,8 +111,8 @@ impl Player<'_> {
         }
         self.forget_closed_holes();
         let unsettled: Vec<_> = self.promises.unsettled().collect();
-        if self.scenario.consistency == ConsistencyPolicy::Ppl {
-            // The log has what is needed for all other blocks of the stripe.
+        if self.scenario.consistency == ConsistencyPolicy::Ppl && !self.array().needs_resync() {
+            // The log has what is needed for all other blocks of the stripe. During a resync nothing is logged.
             self.holes.extend(unsettled);
             return;
         }
@@ -123,7 +123,7 @@ impl Player<'_> {
     }
 
     /// Once parity agrees everywhere there is no hole.
-    fn forget_closed_holes(&mut self) {
+    pub(super) fn forget_closed_holes(&mut self) {
         if !self.array().needs_resync() {
             self.holes.clear();
         }
