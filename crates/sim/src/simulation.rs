@@ -49,6 +49,7 @@ struct Site {
     drive: Drive,
     port: Port,
     paths: Paths,
+    size_bytes: u64,
     /// How many commands it can choose from.
     choice: usize,
     is_plugged: bool,
@@ -81,6 +82,7 @@ impl Simulation {
                 drive: Drive::new(number, model, paths.quanta.clone()),
                 port: Port::new(host.max_request_bytes.min(paths.max_request_bytes), host.piece_bytes),
                 paths,
+                size_bytes: model.size_bytes,
                 choice: model.queued_commands as usize,
                 is_plugged: true,
             }
@@ -106,9 +108,11 @@ impl Simulation {
     /// would. One for a drive that was pulled is finished at once.
     ///
     /// # Panics
-    /// If there is no such drive.
+    /// If there is no such drive, or no such place on it.
     pub fn submit(&mut self, command: Command) {
         let site = &mut self.sites[command.drive];
+        let end = command.offset.checked_add(u64::from(command.length));
+        assert!(end.is_some_and(|end| end <= site.size_bytes), "{command:?} is outside {} bytes", site.size_bytes);
         if site.is_plugged {
             self.requests.take_in(command, &mut site.port);
         } else {

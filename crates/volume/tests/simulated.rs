@@ -121,6 +121,15 @@ fn what_is_written_is_read_and_faults_are_the_systems_errors() {
     world.arena().read(elsewhere, &mut bytes);
     assert_eq!(bytes, pattern(4096));
 
+    for (offset, kind) in [
+        (DRIVE_BYTES - 512, IoKind::Read(elsewhere)),
+        (u64::MAX - 511, IoKind::Write(elsewhere)),
+        (512, IoKind::Discard(DRIVE_BYTES)),
+    ] {
+        world.submit(Io { token: 3, drive: drives[0], kind, offset });
+        let result = wait_for(&mut world, 1, None).pop().unwrap().result;
+        assert_eq!(result.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+    }
     for (fault, errno) in [(Fault::Io, 5), (Fault::TimedOut, 110), (Fault::NoSpace, 28)] {
         let kind = MisbehaviourKind::ReadFails(fault);
         world.content_mut(0).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });

@@ -8,9 +8,11 @@
 //! A *paced* world sleeps on the machine's clock so that virtual time passes as real time does, for those who meet the
 //! drives from outside.
 
+mod contents;
 mod error;
 mod pace;
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,27 +20,17 @@ use std::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use shoal_array::Instant;
-use shoal_drive::{Arena, DriveId, Finished, Io, IoKind, LoopError, Memory};
+use shoal_drive::{Arena, DriveId, Finished, Io, IoKind, LoopError};
 use shoal_sim::{Command, Content, Fault, HostModel, Operation, Simulation, Ticket, Topology};
 
 use crate::BufferPlan;
 use crate::slab::Slab;
 use crate::world::{DriveFacts, World};
 
+pub use contents::Contents;
 pub use error::SimulatedWorldError;
 use error::system_error;
 use pace::Pace;
-
-/// What the drives of a simulated world hold.
-#[derive(Debug)]
-pub enum Contents {
-    /// Zeros at first, then what is written.
-    Kept,
-    /// Nothing: reads find whatever was in the buffer. For runs that measure time.
-    Discarded,
-    /// This, drive by drive.
-    Given(Vec<Content>),
-}
 
 /// Drives that do not exist, behind a [`World`].
 #[derive(Debug)]
@@ -50,7 +42,7 @@ pub struct SimulatedWorld {
     places: Vec<Place>,
     arena: Arena,
     in_flight: Slab<InFlight>,
-    /// For drives that are not there.
+    /// For drives that are not there, or outside of them.
     refused: Vec<Finished>,
     /// Tokens that the simulation gave back; empty between calls.
     ended: Vec<u64>,
@@ -109,12 +101,7 @@ impl SimulatedWorld {
         seed: u64,
     ) -> Result<Self, SimulatedWorldError> {
         let simulation = Simulation::new(topology, host)?;
-        let sizes = topology.drives.iter().map(|(model, _)| model.size_bytes);
-        let contents = match contents {
-            Contents::Kept => sizes.map(Content::new).collect(),
-            Contents::Discarded => sizes.map(Content::discarded).collect(),
-            Contents::Given(contents) => checked(contents, sizes.collect())?,
-        };
+        let contents = contents.of(topology)?;
         let facts = |(model, _): &(shoal_sim::DriveModel, usize)| ModelFacts {
             name: model.name.clone(),
             size_bytes: model.size_bytes,
@@ -192,6 +179,24 @@ impl SimulatedWorld {
         format!("sim:{}#{}", self.models[self.places[id.0 as usize].drive].name, id.0)
     }
 
+    /// What never reaches a drive: I/O on one that is not there, or outside of it.
+    fn check(&self, io: &Io) -> Result<(), io::Error> {
+        let place = &self.places[io.drive.0 as usize];
+        let length = match io.kind {
+            IoKind::Read(memory) | IoKind::Write(memory) => u64::from(memory.length),
+            IoKind::Discard(length) => length,
+            IoKind::Flush => 0,
+        };
+        let end = io.offset.checked_add(length);
+        if !place.is_present {
+            Err(system_error(Fault::Gone))
+        } else if end.is_none_or(|end| end > self.models[place.drive].size_bytes) {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        } else {
+            Ok(())
+        }
+    }
+
     /// What the content has to know of an I/O before it runs.
     fn begin(&mut self, drive: usize, io: &Io) -> Option<Result<Ticket, Fault>> {
         let content = &mut self.contents[drive];
@@ -215,7 +220,7 @@ impl SimulatedWorld {
         let content = &mut self.contents[self.places[io.drive.0 as usize].drive];
         let result = match (ticket, io.kind) {
             (Some(ticket), _) => ticket.and_then(|ticket| content.finish(ticket)),
-            (None, IoKind::Read(memory)) => read(content, io.offset, &self.arena, memory, &mut self.bytes),
+            (None, IoKind::Read(memory)) => contents::read(content, io.offset, &self.arena, memory, &mut self.bytes),
             (None, IoKind::Discard(length)) => content.discard(io.offset, length),
             (None, IoKind::Write(_) | IoKind::Flush) => unreachable!("writes and flushes have tickets"),
         };
@@ -288,12 +293,11 @@ impl World for SimulatedWorld {
 
     fn submit(&mut self, io: Io) {
         self.catch_up();
-        let place = &self.places[io.drive.0 as usize];
-        if !place.is_present {
-            self.refused.push(Finished { token: io.token, result: Err(system_error(Fault::Gone)) });
+        if let Err(refusal) = self.check(&io) {
+            self.refused.push(Finished { token: io.token, result: Err(refusal) });
             return;
         }
-        let drive = place.drive;
+        let drive = self.drive_of(io.drive);
         let (operation, length) = match io.kind {
             IoKind::Read(memory) => (Operation::Read, memory.length),
             IoKind::Write(memory) => (Operation::Write, memory.length),
@@ -359,31 +363,6 @@ impl World for SimulatedWorld {
         self.random.fill_bytes(&mut bytes);
         bytes
     }
-}
-
-/// Contents that fit the drives that they are for.
-fn checked(contents: Vec<Content>, sizes: Vec<u64>) -> Result<Vec<Content>, SimulatedWorldError> {
-    if contents.len() != sizes.len() {
-        return Err(SimulatedWorldError::ContentCount { contents: contents.len(), drives: sizes.len() });
-    }
-    match contents.iter().zip(&sizes).position(|(content, &size)| content.size_bytes() != size) {
-        None => Ok(contents),
-        Some(drive) => Err(SimulatedWorldError::ContentSize {
-            drive,
-            content_bytes: contents[drive].size_bytes(),
-            drive_bytes: sizes[drive],
-        }),
-    }
-}
-
-fn read(content: &mut Content, offset: u64, arena: &Arena, memory: Memory, bytes: &mut Vec<u8>) -> Result<(), Fault> {
-    if !content.is_kept() {
-        return content.read(offset, &mut []);
-    }
-    bytes.resize(memory.length as usize, 0);
-    content.read(offset, bytes)?;
-    arena.write(memory, bytes);
-    Ok(())
 }
 
 fn duration_ns(duration: Duration) -> u64 {

@@ -1,0 +1,61 @@
+//! What simulated drives hold, and how it gets into memory.
+
+use shoal_drive::{Arena, Memory};
+use shoal_sim::{Content, Fault, Topology};
+
+use super::SimulatedWorldError;
+
+/// What the drives of a simulated world hold.
+#[derive(Debug)]
+pub enum Contents {
+    /// Zeros at first, then what is written.
+    Kept,
+    /// Nothing: reads find whatever was in the buffer. For runs that measure time, of users who compare nothing: a scrub or
+    /// resync would find differences.
+    Discarded,
+    /// This, drive by drive.
+    Given(Vec<Content>),
+}
+
+impl Contents {
+    /// One content for each drive, of its size.
+    pub(super) fn of(self, topology: &Topology) -> Result<Vec<Content>, SimulatedWorldError> {
+        let mut sizes = topology.drives.iter().map(|(model, _)| model.size_bytes);
+        let contents = match self {
+            Self::Kept => return Ok(sizes.map(Content::new).collect()),
+            Self::Discarded => return Ok(sizes.map(Content::discarded).collect()),
+            Self::Given(contents) => contents,
+        };
+        if contents.len() != topology.drives.len() {
+            return Err(SimulatedWorldError::ContentCount { contents: contents.len(), drives: topology.drives.len() });
+        }
+        for (drive, content) in contents.iter().enumerate() {
+            let drive_bytes = sizes.next().expect("there are as many");
+            if content.size_bytes() != drive_bytes {
+                return Err(SimulatedWorldError::ContentSize {
+                    drive,
+                    content_bytes: content.size_bytes(),
+                    drive_bytes,
+                });
+            }
+        }
+        Ok(contents)
+    }
+}
+
+/// Reads into memory, by way of `bytes`, if there is anything to read.
+pub(super) fn read(
+    content: &mut Content,
+    offset: u64,
+    arena: &Arena,
+    memory: Memory,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    if !content.is_kept() {
+        return content.read(offset, &mut []);
+    }
+    bytes.resize(memory.length as usize, 0);
+    content.read(offset, bytes)?;
+    arena.write(memory, bytes);
+    Ok(())
+}
