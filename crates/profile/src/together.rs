@@ -40,21 +40,16 @@ pub fn together(world: &mut impl World, drives: &[(DriveId, DriveModel)]) -> Res
 /// Each drive reads on as soon as it has read; the rate ends when the first of them has read all of its share, so that all
 /// were busy throughout.
 fn read_at_once(world: &mut impl World, drives: &[(DriveId, DriveModel)]) -> Result<u64, MeasureError> {
-    let memory = |drive: usize| {
-        let slots = STEP_BYTES_MAX / READ_BYTES;
-        Memory { offset: (drive % slots as usize) * READ_BYTES as usize, length: READ_BYTES }
-    };
-    let submit = |world: &mut dyn FnMut(Io), drive: usize, number: u64| {
-        world(Io {
-            token: drive as u64,
-            drive: drives[drive].0,
-            kind: IoKind::Read(memory(drive)),
-            offset: number * u64::from(READ_BYTES),
-        });
+    let slots = (STEP_BYTES_MAX / READ_BYTES) as usize;
+    let read = |drive: usize, number: u64| Io {
+        token: drive as u64,
+        drive: drives[drive].0,
+        kind: IoKind::Read(Memory { offset: drive % slots * READ_BYTES as usize, length: READ_BYTES }),
+        offset: number * u64::from(READ_BYTES),
     };
     let began = world.now();
     let mut done = vec![0_u64; drives.len()];
-    (0..drives.len()).for_each(|drive| submit(&mut |io| world.submit(io), drive, 0));
+    (0..drives.len()).for_each(|drive| world.submit(read(drive, 0)));
     let mut finished = Vec::new();
     let mut end = None;
     while world.pending() > 0 || !finished.is_empty() {
@@ -73,7 +68,7 @@ fn read_at_once(world: &mut impl World, drives: &[(DriveId, DriveModel)]) -> Res
                 end.get_or_insert((world.now(), done.iter().sum::<u64>()));
             }
             if end.is_none() {
-                submit(&mut |io| world.submit(io), drive, done[drive]);
+                world.submit(read(drive, done[drive]));
             }
         }
     }
