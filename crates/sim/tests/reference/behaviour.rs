@@ -342,6 +342,45 @@ fn every_command_ends_once_and_no_byte_is_lost_whatever_the_world() {
 }
 
 #[test]
+fn every_command_ends_once_whatever_is_pulled_plugged_in_and_stalled() {
+    for seed in 0..300 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1000 + seed);
+        let topology = any_topology(&mut random);
+        let host = HostModel { request_ns: random.next_u64() % 2 * 20_000, ..old_kernel() };
+        let mut simulation = Simulation::new(&topology, &host).unwrap();
+        let drives = topology.drives.len();
+        let mut finished = Vec::new();
+        for token in 0..200 {
+            let drive = random.next_u64() as usize % drives;
+            let (offset, length) = (random.next_u64() % 64 * 16_384, 512 * (1 + random.next_u64() as u32 % 600));
+            simulation.submit(command(token, drive, any_operation(&mut random), offset, length));
+            match random.next_u64() % 16 {
+                0 => simulation.unplug(drive),
+                1 => (0..drives).for_each(|drive| simulation.plug(drive)),
+                2 => simulation.stall(drive, random.next_u64() % 50_000_000),
+                3..=6 => simulation.advance(random.next_u64() % 10_000_000),
+                7..=9 => simulation.run_until(random.next_u64() as usize % 3, None, &mut finished),
+                _ => {}
+            }
+        }
+        simulation.run_until(usize::MAX, None, &mut finished);
+        finished.sort_unstable();
+        assert_eq!(finished, (0..200).collect::<Vec<_>>(), "seed {seed}");
+        // The buses are free again: what a stick does alone takes as long as ever.
+        (0..drives).for_each(|drive| simulation.unplug(drive));
+        (0..drives).for_each(|drive| simulation.plug(drive));
+        simulation.advance(60_000_000_000);
+        let Some(stick) = topology.drives.iter().position(|(model, _)| matches!(model.medium, Medium::Flash(_))) else {
+            continue;
+        };
+        let (now_ns, read) = (simulation.now_ns(), [command(0, stick, Operation::Read, 0, 65_536)]);
+        let alone = ends(&mut simulation, &read)[0] - now_ns;
+        let fresh = ends(&mut Simulation::new(&topology, &host).unwrap(), &read)[0];
+        assert_eq!(alone, fresh, "seed {seed}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_the_mend() {
     let error = |topology: &Topology| Simulation::new(topology, &HostModel::default()).unwrap_err();
     let one = |model: DriveModel| chain(model, &[BusKind::Usb2]);
