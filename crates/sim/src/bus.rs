@@ -56,7 +56,7 @@ impl BusKind {
             // usb-storage: `.max_sectors = 240`, and 2048 for SuperSpeed.
             Self::Usb2 => 240 * 512,
             Self::Usb3 => 2048 * 512,
-            // LBA28: 256 sectors a command.
+            // Linux's IDE driver: 256 sectors, which is all that 28-bit commands can name.
             Self::Ata133 => 256 * 512,
             Self::Pci | Self::Sata3 | Self::Sata6 | Self::GigabitNetwork | Self::FastNetwork | Self::Direct => u32::MAX,
         }
