@@ -50,7 +50,10 @@ impl Misbehaviour {
         let length = range.end - range.start;
         match self.kind {
             MisbehaviourKind::WriteLost => vec![range.clone()],
-            MisbehaviourKind::WriteTorn => vec![range.start + half(length)..range.end],
+            MisbehaviourKind::WriteTorn => {
+                let second_half = range.start + half(length)..range.end;
+                vec![second_half]
+            }
             MisbehaviourKind::WriteMisdirected { .. } => {
                 let at = self.lands_at(range.start, length);
                 vec![range.clone(), at..at + length]
