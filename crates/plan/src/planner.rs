@@ -380,3 +380,6 @@ pub(crate) fn gain(planned: &Planned, single: &Single) -> f64 {
 pub(crate) fn is_single_parity(level: ArrayLevel) -> bool {
     matches!(level.name().as_str(), "5" | "4" | "50")
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,10 +18,10 @@ pub(super) const REQUEST_BYTES: u32 = 1 << 20;
 /// Size of a random one.
 const RANDOM_BYTES: u32 = 4 << 10;
 /// What runs before a window begins.
-const WARM_UP_NS: u64 = 300_000_000;
+const WARM_UP_NS: u64 = 60_000_000;
 /// Fewest and most requests of a window.
-const SEQUENTIAL_REQUESTS: (u64, u64) = (160, 480);
-const RANDOM_REQUESTS: (u64, u64) = (800, 3_000);
+const SEQUENTIAL_REQUESTS: (u64, u64) = (96, 384);
+const RANDOM_REQUESTS: (u64, u64) = (480, 2_400);
 /// A member sees each of its pauses about so often in a window.
 const ROUNDS_OF_STALLS: u64 = 2;
 /// What a sequential request becomes on a USB 2.0 member, at least: requests of 240 sectors.
