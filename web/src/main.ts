@@ -6,7 +6,7 @@ import { arrays } from "./sections/arrays";
 import { drives } from "./sections/drives";
 import { environment } from "./sections/environment";
 import { fault } from "./sections/fault";
-import { header, overview } from "./sections/overview";
+import { header, overview, simulationNotice } from "./sections/overview";
 import { ranking } from "./sections/ranking";
 import { results } from "./sections/results";
 import { runs } from "./sections/runs";
@@ -34,12 +34,19 @@ function page(report: StudyReport): Node[] {
     report.arrays.length > 0 && results(report),
     environment(report),
   ].filter((section): section is HTMLElement => section instanceof HTMLElement);
-  return [header(report), navigation(sections), ...sections];
+  const notice = simulationNotice(report);
+  if (notice) {
+    // Marks of validity say so too, see style.css.
+    document.body.classList.add("simulated");
+    document.title += " (simulated)";
+  }
+  return [notice, header(report), navigation(report, sections), ...sections].filter((part) => part !== undefined);
 }
 
-function navigation(sections: readonly HTMLElement[]): HTMLElement {
+/** Stays in sight, and with it whether anybody measured what is shown. */
+function navigation(report: StudyReport, sections: readonly HTMLElement[]): HTMLElement {
   const links = sections.map((section) => element("a", { href: `#${section.id}` }, section.querySelector("h2")?.textContent));
-  return element("nav", { "aria-label": "Parts of this page" }, ...links);
+  return element("nav", { "aria-label": "Parts of this page" }, report.simulated && element("strong", {}, "Simulated"), ...links);
 }
 
 /** Says in the page itself that something went wrong; also what tests look for. */

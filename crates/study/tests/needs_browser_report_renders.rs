@@ -61,6 +61,14 @@ fn needs_browser_report_renders() {
         assert!(page.contains(sentence), "the page lacks: {sentence}");
     }
     assert!(!page.contains("<b id"), "text from the document became markup");
+    assert!(!page.contains("imulated"), "measured drives are said to be simulated");
+
+    let simulated = StudyReport { simulated: Some("sim:cruzer-titanium*6@usb2*2".to_owned()), ..report.clone() };
+    let document = rendered(browser, folder.path(), &simulated);
+    let page = content(&document);
+    assert!(document.contains("<body class=\"simulated\">"), "marks of validity do not say that figures are simulated");
+    assert!(page.contains("none was measured: <code>sim:cruzer-titanium*6@usb2*2</code>"), "no notice");
+    assert!(page.contains("simulated alone and as arrays"), "the title speaks of measurements");
 
     let stopped = StudyReport { arrays: Vec::new(), fault: None, complete: false, ..report };
     let stopped = StudyReport { analysis: shoal_study::analysis::analyse(&stopped), ..stopped };

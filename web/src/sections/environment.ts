@@ -9,11 +9,12 @@ export function environment(report: StudyReport): HTMLElement {
   const { host } = report;
   const facts: [string, string | undefined][] = [
     ["Started", report.started_unix_ns ? moment(report.started_unix_ns) : undefined],
-    ["Took", duration(report.elapsed_ns)],
+    ["Took", duration(report.elapsed_ns) + (report.simulated ? " of virtual time" : "")],
+    ["Simulated drives", report.simulated ?? undefined],
     ["System", host.os],
     ["Kernel", host.kernel],
-    ["Processor", [host.cpu_model, `${host.cores} logical processors`].filter(Boolean).join(", ")],
-    ["Memory", bytes(host.memory_bytes)],
+    ["Processor", [host.cpu_model, host.cores > 0 && `${host.cores} logical processors`].filter(Boolean).join(", ")],
+    ["Memory", host.memory_bytes > 0 ? bytes(host.memory_bytes) : undefined],
     ["I/O through", host.io_engine],
     ["Drives", listed(report.drives.map(({ path }, drive) => `${driveName(report, drive)} (${path})`))],
     ["shoal", report.tool_version],

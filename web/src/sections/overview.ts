@@ -11,7 +11,7 @@ export function header(report: StudyReport): HTMLElement {
   const count = report.drives.length;
   const facts = [
     report.started_unix_ns ? moment(report.started_unix_ns) : undefined,
-    `${report.arrays.length} arrays in ${duration(report.elapsed_ns)}`,
+    `${report.arrays.length} arrays in ${duration(report.elapsed_ns)}${report.simulated ? " of virtual time" : ""}`,
     report.host.cpu_model,
     report.host.kernel,
   ];
@@ -20,8 +20,20 @@ export function header(report: StudyReport): HTMLElement {
     {},
     element("p", { class: "brand" }, "shoal"),
     themeToggle(),
-    element("h1", {}, `${count} ${count === 1 ? "drive" : "drives"}, measured alone and as arrays`),
+    element("h1", {}, `${count} ${count === 1 ? "drive" : "drives"}, ${report.simulated ? "simulated" : "measured"} alone and as arrays`),
     element("p", { class: "facts" }, facts.filter(Boolean).join(" · ")),
+  );
+}
+
+/** Says before everything else that nobody measured the figures. */
+export function simulationNotice(report: StudyReport): HTMLElement | undefined {
+  if (!report.simulated) return undefined;
+  return element(
+    "p",
+    { class: "simulation-notice", role: "note" },
+    element("strong", {}, "Simulated. "),
+    "Every figure here is computed from models of drives and buses; none was measured: ",
+    element("code", {}, report.simulated),
   );
 }
 

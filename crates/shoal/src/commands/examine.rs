@@ -15,6 +15,7 @@ use crate::size::format_size;
 
 /// Shows the superblock on each drive. Exit status 1 if a drive has none.
 pub(crate) fn run(cli: &Cli, args: &ExamineArgs) -> Result<(), Failure> {
+    crate::simulated::refuse(&args.drives)?;
     let document = ExamineDocument { drives: args.drives.iter().map(|path| examine(path)).collect() };
     output::document(cli, &document, text)?;
     match document.drives.iter().find_map(|drive| Some((&drive.drive, drive.problem.as_ref()?))) {

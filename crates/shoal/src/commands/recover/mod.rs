@@ -34,6 +34,7 @@ use crate::output;
 
 /// Finds, proposes, shows; saves or applies if asked to.
 pub(crate) fn run(cli: &Cli, args: &RecoverArgs) -> Result<(), Failure> {
+    crate::simulated::refuse(&args.paths)?;
     let search = Search::of(&args.paths)?;
     let mut plans = plans(cli, search.found)?;
     if let Some(wanted) = &args.array {

@@ -27,6 +27,12 @@ pub(super) fn text(report: &StudyReport) -> String {
 }
 
 fn write_all(text: &mut String, report: &StudyReport) -> std::fmt::Result {
+    if let Some(drives) = &report.simulated {
+        writeln!(
+            text,
+            "SIMULATED, all of it: computed from the models of {drives}, in virtual time; nothing was measured\n"
+        )?;
+    }
     writeln!(text, "Drives, alone and all at once")?;
     writeln!(text, "{}\n", lines(&drives(report)))?;
     if !report.analysis.arrays.is_empty() {
