@@ -13,8 +13,6 @@ use crate::exit::Failure;
 
 /// What all drives of a world may keep together: beyond that a machine that other things run on may be short of memory.
 const KEPT_BYTES_MAX: u64 = 256 << 20;
-/// Drives in one command.
-const DRIVES_MAX: usize = 1024;
 
 /// Drives on buses, as they were named.
 #[derive(Debug)]
@@ -44,10 +42,6 @@ impl SimulatedDrives {
         }
         let text = texts.into_iter().flatten().collect::<Vec<_>>().join(",");
         let fleet = parse_fleet(&text).map_err(Failure::usage)?;
-        match fleet.topology.drives.len() {
-            1..=DRIVES_MAX => {}
-            count => return Err(Failure::Usage(format!("{count} drives cannot be simulated: give 1 to {DRIVES_MAX}"))),
-        }
         Ok(Some(Self {
             notation: format!("{PREFIX}{text}"),
             descriptions: descriptions(&fleet),

@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const SEED: u64 = 0;
 
 pub(super) fn create(cli: &Cli, drives: &SimulatedDrives, create: &CreateOptions) -> Result<(), Failure> {
-    // Drives that are blank read zeros, and so does a buffer that nothing was read into.
-    let opened = drives.open_all(Contents::Discarded, (1, 4096), SEED)?;
+    // Blank drives need no memory: a resync finds zeros that agree, and writes nothing.
+    let opened = drives.open_all(Contents::Kept, (1, 4096), SEED)?;
     let options = open_options(cli, true, false)?;
     let mut array =
         ArrayVolume::create(opened.world, opened.plan, &opened.drives, create, &options).map_err(create_failure)?;

@@ -135,8 +135,6 @@ pub(crate) fn carry_out<B: Bay>(
     let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell, now_ns: &now_ns });
     let drive_count = u32::try_from(bay.drives().len()).map_err(Failure::usage)?;
-    let story = FaultStory::suited_to(drive_count, used, plan.factors.seed);
-    let mut fault = None;
     let used = story_bytes(plan, bay);
     if with_fault && used < plan.factors.drive_bytes_limit {
         observations.warnings.push(format!(
@@ -144,6 +142,8 @@ pub(crate) fn carry_out<B: Bay>(
             format_size(used)
         ));
     }
+    let story = FaultStory::suited_to(drive_count, used, plan.factors.seed);
+    let mut fault = None;
     if let Some(story) = story.map_err(Failure::failed)?.filter(|_| with_fault && !interrupt.load(Ordering::Relaxed)) {
         let mut tell = |what: &'static str, done_per_mille: u16| {
             bar.set_position(u64::from(done_per_mille));
