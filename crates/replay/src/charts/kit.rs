@@ -88,6 +88,7 @@ fn axes<'a, 'b>(area: &'a Area<'b>, frame: &Frame<'_>, bottom: u32) -> Result<Ch
         .disable_x_mesh()
         .x_labels(0)
         .y_labels(7)
+        .y_label_formatter(&|y| format!("{y}"))
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
         .axis_style(INK)

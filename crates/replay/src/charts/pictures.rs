@@ -93,11 +93,12 @@ pub(super) fn cruzer(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
 pub(super) fn rally2(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
     let read = "buffered sequential read";
     let array = |configuration| published(figures, "RAID0 of two", configuration, read);
+    let mark = |colour, x, value| Mark { colour, x, low: value, high: value };
     let marks = [
-        Mark { colour: 1, x: -1.0, low: 23.38, high: published(figures, "single drive", "Rally2, hdparm -t", read)? },
-        Mark { colour: 0, x: 1.0, low: 37.44, high: array("hdparm -t, default read-ahead")? },
-        Mark { colour: 0, x: 2.0, low: 41.12, high: array("hdparm -a1024")? },
-        Mark { colour: 0, x: 3.0, low: 42.65, high: array("hdparm -a2048")? },
+        mark(1, -1.0, published(figures, "single drive", "Rally2, hdparm -t", read)?),
+        mark(0, 0.0, array("hdparm -t, default read-ahead")?),
+        mark(0, 1.0, array("hdparm -a1024")?),
+        mark(0, 2.0, array("hdparm -a2048")?),
     ];
     let point = |sectors: u32| outcomes.of(&format!("array, hdparm -t, {sectors} sectors"));
     let places = READ_AHEAD_SECTORS.iter().enumerate();
@@ -115,7 +116,7 @@ pub(super) fn rally2(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
         y_max: 55.0,
         shaded: None,
     };
-    let heading = "OCZ Rally2, alone and two in RAID0: read-ahead";
+    let heading = "OCZ Rally2, alone and two in RAID0";
     let writes = [
         ("dd", "single drive", "Rally2, dd 1 GB to file", "one stick"),
         ("dd", "RAID0 of two", "dd, XFS", "RAID0"),
@@ -231,7 +232,7 @@ pub(super) fn eide(figures: &[&Replayed]) -> Picture {
             (name.to_owned(), group.collect())
         })
         .collect();
-    sheet((1180, 460), "EIDE disks in RAID5: writing a file of 3.28 GB", BARS, |area| bars(area, "", "MB/s", &groups))
+    sheet((1180, 460), "EIDE disks in RAID5", BARS, |area| bars(area, "Writing a file of 3.28 GB", "MB/s", &groups))
 }
 
 /// fio by slot and run, with p99.99 on each bar.

@@ -22,7 +22,9 @@ pub(crate) struct WriteBack<V> {
 }
 
 impl<V: Timed> WriteBack<V> {
+    /// The program may be ahead by so much, and by what is in flight at least.
     pub(crate) fn new(volume: V, dirty_limit_bytes: u64) -> Self {
+        let dirty_limit_bytes = dirty_limit_bytes.max(IN_FLIGHT_BYTES + BATCH_BYTES);
         Self { requests: Requests::new(volume), dirty_limit_bytes, position: 0, submitted: 0 }
     }
 
@@ -39,7 +41,7 @@ impl<V: Timed> WriteBack<V> {
     pub(crate) fn write(&mut self, length: u64) -> Result<(), ReplayError> {
         self.position += length;
         self.submit_batches(BATCH_BYTES)?;
-        while self.dirty_bytes() > self.dirty_limit_bytes.max(BATCH_BYTES) {
+        while self.dirty_bytes() > self.dirty_limit_bytes {
             self.requests.wait(1)?;
             self.submit_batches(BATCH_BYTES)?;
         }
