@@ -9,7 +9,7 @@ const HEAD: &str = "\
 
 Every figure that five studies of inexpensive drives print, beside what shoal makes of it: the engine that ships, over simulated drives,
 measured by the method that the study used. `shoal replay` prints this table, `shoal replay --charts DIR` draws it. This page is
-made by `SHOAL_UPDATE_REPLAY=1 cargo test -p shoal-replay`, and a test holds it against a replay.
+made by `SHOAL_UPDATE_REPLAY=1 cargo test -p shoal-replay --test replay`, and a test holds it against a replay.
 
 | kind | means |
 | --- | --- |
@@ -96,6 +96,7 @@ fn section(page: &mut String, study: Study, replay: &Replay) {
         study.title(),
         summary_text(&Summary::of(figures.clone()))
     );
+    let _ = writeln!(page, "![{}](replay/{}.svg)\n", study.title(), study.name());
     let _ = writeln!(
         page,
         "| figure | unit | published | predicted | error | kind | why |\n| --- | --- | --- | --- | --- | --- | --- |"

@@ -10,6 +10,7 @@ use shoal_bench::Measurement;
 use crate::running::{Answer, RequestLine};
 
 use crate::commands::recover::RecoverDocument;
+use crate::commands::replay::ReplayDocument;
 pub(crate) use array::{array_document, verdict_text};
 pub(crate) use state::{
     BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument,
@@ -267,6 +268,7 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 14] {
         ("files", schema_for!(FilesDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),
         ("recover", schema_for!(RecoverDocument)),
+        ("replay", schema_for!(ReplayDocument)),
         ("request", schema_for!(RequestLine)),
         ("scrub", schema_for!(ScrubDocument)),
         ("study", shoal_study::model::schema()),

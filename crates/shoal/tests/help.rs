@@ -6,11 +6,12 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "demo",
     "study",
     "plan",
     "bench",
+    "replay",
     "create",
     "examine",
     "status",

@@ -52,6 +52,7 @@ fn every_command_prints_one_document() {
         ("array", "add --drive new d1 d2"),
         ("array", "rebuild d1 d2 new"),
         ("scrub", "scrub d1 d2 new"),
+        ("replay", "replay rally2 --charts charts"),
         ("examine", "examine d0 new"),
         ("array", "create --force --level 10 --layout o2 d0 d1 d2"),
         ("array", "status d0"),

@@ -3,6 +3,7 @@
 mod arrays;
 mod measure;
 mod plan;
+mod replay;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -14,6 +15,7 @@ pub(crate) use arrays::{
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, StudyArgs};
 pub(crate) use plan::{PlanArgs, parse_percent};
+pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
 
 const AFTER_HELP: &str = "\
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Measure a file, a device or an array.
     Bench(BenchArgs),
+    /// Play the published studies on simulated drives: published against predicted, figure by figure.
+    Replay(ReplayArgs),
     /// Make an array of drives, in md's format.
     Create(CreateArgs),
     /// Show the superblock on each drive.

@@ -11,6 +11,7 @@ mod grow;
 mod plan;
 mod rebuild;
 pub(crate) mod recover;
+pub(crate) mod replay;
 mod run;
 mod scrub;
 mod serve;
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Study(args) => study::run(cli, args),
         Command::Plan(args) => plan::run(cli, args),
         Command::Bench(args) => bench::run(cli, args),
+        Command::Replay(args) => replay::run(cli, args),
         Command::Create(args) => create::run(cli, args),
         Command::Examine(args) => examine::run(cli, args),
         Command::Status(args) => status::run(cli, args),
