@@ -1,9 +1,10 @@
 //! The buffers that all connections share.
 //!
 //! A client that stalls keeps the buffers that it has, until its deadline. So that nobody else is brought to a halt
-//! meanwhile, a connection gets another buffer only while it has fewer than are free: the first of N greedy clients
-//! is left with half of them, and together they leave one part in N + 1 to whoever comes next. (Choudhury and Hahne's
-//! dynamic thresholds, for the shared memory of switches.) A connection without any gets one while there is one.
+//! meanwhile, two rules hold. One buffer is set aside for every client that may come: whoever has none gets one, always.
+//! Of the others a connection gets one more only while it has fewer than are left: the first of N greedy clients leaves
+//! half of them, and together they leave one part in N + 1 to whoever comes next. (The latter are Choudhury and Hahne's
+//! dynamic thresholds, for the shared memory of switches.)
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -16,9 +17,10 @@ impl Pool {
         Self { free: buffers.collect() }
     }
 
-    /// A buffer for a connection that has `held` of them.
-    pub(crate) fn take(&mut self, held: usize) -> Option<u32> {
-        if held > 0 && held >= self.free.len() { None } else { self.free.pop() }
+    /// A buffer for a connection that has `held` of them, while so many clients that have none may want one.
+    pub(crate) fn take(&mut self, held: usize, others_without: usize) -> Option<u32> {
+        let is_allowed = held == 0 || held + others_without < self.free.len();
+        if is_allowed { self.free.pop() } else { None }
     }
 
     pub(crate) fn give_back(&mut self, buffer: u32) {
@@ -31,18 +33,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn greedy_connections_leave_something_to_the_next_one() {
-        let mut pool = Pool::new(0..128);
+    fn greedy_connections_leave_something_to_everybody() {
+        const CLIENTS: usize = 8;
+        let mut pool = Pool::new(0..64);
+        let mut others_without = CLIENTS;
         let mut take_all = || {
+            others_without -= 1;
             let mut held = 0;
-            while pool.take(held).is_some() {
+            while pool.take(held, others_without).is_some() {
                 held += 1;
             }
             held
         };
-        assert_eq!(take_all(), 64);
-        assert_eq!(take_all(), 32);
-        let later: Vec<usize> = (0..8).map(|_| take_all()).collect();
-        assert_eq!(later, [16, 8, 4, 2, 1, 1, 0, 0]);
+        let taken: Vec<usize> = (0..CLIENTS).map(|_| take_all()).collect();
+        assert_eq!(taken, [29, 15, 8, 4, 3, 2, 1, 1]);
     }
 }

@@ -12,6 +12,7 @@ use shoal_volume::{Command, Volume};
 use super::Exporter;
 use super::pieces::{Piece, Role, Transaction};
 use crate::connection::{Part, Reading, Received};
+use crate::door::CLIENTS_MAX;
 use crate::output::Reply;
 use crate::protocol::{Errno, PAYLOAD_BYTES_MAX};
 use crate::request::{Header, Order};
@@ -208,12 +209,11 @@ impl Exporter {
             Order::WriteZeroes { .. } => part.is_ragged(),
             _ => true,
         };
-        let buffer = if needs_buffer { self.pool.take(connection.held) } else { None };
+        let buffer = if needs_buffer { self.take_buffer(key) } else { None };
         if needs_buffer && buffer.is_none() {
             self.line_up(key);
             return Went::Nowhere;
         }
-        connection.held += usize::from(buffer.is_some());
         let it = self.transactions.get_mut(transaction).expect("it was just there");
         it.next += u64::from(part.payload);
         it.unfinished += 1;
@@ -233,6 +233,14 @@ impl Exporter {
         };
         self.submit_part(volume, Piece { transaction, role, part: Some(part), buffer });
         Went::On
+    }
+
+    fn take_buffer(&mut self, key: Key) -> Option<u32> {
+        let holders = self.connections.iter().filter(|(other, it)| *other != key && it.held > 0).count();
+        let connection = self.connections.get_mut(key)?;
+        let buffer = self.pool.take(connection.held, CLIENTS_MAX.saturating_sub(1 + holders))?;
+        connection.held += 1;
+        Some(buffer)
     }
 
     /// Receives payload straight into a buffer, but for what came along with the request.

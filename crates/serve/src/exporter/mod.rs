@@ -26,7 +26,7 @@ use shoal_volume::{Completion, Volume};
 
 use crate::Bell;
 use crate::connection::{Connection, Input, Reading};
-use crate::door::{Arrival, Door};
+use crate::door::{Arrival, CLIENTS_MAX, Door};
 use crate::export::Exports;
 use crate::output::{Output, Reply};
 use crate::pool::Pool;
@@ -47,8 +47,8 @@ const FAREWELL: Duration = Duration::from_secs(10);
 const BELL: u64 = u64::MAX;
 /// Ids of an exporter's requests have this bit; whoever else uses the volume leaves it clear.
 pub const REQUEST_IDS: u64 = 1 << 62;
-/// The least number of request buffers that an exporter can work with: two that it keeps, and one to use.
-pub const BUFFERS_MIN: u32 = 3;
+/// The least number of request buffers that an exporter can work with: two that it keeps, and one for each client.
+pub const BUFFERS_MIN: u32 = 2 + CLIENTS_MAX as u32;
 /// The least size of a request buffer: what a client may ask for in one piece, and the blocks at its ends.
 pub const BUFFER_BYTES_MIN: u32 = 128 << 10;
 
@@ -312,15 +312,15 @@ impl Exporter {
         let Some(mut connection) = self.connections.remove(key) else { return };
         connection.output.forget().into_iter().for_each(|buffer| self.pool.give_back(buffer));
         let cut_short = match connection.reading {
-            Reading::Begin(transaction) => Some(transaction),
+            Reading::Begin(transaction) => Some((transaction, 0)),
             Reading::Payload { transaction, buffer, .. } => {
                 self.pool.give_back(buffer);
-                Some(transaction)
+                Some((transaction, 1))
             }
             Reading::Request | Reading::Refused(_) => None,
         };
-        if let Some(transaction) = cut_short {
-            self.cut_short(transaction);
+        if let Some((transaction, parts_lost)) = cut_short {
+            self.cut_short(transaction, parts_lost);
         }
         let _ = epoll::delete(&self.epoll, connection.transport.socket());
         connection.transport.close();

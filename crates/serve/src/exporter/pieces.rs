@@ -189,10 +189,11 @@ impl Exporter {
         self.to_send.push(key);
     }
 
-    /// The client of a request has gone before all of it was begun.
-    pub(super) fn cut_short(&mut self, transaction: Key) {
+    /// The client of a request has gone before all of it was begun, and took so many parts of its payload along.
+    pub(super) fn cut_short(&mut self, transaction: Key, parts_lost: u32) {
         let Some(it) = self.transactions.get_mut(transaction) else { return };
         it.end = it.next;
+        it.unfinished -= parts_lost;
         if it.unfinished == 0 {
             self.transactions.remove(transaction);
         }

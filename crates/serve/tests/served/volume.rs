@@ -1,0 +1,166 @@
+//! A volume in memory that answers in any order: each request is carried out when it is answered, after a delay by chance,
+//! so that two writes of one block which are under way together show. All chance follows from a seed.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use shoal_serve::{BUFFER_BYTES_MIN, BUFFERS_MIN, Bell, Door, Export, Exporter, Exports};
+use shoal_volume::{Arena, Command, Completion, Instant, LiveVolume, Request, RequestError, Span, Volume, VolumeError};
+
+pub(crate) const BLOCK: u32 = 4096;
+pub(crate) const SIZE: u64 = 8 << 20;
+/// Reads that touch this block fail.
+pub(crate) const BAD_BLOCK: u64 = SIZE - 4096;
+const BUFFERS: u32 = BUFFERS_MIN + 6;
+
+pub(crate) struct MemoryVolume {
+    content: Vec<u8>,
+    arena: Arena,
+    queue: Vec<Request>,
+    random: u64,
+    watched: Option<Arc<OwnedFd>>,
+    pub(crate) flushes: Arc<AtomicU64>,
+}
+
+impl MemoryVolume {
+    fn chance(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below as u64) as usize
+    }
+
+    fn carry_out(&mut self, command: Command) -> Result<(), RequestError> {
+        let place = |span: Span| shoal_volume::Memory {
+            offset: (span.buffer.0 * BUFFER_BYTES_MIN + span.offset) as usize,
+            length: span.length,
+        };
+        let range = |offset: u64, length: u32| {
+            assert!(offset.is_multiple_of(u64::from(BLOCK)) && length.is_multiple_of(BLOCK) && length > 0);
+            assert!(offset + u64::from(length) <= SIZE);
+            offset as usize..offset as usize + length as usize
+        };
+        match command {
+            Command::Read { offset, span } if offset + u64::from(span.length) > BAD_BLOCK => {
+                return Err(RequestError::Unreadable { offset: BAD_BLOCK.max(offset) });
+            }
+            Command::Read { offset, span } => {
+                self.arena.write(place(span), &self.content[range(offset, span.length)]);
+            }
+            Command::Write { offset, span } => {
+                self.arena.read(place(span), &mut self.content[range(offset, span.length)]);
+            }
+            Command::Flush => {
+                self.flushes.fetch_add(1, Ordering::Relaxed);
+            }
+            Command::Discard { .. } => return Err(RequestError::Unsupported),
+        }
+        Ok(())
+    }
+}
+
+impl Volume for MemoryVolume {
+    fn size_bytes(&self) -> u64 {
+        SIZE
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        BLOCK
+    }
+
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    fn now(&self) -> Instant {
+        Instant { ns: 0 }
+    }
+
+    fn request_buffers(&self) -> u32 {
+        BUFFERS
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        BUFFER_BYTES_MIN
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.queue.push(request);
+    }
+
+    fn poll(&mut self, _: usize, _: Option<Duration>, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
+        // Some of them, in any order; the others stay under way.
+        for _ in 0..self.queue.len().min(3) {
+            let chosen = self.chance(self.queue.len());
+            let Request { id, command } = self.queue.swap_remove(chosen);
+            completions.push(Completion { id, result: self.carry_out(command) });
+        }
+        Ok(())
+    }
+}
+
+impl LiveVolume for MemoryVolume {
+    fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
+        if let (true, Some(file)) = (self.queue.is_empty(), &self.watched) {
+            let timeout = Timespec::try_from(patience).unwrap();
+            poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)).unwrap();
+        }
+        self.poll(1, None, completions)
+    }
+
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), VolumeError> {
+        self.watched = Some(file);
+        Ok(())
+    }
+}
+
+/// A volume that is served: all of it as `pond`, and a part as `ice`, which nobody may write.
+pub(crate) struct Served {
+    pub(crate) door: Door,
+    pub(crate) flushes: Arc<AtomicU64>,
+    bell: Bell,
+    stop: Arc<AtomicBool>,
+    owner: Option<std::thread::JoinHandle<Vec<u8>>>,
+}
+
+impl Served {
+    pub(crate) fn start(seed: u64) -> Self {
+        let pond = Export::whole("pond", "", SIZE, false);
+        let ice = Export { offset: 1 << 20, size_bytes: 1 << 20, ..Export::whole("ice", "", 0, true) };
+        let exports = Exports::new(vec![pond, ice], SIZE, BLOCK).unwrap();
+        let mut exporter = Exporter::new(exports, 0..BUFFERS).unwrap();
+        let flushes = Arc::new(AtomicU64::new(0));
+        let (door, bell, stop) = (exporter.door(), exporter.bell(), Arc::new(AtomicBool::new(false)));
+        let (counter, is_over) = (Arc::clone(&flushes), Arc::clone(&stop));
+        let owner = std::thread::spawn(move || {
+            let arena = Arena::new((BUFFERS * BUFFER_BYTES_MIN) as usize).unwrap();
+            let (content, random) = (vec![0; SIZE as usize], seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+            let mut volume =
+                MemoryVolume { content, arena, queue: Vec::new(), random, watched: None, flushes: counter };
+            volume.watch(exporter.file()).unwrap();
+            let mut completions = Vec::new();
+            let mut is_ending = false;
+            while !is_ending || !exporter.has_ended() {
+                if is_over.load(Ordering::Relaxed) && !std::mem::replace(&mut is_ending, true) {
+                    exporter.end();
+                }
+                let patience = exporter.serve(&mut volume).min(Duration::from_millis(50));
+                volume.turn(patience, &mut completions).unwrap();
+                exporter.finish(&mut volume, &mut completions);
+                assert!(completions.is_empty(), "all requests are the exporter's");
+            }
+            volume.content
+        });
+        Self { door, flushes, bell, stop, owner: Some(owner) }
+    }
+
+    /// Ends it; what is in the volume then.
+    pub(crate) fn stop(mut self) -> Vec<u8> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.bell.ring();
+        self.owner.take().unwrap().join().unwrap()
+    }
+}
