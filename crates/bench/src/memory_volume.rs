@@ -16,6 +16,8 @@ pub(crate) struct MemoryVolume {
     pub(crate) flush_ns: u64,
     /// Answers to requests with these offsets.
     pub(crate) faults: Vec<(u64, RequestError)>,
+    /// With so many requests it loses a member.
+    pub(crate) degraded_from: usize,
     pub(crate) most_in_flight: usize,
     /// Every request, in order.
     pub(crate) requests: Vec<Request>,
@@ -34,6 +36,7 @@ impl MemoryVolume {
             write_ns: 200_000,
             flush_ns: 5_000_000,
             faults: Vec::new(),
+            degraded_from: usize::MAX,
             most_in_flight: 0,
             requests: Vec::new(),
             queue: std::collections::VecDeque::new(),
@@ -112,5 +115,9 @@ impl Volume for MemoryVolume {
 
     fn now(&self) -> Instant {
         Instant { ns: self.now_ns }
+    }
+
+    fn is_degraded(&self) -> bool {
+        self.requests.len() >= self.degraded_from
     }
 }

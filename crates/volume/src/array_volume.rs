@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_array::{
-    Array, Background, CommandError, Completion, Event, Instant, MemberIo, MemberState, Progress, Request, ScrubMode,
+    Array, Background, CommandError, Completion, Event, Health, Instant, MemberIo, MemberState, Progress, Request,
+    ScrubMode,
 };
 use shoal_drive::{Arena, DriveId};
 use shoal_md::{AddError, NewMember, ReAddError, Uuid};
@@ -379,6 +380,10 @@ impl<W: World> Volume for ArrayVolume<W> {
 
     fn now(&self) -> Instant {
         self.tree.world.now()
+    }
+
+    fn is_degraded(&self) -> bool {
+        self.status().health != Health::Optimal
     }
 }
 

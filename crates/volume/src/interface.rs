@@ -45,6 +45,11 @@ pub trait Volume {
     /// [`Volume::poll`]. Never goes back; counts from an origin of its own.
     fn now(&self) -> Instant;
 
+    /// Whether members of it are missing or being filled: then its speed is not that of the whole. A drive has no members.
+    fn is_degraded(&self) -> bool {
+        false
+    }
+
     /// The span of `length` bytes at the start of a request buffer.
     fn request_span(&self, buffer: u32, length: u32) -> Span {
         assert!(buffer < self.request_buffers() && length <= self.request_buffer_bytes());

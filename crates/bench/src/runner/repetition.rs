@@ -11,7 +11,7 @@ use crate::fill::buffers::WriteBuffers;
 use crate::projection::{Projections, per_second};
 use crate::pump::{Load, Place, Pump, submit_flush};
 use crate::validity::{Circumstances, judge, valid};
-use crate::{Blocks, Cpu, Direction, Event, Limit, Measurement, Observer, Operation, Operations};
+use crate::{Blocks, Conditions, Cpu, Direction, Event, Limit, Measurement, Observer, Operation, Operations};
 
 /// Throughput over time is kept in intervals of this length.
 const INTERVAL_NS: u64 = 100_000_000;
@@ -58,6 +58,8 @@ pub(super) struct Repetition<'a> {
     flush: Option<(u64, Result<(), RequestError>)>,
     before: Option<CpuTimes>,
     spent: Option<CpuSpent>,
+    /// At the end; a member may have failed on the way.
+    is_degraded: bool,
 }
 
 /// What the requests are, and what is kept of them.
@@ -114,6 +116,7 @@ impl<'a> Repetition<'a> {
             flush: None,
             before: None,
             spent: None,
+            is_degraded: false,
         }
     }
 
@@ -181,7 +184,10 @@ impl<'a> Repetition<'a> {
                 self.flush = None;
                 submit_flush(volume);
             }
-            Stage::Over => self.end(now_ns),
+            Stage::Over => {
+                self.end(now_ns);
+                self.is_degraded = volume.is_degraded();
+            }
             Stage::Before => {}
         }
     }
@@ -236,7 +242,9 @@ impl<'a> Repetition<'a> {
             ceiling_iops: self.ceiling_iops,
             processor_ns: self.spent.map_or(0, |spent| spent.user_ns + spent.system_ns),
         };
-        measurement.validity = judge(&measurement, &self.bench.conditions, &circumstances);
+        let conditions = &self.bench.conditions;
+        let conditions = Conditions { degraded: conditions.degraded || self.is_degraded, ..*conditions };
+        measurement.validity = judge(&measurement, &conditions, &circumstances);
         measurement
     }
 }

@@ -80,6 +80,18 @@ fn writes_end_with_a_flush_that_is_part_of_the_time() {
 }
 
 #[test]
+fn a_member_that_fails_on_the_way_is_told_with_the_numbers() {
+    let mut volume = MemoryVolume::new(8 * MIB, 4, 65_536);
+    volume.degraded_from = 100;
+    let reads = workload(Pattern::Sequential, 100, Limit::Bytes(4 * MIB as u64));
+    let measurements = run(&bench(reads, 2), &mut volume, &mut ()).unwrap();
+    let is_degraded = |measurement: &Measurement| {
+        measurement.validity.reasons.iter().any(|reason| reason.code == ReasonCode::Degraded)
+    };
+    assert_eq!(measurements.iter().map(is_degraded).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
 fn what_is_written_can_be_checked() {
     let mut volume = MemoryVolume::new(8 * MIB, 4, 65_536);
     let bench = bench(Workload { visit_once: true, ..workload(Pattern::Random, 30, Limit::Bytes(40 * MIB as u64)) }, 2);

@@ -45,6 +45,7 @@ impl Parts {
     pub(super) fn find() -> Result<Self, Missing> {
         let part =
             |name: &str, package: &str| program(name).ok_or_else(|| Missing(format!("{name} (package {package})")));
+        part("setpriv", "util-linux")?;
         let emulator = part(EMULATOR, "qemu-system-x86")?;
         let shell = part(SHELL, "busybox-static")?;
         let (kernel, modules) = KERNELS
@@ -84,7 +85,9 @@ impl Parts {
     /// Starts it, in a process group of its own, with its console as standard input and output. `directory` holds its
     /// root, what the kernel says, and the control socket.
     pub(super) fn start(&self, directory: &Path, buses: usize, sticks: &[Stick]) -> io::Result<Child> {
-        let mut command = Command::new(&self.emulator);
+        // It has no end of its own: it goes with the thread that starts it, however that ends.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(&self.emulator);
         // Two processors, so that the one that measures is not the one that answers interrupts.
         command
             .args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", MEMORY])
