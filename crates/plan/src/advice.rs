@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cost::{CostKind, usd_per_gb};
+use crate::cost::{CostKind, usd_per_gb, usd_per_tb};
 use crate::document::{Alternative, ArraySheet, PublishedFigure};
 use crate::format::{chance, rate, size, usd};
 use crate::planner::{PlanRequest, Planned, Single, gain};
@@ -26,6 +26,7 @@ pub(crate) fn advice(
     if let Some(safer) = sheets.iter().find(|other| other.redundancy > 0).filter(|_| sheet.redundancy == 0) {
         advice.push(format!("If what is on it matters, make {} instead: it {}.", safer.title, safer.why));
     }
+    advice.extend(request.preset.and_then(|preset| study_made(&preset, sheets)));
     advice.push(how_to_plug(sheet));
     if request.preset.is_none() {
         advice.extend(better_bought(request, sheet, alternatives));
@@ -35,6 +36,18 @@ pub(crate) fn advice(
     advice.extend(sheet.warnings.iter().chain(&sheet.power.problems).map(|warning| format!("Mind: {warning}.")));
     advice.push("No array is a backup: it does not bring back what was deleted, overwritten or stolen.".to_owned());
     advice
+}
+
+/// What the study itself made of its drives.
+fn study_made(preset: &Preset, sheets: &[ArraySheet]) -> Option<String> {
+    let groups = |sheet: &ArraySheet| sheet.groups.map_or(1, |groups| groups as usize);
+    let is_it = |sheet: &&ArraySheet| sheet.level == preset.level.0 && groups(sheet) == preset.level.1;
+    let sheet = sheets.iter().filter(is_it).max_by_key(|sheet| sheet.members.len())?;
+    let tb = usd(usd_per_tb(sheet.cents_per_usable_tb?));
+    Some(format!(
+        "The `{}` study made {}: number {} here, at {tb} a usable TB, all that was bought included.",
+        preset.study, preset.title, sheet.rank
+    ))
 }
 
 fn how_to_plug(sheet: &ArraySheet) -> String {

@@ -287,7 +287,6 @@ fn sheet(request: &PlanRequest, first: &Planned, single: &Single, it: &Planned, 
     let usable_bytes = it.capacity.usable_bytes;
     let cost = cost_cents(request, array);
     let certainty = array.members.iter().map(|&(drive, _)| inventory.drives[drive].certainty).max();
-    let draw = power::draw(inventory, array, request.supply_mw);
     ArraySheet {
         rank,
         title: array.title(),
@@ -315,15 +314,16 @@ fn sheet(request: &PlanRequest, first: &Planned, single: &Single, it: &Planned, 
         speed_error: certainty.map_or(1.0, crate::drives::Certainty::speed_error),
         loss: loss_sheet(&it.loss),
         wear: wear_sheet(request, it),
-        power: PowerSheet {
-            start_mw: draw.start_mw,
-            active_mw: draw.active_mw,
-            idle_mw: draw.idle_mw,
-            problems: draw.problems,
-        },
+        power: power_sheet(request, array),
         limits: limits::limits(inventory, array, usable_bytes),
         warnings: words::warnings(request, single, it),
     }
+}
+
+fn power_sheet(request: &PlanRequest, array: &Arrangement) -> PowerSheet {
+    let power::Draw { start_mw, active_mw, idle_mw, problems } =
+        power::draw(&request.inventory, array, request.supply_mw);
+    PowerSheet { start_mw, active_mw, idle_mw, problems }
 }
 
 fn loss_sheet(loss: &Loss) -> LossSheet {

@@ -32,40 +32,24 @@ const EIDE_SUPPLY_MW: u64 = 450_000;
 
 /// All presets.
 pub fn presets() -> Vec<Preset> {
-    let eide = find_rate("eide");
+    let software = crate::cost::EIDE_SOFTWARE;
+    let hardware = crate::cost::EIDE_HARDWARE;
+    let twelve = "wd2500jb*12@pci/ata133*12";
     vec![
         Preset {
             name: "eide-software-raid5",
-            study: "eide",
             title: "eight disks of 250 GB on two PCI cards, RAID5 in software",
-            fleet: "wd2500jb*8@pci/ata133*4",
-            purpose: "capacity,survive=1",
-            level: ("5", 1),
-            purchase: crate::cost::EIDE_SOFTWARE,
-            failure: eide,
-            supply_mw: Some(EIDE_SUPPLY_MW),
+            ..eide("wd2500jb*8@pci/ata133*4", ("5", 1), software)
         },
         Preset {
             name: "eide-hardware-raid5",
-            study: "eide",
             title: "twelve disks of 250 GB, RAID5",
-            fleet: "wd2500jb*12@pci/ata133*12",
-            purpose: "capacity,survive=1",
-            level: ("5", 1),
-            purchase: crate::cost::EIDE_HARDWARE,
-            failure: eide,
-            supply_mw: Some(EIDE_SUPPLY_MW),
+            ..eide(twelve, ("5", 1), hardware)
         },
         Preset {
             name: "eide-raid50",
-            study: "eide",
             title: "twelve disks of 250 GB, RAID0 over two RAID5 of six",
-            fleet: "wd2500jb*12@pci/ata133*12",
-            purpose: "capacity,survive=1",
-            level: ("50", 2),
-            purchase: crate::cost::EIDE_HARDWARE,
-            failure: eide,
-            supply_mw: Some(EIDE_SUPPLY_MW),
+            ..eide(twelve, ("50", 2), hardware)
         },
         Preset {
             name: "cruzer-raid0",
@@ -79,6 +63,21 @@ pub fn presets() -> Vec<Preset> {
             supply_mw: None,
         },
     ]
+}
+
+/// An array of the `eide` study, still without a name.
+fn eide(fleet: &'static str, level: (&'static str, usize), purchase: Purchase) -> Preset {
+    Preset {
+        name: "",
+        study: "eide",
+        title: "",
+        fleet,
+        purpose: "capacity,survive=1",
+        level,
+        purchase,
+        failure: find_rate("eide"),
+        supply_mw: Some(EIDE_SUPPLY_MW),
+    }
 }
 
 /// The preset of this name.

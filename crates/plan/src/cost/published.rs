@@ -150,58 +150,59 @@ fn disks() -> Vec<CostFigure> {
     figures
 }
 
+/// What the study's own arrays cost for each TB that so many of their disks hold.
+fn usd_of_each_tb(purchase: Purchase, disks: u64) -> f64 {
+    usd_per_tb(purchase.cents_per_tb(disks * EIDE_DISK_BYTES).expect("disks hold something"))
+}
+
 fn own_arrays() -> Vec<CostFigure> {
+    let base = BASE_CENTS as f64 / CENTS_PER_USD as f64;
+    let round_figure = derived(
+        ("commodity IDE arrays", "parts cost", "USD/TB"),
+        (2_000.0, usd_of_each_tb(EIDE_HARDWARE, 11), 1_000.0),
+        "both arrays of the study, 1850 and 1891 USD a TB, to one digit",
+    );
+    let software = usd_of_each_tb(EIDE_SOFTWARE, 8);
+    let hardware = usd_of_each_tb(EIDE_HARDWARE, 11);
+    let mut figures = vec![round_figure, input("eide", "base system", "cost", "USD", base, "the study's sum of parts")];
+    figures.extend(own_array(
+        ("software RAID5, 8 disks", EIDE_SOFTWARE),
+        (3_700.0, "1400 + 2300"),
+        (1_850.0, software),
+        "3700 USD / 2.0 TB: all eight disks of 250 GB, parity counted as capacity; per usable TB it is 2114",
+    ));
+    figures.extend(own_array(
+        ("hardware RAID5, 12 disks", EIDE_HARDWARE),
+        (5_200.0, "1400 + 3800"),
+        (1_890.0, hardware),
+        "5200 USD / 2.75 TB: eleven of twelve disks of 250 GB, what RAID5 leaves",
+    ));
+    figures
+}
+
+/// The three figures of one array: what was paid over the base, in all, and for each TB.
+fn own_array(
+    (configuration, purchase): (&'static str, Purchase),
+    (total, sum): (f64, &'static str),
+    (published, ours): (f64, f64),
+    how: &'static str,
+) -> [CostFigure; 3] {
     let usd = |cents: u64| cents as f64 / CENTS_PER_USD as f64;
-    let derived = |configuration, metric, unit, published, ours, rounding, how| CostFigure {
-        study: "eide",
-        configuration,
-        metric,
-        unit,
-        published,
-        ours,
-        tolerance: Tolerance::Rounded(rounding),
-        kind: CostKind::Derived,
-        how,
-    };
-    let per_tb = |purchase: Purchase, disks: u64| {
-        usd_per_tb(purchase.cents_per_tb(disks * EIDE_DISK_BYTES).expect("disks hold something"))
-    };
-    let (software, hardware) = ("software RAID5, 8 disks", "hardware RAID5, 12 disks");
-    let (cost, total, tb) = ("cost over base", "total cost", "cost per TB");
-    vec![
-        derived(
-            "commodity IDE arrays",
-            "parts cost",
-            "USD/TB",
-            2_000.0,
-            per_tb(EIDE_HARDWARE, 11),
-            1_000.0,
-            "both arrays of the study, 1850 and 1891 USD a TB, to one digit",
-        ),
-        input("eide", "base system", "cost", "USD", usd(BASE_CENTS), "the study's sum of parts"),
-        input("eide", software, cost, "USD", usd(EIDE_SOFTWARE.drives_cents), "the study's sum of parts"),
-        derived(software, total, "USD", 3_700.0, usd(EIDE_SOFTWARE.total_cents()), 100.0, "1400 + 2300"),
-        derived(
-            software,
-            tb,
-            "USD/TB",
-            1_850.0,
-            per_tb(EIDE_SOFTWARE, 8),
-            10.0,
-            "3700 USD / 2.0 TB: all eight disks of 250 GB, parity counted as capacity; per usable TB it is 2114",
-        ),
-        input("eide", hardware, cost, "USD", usd(EIDE_HARDWARE.drives_cents), "the study's sum of parts"),
-        derived(hardware, total, "USD", 5_200.0, usd(EIDE_HARDWARE.total_cents()), 100.0, "1400 + 3800"),
-        derived(
-            hardware,
-            tb,
-            "USD/TB",
-            1_890.0,
-            per_tb(EIDE_HARDWARE, 11),
-            10.0,
-            "5200 USD / 2.75 TB: eleven of twelve disks of 250 GB, what RAID5 leaves",
-        ),
+    [
+        input("eide", configuration, "cost over base", "USD", usd(purchase.drives_cents), "the study's sum of parts"),
+        derived((configuration, "total cost", "USD"), (total, usd(purchase.total_cents()), 100.0), sum),
+        derived((configuration, "cost per TB", "USD/TB"), (published, ours, 10.0), how),
     ]
+}
+
+/// A figure that comes out, with the unit that the study rounded it to.
+fn derived(
+    (configuration, metric, unit): (&'static str, &'static str, &'static str),
+    (published, ours, rounding): (f64, f64, f64),
+    how: &'static str,
+) -> CostFigure {
+    let tolerance = Tolerance::Rounded(rounding);
+    CostFigure { study: "eide", configuration, metric, unit, published, ours, tolerance, kind: CostKind::Derived, how }
 }
 
 fn fibre_channel() -> Vec<CostFigure> {

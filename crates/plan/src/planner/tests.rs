@@ -130,6 +130,7 @@ fn the_eide_study_s_arrays_cost_what_it_paid() {
         };
         let plan = plan(&request).unwrap();
         let found = named(&plan, title).cents_per_usable_tb.unwrap();
+        assert!(says(&plan, "The `eide` study made"), "{:?}", plan.advice);
         // Superblocks and rounding take less than a thousandth.
         assert!(found.abs_diff(cents_per_usable_tb) < cents_per_usable_tb / 1_000, "{name}: {found}");
         assert!(plan.published.len() > 20 && plan.published.iter().all(|figure| figure.agrees));

@@ -87,18 +87,12 @@ fn failures(text: &str) -> Result<Fails, Failure> {
 
 /// All drives that were named, in one fleet, so that those on one bus share it.
 fn inventory(args: &PlanArgs, preset: Option<&Preset>) -> Result<Inventory, Failure> {
+    let (like, bus) = (args.like.as_deref().unwrap_or(LIKE), args.bus.as_deref().unwrap_or(BUS));
     let mut groups = Vec::new();
     let mut sizes = Vec::new();
-    let unknown = || {
-        let bus = args.bus.as_deref().unwrap_or(BUS);
-        (args.like.as_deref().unwrap_or(LIKE), bus)
-    };
     match (preset, args.count) {
         (Some(preset), _) => groups.push(preset.fleet.to_owned()),
-        (None, Some(count)) => {
-            let (like, bus) = unknown();
-            groups.push(format!("{like}*{count}@{bus}"));
-        }
+        (None, Some(count)) => groups.push(format!("{like}*{count}@{bus}")),
         (None, None) => {
             for text in &args.drives {
                 if let Some(fleet) = text.strip_prefix(PREFIX) {
@@ -106,40 +100,45 @@ fn inventory(args: &PlanArgs, preset: Option<&Preset>) -> Result<Inventory, Fail
                 } else if text.contains(".toml") {
                     groups.push(text.clone());
                 } else {
-                    sizes.push((groups.len(), real_size(args, text)?));
-                    let (like, bus) = unknown();
+                    sizes.push(real_size(args, text)?);
                     groups.push(format!("{like}@{bus}"));
                 }
             }
         }
     }
-    let fleet = parse_fleet(&groups.join(",")).map_err(Failure::usage)?;
-    let mut inventory = Inventory::of_fleet(&fleet);
-    let all = Figures { price_cents: args.price, ..Figures::default() };
-    let figures = Figures {
+    check_figures(args, sizes.len(), groups.len())?;
+    let inventory = Inventory::of_fleet(&parse_fleet(&groups.join(",")).map_err(Failure::usage)?);
+    Ok(with_figures(args, &sizes, inventory))
+}
+
+/// Whether what is said of drives is said of drives that nobody has described.
+fn check_figures(args: &PlanArgs, real: usize, groups: usize) -> Result<(), Failure> {
+    let complaint = match (real, args.count) {
+        (0, None) if args.read.is_some() || args.write.is_some() => {
+            "--read and --write are for real drives and for --drives: these are described; leave them out"
+        }
+        (1.., _) if real < groups => {
+            "real drives and described ones in one plan: make descriptions of the real ones with `shoal profile`"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(complaint.to_owned()))
+}
+
+/// The drives with what was said of them; `sizes` are those of real drives.
+fn with_figures(args: &PlanArgs, sizes: &[u64], mut inventory: Inventory) -> Inventory {
+    let said = Figures {
         size_bytes: args.size,
         read_bytes_per_s: args.read,
         write_bytes_per_s: args.write,
         price_cents: args.price,
     };
-    let is_described = args.count.is_none() && sizes.is_empty();
-    if is_described && (args.read.is_some() || args.write.is_some()) {
-        let message = "--read and --write are for real drives and for --drives: these are described; leave them out";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    let only_real = sizes.len() == groups.len();
-    if !is_described && args.count.is_none() && !only_real {
-        let message = "real drives and described ones in one plan: describe the real ones with `shoal profile`";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    let figures_of = |number: usize| match sizes.get(number) {
-        Some(&(_, size_bytes)) => Figures { size_bytes: Some(size_bytes), ..figures },
-        None if args.count.is_some() => figures,
-        None => all,
-    };
-    let drives = inventory.drives.into_iter().enumerate();
-    inventory.drives = drives.map(|(number, drive)| drive.with(&figures_of(number))).collect();
-    Ok(inventory)
+    let drives = inventory.drives.into_iter().enumerate().map(|(number, drive)| {
+        let size_bytes = sizes.get(number).copied().or(said.size_bytes);
+        drive.with(&Figures { size_bytes, ..said })
+    });
+    inventory.drives = drives.collect();
+    inventory
 }
 
 /// The size of a real drive, if its speeds are known from elsewhere.
