@@ -19,6 +19,9 @@ use crate::speed::{Prediction, Rebuild, Scene, SpeedError, Speeds};
 use crate::units::{DAY_S, GB, YEAR_DAYS};
 use crate::{advice, alternatives, limits, power, wear, words};
 
+/// The smallest drive that a plan is made for.
+const DRIVE_BYTES_MIN: u64 = 64_000_000;
+
 /// What a plan is made of.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
@@ -82,6 +85,14 @@ pub enum PlanError {
     TooMany {
         /// How many.
         given: usize,
+    },
+    /// Too small for superblocks, a few chunks and a window of requests.
+    #[error("{drive} holds {size_bytes} bytes, and a plan takes 64 MB or more of each drive: leave it out")]
+    TooSmall {
+        /// Which drive.
+        drive: String,
+        /// What it holds.
+        size_bytes: u64,
     },
     /// Not enough drives to survive that.
     #[error("no array of {drives} drives survives the loss of {survive}: give more drives, or ask for less")]
@@ -169,6 +180,9 @@ fn candidates(request: &PlanRequest) -> Result<Vec<Arrangement>, PlanError> {
     }
     if given > DRIVES_MAX {
         return Err(PlanError::TooMany { given });
+    }
+    if let Some(small) = request.inventory.drives.iter().find(|drive| drive.model.size_bytes < DRIVE_BYTES_MIN) {
+        return Err(PlanError::TooSmall { drive: small.name.clone(), size_bytes: small.model.size_bytes });
     }
     let arrangements = sensible_arrangements(&request.inventory);
     if arrangements.iter().all(|array| array.redundancy() < request.purpose.survive) {
