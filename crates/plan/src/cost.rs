@@ -30,12 +30,6 @@ pub fn usd_per_tb(cents_per_tb: u64) -> f64 {
     cents_per_tb as f64 / CENTS_PER_USD as f64
 }
 
-/// What a thing of this size costs at a price per capacity.
-pub fn price_at(cents_per_tb: u64, size_bytes: u64) -> u64 {
-    let price = (u128::from(cents_per_tb) * u128::from(size_bytes) + u128::from(TB / 2)) / u128::from(TB);
-    u64::try_from(price).unwrap_or(u64::MAX)
-}
-
 /// How many times as expensive per capacity the first is as the second; none if the second is free.
 pub fn price_ratio(cents_per_tb: u64, than_cents_per_tb: u64) -> Option<f64> {
     (than_cents_per_tb > 0).then(|| cents_per_tb as f64 / than_cents_per_tb as f64)

@@ -58,11 +58,6 @@ impl CostFigure {
             Tolerance::Above => self.ours >= self.published,
         }
     }
-
-    /// How far ours is off, as a fraction of the printed one, signed.
-    pub fn error(&self) -> f64 {
-        (self.ours - self.published) / self.published
-    }
 }
 
 /// The computer of the `eide` study without its array: 1400 USD.

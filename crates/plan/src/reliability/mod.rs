@@ -100,11 +100,6 @@ impl Probability {
     pub fn exact(estimate: f64) -> Self {
         Self { estimate, plus_minus: 0.0 }
     }
-
-    /// Whether a value lies within `times` half intervals.
-    pub fn is_near(&self, value: f64, times: f64) -> bool {
-        (self.estimate - value).abs() <= times * self.plus_minus
-    }
 }
 
 /// The chances of loss within a time.

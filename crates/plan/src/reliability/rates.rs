@@ -9,28 +9,21 @@ pub struct FailureRate {
     pub yearly: f64,
     /// Who measured it, on what, when.
     pub source: &'static str,
-    /// Whether it is only a guess.
-    pub is_assumed: bool,
 }
 
-const fn published(name: &'static str, yearly: f64, source: &'static str) -> FailureRate {
-    FailureRate { name, yearly, source, is_assumed: false }
+const fn rate(name: &'static str, yearly: f64, source: &'static str) -> FailureRate {
+    FailureRate { name, yearly, source }
 }
 
-/// All of them. The first of its kind is taken for drives that say nothing themselves: see [`default_rate`].
+/// All of them. `backblaze-disks`, `backblaze-ssds` and `sticks` are taken for drives that say nothing themselves.
 pub const PRESETS: [FailureRate; 6] = [
     // 1 - 0.75^(1/3)
-    published("eide", 0.091_440, "`eide` study: over 25 % of 40 EIDE disks failed within 3 years (2001 to 2004)"),
-    published("backblaze-disks", 0.015_7, "Backblaze Drive Stats: 1.57 % of about 300,000 disks in 2024"),
-    published("backblaze-ssds", 0.009_0, "Backblaze Drive Stats, SSD edition: 0.90 % of 3144 SSDs, 2018 to June 2023"),
-    published("schroeder-2007", 0.03, "Schroeder and Gibson, FAST 2007: 2 to 4 % of 100,000 disks replaced a year"),
-    published("google-2007", 0.086, "Pinheiro, Weber and Barroso, FAST 2007: 8.6 % of disks in their third year"),
-    FailureRate {
-        name: "sticks",
-        yearly: 0.05,
-        source: "an assumption: nobody publishes failures of USB sticks and cards",
-        is_assumed: true,
-    },
+    rate("eide", 0.091_440, "`eide` study: over 25 % of 40 EIDE disks failed within 3 years (2001 to 2004)"),
+    rate("backblaze-disks", 0.015_7, "Backblaze Drive Stats: 1.57 % of about 300,000 disks in 2024"),
+    rate("backblaze-ssds", 0.009_0, "Backblaze Drive Stats, SSD edition: 0.90 % of 3144 SSDs, 2018 to June 2023"),
+    rate("schroeder-2007", 0.03, "Schroeder and Gibson, FAST 2007: 2 to 4 % of 100,000 disks replaced a year"),
+    rate("google-2007", 0.086, "Pinheiro, Weber and Barroso, FAST 2007: 8.6 % of disks in their third year"),
+    rate("sticks", 0.05, "an assumption: nobody publishes failures of USB sticks and cards"),
 ];
 
 /// The rate of this name.

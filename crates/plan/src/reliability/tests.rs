@@ -9,6 +9,11 @@ fn level(name: &str, groups: usize) -> ArrayLevel {
     ArrayLevel::parse(name, None, groups).unwrap()
 }
 
+/// Within three half intervals, beyond which a right method lies once in 10^8 times.
+fn is_near(found: Probability, value: f64) -> bool {
+    (found.estimate - value).abs() <= 3.0 * found.plus_minus
+}
+
 /// Equal drives, each on its own bus, without unreadable sectors, spares or shared causes.
 fn plain(name: &str, groups: usize, drives: usize, rate: f64, repair_years: f64) -> Survival {
     let component = |bus| Component { failures_per_year: rate, bus, unreadable_per_bit: 0.0 };
@@ -54,8 +59,7 @@ fn trials_agree_with_the_chain_wherever_it_holds() {
             let chain = Chain { drives, tolerance, failures_per_year: rate, repairs_per_year: 1.0 / repair };
             let expected = chain.loss_probability(1.0);
             let found = estimate(&plain(name, 1, drives, rate, repair), 1.0, TRIALS, 7).array;
-            // Three half intervals: one in 10^8 trials of a right method is further off.
-            assert!(found.is_near(expected, 3.0), "RAID{name} of {drives} at {rate}: {found:?}, not {expected}");
+            assert!(is_near(found, expected), "RAID{name} of {drives} at {rate}: {found:?}, not {expected}");
             assert!(found.plus_minus < 0.25 * expected, "RAID{name} of {drives} at {rate}: {found:?} is unsure");
         }
     }
@@ -66,10 +70,10 @@ fn groups_of_raid50_and_pairs_of_raid10_fail_by_themselves() {
     let (rate, repair) = (0.09, 3.0 * DAY_YEARS);
     let one = Chain { drives: 3, tolerance: 1, failures_per_year: rate, repairs_per_year: 1.0 / repair };
     let found = estimate(&plain("50", 2, 6, rate, repair), 1.0, TRIALS, 1).array;
-    assert!(found.is_near(1.0 - (1.0 - one.loss_probability(1.0)).powi(2), 3.0), "{found:?}");
+    assert!(is_near(found, 1.0 - (1.0 - one.loss_probability(1.0)).powi(2)), "{found:?}");
     let pair = Chain { drives: 2, ..one };
     let found = estimate(&plain("10", 1, 6, rate, repair), 1.0, TRIALS, 2).array;
-    assert!(found.is_near(1.0 - (1.0 - pair.loss_probability(1.0)).powi(3), 3.0), "{found:?}");
+    assert!(is_near(found, 1.0 - (1.0 - pair.loss_probability(1.0)).powi(3)), "{found:?}");
 }
 
 #[test]

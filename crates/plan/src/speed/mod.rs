@@ -11,6 +11,7 @@
 
 mod load;
 mod rebuild;
+mod solve;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ use shoal_volume::{
 use crate::arrays::Arrangement;
 use crate::drives::Inventory;
 use load::Load;
+pub use solve::solve_rates;
 
 /// Chunks that are tried.
 pub const CHUNKS: [u32; 2] = [64 << 10, 512 << 10];

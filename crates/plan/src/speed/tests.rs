@@ -65,3 +65,22 @@ fn a_prediction_follows_from_its_seed() {
     let sticks = six_sticks(2);
     assert_eq!(predicted(&sticks, "RAID10 x 6"), predicted(&sticks, "RAID10 x 6"));
 }
+
+#[test]
+fn a_drive_does_what_was_said_of_it() {
+    let mut sticks = six_sticks(1);
+    let said = shoal_sim::PerDirection { read: Some(20_000_000), write: Some(9_000_000) };
+    solve_rates(&mut sticks, said, &HostModel::default(), 1).unwrap();
+    let speeds = scene(&sticks).drive(0).unwrap();
+    let off = |found: u64, said: u64| (found as f64 / said as f64 - 1.0).abs();
+    assert!(off(speeds.sequential_read_bytes_per_s, 20_000_000) < 0.02, "{speeds:?}");
+    assert!(off(speeds.sequential_write_bytes_per_s, 9_000_000) < 0.02, "{speeds:?}");
+}
+
+#[test]
+fn a_drive_that_was_said_to_outrun_its_bus_does_not() {
+    let mut sticks = six_sticks(1);
+    let said = shoal_sim::PerDirection { read: Some(400_000_000), write: None };
+    solve_rates(&mut sticks, said, &HostModel::default(), 1).unwrap();
+    assert!(scene(&sticks).drive(0).unwrap().sequential_read_bytes_per_s < 53_300_000);
+}

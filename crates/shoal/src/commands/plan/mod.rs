@@ -5,8 +5,9 @@ mod text;
 use shoal_drive::{Access, Drive};
 use shoal_plan::drives::{Failure as Fails, Figures, Inventory};
 use shoal_plan::reliability::{PRESETS, find_rate};
+use shoal_plan::speed::solve_rates;
 use shoal_plan::{PlanError, PlanRequest, Preset, find_preset, plan, presets};
-use shoal_sim::{PREFIX, parse_fleet};
+use shoal_sim::{HostModel, PREFIX, PerDirection, parse_fleet};
 
 use crate::args::{Cli, PlanArgs, parse_percent};
 use crate::drives::open_failure;
@@ -108,7 +109,12 @@ fn inventory(args: &PlanArgs, preset: Option<&Preset>) -> Result<Inventory, Fail
     }
     check_figures(args, sizes.len(), groups.len())?;
     let inventory = Inventory::of_fleet(&parse_fleet(&groups.join(",")).map_err(Failure::usage)?);
-    Ok(with_figures(args, &sizes, inventory))
+    let mut inventory = with_figures(args, &sizes, inventory);
+    let said = PerDirection { read: args.read, write: args.write };
+    if said != PerDirection::default() {
+        solve_rates(&mut inventory, said, &HostModel::default(), args.seed).map_err(Failure::failed)?;
+    }
+    Ok(inventory)
 }
 
 /// Whether what is said of drives is said of drives that nobody has described.
