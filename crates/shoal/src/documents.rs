@@ -9,6 +9,7 @@ use shoal_bench::Measurement;
 
 use crate::running::{Answer, RequestLine};
 
+use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 pub(crate) use array::{array_document, verdict_text};
@@ -267,6 +268,7 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 15] {
         ("failure", schema_for!(FailureDocument)),
         ("files", schema_for!(FilesDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),
+        ("profile", schema_for!(ProfileDocument)),
         ("recover", schema_for!(RecoverDocument)),
         ("replay", schema_for!(ReplayDocument)),
         ("request", schema_for!(RequestLine)),

@@ -59,6 +59,11 @@ impl SimulatedDrives {
         self.topology.drives.len()
     }
 
+    /// What a drive is plugged into.
+    pub(crate) fn bus_of(&self, drive: usize) -> BusKind {
+        self.topology.buses[self.topology.drives[drive].1].kind
+    }
+
     /// What is known of each.
     pub(crate) fn descriptions(&self) -> &[DriveDescription] {
         &self.descriptions

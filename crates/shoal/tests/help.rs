@@ -10,6 +10,7 @@ const COMMANDS: [&str; 26] = [
     "demo",
     "study",
     "plan",
+    "profile",
     "bench",
     "replay",
     "create",

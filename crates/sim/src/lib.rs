@@ -24,7 +24,7 @@ mod topology;
 pub use catalogue::{UnknownDrive, catalogue, find};
 pub use content::{CACHE_BYTES, Content, SECTOR_BYTES, Struck, Ticket};
 pub use description::{
-    Description, DescriptionError, Facts, Origin, Power, Price, Status, parse_description, read_description,
+    Description, DescriptionError, Facts, Origin, Parameter, Power, Price, Status, parse_description, read_description,
 };
 pub use drive::DriveStatistics;
 pub use faults::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};

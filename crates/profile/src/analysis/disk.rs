@@ -56,7 +56,7 @@ impl Analysis<'_> {
         match self.transfers(Direction::Write) {
             Some(writes) => {
                 model.command_ns.write = writes.command_ns;
-                let method = "4 KiB after a rest, less what the bus takes";
+                let method = "writes of 4 KiB one after the other, less what the bus takes";
                 self.origins.measured("command.write", method, writes.spread_ppm);
             }
             None => self.origins.not_measured("command.write", "nothing was written: as for reads"),

@@ -85,6 +85,7 @@ pub fn analyse(given: &Given, observations: &[Observation]) -> Option<Profile> {
         analysis.fit_flash(&mut model, &reads)?;
     }
     let residuals = residuals::residuals(&model, observations);
+    analysis.remarks.extend(residuals::remark(&residuals));
     let description = Description { model, facts: Facts::default(), origins: analysis.origins.finish() };
     Some(Profile { description, residuals, remarks: analysis.remarks })
 }
@@ -97,7 +98,8 @@ impl Analysis<'_> {
     }
 
     fn transfers(&self, direction: Direction) -> Option<Transfers> {
-        Transfers::new(self.of(Question::Transfer(direction))?, self.bus_page_ns)
+        let rested = self.of(Question::Transfer(direction))?;
+        Transfers::new(rested, self.of(Question::Stream(direction))?, self.bus_page_ns)
     }
 
     /// The model as far as it does not depend on the medium.
@@ -107,7 +109,7 @@ impl Analysis<'_> {
         self.origins.published("drive.logical_block", "what the drive says of itself");
         self.origins.published("drive.bus", "what it was plugged into, as far as the system tells");
         self.origins.assumed("drive.queued_commands", "one at a time; more does not show with one at a time");
-        let method = "4 KiB after a rest, less what the bus takes";
+        let method = "reads of 4 KiB one after the other, less what the bus takes";
         self.origins.measured("command.read", method, reads.spread_ppm);
         let medium = if rotates { Medium::Disk(Disk::default()) } else { Medium::Flash(Flash::default()) };
         DriveModel {

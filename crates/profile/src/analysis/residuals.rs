@@ -40,6 +40,21 @@ pub(super) fn residuals(model: &DriveModel, observations: &[Observation]) -> Vec
     observations.iter().map(residual).collect()
 }
 
+/// What a residual may be before it is remarked on.
+const ERROR_MAX: f64 = 0.2;
+
+/// A warning, if the model does not do what the drive did.
+pub(super) fn remark(residuals: &[Residual]) -> Option<String> {
+    let off = residuals.iter().filter(|residual| residual.error.abs() > ERROR_MAX).count();
+    (off > 0).then(|| {
+        format!(
+            "The model is off by more than a fifth in {off} of {} questions: either other things kept the drive or the machine \
+             busy meanwhile, so measure again, or the drive is unlike the model, so do not trust predictions there.",
+            residuals.len()
+        )
+    })
+}
+
 fn words(question: Question) -> String {
     let data = |direction| if direction == Direction::Read { "reads" } else { "writes" };
     match question {

@@ -9,6 +9,9 @@
 //! more buffers B  : each takes b up to B pages, then the larger of b and m
 //! ```
 //!
+//! A machine that has rested takes longer itself, which shows with drives that are as fast as memory. A drive that did not rest
+//! never takes less than o + b for a page, so o follows from the shorter of the two times.
+//!
 //! So the first step of T tells one buffer from more, the place of its bend how many, and its slope behind the bend m.
 
 use crate::measure::Observation;
@@ -44,14 +47,15 @@ pub(super) enum MediumPace {
 }
 
 impl Transfers {
-    /// None if a size is missing.
-    pub(super) fn new(observation: &Observation, bus_page_ns: u64) -> Option<Self> {
-        let of = |pages: u64| latencies(observation, pages);
-        let time_ns = |pages: u64| Some(median(&of(pages))).filter(|&ns| ns > 0);
-        let smallest = of(1);
+    /// Out of transfers after rests and without. None if a size is missing.
+    pub(super) fn new(rested: &Observation, at_once: &Observation, bus_page_ns: u64) -> Option<Self> {
+        let time_ns = |pages: u64| Some(median(&latencies(rested, pages))).filter(|&ns| ns > 0);
         let first_ns = time_ns(1)?;
         let medium = pace(&time_ns, first_ns, bus_page_ns)?;
-        Some(Self { command_ns: first_ns.saturating_sub(bus_page_ns), medium, spread_ppm: spread_ppm(&smallest) })
+        let pages = [latencies(rested, 1), latencies(at_once, 1)];
+        let shorter = pages.iter().min_by_key(|latencies_ns| median(latencies_ns))?;
+        let command_ns = median(shorter).saturating_sub(bus_page_ns);
+        Some(Self { command_ns, medium, spread_ppm: spread_ppm(shorter) })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::probe::{
 };
 
 use super::flash::{set_flash, set_write_rate, solve};
-use super::statistics::{median, rate, spread_ppm};
+use super::statistics::{median, quantile, rate, spread_ppm};
 use super::transfer::{MediumPace, Transfers};
 use super::{Analysis, FLASH_PAGE_BYTES};
 
@@ -28,7 +28,7 @@ struct Jump {
 impl Analysis<'_> {
     pub(super) fn fit_writes(&mut self, model: &mut DriveModel, writes: &Transfers) -> Option<()> {
         model.command_ns.write = writes.command_ns;
-        let method = "4 KiB after a rest, less what the bus takes";
+        let method = "writes of 4 KiB one after the other, less what the bus takes";
         self.origins.measured("command.write", method, writes.spread_ppm);
         let cliff = self.of(Question::Fill).and_then(|fill| cliff(&fill.latencies_ns));
         match (cliff, writes.medium) {
@@ -176,11 +176,13 @@ struct Cliff {
     between_ns: u64,
 }
 
-/// Slower means at least by a quarter, in the median of the last quarter against the first steps.
+/// Slower means at least by a quarter, in the median of the last quarter against the first steps, and not just now and then:
+/// nearly all of the one are slower than nearly all of the other.
 fn cliff(latencies_ns: &[u64]) -> Option<Cliff> {
     let first = latencies_ns.get(1..latencies_ns.len().min(13))?;
-    let (before_ns, after_ns) = (median(first), median(&latencies_ns[latencies_ns.len() / 4 * 3..]));
-    if after_ns < before_ns + before_ns / 4 {
+    let last = &latencies_ns[latencies_ns.len() / 4 * 3..];
+    let (before_ns, after_ns) = (median(first), median(last));
+    if after_ns < before_ns + before_ns / 4 || quantile(last, 10) < quantile(first, 80) {
         return None;
     }
     let between_ns = u64::midpoint(before_ns, after_ns);

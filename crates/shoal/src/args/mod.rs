@@ -4,6 +4,7 @@ mod arrays;
 mod measure;
 mod plan;
 mod replay;
+mod profile;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -16,6 +17,7 @@ pub(crate) use arrays::{
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, StudyArgs};
 pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use replay::ReplayArgs;
+pub(crate) use profile::ProfileArgs;
 pub(crate) use serve::ServeArgs;
 
 const AFTER_HELP: &str = "\
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Study(StudyArgs),
     /// Rank the arrays that some drives could make: room, cost, speed, safety, wear. Before they are bought or wiped.
     Plan(PlanArgs),
+    /// Measure a drive, and describe it so that it can be simulated and planned with.
+    Profile(ProfileArgs),
     /// Measure a file, a device or an array.
     Bench(BenchArgs),
     /// Play the published studies on simulated drives: published against predicted, figure by figure.

@@ -9,6 +9,7 @@ mod fail;
 mod generate;
 mod grow;
 mod plan;
+pub(crate) mod profile;
 mod rebuild;
 pub(crate) mod recover;
 pub(crate) mod replay;
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(cli, args),
         Command::Study(args) => study::run(cli, args),
         Command::Plan(args) => plan::run(cli, args),
+        Command::Profile(args) => profile::run(cli, args),
         Command::Bench(args) => bench::run(cli, args),
         Command::Replay(args) => replay::run(cli, args),
         Command::Create(args) => create::run(cli, args),

@@ -54,6 +54,17 @@ pub struct Origin {
     pub spread_ppm: Option<u32>,
 }
 
+/// A parameter of a description, as it stands in its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Where, as `flash.read_rate`.
+    pub path: String,
+    /// Number and unit, or a word.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
 /// What kind of knowledge a parameter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -164,6 +175,12 @@ impl Description {
     #[must_use]
     pub fn to_text(&self) -> String {
         write::to_text(self)
+    }
+
+    /// All parameters, in the order of the text.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<Parameter> {
+        write::parameters(self)
     }
 
     /// The same with one parameter changed: `size` and `64M`, `flash.read_rate` and `25MB/s`. A name may be the end of a path.

@@ -4,18 +4,27 @@ use std::fmt::Write as _;
 
 use super::facts::Price;
 use super::fields::{Field, Visitor, walk};
-use super::{Description, DescriptionError, Origin};
+use super::{Description, DescriptionError, Origin, Parameter};
 use crate::BusKind;
 
 pub(super) fn to_text(description: &Description) -> String {
-    let mut writer = Writer { description, text: String::new() };
+    write(description).0
+}
+
+pub(super) fn parameters(description: &Description) -> Vec<Parameter> {
+    write(description).1
+}
+
+fn write(description: &Description) -> (String, Vec<Parameter>) {
+    let mut writer = Writer { description, text: String::new(), parameters: Vec::new() };
     walk(&mut description.clone(), &mut writer).expect("the writer refuses nothing, and a description has one medium");
-    writer.text
+    (writer.text, writer.parameters)
 }
 
 struct Writer<'a> {
     description: &'a Description,
     text: String,
+    parameters: Vec<Parameter>,
 }
 
 impl Writer<'_> {
@@ -33,8 +42,7 @@ impl Writer<'_> {
         if let Some(date) = date {
             add("date", date);
         }
-        let unknown = Origin::unknown();
-        let origin = self.description.origins.get(path).unwrap_or(&unknown);
+        let origin = self.description.origins.get(path).cloned().unwrap_or_else(Origin::unknown);
         add("status", origin.status.word());
         if let Some(spread) = origin.spread_ppm {
             add("spread", &format!("{} %", f64::from(spread) / 10_000.0));
@@ -42,6 +50,8 @@ impl Writer<'_> {
         add("source", &origin.source);
         self.text.push_str(&line);
         self.text.push_str(" }\n");
+        let value = unit.map_or_else(|| value.trim_matches('"').to_owned(), |unit| format!("{value} {unit}"));
+        self.parameters.push(Parameter { path: path.to_owned(), value, origin });
     }
 
     fn quantity(&mut self, field: &Field, value: u64, date: Option<&str>) {

@@ -1,0 +1,136 @@
+//! What is measured: a real drive or a simulated one, and what it says of itself.
+
+use shoal_drive::{Access, Drive, DriveKind};
+use shoal_profile::{Given, STEP_BYTES_MAX};
+use shoal_sim::BusKind;
+use shoal_volume::{Contents, DriveId, RealWorld, SimulatedWorld, World};
+
+use crate::args::{Cli, ProfileArgs};
+use crate::drives::{check_wipeable, join, open_drives};
+use crate::exit::Failure;
+use crate::simulated::SimulatedDrives;
+
+/// Drives in their world; the first is the one that is described.
+pub(super) enum Target {
+    Real { world: RealWorld, drives: Vec<DriveId>, given: Given },
+    Simulated { world: SimulatedWorld, drives: Vec<DriveId>, given: Given },
+}
+
+/// Above this a USB link is none of USB 2.0.
+const USB2_BITS_PER_S: u64 = 480_000_000;
+
+/// Opens what the arguments name. Only drives whose content may be lost are opened for writing.
+pub(super) fn open(cli: &Cli, args: &ProfileArgs) -> Result<Target, Failure> {
+    let bus = args.bus.as_deref().map(named_bus).transpose()?;
+    if let Some(simulated) = SimulatedDrives::named(&args.drives)? {
+        let opened = simulated.open_all(Contents::Discarded, (1, STEP_BYTES_MAX), 0)?;
+        let known = &simulated.descriptions()[0];
+        let (title, plugged) = (known.model.clone().unwrap_or_default(), simulated.bus_of(0));
+        let given = given(args, &opened.world, opened.drives[0], (&title, bus.unwrap_or(plugged), None))?;
+        return Ok(Target::Simulated { world: opened.world, drives: opened.drives, given });
+    }
+    let (first, others) = args.drives.split_at(1);
+    if args.write {
+        check_wipeable(first, args.force)?;
+    }
+    let mut drives = open_drives(first, if args.write { Access::Write } else { Access::Read })?;
+    let said = said(&drives[0]);
+    drives.extend(open_drives(others, Access::Read)?);
+    let opened = join(cli, drives, 1, STEP_BYTES_MAX)?;
+    let (title, plugged, rotates) = said;
+    let given = given(args, &opened.world, opened.drives[0], (&title, bus.unwrap_or(plugged), rotates))?;
+    Ok(Target::Real { world: opened.world, drives: opened.drives, given })
+}
+
+fn named_bus(word: &str) -> Result<BusKind, Failure> {
+    let message = || Failure::Usage(format!("`{word}` is no bus: write usb2, usb3, ata133, sata3, sata6 or direct"));
+    BusKind::from_word(word).ok_or_else(message)
+}
+
+/// What a drive says of itself: title, bus, and whether it rotates where that can be believed: bridges call sticks rotating.
+fn said(drive: &Drive) -> (String, BusKind, Option<bool>) {
+    let identity = drive.identity();
+    let bus = match identity.usb.as_ref().map(|port| port.link_bits_per_s) {
+        Some(Some(bits_per_s)) if bits_per_s > USB2_BITS_PER_S => BusKind::Usb3,
+        Some(_) => BusKind::Usb2,
+        None => BusKind::Direct,
+    };
+    let words: Vec<String> = [identity.vendor, identity.model].into_iter().flatten().collect();
+    let path = drive.path();
+    let title = match (words.is_empty(), drive.kind()) {
+        (false, _) => words.join(" "),
+        (true, DriveKind::File) => format!("the file {}", path.display()),
+        (true, DriveKind::BlockDevice) => path.display().to_string(),
+    };
+    let rotates =
+        (identity.is_rotational_as_reported == Some(false) || drive.kind() == DriveKind::File).then_some(false);
+    (title, bus, rotates)
+}
+
+fn given(
+    args: &ProfileArgs,
+    world: &impl World,
+    drive: DriveId,
+    (title, bus, rotates): (&str, BusKind, Option<bool>),
+) -> Result<Given, Failure> {
+    let facts = world.facts(drive);
+    let name = args.name.clone().unwrap_or_else(|| name_of(title));
+    if name_of(&name) != name {
+        let message = format!("--name {name}: a name is lowercase words joined by hyphens, as {}", name_of(&name));
+        return Err(Failure::Usage(message));
+    }
+    // A description is one line of text at each place.
+    let title: String = title.chars().filter(|letter| !letter.is_control()).take(200).collect();
+    let block = u64::from(facts.logical_block_bytes);
+    Ok(Given {
+        name,
+        title: if title.trim().is_empty() { facts.name } else { title },
+        size_bytes: facts.size_bytes / block * block,
+        logical_block_bytes: facts.logical_block_bytes,
+        bus,
+        rotates,
+        date: day(world.unix_time_s()),
+    })
+}
+
+/// Lowercase words joined by hyphens, out of anything.
+fn name_of(text: &str) -> String {
+    let lowercase = text.to_ascii_lowercase();
+    let words = lowercase.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(60).collect();
+    let name = name.trim_matches('-');
+    if name.is_empty() { "drive".to_owned() } else { name.to_owned() }
+}
+
+/// The day of a time in seconds since 1970, in the Gregorian calendar, as 2024-01-31.
+fn day(unix_time_s: u64) -> String {
+    // Days since March 1st of the year 0, so that the leap day is the last of its year, in eras of 400 years.
+    let days = unix_time_s / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let months = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * months + 2) / 5 + 1;
+    let month = if months < 10 { months + 3 } else { months - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        assert_eq!(day(0), "1970-01-01");
+        assert_eq!(day(951_782_400), "2000-02-29");
+        assert_eq!(day(1_704_067_199), "2023-12-31");
+        assert_eq!(day(4_107_542_400), "2100-03-01");
+    }
+
+    #[test]
+    fn any_text_gives_a_name() {
+        assert_eq!(name_of("SanDisk  Cruzer(TM) 2GB "), "sandisk-cruzer-tm-2gb");
+        assert_eq!(name_of("//"), "drive");
+    }
+}
