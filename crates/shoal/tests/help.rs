@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "demo",
     "study",
     "plan",

@@ -62,6 +62,8 @@ fn every_command_prints_one_document() {
         ("array", "status d0"),
         ("bench", "bench d4 --raw --seconds 1 --warm-up 0"),
         ("plan", "plan sim:cruzer-titanium*2@usb2 --top 1"),
+        ("profile", "profile sim:cruzer-titanium*2 -o stick.toml"),
+        ("plan", "plan ./stick.toml*2@usb2 --top 1"),
         ("study-plan", "study --dry-run --force d2 d3 d4"),
         ("study", "study --force --levels 0 --chunks 64K --repeat 1 --seconds 1 --no-fault d2 d3"),
         ("array", "create sim:cruzer-titanium:size=64M*3 --level 5"),
@@ -99,6 +101,11 @@ fn failures_are_documents_too() {
         ("status", 2, "usage"),
         ("status --no-such-option d0", 2, "usage"),
         ("create --level 5 --chunk 1Q d0 d1 d2", 2, "usage"),
+        ("profile d3", 2, "usage"),
+        ("profile --write d0", 3, "refused"),
+        ("profile sim:cruzer-titanium -o d0", 3, "refused"),
+        ("profile sim:cruzer-titanium --bus usb9", 2, "usage"),
+        ("profile sim:cruzer-titanum", 2, "usage"),
     ] {
         let ran = bay.run(&format!("--json {line}"));
         assert_eq!(ran.code, code, "shoal {line}: {}", ran.stderr);

@@ -3,8 +3,8 @@
 mod arrays;
 mod measure;
 mod plan;
-mod replay;
 mod profile;
+mod replay;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -16,8 +16,8 @@ pub(crate) use arrays::{
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, StudyArgs};
 pub(crate) use plan::{PlanArgs, parse_percent};
-pub(crate) use replay::ReplayArgs;
 pub(crate) use profile::ProfileArgs;
+pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
 
 const AFTER_HELP: &str = "\
