@@ -28,6 +28,12 @@ fn memory_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// Memory that programs can have without others having to make room.
+pub(crate) fn memory_available_bytes() -> Option<u64> {
+    let kib: u64 = field("/proc/meminfo", "MemAvailable")?.split_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
 /// The value of the first `name : value` line.
 fn field(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;

@@ -1,18 +1,29 @@
 //! Simulated drives, wherever a command asks for drives: `sim:cruzer-titanium*6@usb2*2`. They exist while the command runs.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use shoal_bench::TargetKind;
 use shoal_sim::{BusKind, Fleet, HostModel, PREFIX, Topology, parse_fleet};
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
 use shoal_study::model::{DriveDescription, Host};
-use shoal_volume::{BufferPlan, Contents, DriveId, SimulatedWorld, SimulatedWorldError};
+use shoal_volume::{
+    ArrayLevel, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, MinorVersion, SimulatedWorld,
+    SimulatedWorldError,
+};
 
+use crate::args::SimulatedArrayArgs;
 use crate::exit::Failure;
+use crate::host::memory_available_bytes;
+use crate::size::format_size;
 
 /// What all drives of a world may keep together: beyond that a machine that other things run on may be short of memory.
 const KEPT_BYTES_MAX: u64 = 256 << 20;
+
+/// The chunk if nothing else is said, as for `shoal create`.
+const CHUNK_BYTES: u32 = 512 << 10;
+/// Groups in arrays of arrays.
+const GROUPS: usize = 2;
 
 /// Drives on buses, as they were named.
 #[derive(Debug)]
@@ -64,6 +75,22 @@ impl SimulatedDrives {
         self.topology.buses[self.topology.drives[drive].1].kind
     }
 
+    /// Refuses drives that hold more than half of the memory that this machine has left: what is written to them is kept
+    /// there.
+    pub(crate) fn check_memory(&self) -> Result<(), Failure> {
+        let total_bytes: u64 = self.descriptions.iter().map(|drive| drive.size_bytes).sum();
+        let available_bytes = memory_available_bytes().unwrap_or(u64::MAX);
+        if total_bytes <= available_bytes / 2 {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "{}: {} together, kept in memory, of which {} are free: make them smaller, as sim:cruzer-titanium:size=256M*4",
+            self.notation,
+            format_size(total_bytes),
+            format_size(available_bytes),
+        )))
+    }
+
     /// What is known of each.
     pub(crate) fn descriptions(&self) -> &[DriveDescription] {
         &self.descriptions
@@ -98,14 +125,33 @@ impl SimulatedDrives {
     }
 }
 
+/// An array of simulated drives that are blank: its parity is right from the start.
+pub(crate) fn create_options(args: &SimulatedArrayArgs, level: &str) -> Result<CreateOptions, Failure> {
+    Ok(CreateOptions {
+        level: ArrayLevel::parse(level, args.layout.as_deref(), GROUPS).map_err(Failure::usage)?,
+        chunk_bytes: args.chunk.unwrap_or(CHUNK_BYTES),
+        spare_count: 0,
+        name: "shoal".to_owned(),
+        homehost: None,
+        drive_bytes_limit: None,
+        assume_clean: true,
+        metadata: MinorVersion::Start4K,
+        consistency: ConsistencyPolicy::Resync,
+    })
+}
+
+/// Whether an argument names simulated drives.
+pub(crate) fn is_simulated(argument: &Path) -> bool {
+    argument.to_str().is_some_and(|text| text.starts_with(PREFIX))
+}
+
 /// Refuses simulated drives where there can be none.
 pub(crate) fn refuse<'a>(arguments: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    let is_simulated = |argument: &&PathBuf| argument.to_str().is_some_and(|text| text.starts_with(PREFIX));
-    match arguments.into_iter().find(is_simulated) {
+    match arguments.into_iter().find(|argument| is_simulated(argument)) {
         None => Ok(()),
         Some(argument) => Err(Failure::Usage(format!(
-            "{}: simulated drives exist only while a command runs, so nothing is on them yet: use them with create, bench \
-             or study",
+            "{}: simulated drives exist only while a command runs, so nothing is on them yet: use them with create, bench, \
+             study, run or serve",
             argument.display()
         ))),
     }

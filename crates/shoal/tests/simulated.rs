@@ -32,7 +32,7 @@ fn a_new_array_tells_what_its_resync_takes_and_vanishes() {
     assert!(resync_s > least_s && resync_s < 3.0 * least_s, "{resync_s} s");
     assert_eq!(bay.json(line), document, "the same array each time");
     let text = String::from_utf8(bay.done(line).stdout).unwrap();
-    assert!(text.contains("SIMULATED: its resync") && text.contains("vanishes"), "{text}");
+    assert!(text.contains("SIMULATED: sim:") && text.contains("its resync") && text.contains("vanishes"), "{text}");
     let clean = bay.json("create --level 5 --assume-clean sim:cruzer-titanium:size=64M*3");
     assert_eq!(clean["simulated"]["resync_ns"], Value::Null);
     let logged = bay.json("create --level 5 --consistency-policy ppl --spares 1 sim:cruzer-titanium:size=64M*4");

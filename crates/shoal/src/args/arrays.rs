@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::measure::SimulatedArrayArgs;
 use crate::size::{parse_size, parse_small_size};
 
 /// Which array: its members, or one of them and where to look for the rest.
@@ -300,6 +301,9 @@ pub(crate) struct RunArgs {
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
+    /// What simulated drives, given instead of members, are made into; they work at the pace of real ones.
+    #[command(flatten)]
+    pub(crate) simulated: SimulatedArrayArgs,
 }
 
 /// `shoal stop`

@@ -74,7 +74,19 @@ pub(crate) struct BenchArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Simulated drives")]
 pub(crate) struct SimulatedArgs {
-    /// Make an array of this level of the simulated drives; each is taken alone if it is left out.
+    /// What is made of them; each is taken alone if no level is given.
+    #[command(flatten)]
+    pub(crate) array: SimulatedArrayArgs,
+    /// Let virtual time pass as real time does, instead of as fast as this machine computes.
+    #[arg(long)]
+    pub(crate) real_time: bool,
+}
+
+/// The array that is made of simulated drives, for as long as the command runs.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Simulated drives")]
+pub(crate) struct SimulatedArrayArgs {
+    /// Make an array of this level of the simulated drives.
     #[arg(long, short, value_name = "LEVEL")]
     pub(crate) level: Option<String>,
     /// The array's chunk [default: 512K].
@@ -83,9 +95,6 @@ pub(crate) struct SimulatedArgs {
     /// The array's layout, as for `shoal create`.
     #[arg(long, requires = "level")]
     pub(crate) layout: Option<String>,
-    /// Let virtual time pass as real time does, instead of as fast as this machine computes.
-    #[arg(long)]
-    pub(crate) real_time: bool,
 }
 
 /// `shoal study`

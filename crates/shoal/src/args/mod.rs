@@ -14,7 +14,7 @@ pub(crate) use arrays::{
     ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs,
     WriteArgs,
 };
-pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, StudyArgs};
+pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use replay::ReplayArgs;

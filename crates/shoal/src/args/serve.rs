@@ -7,6 +7,7 @@ use clap::Args;
 use shoal_serve::Address;
 
 use super::arrays::{ArrayArgs, SpeedLimits};
+use super::measure::SimulatedArrayArgs;
 use crate::size::parse_size;
 
 /// `shoal serve`
@@ -44,6 +45,9 @@ pub(crate) struct ServeArgs {
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
+    /// What simulated drives, given instead of members, are made into; they work at the pace of real ones.
+    #[command(flatten)]
+    pub(crate) simulated: SimulatedArrayArgs,
 }
 
 /// What to serve.

@@ -6,7 +6,8 @@ use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, Handle, Opening, Server, claim, reach_running};
+use crate::running::{Command, Handle, Opening, Server, claim_to_run, reach_running};
+use crate::simulated::is_simulated;
 
 /// Runs an array until it is stopped.
 pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
@@ -14,7 +15,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::usage("an array is run by naming its members, or any one of them and --scan DIR"));
     }
     let opening = Opening { writable: true, force: args.force };
-    let mut host = claim(cli, &from_anywhere(&args.array)?, opening, None)?;
+    let mut host = claim_to_run(cli, &from_anywhere(&args.array)?, &args.simulated, opening)?;
     let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
     let name = host.execute(speed)?.array.name;
     let server = Server::start(host, args.array.socket.as_deref(), None)?;
@@ -24,7 +25,10 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
 
 /// The array with its drives' names as they are understood from anywhere.
 pub(super) fn from_anywhere(args: &ArrayArgs) -> Result<ArrayArgs, Failure> {
-    let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|error| failed_path(path, &error));
+    let absolute = |path: &PathBuf| match is_simulated(path) {
+        true => Ok(path.clone()),
+        false => std::path::absolute(path).map_err(|error| failed_path(path, &error)),
+    };
     let drives = args.drives.iter().map(absolute).collect::<Result<_, _>>()?;
     let scan = args.scan.as_ref().map(absolute).transpose()?;
     Ok(ArrayArgs { drives, scan, socket: args.socket.clone() })

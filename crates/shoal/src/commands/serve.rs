@@ -21,7 +21,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     }
     let protection = protection(args)?;
     let opening = Opening { writable: !args.read_only, force: args.force };
-    let mut host = claim_to_serve(cli, &from_anywhere(&args.array)?, opening)?;
+    let mut host = claim_to_serve(cli, &from_anywhere(&args.array)?, &args.simulated, opening)?;
     let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
     let array = host.execute(speed)?.array;
     let service = service(args, &mut host, &array.name, &array.uuid, &protection)?;

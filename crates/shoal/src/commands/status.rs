@@ -39,6 +39,9 @@ pub(crate) fn state_text(document: &StateDocument) -> String {
 }
 
 fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
+    if let Some(simulated) = &document.simulated {
+        writeln!(text, "  SIMULATED: {}", simulated.drives)?;
+    }
     if let Some(BackgroundDocument { work, done_bytes, total_bytes, bytes_per_s }) = &document.background {
         let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);
         let rate = bytes_per_s.map_or(String::new(), |rate| format!(", {}", format_rate(rate)));

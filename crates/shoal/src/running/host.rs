@@ -4,23 +4,26 @@
 use std::path::Path;
 use std::time::Duration;
 
-use shoal_drive::{Drive, DriveKey};
+use shoal_drive::Drive;
 use shoal_volume::{
     ArrayVolume, Background, Completion, DriveId, LiveVolume, ManageError, MemberState, OpenOptions, Progress,
-    RealWorld, ScrubMode, Volume, World,
+    ScrubMode, Volume,
 };
 
 use super::bulletin::Bulletin;
 use super::handle::Handle;
 use super::order::{Order, prepare};
 use super::protocol::Command;
-use crate::documents::{BackgroundDocument, StateDocument, array_document};
+use super::world::HostWorld;
+use crate::documents::{BackgroundDocument, SimulatedDocument, StateDocument, array_document};
 use crate::drives::{Opened, array_failure};
 use crate::exit::Failure;
 
 /// See the module's documentation.
 pub(crate) struct Host {
-    pub(super) array: ArrayVolume<RealWorld>,
+    pub(super) array: ArrayVolume<HostWorld>,
+    /// Simulated drives, as they were named.
+    pub(super) simulated: Option<String>,
     pub(super) bulletin: Bulletin,
     pub(super) background: Background,
 }
@@ -28,15 +31,21 @@ pub(crate) struct Host {
 impl Host {
     /// Runs the array that the drives are members of.
     pub(crate) fn open(opened: Opened, options: &OpenOptions) -> Result<Self, Failure> {
-        let array = ArrayVolume::open(opened.world, opened.plan, &opened.drives, options).map_err(array_failure)?;
+        let world = HostWorld::Real(opened.world);
+        let array = ArrayVolume::open(world, opened.plan, &opened.drives, options).map_err(array_failure)?;
         Ok(Self::of(array, options.background))
     }
 
     /// Takes an array that runs, at these rates of background work.
-    pub(crate) fn of(array: ArrayVolume<RealWorld>, background: Background) -> Self {
+    pub(crate) fn of(array: ArrayVolume<HostWorld>, background: Background) -> Self {
         let mut bulletin = Bulletin::default();
         bulletin.see(&array.status());
-        Self { array, bulletin, background }
+        Self { array, simulated: None, bulletin, background }
+    }
+
+    /// Takes an array of simulated drives, so named.
+    pub(crate) fn of_simulated(array: ArrayVolume<HostWorld>, background: Background, drives: &str) -> Self {
+        Self { simulated: Some(drives.to_owned()), ..Self::of(array, background) }
     }
 
     /// Does what was ordered. The drives that came along belong to the array afterwards, or are closed.
@@ -47,11 +56,11 @@ impl Host {
                 let member = self.find(&member)?;
                 self.array.fail_drive(member).map_err(manage_failure)?;
             }
-            Order::Add { drive } => self.bring_in(drive, ArrayVolume::add_drive)?,
+            Order::Add { path, opened } => self.take_in(&path, opened)?,
             Order::Remove { drive } => {
                 let drive = self.find(&drive)?;
                 self.array.remove_drive(drive).map_err(manage_failure)?;
-                drop(self.array.world_mut().remove_drive(drive));
+                self.array.world_mut().remove_drive(drive);
             }
             Order::Replace { member, spare, opened } => {
                 let member = self.find(&member)?;
@@ -80,13 +89,7 @@ impl Host {
 
     /// The drive of the array that a path leads to, or led to when it was opened.
     fn find(&self, path: &Path) -> Result<DriveId, Failure> {
-        let world = self.array.world();
-        let key = DriveKey::of_path(path).ok();
-        let same = |drive: &&DriveId| {
-            let open = world.drive(**drive);
-            key.map_or(open.path() == path, |key| open.key() == key)
-        };
-        let found = world.drives().iter().find(same).copied();
+        let found = self.array.world().find(path);
         found.ok_or_else(|| manage_failure(ManageError::NotAMember { drive: path.display().to_string() }))
     }
 
@@ -94,16 +97,25 @@ impl Host {
     fn bring_in(
         &mut self,
         drive: Drive,
-        take: impl FnOnce(&mut ArrayVolume<RealWorld>, DriveId) -> Result<(), ManageError>,
+        take: impl FnOnce(&mut ArrayVolume<HostWorld>, DriveId) -> Result<(), ManageError>,
     ) -> Result<(), Failure> {
-        let id = self.array.world_mut().add_drive(drive).map_err(Failure::failed)?;
+        let id = self.array.world_mut().add_drive(drive)?;
         take(&mut self.array, id).map_err(|error| {
             // It may have become a spare before the rest went wrong.
             if matches!(self.array.remove_drive(id), Ok(()) | Err(ManageError::NotAMember { .. })) {
-                drop(self.array.world_mut().remove_drive(id));
+                self.array.world_mut().remove_drive(id);
             }
             manage_failure(error)
         })
+    }
+
+    /// Takes a drive in as a new one. Simulated ones are here already.
+    fn take_in(&mut self, path: &Path, opened: Result<Drive, Failure>) -> Result<(), Failure> {
+        match (opened, self.find(path)) {
+            (Ok(drive), _) => self.bring_in(drive, ArrayVolume::add_drive),
+            (Err(_), Ok(own)) if self.array.world().is_simulated() => self.array.add_drive(own).map_err(manage_failure),
+            (Err(failure), _) => Err(failure),
+        }
     }
 
     /// Takes a drive back: as it was opened anew, or, where that cannot be because it has been here all the time, as it is.
@@ -144,7 +156,8 @@ impl Host {
             bytes_per_s,
         });
         let scrub = self.bulletin.findings().cloned();
-        StateDocument { array: array_document(&status), background, scrub, running: None, simulated: None }
+        let simulated = self.simulated.clone().map(|drives| SimulatedDocument { drives, resync_ns: None });
+        StateDocument { array: array_document(&status), background, scrub, running: None, simulated }
     }
 
     /// Takes in what happened since the last look.

@@ -35,11 +35,13 @@ mod service;
 mod session;
 mod traffic;
 mod wire;
+mod world;
 
 pub(crate) use handle::Handle;
 pub(crate) use host::Host;
 pub(crate) use place::for_clients as place_for_clients;
 pub(crate) use protocol::{Answer, Command, RequestLine};
-pub(crate) use reach::{Opening, SERVED_BUFFERS, claim, claim_to_serve, reach, reach_running};
+pub(crate) use reach::{Opening, SERVED_BUFFERS, claim_to_run, claim_to_serve, reach, reach_running};
 pub(crate) use server::Server;
 pub(crate) use service::Service;
+pub(crate) use world::HostWorld;

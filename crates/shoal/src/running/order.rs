@@ -18,7 +18,7 @@ pub(super) enum Order {
     /// Takes a member out.
     Fail { member: PathBuf },
     /// Adds a drive, which may be wiped.
-    Add { drive: Drive },
+    Add { path: PathBuf, opened: Result<Drive, Failure> },
     /// Lets a drive go.
     Remove { drive: PathBuf },
     /// Copies a member to another drive: to a spare that the array has, or to one that may be wiped.
@@ -43,7 +43,8 @@ pub(super) fn prepare(
         Command::Fail { member } => Order::Fail { member },
         Command::Add { drive, force } => {
             refuse_own(&ask(Order::Show)?.array, &drive)?;
-            Order::Add { drive: open_wipeable(&drive, force)? }
+            let opened = open_wipeable(&drive, force);
+            Order::Add { path: drive, opened }
         }
         Command::Remove { drive } => Order::Remove { drive },
         Command::Replace { member, drive, force } => {

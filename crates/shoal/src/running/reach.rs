@@ -4,14 +4,18 @@ use std::ops::Range;
 use std::path::Path;
 
 use shoal_drive::{Access, Drive};
+use shoal_volume::{ArrayVolume, Contents};
 
 use super::client::Client;
 use super::handle::Handle;
 use super::host::Host;
 use super::place;
-use crate::args::{ArrayArgs, Cli};
+use super::world::HostWorld;
+use crate::args::{ArrayArgs, Cli, SimulatedArrayArgs};
+use crate::commands::create::create_failure;
 use crate::drives::{join_with_room, member_paths, open_drives, open_failure, open_options, probe};
 use crate::exit::Failure;
+use crate::simulated::{SimulatedDrives, create_options, refuse_options};
 
 /// How an array is opened, if nobody runs it.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +54,7 @@ pub(crate) fn reach(
 ) -> Result<Box<dyn Handle>, Failure> {
     match reach_running(args)? {
         Some(client) => Ok(client),
-        None => Ok(Box::new(claim(cli, args, opening, newcomer)?)),
+        None => Ok(Box::new(claim_with(cli, args, opening, newcomer, (TRANSFER_DEPTH, TRANSFER_BYTES))?)),
     }
 }
 
@@ -93,16 +97,66 @@ fn check_same_array(args: &ArrayArgs, member: &Path, socket: &Path) -> Result<()
     Ok(())
 }
 
+/// Opens the array that is named, here, to keep it running; or makes one of simulated drives.
+pub(crate) fn claim_to_run(
+    cli: &Cli,
+    args: &ArrayArgs,
+    simulated: &SimulatedArrayArgs,
+    opening: Opening,
+) -> Result<Host, Failure> {
+    claim_or_simulate(cli, args, simulated, opening, (TRANSFER_DEPTH, TRANSFER_BYTES))
+}
+
+/// The same with buffers for clients of its content, beside those for administrators.
+pub(crate) fn claim_to_serve(
+    cli: &Cli,
+    args: &ArrayArgs,
+    simulated: &SimulatedArrayArgs,
+    opening: Opening,
+) -> Result<Host, Failure> {
+    claim_or_simulate(cli, args, simulated, opening, (SERVED_BUFFERS.end, SERVED_BUFFER_BYTES))
+}
+
+fn claim_or_simulate(
+    cli: &Cli,
+    args: &ArrayArgs,
+    simulated: &SimulatedArrayArgs,
+    opening: Opening,
+    requests: (u32, u32),
+) -> Result<Host, Failure> {
+    match SimulatedDrives::named(&args.drives)? {
+        Some(drives) => simulate(cli, &drives, simulated, opening, requests),
+        None => {
+            let otherwise = "real ones are made into an array with `shoal create`";
+            refuse_options(&[("--level", simulated.level.is_some())], otherwise)?;
+            claim_with(cli, args, opening, None, requests)
+        }
+    }
+}
+
+/// Makes an array of simulated drives, which keep the machine's pace and what is written to them.
+fn simulate(
+    cli: &Cli,
+    drives: &SimulatedDrives,
+    args: &SimulatedArrayArgs,
+    opening: Opening,
+    requests: (u32, u32),
+) -> Result<Host, Failure> {
+    let level = args.level.as_deref();
+    let level = level.ok_or_else(|| Failure::usage("simulated drives hold no array yet: say which with --level"))?;
+    if !opening.writable {
+        return Err(Failure::usage("an array of simulated drives holds nothing to read until it is written to"));
+    }
+    drives.check_memory()?;
+    let opened = drives.open_all(Contents::Kept, requests, crate::seed::fresh())?;
+    let world = HostWorld::Simulated(Box::new(opened.world.paced()));
+    let options = open_options(cli, true, false)?;
+    let create = create_options(args, level)?;
+    let array = ArrayVolume::create(world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;
+    Ok(Host::of_simulated(array, options.background, drives.notation()))
+}
+
 /// Opens the array that is named, here.
-pub(crate) fn claim(cli: &Cli, args: &ArrayArgs, opening: Opening, newcomer: Option<&Path>) -> Result<Host, Failure> {
-    claim_with(cli, args, opening, newcomer, (TRANSFER_DEPTH, TRANSFER_BYTES))
-}
-
-/// Opens it with buffers for clients of its content, beside those for administrators.
-pub(crate) fn claim_to_serve(cli: &Cli, args: &ArrayArgs, opening: Opening) -> Result<Host, Failure> {
-    claim_with(cli, args, opening, None, (SERVED_BUFFERS.end, SERVED_BUFFER_BYTES))
-}
-
 fn claim_with(
     cli: &Cli,
     args: &ArrayArgs,

@@ -293,3 +293,31 @@ fn needs_root_another_user_is_turned_away() {
     std::fs::set_permissions(bay.runtime(), std::fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(bay.json("status d0")["health"], "optimal");
 }
+
+#[test]
+fn an_array_of_simulated_drives_runs_like_any_other() {
+    let bay = Bay::new(1);
+    let socket = bay.path("s");
+    let server =
+        Server::start(&bay, &format!("sim:cruzer-titanium:size=32M*3@usb2 --level 5 --socket {}", socket.display()));
+    let named = format!("--socket {}", socket.display());
+    let content = pattern(500_000, 5);
+    bay.write(&format!("write {named}"), &content);
+    let state = bay.json(&format!("fail --member sim:cruzer-titanium#1 {named}"));
+    assert_eq!((&state["health"], &state["members"][1]["state"]), (&"degraded".into(), &"missing".into()));
+    assert!(bay.done(&format!("read {named} --length 500000")).stdout == content, "degraded, it reads something else");
+    bay.done(&format!("remove --drive sim:cruzer-titanium#1 {named}"));
+    bay.refused(&format!("add --drive d0 {named}"), 2, &["d0 is a real drive"]);
+    bay.refused(&format!("add --drive sim:cruzer-titanium#7 {named}"), 2, &["sim:cruzer-titanium#7"]);
+    bay.done(&format!("add --drive sim:cruzer-titanium#1 {named}"));
+    let state = bay.json(&format!("status {named}"));
+    assert_eq!((&state["health"], &state["needs_resync"]), (&"optimal".into(), &false.into()), "{state}");
+    assert_eq!(state["simulated"]["drives"], "sim:cruzer-titanium:size=32M*3@usb2");
+    assert!(bay.done(&format!("read {named} --length 500000")).stdout == content, "rebuilt, it reads something else");
+    assert_eq!(bay.json(&format!("scrub {named}"))["mismatched_bytes"], 0);
+    bay.done(&format!("stop {named}"));
+    assert_eq!(server.ended().code, 0);
+    bay.refused("run sim:cruzer-titanium*3", 2, &["--level"]);
+    bay.refused("run --level 5 d0", 2, &["--level is for simulated drives"]);
+    bay.refused("run --level 5 sim:cruzer-titanium:size=500T*3", 2, &["kept in memory", "make them smaller"]);
+}

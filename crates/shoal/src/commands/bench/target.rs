@@ -5,15 +5,14 @@ use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_drive::{Access, Drive, DriveKind};
 use shoal_study::bay::Opened;
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveVolume, Health, MinorVersion,
-    SimulatedWorld, Volume, World, layout_name,
+    ArrayVolume, BufferPlan, Contents, DriveVolume, Health, SimulatedWorld, Volume, World, layout_name,
 };
 
 use crate::args::{ArrayArgs, BenchArgs, Cli, SimulatedArgs};
 use crate::commands::create::create_failure;
 use crate::drives::{array_failure, check_wipeable, is_member, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
-use crate::simulated::{SimulatedDrives, refuse_options};
+use crate::simulated::{SimulatedDrives, create_options, refuse_options};
 
 /// Something to be measured.
 pub(super) struct Target {
@@ -39,15 +38,12 @@ impl<W: World> Array for ArrayVolume<W> {
     }
 }
 
-/// The chunk if nothing else is said, as for `shoal create`.
-const CHUNK_BYTES: u32 = 512 << 10;
-
 /// Opens what the arguments name. Nothing is written.
 pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Vec<Target>, Failure> {
     if let Some(drives) = SimulatedDrives::named(&args.targets)? {
         return simulated(cli, args, &drives, workload);
     }
-    let options = [("--level", args.simulated.level.is_some()), ("--real-time", args.simulated.real_time)];
+    let options = [("--level", args.simulated.array.level.is_some()), ("--real-time", args.simulated.real_time)];
     refuse_options(
         &options,
         "an array of real drives is made with `shoal create`, and real drives take the time they take",
@@ -154,7 +150,7 @@ fn simulated(
             "{option} is for real drives: simulated ones hold nothing until --level makes an array of them"
         )));
     }
-    match &args.simulated.level {
+    match &args.simulated.array.level {
         Some(level) => Ok(vec![simulated_array(cli, &args.simulated, level, drives, workload)?]),
         None => (0..).take(drives.count()).map(|drive| simulated_drive(args, drives, drive, workload)).collect(),
     }
@@ -191,17 +187,7 @@ fn simulated_array(
     drives: &SimulatedDrives,
     workload: &Workload,
 ) -> Result<Target, Failure> {
-    let create = CreateOptions {
-        level: ArrayLevel::parse(level, args.layout.as_deref(), 2).map_err(Failure::usage)?,
-        chunk_bytes: args.chunk.unwrap_or(CHUNK_BYTES),
-        spare_count: 0,
-        name: "shoal".to_owned(),
-        homehost: None,
-        drive_bytes_limit: None,
-        assume_clean: true,
-        metadata: MinorVersion::Start4K,
-        consistency: ConsistencyPolicy::Resync,
-    };
+    let create = create_options(&args.array, level)?;
     let requests = (workload.depth, workload.block_size_bytes);
     let opened = paced(drives.open_all(Contents::Discarded, requests, workload.seed)?, args.real_time);
     let options = open_options(cli, true, false)?;

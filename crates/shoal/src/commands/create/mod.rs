@@ -11,7 +11,7 @@ use crate::drives::{check_wipeable, join, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
-use crate::running::{Handle, Host};
+use crate::running::{Handle, Host, HostWorld};
 use crate::simulated::SimulatedDrives;
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
@@ -43,13 +43,18 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     if let Some(drives) = simulated {
         return simulated::create(cli, &drives, &create);
     }
+    make(cli, args, &create)
+}
+
+/// Makes it of real drives.
+fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Failure> {
     let drives = open_drives(&args.drives, Access::Read)?;
     check_wipeable(&args.drives, args.force)?;
     drop(drives);
     let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
     let options = open_options(cli, true, false)?;
-    let array =
-        ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;
+    let world = HostWorld::Real(opened.world);
+    let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options).map_err(create_failure)?;
     let needs_resync = array.needs_resync();
     let mut array = Host::of(array, options.background);
     let resync = needs_resync.then(|| run_background(cli, &mut array, "resync")).transpose()?;

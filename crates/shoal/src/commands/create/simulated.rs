@@ -59,7 +59,8 @@ fn resync<W: World>(cli: &Cli, array: &mut ArrayVolume<W>) -> Result<u64, Failur
 
 fn text(document: &StateDocument) -> String {
     let resync = document.simulated.as_ref().and_then(|simulated| simulated.resync_ns);
-    let resync = resync
-        .map_or(String::new(), |ns| format!("its resync, on blank drives, takes {} of virtual time; ", format_ns(ns)));
-    format!("{}  SIMULATED: {resync}the array vanishes now, as its drives do\n", state_text(document))
+    let resync = resync.map_or_else(String::new, |ns| {
+        format!("  its resync, on blank drives, took {} of virtual time\n", format_ns(ns))
+    });
+    format!("{}{resync}  the array vanishes now, and its drives with it\n", state_text(document))
 }

@@ -11,9 +11,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use indicatif::HumanDuration;
 use shoal_drive::{IoEngine, IoLoop};
 use shoal_study::bay::Bay;
-use shoal_study::model::StudyReport;
+use shoal_study::model::{FaultRecord, StudyReport};
 use shoal_study::plan::{Cost, Factors, Plan};
-use shoal_study::run::{FaultStory, FaultWatch, Heading, Study, Watch};
+use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Watch};
+use shoal_volume::OpenOptions;
 
 use crate::args::{Cli, StudyArgs};
 use crate::bay::PathBay;
@@ -134,31 +135,42 @@ pub(crate) fn carry_out<B: Bay>(
     let start = Instant::now();
     let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell, now_ns: &now_ns });
-    let drive_count = u32::try_from(bay.drives().len()).map_err(Failure::usage)?;
-    let used = story_bytes(plan, bay);
-    if with_fault && used < plan.factors.drive_bytes_limit {
-        observations.warnings.push(format!(
-            "a member's failure and rebuild uses {} of each drive: what is written to simulated drives is kept in memory",
-            format_size(used)
-        ));
-    }
-    let story = FaultStory::suited_to(drive_count, used, plan.factors.seed);
     let mut fault = None;
-    if let Some(story) = story.map_err(Failure::failed)?.filter(|_| with_fault && !interrupt.load(Ordering::Relaxed)) {
+    if with_fault && !interrupt.load(Ordering::Relaxed) {
         let mut tell = |what: &'static str, done_per_mille: u16| {
             bar.set_position(u64::from(done_per_mille));
             bar.set_message(what);
         };
-        match story.run(bay, &open, &mut FaultWatch { interrupt, progress: &mut tell }) {
-            Ok(record) => fault = record,
-            Err(error) => {
-                observations.complete = false;
-                observations.warnings.push(format!("a member's failure and rebuild: {error}"));
-            }
-        }
+        let mut watch = FaultWatch { interrupt, progress: &mut tell };
+        fault = tell_story(plan, bay, &open, &mut observations, &mut watch)?;
     }
     bar.finish_and_clear();
     Ok(observations.into_report(heading, plan, bay, fault))
+}
+
+/// Lets a member fail and be rebuilt, if there are drives enough for that.
+fn tell_story<B: Bay>(
+    plan: &Plan,
+    bay: &B,
+    open: &OpenOptions,
+    observations: &mut Observations,
+    watch: &mut FaultWatch<'_>,
+) -> Result<Option<FaultRecord>, Failure> {
+    let drive_count = u32::try_from(bay.drives().len()).map_err(Failure::usage)?;
+    let used_bytes = story_bytes(plan, bay);
+    let story = FaultStory::suited_to(drive_count, used_bytes, plan.factors.seed).map_err(Failure::failed)?;
+    let Some(story) = story else { return Ok(None) };
+    if used_bytes < plan.factors.drive_bytes_limit {
+        observations.warnings.push(format!(
+            "a member's failure and rebuild uses {} of each drive: what is written to simulated drives is kept in memory",
+            format_size(used_bytes)
+        ));
+    }
+    story.run(bay, open, watch).or_else(|error| {
+        observations.complete = false;
+        observations.warnings.push(format!("a member's failure and rebuild: {error}"));
+        Ok(None)
+    })
 }
 
 fn heading<B: Bay>(cli: &Cli, bay: &B) -> Result<Heading, Failure> {

@@ -1,0 +1,129 @@
+//! The world of an array at hand: real drives, or simulated ones at the machine's pace.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_drive::{Drive, DriveKey, Finished, Io, LoopError};
+use shoal_volume::{Arena, DriveFacts, DriveId, Instant, RealWorld, SimulatedWorld, World};
+
+use crate::exit::Failure;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) enum HostWorld {
+    /// Files and devices.
+    Real(RealWorld),
+    /// Drives that end with the process.
+    Simulated(Box<SimulatedWorld>),
+}
+
+impl HostWorld {
+    /// Whether its drives end with the process.
+    pub(super) fn is_simulated(&self) -> bool {
+        matches!(self, Self::Simulated(_))
+    }
+
+    /// The drive that a path leads to, or led to when it was opened. Simulated drives have names, which clients give as
+    /// paths.
+    pub(super) fn find(&self, path: &Path) -> Option<DriveId> {
+        match self {
+            Self::Real(world) => {
+                let key = DriveKey::of_path(path).ok();
+                let same = |drive: &&DriveId| {
+                    let open = world.drive(**drive);
+                    key.map_or(open.path() == path, |key| open.key() == key)
+                };
+                world.drives().iter().find(same).copied()
+            }
+            Self::Simulated(world) => {
+                let name = path.file_name()?.to_str()?;
+                world.drives().into_iter().find(|&drive| world.facts(drive).name == name)
+            }
+        }
+    }
+
+    /// Takes a drive in.
+    pub(super) fn add_drive(&mut self, drive: Drive) -> Result<DriveId, Failure> {
+        match self {
+            Self::Real(world) => world.add_drive(drive).map_err(Failure::failed),
+            Self::Simulated(_) => Err(Failure::Usage(format!(
+                "{} is a real drive, and the array is of simulated ones: name one of those",
+                drive.path().display()
+            ))),
+        }
+    }
+
+    /// Lets a drive go; a simulated one stays where it is, unused.
+    pub(super) fn remove_drive(&mut self, drive: DriveId) {
+        if let Self::Real(world) = self {
+            drop(world.remove_drive(drive));
+        }
+    }
+
+    fn inner(&self) -> &dyn World {
+        match self {
+            Self::Real(world) => world,
+            Self::Simulated(world) => world.as_ref(),
+        }
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn World {
+        match self {
+            Self::Real(world) => world,
+            Self::Simulated(world) => world.as_mut(),
+        }
+    }
+}
+
+impl World for HostWorld {
+    fn arena(&self) -> &Arena {
+        self.inner().arena()
+    }
+
+    fn drives(&self) -> Vec<DriveId> {
+        self.inner().drives()
+    }
+
+    fn facts(&self, drive: DriveId) -> DriveFacts {
+        self.inner().facts(drive)
+    }
+
+    fn submit(&mut self, io: Io) {
+        self.inner_mut().submit(io);
+    }
+
+    fn wait(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.inner_mut().wait(at_least, timeout, finished)
+    }
+
+    fn pending(&self) -> usize {
+        self.inner().pending()
+    }
+
+    fn now(&self) -> Instant {
+        self.inner().now()
+    }
+
+    fn unix_time_s(&self) -> u64 {
+        self.inner().unix_time_s()
+    }
+
+    fn sleep(&mut self, duration: Duration) {
+        self.inner_mut().sleep(duration);
+    }
+
+    fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
+        self.inner_mut().watch(file)
+    }
+
+    fn random_bytes(&mut self) -> [u8; 16] {
+        self.inner_mut().random_bytes()
+    }
+}
