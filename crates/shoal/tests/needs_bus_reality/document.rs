@@ -1,6 +1,7 @@
 //! `docs/reality.md`: its tables, and where they go.
 
 use std::fmt::Write as _;
+use std::sync::Mutex;
 
 use crate::figures::{Engine, Figures, Kind, cause, error_per_mille};
 use crate::shapes::Shape;
@@ -8,6 +9,8 @@ use crate::shapes::Shape;
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reality.md");
 /// Set, the document's tables are measured and written anew.
 pub(crate) const UPDATE: &str = "SHOAL_UPDATE_REALITY";
+/// The document has one writer at a time.
+static WRITER: Mutex<()> = Mutex::new(());
 /// An error is explained from here on.
 const EXPLAINED_PER_MILLE: i64 = 50;
 
@@ -25,6 +28,7 @@ pub(crate) fn is_wanted() -> bool {
 
 /// Puts a table into its place in the document.
 pub(crate) fn put(name: &str, table: &str) {
+    let _writer = WRITER.lock();
     let document = std::fs::read_to_string(DOCUMENT).unwrap();
     let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
     let from = document.find(&start).expect("the document has a place for the table") + start.len();
@@ -112,21 +116,22 @@ impl Row {
     }
 }
 
-fn title(kind: Kind) -> &'static str {
+pub(crate) fn title(kind: Kind) -> &'static str {
     match kind {
         Kind::SequentialRead | Kind::SmallRead => "read",
         Kind::SequentialWrite | Kind::SmallWrite => "write",
     }
 }
 
-fn shown(kind: Kind, figure: u64) -> String {
+pub(crate) fn shown(kind: Kind, figure: u64) -> String {
     match kind.is_sequential() {
         true => format!("{}.{:02} MB/s", figure / 1_000_000, figure % 1_000_000 / 10_000),
+        false if figure < 1_000_000 => format!("{} us", figure / 1000),
         false => format!("{}.{:01} ms", figure / 1_000_000, figure % 1_000_000 / 100_000),
     }
 }
 
-fn percent(per_mille: i64) -> String {
+pub(crate) fn percent(per_mille: i64) -> String {
     let sign = if per_mille < 0 { "-" } else { "" };
     format!("{sign}{}.{} %", per_mille.abs() / 10, per_mille.abs() % 10)
 }

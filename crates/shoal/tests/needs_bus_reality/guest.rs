@@ -13,7 +13,7 @@ use crate::shapes::Shape;
 const STICKS: [usize; 2] = [6, 3];
 /// Content of one.
 pub(crate) const STICK_BYTES: u64 = 192 << 20;
-const PROGRAM: &str = env!("CARGO_BIN_EXE_shoal");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_shoal");
 
 /// A machine with sticks on both buses.
 pub(crate) struct Machine {
@@ -86,27 +86,14 @@ impl Machine {
 
     /// The median of a few measurements.
     pub(crate) fn figure(&mut self, target: &Target, kind: Kind) -> u64 {
-        let options = match kind {
-            Kind::SequentialRead => "--read",
-            Kind::SequentialWrite => "--write --force",
-            Kind::SmallRead => "--random --depth 1 --read",
-            Kind::SmallWrite => "--random --depth 1 --write --force",
-        };
-        let number = |result: &Value| match kind.is_sequential() {
-            true => result["bytes_per_s"].as_u64(),
-            false => result["latency_ns"]["mean"].as_u64(),
-        };
         let Effort { seconds, repeats } = self.effort;
         let Target { devices, options: how } = target;
-        let document: Value = serde_json::from_str(&self.done(&format!(
+        let options = options(kind);
+        let document = self.done(&format!(
             "{PROGRAM} --quiet --json bench {how} {options} --warm-up 1 --seconds {seconds} --repeat {repeats} {devices} \
              2>/dev/null"
-        )))
-        .unwrap();
-        let mut numbers: Vec<_> =
-            document["results"].as_array().unwrap().iter().map(|result| number(result).unwrap()).collect();
-        numbers.sort_unstable();
-        numbers[numbers.len() / 2]
+        ));
+        median(&document, kind)
     }
 
     fn done(&mut self, script: &str) -> String {
@@ -123,4 +110,27 @@ fn members(shape: &Shape) -> String {
 fn serials(numbers: impl IntoIterator<Item = usize>) -> String {
     let serials: Vec<_> = numbers.into_iter().map(Stick::serial).collect();
     format!("$(stick {})", serials.join(" "))
+}
+
+/// What `shoal bench` is told for a kind of figure.
+pub(crate) fn options(kind: Kind) -> &'static str {
+    match kind {
+        Kind::SequentialRead => "--read",
+        Kind::SequentialWrite => "--write --force",
+        Kind::SmallRead => "--random --depth 1 --read",
+        Kind::SmallWrite => "--random --depth 1 --write --force",
+    }
+}
+
+/// The median of what a document of `shoal bench` says.
+pub(crate) fn median(document: &str, kind: Kind) -> u64 {
+    let document: Value = serde_json::from_str(document).unwrap_or_else(|error| panic!("{error}: {document}"));
+    let number = |result: &Value| match kind.is_sequential() {
+        true => result["bytes_per_s"].as_u64(),
+        false => result["latency_ns"]["mean"].as_u64(),
+    };
+    let results = document["results"].as_array().unwrap();
+    let mut numbers: Vec<_> = results.iter().map(|result| number(result).unwrap()).collect();
+    numbers.sort_unstable();
+    numbers[numbers.len() / 2]
 }

@@ -11,6 +11,7 @@
 
 mod document;
 mod figures;
+mod files;
 mod guest;
 mod shapes;
 mod simulated;
@@ -56,6 +57,20 @@ fn needs_bus_sticks_do_as_the_simulator_says() {
             }
         }
     }
+}
+
+/// A disk that others use as well says nothing that a test could rely on.
+#[test]
+fn files_do_as_the_simulator_says() {
+    if !document::is_wanted() {
+        eprintln!(
+            "SKIPPED: the simulator against files: needs {}=1, and a machine that does little else",
+            document::UPDATE
+        );
+        return;
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    document::put("files", &files::table(directory.path(), &shapes::FILES));
 }
 
 fn write_document(lab: &UsbLab, directory: &std::path::Path) {

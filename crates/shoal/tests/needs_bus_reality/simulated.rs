@@ -19,6 +19,8 @@ const DEPTH: u32 = 4;
 const PAGE_BYTES: u32 = 4096;
 /// Linux's usb-storage asks for no more at a time (`max_sectors` 240).
 const REQUEST_BYTES: u32 = 240 * 512;
+/// A medium that takes no time to speak of.
+const AT_ONCE: PerDirection<u64> = PerDirection { read: 1_000_000_000_000, write: 1_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The throttled stick as QEMU emulates it, from what it does alone. Its throttle lets a tenth of a second's worth pass at
@@ -38,8 +40,13 @@ pub(crate) fn unbound(stick: &Figures) -> DriveModel {
     let command_ns = |rate: u64| u64::from(REQUEST_BYTES) * SECOND_NS / rate;
     let command_ns =
         PerDirection { read: command_ns(stick.bytes_per_s.read), write: command_ns(stick.bytes_per_s.write) };
-    let at_once = 1_000_000_000_000;
-    described(command_ns, PerDirection { read: at_once, write: at_once }, 1)
+    described(command_ns, AT_ONCE, 1)
+}
+
+/// A drive of which nothing takes time but its commands.
+pub(crate) fn of_commands(small: &Figures) -> DriveModel {
+    let Each { read, write } = small.request_ns;
+    described(PerDirection { read, write }, AT_ONCE, 1)
 }
 
 fn described(command_ns: PerDirection<u64>, bytes_per_s: PerDirection<u64>, page_buffers: u32) -> DriveModel {
