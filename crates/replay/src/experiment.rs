@@ -6,7 +6,9 @@ use crate::outcomes::Outcomes;
 use crate::{ReplayError, Study, studies};
 
 /// A part of a study that can be played alone. It makes worlds of its own, so order does not matter.
-pub(crate) struct Experiment(Box<dyn Fn(&mut Outcomes) -> Result<(), ReplayError> + Send + Sync>);
+pub(crate) struct Experiment(Box<Run>);
+
+type Run = dyn Fn(&mut Outcomes) -> Result<(), ReplayError> + Send + Sync;
 
 impl Experiment {
     pub(crate) fn new(run: impl Fn(&mut Outcomes) -> Result<(), ReplayError> + Send + Sync + 'static) -> Self {

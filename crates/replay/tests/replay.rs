@@ -68,6 +68,13 @@ const FAR: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
+fn parameters_are_where_their_figures_fit() {
+    let fitted = played().figures.iter().filter(|figure| figure.kind == Kind::Fitted && figure.unit != "%");
+    let errors: Vec<_> = fitted.map(|figure| figure.error.unwrap().abs()).collect();
+    assert!(errors.len() == 2 && errors.iter().all(|error| *error < 0.002), "{errors:?}");
+}
+
+#[test]
 fn drives_that_are_made_from_figures_measure_as_these_say() {
     for figure in played().figures.iter().filter(|figure| figure.kind == Kind::Input && figure.predicted.is_some()) {
         // The single stick of `cruzer` is given as a range, of which the middle is taken.

@@ -27,8 +27,8 @@ fn curve(name: &str, colour: usize, points: impl Iterator<Item = (f64, Result<f6
     Ok(Line { name: name.to_owned(), colour, points: points.map_err(words)? })
 }
 
-/// Drives against MB/s on one and two buses, and chunks.
-pub(super) fn cruzer(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
+/// What was published of one stick, as ranges, and of six.
+fn cruzer_marks(figures: &[&Replayed]) -> Result<Vec<Mark>, String> {
     let single = |metric| published(figures, "single drive", "1 drive, dd on raw device", metric);
     let reads = (single("sequential read, low end of range")?, single("sequential read, high end of range")?);
     let writes = (single("sequential write, low end of range")?, single("sequential write, high end of range")?);
@@ -36,36 +36,37 @@ pub(super) fn cruzer(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
     let two = |metric| published(figures, "RAID0, two USB buses", "6 drives, 3 per bus (dd raw)", metric);
     let mark = |colour, x, (low, high)| Mark { colour, x, low, high };
     let point = |colour, value: f64| mark(colour, DRIVES as f64, (value, value));
-    let marks = [
+    Ok(vec![
         mark(0, 1.0, reads),
         mark(1, 1.0, writes),
         point(0, one("maximum read")?),
         point(1, one("maximum write")?),
         point(2, two("read")?),
         point(3, two("write")?),
-    ];
-    let of = |buses: &str, drives: usize, chunk: u32, what: &str| {
-        outcomes.of(&format!("{buses}, {drives} drives, {chunk} KiB, {what}"))
+    ])
+}
+
+/// Four curves over numbers of drives and chunks: where each lies on the axis, how many drives there are, and of which chunk.
+fn cruzer_curves(outcomes: &Outcomes, setups: impl Fn(&str) -> Vec<(f64, usize, u32)>) -> Result<Vec<Line>, String> {
+    let kinds = [("one bus", "read"), ("one bus", "write"), ("two buses", "read"), ("two buses", "write")];
+    let curve_of = |(colour, (buses, what)): (usize, (&str, &str))| {
+        let points = setups(buses)
+            .into_iter()
+            .map(|(x, drives, chunk)| (x, outcomes.of(&format!("{buses}, {drives} drives, {chunk} KiB, {what}"))));
+        curve(&format!("{what}, {buses}"), colour, points)
     };
-    let by_drives = |buses: &'static str, what: &'static str, drives: &'static [usize]| {
-        drives.iter().map(move |&drives| (drives as f64, of(buses, drives, 64, what)))
-    };
-    let by_drives = [
-        curve("read, one bus", 0, by_drives("one bus", "read", &[1, 2, 3, 4, 5, 6]))?,
-        curve("write, one bus", 1, by_drives("one bus", "write", &[1, 2, 3, 4, 5, 6]))?,
-        curve("read, two buses", 2, by_drives("two buses", "read", &[2, 4, 6]))?,
-        curve("write, two buses", 3, by_drives("two buses", "write", &[2, 4, 6]))?,
-    ];
-    let by_chunk = |buses: &'static str, what: &'static str| {
-        let chunks = CHUNKS_KIB.iter().enumerate();
-        chunks.map(move |(place, &chunk)| (place as f64, of(buses, DRIVES, chunk, what)))
-    };
-    let by_chunk = [
-        curve("read, one bus", 0, by_chunk("one bus", "read"))?,
-        curve("write, one bus", 1, by_chunk("one bus", "write"))?,
-        curve("read, two buses", 2, by_chunk("two buses", "read"))?,
-        curve("write, two buses", 3, by_chunk("two buses", "write"))?,
-    ];
+    kinds.into_iter().enumerate().map(curve_of).collect()
+}
+
+/// Drives against MB/s on one and two buses, and chunks.
+pub(super) fn cruzer(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
+    let by_drives = cruzer_curves(outcomes, |buses| {
+        let step = if buses == "one bus" { 1 } else { 2 };
+        (step..=DRIVES).step_by(step).map(|drives| (drives as f64, drives, 64)).collect()
+    })?;
+    let places = || CHUNKS_KIB.into_iter().enumerate().map(|(place, chunk)| (place as f64, chunk));
+    let by_chunk = cruzer_curves(outcomes, |_| places().map(|(x, chunk)| (x, DRIVES, chunk)).collect())?;
+    let marks = cruzer_marks(figures)?;
     let heading = "Cruzer Titanium 2 GB, RAID0 by md, dd on the raw device";
     sheet((1000, 460), heading, &format!("{LINES} Bars at one drive: the published range."), |area| {
         let (left, right) = area.split_horizontally(484);
@@ -81,7 +82,7 @@ pub(super) fn cruzer(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
         let chunks = Frame {
             title: "Six drives",
             x_title: "chunk, KiB",
-            ticks: CHUNKS_KIB.iter().enumerate().map(|(place, chunk)| (place as f64, chunk.to_string())).collect(),
+            ticks: places().map(|(place, chunk)| (place, chunk.to_string())).collect(),
             shaded: Some((2.5, 7.5, "best, as published")),
             ..drives
         };
@@ -117,24 +118,27 @@ pub(super) fn rally2(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
         shaded: None,
     };
     let heading = "OCZ Rally2, alone and two in RAID0";
-    let writes = [
+    sheet((1000, 460), heading, &format!("{LINES} {BARS}"), |area| {
+        let (left, right) = area.split_horizontally(600);
+        lines(&left, &frame, &curves, &marks)?;
+        bars(&right, "Writes", "MB/s", &rally2_writes(figures))
+    })
+}
+
+fn rally2_writes(figures: &[&Replayed]) -> Vec<(String, Vec<Bar>)> {
+    let rows = [
         ("dd", "single drive", "Rally2, dd 1 GB to file", "one stick"),
         ("dd", "RAID0 of two", "dd, XFS", "RAID0"),
         ("dd, -o sync", "RAID0 of two, mount -o sync", "dd", "RAID0"),
     ];
-    sheet((1000, 460), heading, &format!("{LINES} {BARS}"), |area| {
-        let (left, right) = area.split_horizontally(600);
-        lines(&left, &frame, &curves, &marks)?;
-        let mut groups = Vec::new();
-        for (name, experiment, configuration, label) in writes {
-            let found = figures.iter().find(|figure| {
-                (figure.experiment.as_str(), figure.configuration.as_str(), figure.metric.as_str())
-                    == (experiment, configuration, "sequential write")
-            });
-            groups.push((name.to_owned(), found.map(|figure| bar(figure, label, 1)).into_iter().collect()));
-        }
-        bars(&right, "Writes", "MB/s", &groups)
-    })
+    let group = |(name, experiment, configuration, label): (&str, &str, &str, &str)| {
+        let of_row = figures.iter().filter(|figure| {
+            (figure.experiment.as_str(), figure.configuration.as_str(), figure.metric.as_str())
+                == (experiment, configuration, "sequential write")
+        });
+        (name.to_owned(), of_row.map(|figure| bar(figure, label, 1)).collect())
+    };
+    rows.into_iter().map(group).collect()
 }
 
 /// A bar of a figure, with its published number on it.
@@ -181,57 +185,57 @@ fn by_system(figures: &[&Replayed], stick: &str, method: &str, metric: &str) -> 
     SYSTEMS.iter().map(group).collect()
 }
 
+const SOFTWARE: &str = "software RAID5, 8 disks";
+const HARDWARE: &str = "hardware RAID";
+const NETWORK: &str = "Gigabit network to software RAID5";
+
+/// A group of bars: its name, and for each bar the experiment, the configuration and what is written below it.
+type Rows = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
+
+const EIDE_BARS: [Rows; 3] = [
+    (
+        "software RAID5 of 8",
+        &[
+            (SOFTWARE, "one writer (base)", "one writer"),
+            (SOFTWARE, "two concurrent writers", "two writers"),
+            (SOFTWARE, "file copied back to the array", "copy to it"),
+        ],
+    ),
+    (
+        "hardware RAID5 and RAID50",
+        &[
+            (HARDWARE, "RAID5 of nine disks, one writer (base)", "RAID5 of 9"),
+            (HARDWARE, "RAID50 (2 x RAID5 of six + software RAID0), one writer (base)", "RAID50"),
+            (HARDWARE, "RAID50, two concurrent writers", "two writers"),
+            (HARDWARE, "one RAID5 of six, file copied back", "copy to it"),
+        ],
+    ),
+    (
+        "over gigabit, to software RAID5",
+        &[
+            (NETWORK, "synchronous NFS", "NFS sync"),
+            (NETWORK, "asynchronous NFS", "NFS async"),
+            (NETWORK, "NFS, copy", "NFS copy"),
+            (NETWORK, "FTP", "FTP"),
+        ],
+    ),
+];
+
 /// Writes to arrays, by one and two programs and over the network.
 pub(super) fn eide(figures: &[&Replayed]) -> Picture {
-    const SOFTWARE: &str = "software RAID5, 8 disks";
-    const HARDWARE: &str = "hardware RAID";
-    const NETWORK: &str = "Gigabit network to software RAID5";
-    let groups = [
-        (
-            "software RAID5 of 8",
-            0,
-            vec![
-                (SOFTWARE, "one writer (base)", "one writer"),
-                (SOFTWARE, "two concurrent writers", "two writers"),
-                (SOFTWARE, "file copied back to the array", "copy to it"),
-            ],
-        ),
-        (
-            "hardware RAID5 and RAID50",
-            1,
-            vec![
-                (HARDWARE, "RAID5 of nine disks, one writer (base)", "RAID5 of 9"),
-                (HARDWARE, "RAID50 (2 x RAID5 of six + software RAID0), one writer (base)", "RAID50"),
-                (HARDWARE, "RAID50, two concurrent writers", "two writers"),
-                (HARDWARE, "one RAID5 of six, file copied back", "copy to it"),
-            ],
-        ),
-        (
-            "over gigabit, to software RAID5",
-            2,
-            vec![
-                (NETWORK, "synchronous NFS", "NFS sync"),
-                (NETWORK, "asynchronous NFS", "NFS async"),
-                (NETWORK, "NFS, copy", "NFS copy"),
-                (NETWORK, "FTP", "FTP"),
-            ],
-        ),
-    ];
     let bar_of = |experiment: &str, configuration: &str, label: &str, colour| {
         let found = figures.iter().find(|figure| {
             figure.experiment == experiment && figure.configuration == configuration && figure.unit == "MB/s"
         });
         found.map(|figure| bar(figure, label, colour))
     };
-    let groups: Vec<_> = groups
-        .into_iter()
-        .map(|(name, colour, rows)| {
-            let rows = rows.into_iter();
-            let group =
-                rows.filter_map(|(experiment, configuration, label)| bar_of(experiment, configuration, label, colour));
-            (name.to_owned(), group.collect())
-        })
-        .collect();
+    let group = |(colour, (name, rows)): (usize, &Rows)| {
+        let bars = rows
+            .iter()
+            .filter_map(|(experiment, configuration, label)| bar_of(experiment, configuration, label, colour));
+        ((*name).to_owned(), bars.collect())
+    };
+    let groups: Vec<_> = EIDE_BARS.iter().enumerate().map(group).collect();
     sheet((1180, 460), "EIDE disks in RAID5", BARS, |area| bars(area, "Writing a file of 3.28 GB", "MB/s", &groups))
 }
 

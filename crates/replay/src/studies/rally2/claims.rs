@@ -9,7 +9,10 @@ const SLOWER_MEMORY: &str = "the speed of the host's memory, no drive takes part
                              was another machine, or one that saved power";
 
 pub(crate) fn claims() -> Vec<Claim> {
-    [single_reads(), single_others(), array_reads(), array_seeks(), array_writes()].into_iter().flatten().collect()
+    [single_reads(), single_seeks(), single_others(), array_reads(), array_seeks(), array_writes()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn single_reads() -> Vec<Claim> {
@@ -36,6 +39,11 @@ fn single_reads() -> Vec<Claim> {
             |outcomes, _| outcomes.of("laptop disk, hdparm -t"),
             "the rate of the simulated disk is set so that hdparm -t measures this",
         ),
+    ]
+}
+
+fn single_seeks() -> Vec<Claim> {
+    vec![
         checked_input(
             (SINGLE, "Rally2 on laptop, seeker", "random access time"),
             |outcomes, _| outcomes.of("single, seeker, ms"),
