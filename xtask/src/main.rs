@@ -2,6 +2,7 @@
 
 mod aarch64;
 mod fuzz;
+mod planted;
 mod process;
 mod purity;
 mod tidy;
@@ -17,7 +18,10 @@ usage: cargo xtask GATE
   purity          the engine links without the standard library and asks the system for nothing
   aarch64         the parity kernels' tests, built for aarch64 and run under emulation
   fuzz            every reader of what drives hold, on inputs that coverage leads to, for a minute
-  fuzz SECONDS    the same, for so long";
+  fuzz SECONDS    the same, for so long
+  planted         deliberate bugs, each of which the fault hunter has to find within 10,000 seeds
+  planted short   three of them
+  planted NAMES   those of these names";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +36,8 @@ fn main() -> ExitCode {
             Ok(seconds) => fuzz::run(&repository(), seconds),
             Err(_) => return usage(),
         },
+        ["planted", "short"] => planted::run(&repository(), planted::SHORT),
+        ["planted", names @ ..] => planted::run(&repository(), names),
         _ => return usage(),
     };
     match outcome {

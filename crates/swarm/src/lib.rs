@@ -22,7 +22,7 @@
 //! not by what they hold.
 //!
 //! *What it does not have.* Drives that lie about flushes; faults in superblocks, bitmaps and logs other than failing writes;
-//! silent faults in arrays of arrays beside flipped bits; growth; journals; members of different size; two hosts.
+//! silent faults in arrays of arrays beside flipped bits; mirrors over parity that was never resynced; growth; journals; members of different size; two hosts.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]

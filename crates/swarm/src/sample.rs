@@ -40,7 +40,7 @@ pub fn sample(seed: u64) -> Scenario {
         chunk_bytes,
         metadata: random.pick(&[MinorVersion::End, MinorVersion::Start, MinorVersion::Start4K, MinorVersion::Start4K]),
         consistency,
-        assume_clean: random.percent(70),
+        assume_clean: random.percent(70) || mirrors_parity(level),
         depth: random.pick(&[1, 2, 4, 4, 8, 16]),
         scratch_bytes: 4096 << random.pick(&[0, 0, 1, 3]),
         safe_mode_delay_ms: random.pick(&[1, 20, 200]),
@@ -55,6 +55,12 @@ fn is_plain(level: ArrayLevel) -> bool {
 
 fn has_redundancy(level: ArrayLevel) -> bool {
     !matches!(level, ArrayLevel::Plain(Level::Linear | Level::Raid0(_)))
+}
+
+/// Mirrors over parity: while their parity has never agreed with what lay on the drives, a lost member changes what was
+/// never written, and the mirror does not hear of it.
+pub(crate) fn mirrors_parity(level: ArrayLevel) -> bool {
+    matches!(level, ArrayLevel::Nested { outer: Level::Raid1, inner: Level::Raid5(_) | Level::Raid6(_), .. })
 }
 
 /// Level, layout and members.

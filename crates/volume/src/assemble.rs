@@ -310,7 +310,7 @@ fn resync(assembly: &Assembly, shape: &Shape, bitmap: Option<&KeptBitmap>, optio
     let resync = Resync { position, only: bitmap.and_then(KeptBitmap::out_of_sync) };
     match geometry.redundancy() {
         0 => None,
-        _ if is_forced => forced_resync(resync, assembly, geometry.sync_bytes()),
+        redundancy if is_forced => forced_resync(resync, assembly, redundancy, geometry.sync_bytes()),
         _ => Some(resync),
     }
 }
@@ -319,15 +319,23 @@ fn resync(assembly: &Assembly, shape: &Shape, bitmap: Option<&KeptBitmap>, optio
 const FORCED_REGIONS: u64 = 1 << 16;
 
 /// Who forces an array of which nothing more may be lost takes its parity as it is, for there is nothing that it could be
-/// made from. Only where members that are being rebuilt hold their data already it is made from that; the rebuild does not
-/// come by there any more, and would leave stripes whose parity does not agree with the data.
-fn forced_resync(Resync { position, only }: Resync, assembly: &Assembly, sync_bytes: u64) -> Option<Resync> {
+/// made from. Only where members that are being rebuilt hold so much already that some parity is not needed it is made from
+/// that; the rebuild does not come by there any more, and would leave stripes whose parity does not agree with the data.
+fn forced_resync(
+    Resync { position, only }: Resync,
+    assembly: &Assembly,
+    redundancy: usize,
+    sync_bytes: u64,
+) -> Option<Resync> {
     let rebuilt = |slot: &shoal_md::Slot| match slot.state {
+        MemberState::InSync => None,
         // One that is filled by the bitmap is filled in all regions that are out of sync.
-        MemberState::Rebuilding { position } => Some(if slot.by_bitmap { 0 } else { position }),
-        MemberState::InSync | MemberState::Missing => None,
+        MemberState::Rebuilding { position } if !slot.by_bitmap => Some(position),
+        MemberState::Rebuilding { .. } | MemberState::Missing => Some(0),
     };
-    let rebuilt = assembly.slots.iter().filter_map(rebuilt).min()?;
+    let mut rebuilt: Vec<_> = assembly.slots.iter().filter_map(rebuilt).collect();
+    rebuilt.sort_unstable_by(|left, right| right.cmp(left));
+    let rebuilt = *rebuilt.get(rebuilt.len().checked_sub(redundancy)?)?;
     let region_bytes = sync_bytes.div_ceil(FORCED_REGIONS).next_multiple_of(4096);
     let mut only = only.unwrap_or_else(|| {
         let mut all = Regions::new(region_bytes, sync_bytes);

@@ -66,6 +66,7 @@ impl<'a> Player<'a> {
             array: Some(array),
             returned: BTreeSet::new(),
             holes: BTreeSet::new(),
+            has_lost_to_holes: false,
             armed: BTreeMap::new(),
             buffers: (0..scenario.depth).collect(),
             next_id: 1,
@@ -124,6 +125,8 @@ impl<'a> Player<'a> {
         self.note(format_args!("power is cut"));
         self.note_silent_faults();
         self.find_holes();
+        // What is armed may strike while the array is opened.
+        let were_weak = self.weak_seats();
         let mut contents = self.put_down();
         for content in contents.iter_mut().filter(|content| !content.is_gone()) {
             content.cut_power(self.random.generator());
@@ -133,7 +136,7 @@ impl<'a> Player<'a> {
         self.buffers = (0..self.scenario.depth).collect();
         self.counts.power_cuts += 1;
         self.boot(contents)?;
-        self.find_lost_to_holes();
+        self.find_lost_to_holes(&were_weak);
         self.forget_closed_holes();
         Ok(())
     }

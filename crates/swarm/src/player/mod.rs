@@ -139,6 +139,8 @@ pub(crate) struct Player<'a> {
     returned: BTreeSet<usize>,
     /// Blocks that are lost if a member is, until parity agrees again.
     holes: BTreeSet<usize>,
+    /// Some blocks were.
+    has_lost_to_holes: bool,
     /// Armed silent faults: what their drive bore on at that time.
     armed: BTreeMap<usize, (DriveId, ContentMap)>,
     /// Request buffers that are free.

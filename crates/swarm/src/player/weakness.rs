@@ -129,19 +129,17 @@ impl Player<'_> {
         }
     }
 
-    /// A member is weak: what it holds, and was in a hole, is lost.
-    pub(super) fn find_lost_to_holes(&mut self) {
+    /// Members are weak, or were when power was cut: what they hold, and was in a hole, is lost.
+    pub(super) fn find_lost_to_holes(&mut self, were_weak: &BTreeSet<usize>) {
         if self.holes.is_empty() {
             return;
         }
-        let weak = self.weak_seats();
-        if weak.is_empty() {
-            return;
-        }
+        let weak: BTreeSet<_> = self.weak_seats().union(were_weak).copied().collect();
         for block in self.holes.clone() {
             let places = self.seats.places(block as u64 * BLOCK);
             if places.iter().any(|(DriveId(seat), _)| weak.contains(&(*seat as usize))) {
                 self.promises.excuse(block);
+                self.has_lost_to_holes = true;
             }
         }
     }
@@ -149,7 +147,7 @@ impl Player<'_> {
     /// As [`Self::find_lost_to_holes`], when a fault comes while the array runs.
     pub(super) fn heed_holes(&mut self) {
         self.forget_closed_holes();
-        self.find_lost_to_holes();
+        self.find_lost_to_holes(&BTreeSet::new());
     }
 }
 

@@ -217,7 +217,12 @@ impl SimulatedWorld {
 
     /// What came of an I/O that has run its course.
     fn end(&mut self, InFlight { io, ticket }: InFlight) -> Finished {
-        let content = &mut self.contents[self.places[io.drive.0 as usize].drive];
+        let place = &self.places[io.drive.0 as usize];
+        if !place.is_present {
+            // It was pulled meanwhile, and may be back by now, under another id: this is not answered by it.
+            return Finished { token: io.token, result: Err(system_error(Fault::Gone)) };
+        }
+        let content = &mut self.contents[place.drive];
         let result = match (ticket, io.kind) {
             (Some(ticket), _) => ticket.and_then(|ticket| content.finish(ticket)),
             (None, IoKind::Read(memory)) => contents::read(content, io.offset, &self.arena, memory, &mut self.bytes),
