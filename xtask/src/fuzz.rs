@@ -1,9 +1,10 @@
-//! The fuzzers of everything that is read from a drive, on a stable toolchain.
+//! The fuzzers of everything that is read from a drive, and of what clients say, on a stable toolchain.
 //!
 //! `fuzz/` is a package of its own, laid out for cargo-fuzz. That program wants a nightly compiler, but only for sanitizers,
 //! which safe code has little use for. What guides libFuzzer is LLVM's coverage pass, and every compiler takes that.
 //!
-//! The seeds are what Linux and mdadm wrote on real members: the fixtures of `crates/md`. What a run adds to them stays
+//! The seeds are what Linux and mdadm wrote on real members, the fixtures of `crates/md`, and what well-behaved clients say,
+//! those of `crates/serve`. What a run adds to them stays
 //! below `target/`, so that the next one goes on from there.
 
 use crate::process;
@@ -15,21 +16,25 @@ use std::process::Command;
 /// A program of `fuzz/fuzz_targets`.
 struct Fuzzer {
     name: &'static str,
-    /// Its seeds are the fixtures whose names start and end so.
+    /// Its seeds are the fixtures of this crate whose names start and end so.
+    fixtures: &'static str,
     seeds: (&'static str, &'static str),
     most_bytes: u32,
 }
 
 const FUZZERS: &[Fuzzer] = &[
-    Fuzzer { name: "superblock", seeds: ("", ".superblocks"), most_bytes: 4096 },
-    Fuzzer { name: "assembly", seeds: ("", ".superblocks"), most_bytes: 5 * 4096 },
-    Fuzzer { name: "bitmap", seeds: ("bitmap-", ".bin"), most_bytes: 2 * 4096 },
-    Fuzzer { name: "bad_blocks", seeds: ("bad-blocks", ".bin"), most_bytes: 2 * 4096 },
-    Fuzzer { name: "ppl", seeds: ("ppl-", ".bin"), most_bytes: 13 * 4096 },
-    Fuzzer { name: "journal", seeds: ("journal-", ".bin"), most_bytes: 20 * 4096 },
+    Fuzzer { name: "superblock", fixtures: MEMBERS, seeds: ("", ".superblocks"), most_bytes: 4096 },
+    Fuzzer { name: "assembly", fixtures: MEMBERS, seeds: ("", ".superblocks"), most_bytes: 5 * 4096 },
+    Fuzzer { name: "bitmap", fixtures: MEMBERS, seeds: ("bitmap-", ".bin"), most_bytes: 2 * 4096 },
+    Fuzzer { name: "bad_blocks", fixtures: MEMBERS, seeds: ("bad-blocks", ".bin"), most_bytes: 2 * 4096 },
+    Fuzzer { name: "ppl", fixtures: MEMBERS, seeds: ("ppl-", ".bin"), most_bytes: 13 * 4096 },
+    Fuzzer { name: "journal", fixtures: MEMBERS, seeds: ("journal-", ".bin"), most_bytes: 20 * 4096 },
+    Fuzzer { name: "nbd_handshake", fixtures: CLIENTS, seeds: ("handshake-", ".bin"), most_bytes: 4096 },
+    Fuzzer { name: "nbd_transmission", fixtures: CLIENTS, seeds: ("transmission-", ".bin"), most_bytes: 16 << 10 },
 ];
 
-const FIXTURES: &str = "crates/md/tests/fixtures";
+const MEMBERS: &str = "crates/md/tests/fixtures";
+const CLIENTS: &str = "crates/serve/tests/fixtures";
 /// Seconds for all of them, in continuous integration.
 pub(crate) const SHORT_SECONDS: u32 = 60;
 /// An input that takes longer is a hang.
@@ -82,7 +87,7 @@ fn fuzz(fuzzer: &Fuzzer, program: &Path, root: &Path, target: &Path, seconds: u3
         Ok(folder)
     };
     let [corpus, seeds, finds] = [folder("corpus")?, folder("seeds")?, folder("finds")?];
-    copy_seeds(fuzzer, &root.join(FIXTURES), &seeds)?;
+    copy_seeds(fuzzer, &root.join(fuzzer.fixtures), &seeds)?;
     let mut run = Command::new(program);
     run.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={}", fuzzer.most_bytes));
     run.arg(format!("-timeout={HANG_SECONDS}")).arg(format!("-rss_limit_mb={RESIDENT_LIMIT_MIB}"));
