@@ -91,7 +91,8 @@ pub(crate) const CAUSES: [Cause; 5] = [
     Cause {
         applies: |_, _, kind| !kind.is_sequential(),
         most_per_mille: 400,
-        text: "the emulated controller answers in steps of a millisecond, and later on a busy machine",
+        text: "the emulated controller answers in steps of a millisecond, and later on a busy machine; and a simulated drive \
+               programs what its buffers hold before it turns elsewhere, where the throttle lets a small write through",
     },
     Cause { applies: |_, _, _| true, most_per_mille: 60, text: "" },
 ];
