@@ -33,8 +33,11 @@ fn a_member_that_comes_back_copies_only_what_changed() {
         let bench = Bench::new(drives);
         let content = without_one(&bench, level, drives);
         let (mut rig, back) = open_beside_one(&bench, drives);
+        // Slow enough to be seen under way, then as fast as it goes.
+        rig.array.set_background(Background { rate_min_bytes_per_s: 1, rate_max_bytes_per_s: 1, depth: 1 });
         rig.array.re_add_drive(back).unwrap();
         assert!(superblock(&bench, 1).features.any_of(Features::RECOVERY_BITMAP), "raid{level}");
+        rig.array.set_background(OpenOptions::writable().background);
         rig.finish_background();
         let copied = rig.data_written(&bench, 1, back);
         let of_member = superblock(&bench, 1).used_bytes();
