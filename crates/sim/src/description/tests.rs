@@ -123,6 +123,25 @@ fn a_file_is_read_as_far_as_a_description_may_go() {
     assert_eq!(error, DescriptionError::TooLong { length: read::TEXT_LIMIT + 1 });
 }
 
+/// What stands between two lines of a text.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let (_, rest) = text.split_once(before).expect("it is there");
+    rest.split_once(after).expect("it ends").0
+}
+
+#[test]
+fn the_examples_of_the_documentation_are_right() {
+    let text = include_str!("../../../../docs/drives.md");
+    let description = parse_description(between(text, "```toml\n", "```")).expect("the example");
+    assert_eq!(description.origins["flash.read_rate"].spread_ppm, Some(20_000));
+    let fleets = between(text, "```\n", "```").lines().filter_map(|line| line.split_whitespace().next());
+    let named = fleets.filter(|fleet| !fleet.contains(".toml"));
+    let drives: Vec<usize> = named
+        .map(|fleet| crate::parse_fleet(fleet.trim_start_matches(crate::PREFIX)).expect(fleet).descriptions.len())
+        .collect();
+    assert_eq!(drives, [6, 8, 6, 3]);
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(at in 0..CRUZER.len(), length in 0_usize..40, put in "[\\[\\]{}=\".0-9a-z \n-]{0,12}") {
