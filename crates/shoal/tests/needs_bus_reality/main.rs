@@ -83,11 +83,8 @@ fn write_document(lab: &UsbLab, directory: &std::path::Path) {
     document::put("small", &document::table(&rows, &[Kind::SmallRead, Kind::SmallWrite]));
     drop(machine);
 
-    let mut machine = Machine::boot(lab, directory, None, effort);
-    let stick = machine.stick();
-    document::put("stick without a throttle", &document::stick(&stick));
-    let rows = measured(&mut machine, &simulated::unbound(&stick), &shapes::UNBOUND);
-    document::put("without throttles", &document::table(&rows, &SEQUENTIAL));
+    let unbound = Machine::boot(lab, directory, None, effort).stick();
+    document::put("stick without a throttle", &document::stick(&unbound));
 }
 
 fn measured(machine: &mut Machine, stick: &DriveModel, shapes: &[Shape]) -> Vec<Row> {

@@ -17,9 +17,6 @@ const fn shape(level: &'static str, one: usize, other: usize) -> Shape {
 /// Those of the test suite.
 pub(crate) const FEW: [Shape; 3] = [shape("0", 3, 0), shape("5", 2, 2), shape("10", 2, 2)];
 
-/// Those on sticks without throttles.
-pub(crate) const UNBOUND: [Shape; 4] = [shape("0", 2, 0), shape("0", 1, 1), shape("0", 6, 0), shape("0", 3, 3)];
-
 /// Those on files.
 pub(crate) const FILES: [Shape; 4] = [shape("0", 4, 0), shape("1", 2, 0), shape("5", 4, 0), shape("10", 4, 0)];
 

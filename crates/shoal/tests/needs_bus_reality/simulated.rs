@@ -35,14 +35,6 @@ pub(crate) fn throttled(stick: &Figures) -> DriveModel {
     described(command_ns, PerDirection { read, write }, u32::try_from(buffers).unwrap().max(1))
 }
 
-/// The stick without its throttle: all that takes time is a command, of the largest size that there is.
-pub(crate) fn unbound(stick: &Figures) -> DriveModel {
-    let command_ns = |rate: u64| u64::from(REQUEST_BYTES) * SECOND_NS / rate;
-    let command_ns =
-        PerDirection { read: command_ns(stick.bytes_per_s.read), write: command_ns(stick.bytes_per_s.write) };
-    described(command_ns, AT_ONCE, 1)
-}
-
 /// A drive of which nothing takes time but its commands.
 pub(crate) fn of_commands(small: &Figures) -> DriveModel {
     let Each { read, write } = small.request_ns;
