@@ -1,10 +1,8 @@
 //! A client in the transmission phase: what it is saying, and what it is still to hear.
 
-use std::time::Instant;
-
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use shoal_volume::{Arena, Memory};
+use shoal_volume::{Arena, Instant, Memory};
 
 use crate::door::Seat;
 use crate::negotiation::Agreement;
@@ -189,7 +187,7 @@ mod tests {
             while position < end {
                 let part = Part::first_of(position, end, block, 64 << 10);
                 prop_assert!(part.payload > 0 && part.length <= 64 << 10);
-                prop_assert!(part.offset % u64::from(block) == 0 && part.length % block == 0);
+                prop_assert!(part.offset.is_multiple_of(u64::from(block)) && part.length.is_multiple_of(block));
                 prop_assert_eq!(part.offset + u64::from(part.skew), position);
                 prop_assert!(part.skew + part.payload <= part.length && part.length < part.skew + part.payload + block);
                 position += u64::from(part.payload);

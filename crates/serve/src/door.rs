@@ -48,6 +48,9 @@ impl Drop for Seat {
     }
 }
 
+/// A client that shakes hands: its number, and its socket, by which it can be sent away.
+type Greeted = (u64, Arc<OwnedFd>);
+
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct Door {
@@ -59,7 +62,7 @@ pub struct Door {
     /// Of the next client.
     number: Arc<AtomicU64>,
     /// Clients that are shaking hands, the earliest first.
-    greeted: Arc<Mutex<Vec<(u64, Arc<OwnedFd>)>>>,
+    greeted: Arc<Mutex<Vec<Greeted>>>,
 }
 
 impl Door {
@@ -110,7 +113,7 @@ impl Door {
         }
     }
 
-    fn greeted(&self) -> MutexGuard<'_, Vec<(u64, Arc<OwnedFd>)>> {
+    fn greeted(&self) -> MutexGuard<'_, Vec<Greeted>> {
         // Nothing is left half done in there.
         self.greeted.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -154,9 +154,10 @@ impl Output {
 
     fn advance(&mut self, sent: usize, free: &mut Vec<u32>) {
         self.sent += sent;
-        while let Some(reply) = self.replies.pop_front_if(|reply| reply.len_bytes() <= self.sent) {
+        while let Some(reply) = self.replies.front().filter(|reply| reply.len_bytes() <= self.sent) {
             self.sent -= reply.len_bytes();
             free.extend(reply.content.map(|content| content.buffer));
+            self.replies.pop_front();
         }
     }
 

@@ -46,12 +46,12 @@ pub(crate) mod reply {
     pub(crate) const INFO: u32 = 3;
     pub(crate) const META_CONTEXT: u32 = 4;
     const ERROR: u32 = 1 << 31;
-    pub(crate) const ERR_UNSUP: u32 = ERROR + 1;
-    pub(crate) const ERR_POLICY: u32 = ERROR + 2;
-    pub(crate) const ERR_INVALID: u32 = ERROR + 3;
-    pub(crate) const ERR_TLS_REQD: u32 = ERROR + 5;
-    pub(crate) const ERR_UNKNOWN: u32 = ERROR + 6;
-    pub(crate) const ERR_TOO_BIG: u32 = ERROR + 9;
+    pub(crate) const UNSUPPORTED: u32 = ERROR + 1;
+    pub(crate) const POLICY: u32 = ERROR + 2;
+    pub(crate) const INVALID: u32 = ERROR + 3;
+    pub(crate) const TLS_REQUIRED: u32 = ERROR + 5;
+    pub(crate) const UNKNOWN: u32 = ERROR + 6;
+    pub(crate) const TOO_BIG: u32 = ERROR + 9;
 }
 
 /// What is told of an export.
@@ -90,7 +90,7 @@ pub(crate) mod command {
     pub(crate) const FLAG_FUA: u16 = 1 << 0;
     pub(crate) const FLAG_NO_HOLE: u16 = 1 << 1;
     pub(crate) const FLAG_DF: u16 = 1 << 2;
-    pub(crate) const FLAG_REQ_ONE: u16 = 1 << 3;
+    pub(crate) const FLAG_ONE: u16 = 1 << 3;
     pub(crate) const FLAG_FAST_ZERO: u16 = 1 << 4;
 }
 

@@ -118,7 +118,7 @@ impl Header {
             command::TRIM => (Order::Trim { durable }, 0),
             command::CACHE => (Order::Cache, 0),
             command::WRITE_ZEROES => (Order::WriteZeroes { durable }, command::FLAG_NO_HOLE | command::FLAG_FAST_ZERO),
-            command::BLOCK_STATUS if agreement.block_status => (Order::BlockStatus, command::FLAG_REQ_ONE),
+            command::BLOCK_STATUS if agreement.block_status => (Order::BlockStatus, command::FLAG_ONE),
             command::BLOCK_STATUS => {
                 return Err(refusal(Errno::Invalid, "no metadata context was agreed on for this export"));
             }
@@ -170,7 +170,7 @@ mod tests {
             (c::READ, 0, 0, (32 << 20) + 1, false, Err(Errno::Overflow), Err(Errno::Overflow)),
             (c::READ, c::FLAG_DF, 0, 65_536, false, Ok(Order::Read), invalid),
             (c::READ, c::FLAG_DF, 0, 1 << 20, false, Err(Errno::Overflow), invalid),
-            (c::READ, c::FLAG_REQ_ONE, 0, 1, false, invalid, invalid),
+            (c::READ, c::FLAG_ONE, 0, 1, false, invalid, invalid),
             (c::WRITE, 0, 5, 7, false, write, write),
             (c::WRITE, 0, 5, 7, true, Err(Errno::NotPermitted), Err(Errno::NotPermitted)),
             (c::WRITE, 0, end, 7, false, Err(Errno::NoSpace), Err(Errno::NoSpace)),
@@ -183,7 +183,7 @@ mod tests {
             (c::CACHE, c::FLAG_DF, 0, 7, true, invalid, invalid),
             (c::WRITE_ZEROES, c::FLAG_FUA | c::FLAG_NO_HOLE, 0, 1 << 29, false, zeroes, zeroes),
             (c::WRITE_ZEROES, c::FLAG_FAST_ZERO, 0, 7, false, Err(Errno::NotSupported), Err(Errno::NotSupported)),
-            (c::BLOCK_STATUS, c::FLAG_REQ_ONE, 0, 1 << 30, true, Ok(Order::BlockStatus), invalid),
+            (c::BLOCK_STATUS, c::FLAG_ONE, 0, 1 << 30, true, Ok(Order::BlockStatus), invalid),
             (c::DISC + 100, 0, 0, 7, false, invalid, invalid),
         ];
         for (number, &(kind, flags, offset, length, read_only, structured, simple)) in table.iter().enumerate() {

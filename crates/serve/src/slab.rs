@@ -53,7 +53,7 @@ impl<T> Slab<T> {
         place.as_ref().filter(|_| *generation == key.generation)
     }
 
-    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+    pub(crate) fn at_mut(&mut self, key: Key) -> Option<&mut T> {
         let (generation, place) = self.places.get_mut(key.index as usize)?;
         place.as_mut().filter(|_| *generation == key.generation)
     }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(slab.remove(one), Some(1));
         let two = slab.insert(2);
         assert_ne!(one, two);
-        assert!(slab.get(one).is_none() && slab.get_mut(one).is_none() && slab.remove(one).is_none());
+        assert!(slab.get(one).is_none() && slab.at_mut(one).is_none() && slab.remove(one).is_none());
         assert_eq!((slab.get(two), slab.len()), (Some(&2), 1));
         assert_eq!(Key::of_number(two.number()), two);
         assert_eq!(slab.iter().collect::<Vec<_>>(), [(two, &2)]);

@@ -66,12 +66,12 @@ impl Exporter {
 
     /// Receives more, into the input.
     fn receive(&mut self, key: Key) -> Went {
-        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let connection = self.connections.at_mut(key).expect("it is being looked at");
         if connection.input.is_readable {
             match connection.input.receive(&mut connection.transport) {
                 Received::Gone => return Went::Away,
                 Received::Something => {
-                    connection.moved_at = std::time::Instant::now();
+                    connection.moved_at = self.now;
                     return Went::On;
                 }
                 Received::Nothing => {}
@@ -82,7 +82,7 @@ impl Exporter {
     }
 
     fn read_request(&mut self, volume: &mut dyn Volume, key: Key) -> Went {
-        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let connection = self.connections.at_mut(key).expect("it is being looked at");
         if connection.under_way >= UNDER_WAY_MAX {
             connection.is_paused = true;
             return Went::Nowhere;
@@ -103,16 +103,17 @@ impl Exporter {
         let judged = if self.is_ending { None } else { Some(header.judge(export, agreement, unsplit)) };
         let (errno, why) = match judged {
             Some(Ok(order)) => {
-                let offset = export.offset + header.offset;
-                return self.begin(volume, key, order, cookie, offset, header.length);
+                match order {
+                    Order::BlockStatus => self.reply(key, Reply::extent(cookie, ALLOCATION_ID, header.length)),
+                    Order::Cache => self.reply(key, Reply::simple(cookie, None, None)),
+                    _ => self.begin(volume, key, order, &header),
+                }
+                return Went::On;
             }
             Some(Err(refusal)) => (refusal.errno, refusal.why),
             None => (Errno::Shutdown, "the server is being stopped"),
         };
-        let structured = agreement.structured;
-        let reply =
-            if structured { Reply::error(cookie, errno, None, why) } else { Reply::simple(cookie, Some(errno), None) };
-        self.reply(key, reply);
+        self.reply(key, refusal(agreement.structured, cookie, errno, why));
         if payload > 0 {
             self.read_next(key, Reading::Refused(payload));
         }
@@ -120,16 +121,10 @@ impl Exporter {
     }
 
     /// Begins a request that was judged good.
-    fn begin(
-        &mut self,
-        volume: &mut dyn Volume,
-        key: Key,
-        order: Order,
-        cookie: u64,
-        offset: u64,
-        length: u32,
-    ) -> Went {
-        let connection = self.connections.get_mut(key).expect("it is being looked at");
+    fn begin(&mut self, volume: &mut dyn Volume, key: Key, order: Order, header: &Header) {
+        let connection = self.connections.at_mut(key).expect("it is being looked at");
+        let origin = self.exports.at(connection.agreement.export).offset;
+        let (offset, length) = (origin + header.offset, header.length);
         let block = u64::from(volume.logical_block_bytes());
         let end = offset + u64::from(length);
         let (first, stop) = match order {
@@ -138,24 +133,12 @@ impl Exporter {
             Order::Flush => (0, 0),
             _ => (offset, end),
         };
-        match order {
-            Order::BlockStatus => {
-                self.reply(key, Reply::extent(cookie, ALLOCATION_ID, length));
-                return Went::On;
-            }
-            Order::Cache => {
-                self.reply(key, Reply::simple(cookie, None, None));
-                return Went::On;
-            }
-            _ => {}
-        }
         connection.under_way += 1;
         let structured = connection.agreement.structured;
         let alone = order == Order::Read && !structured && length > volume.request_buffer_bytes() - 2 * block as u32;
-        let origin = self.exports.at(connection.agreement.export).offset;
         let transaction = self.transactions.insert(Transaction {
             connection: key,
-            cookie,
+            cookie: header.cookie,
             order,
             structured,
             alone,
@@ -173,11 +156,10 @@ impl Exporter {
             _ if first >= stop => self.conclude(volume, transaction),
             _ => self.read_next(key, Reading::Begin(transaction)),
         }
-        Went::On
     }
 
     fn read_next(&mut self, key: Key, reading: Reading) {
-        if let Some(connection) = self.connections.get_mut(key) {
+        if let Some(connection) = self.connections.at_mut(key) {
             connection.reading = reading;
         }
     }
@@ -190,12 +172,10 @@ impl Exporter {
         };
         let block = volume.logical_block_bytes();
         let (order, unfinished, alone) = (it.order, it.unfinished, it.alone);
-        let length_max = match order {
-            Order::Trim { .. } => TRIM_BYTES_MAX,
-            _ => volume.request_buffer_bytes(),
-        };
+        let is_trim = matches!(order, Order::Trim { .. });
+        let length_max = if is_trim { TRIM_BYTES_MAX } else { volume.request_buffer_bytes() };
         let part = Part::first_of(it.next, it.end, block, length_max);
-        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let connection = self.connections.at_mut(key).expect("it is being looked at");
         let must_wait = match order {
             Order::Trim { .. } | Order::WriteZeroes { .. } => unfinished >= PIECES_MAX,
             _ => alone && (connection.under_way > 1 || unfinished > 0 || !connection.output.is_empty()),
@@ -214,30 +194,21 @@ impl Exporter {
             self.line_up(key);
             return Went::Nowhere;
         }
-        let it = self.transactions.get_mut(transaction).expect("it was just there");
+        let it = self.transactions.at_mut(transaction).expect("it was just there");
         it.next += u64::from(part.payload);
         it.unfinished += 1;
-        let role = match (order, buffer) {
-            (Order::Write { .. }, Some(buffer)) => {
-                self.read_next(key, Reading::Payload { transaction, part, buffer, filled: 0 });
-                return Went::On;
-            }
-            (Order::WriteZeroes { .. }, Some(buffer)) => {
-                let memory = part.payload_in(volume.request_memory(buffer));
-                volume.arena().write(memory, &vec![0; part.payload as usize]);
-                Role::Write
-            }
-            (Order::WriteZeroes { .. }, None) => Role::Zeros,
-            (Order::Trim { .. }, _) => Role::Discard,
-            _ => Role::Read,
-        };
-        self.submit_part(volume, Piece { transaction, role, part: Some(part), buffer });
+        if let (Order::Write { .. }, Some(buffer)) = (order, buffer) {
+            self.read_next(key, Reading::Payload { transaction, part, buffer, filled: 0 });
+        } else {
+            let piece = piece_without_payload(volume, transaction, order, part, buffer);
+            self.submit_part(volume, piece);
+        }
         Went::On
     }
 
     fn take_buffer(&mut self, key: Key) -> Option<u32> {
         let holders = self.connections.iter().filter(|(other, it)| *other != key && it.held > 0).count();
-        let connection = self.connections.get_mut(key)?;
+        let connection = self.connections.at_mut(key)?;
         let buffer = self.pool.take(connection.held, CLIENTS_MAX.saturating_sub(1 + holders))?;
         connection.held += 1;
         Some(buffer)
@@ -245,7 +216,7 @@ impl Exporter {
 
     /// Receives payload straight into a buffer, but for what came along with the request.
     fn read_payload(&mut self, volume: &mut dyn Volume, key: Key) -> Went {
-        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let connection = self.connections.at_mut(key).expect("it is being looked at");
         let Reading::Payload { transaction, part, buffer, filled } = &mut connection.reading else {
             return Went::On;
         };
@@ -266,7 +237,7 @@ impl Exporter {
                 }
                 let (received, count) = connection.input.receive_into(&mut connection.transport, volume.arena(), rest);
                 *filled += count;
-                connection.moved_at = std::time::Instant::now();
+                connection.moved_at = self.now;
                 return if received == Received::Gone { Went::Away } else { Went::On };
             }
         }
@@ -278,7 +249,7 @@ impl Exporter {
 
     /// Passes over the payload of a write that was refused.
     fn pass_over(&mut self, key: Key, left: u32) -> Went {
-        let connection = self.connections.get_mut(key).expect("it is being looked at");
+        let connection = self.connections.at_mut(key).expect("it is being looked at");
         let left = left - connection.input.take(left as usize).len() as u32;
         connection.reading = if left == 0 { Reading::Request } else { Reading::Refused(left) };
         if left == 0 { Went::On } else { self.receive(key) }
@@ -313,6 +284,32 @@ impl Exporter {
         };
         self.ask(volume, piece, command);
     }
+}
+
+/// How a request is answered that is not even begun.
+fn refusal(structured: bool, cookie: u64, errno: Errno, why: &str) -> Reply {
+    if structured { Reply::error(cookie, errno, None, why) } else { Reply::simple(cookie, Some(errno), None) }
+}
+
+/// A part of a request that brings no payload.
+fn piece_without_payload(
+    volume: &dyn Volume,
+    transaction: Key,
+    order: Order,
+    part: Part,
+    buffer: Option<u32>,
+) -> Piece {
+    let role = match (order, buffer) {
+        (Order::WriteZeroes { .. }, Some(buffer)) => {
+            let memory = part.payload_in(volume.request_memory(buffer));
+            volume.arena().write(memory, &vec![0; part.payload as usize]);
+            Role::Write
+        }
+        (Order::WriteZeroes { .. }, None) => Role::Zeros,
+        (Order::Trim { .. }, _) => Role::Discard,
+        _ => Role::Read,
+    };
+    Piece { transaction, role, part: Some(part), buffer }
 }
 
 const _: () = assert!(TRIM_BYTES_MAX >= PAYLOAD_BYTES_MAX, "trims are cut more coarsely than content");

@@ -19,10 +19,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use shoal_volume::{Completion, Volume};
+use shoal_volume::{Completion, Instant, Volume};
 
 use crate::Bell;
 use crate::connection::{Connection, Input, Reading};
@@ -72,6 +72,9 @@ pub struct Exporter {
     /// Connections with something to be sent.
     to_send: Vec<Key>,
     is_ending: bool,
+    /// The volume's time at the last turn.
+    now: Instant,
+    /// When clients were looked at, or the end began.
     looked_at: Instant,
 }
 
@@ -103,7 +106,8 @@ impl Exporter {
             line: VecDeque::new(),
             to_send: Vec::new(),
             is_ending: false,
-            looked_at: Instant::now(),
+            now: Instant { ns: 0 },
+            looked_at: Instant { ns: 0 },
         })
     }
 
@@ -130,6 +134,7 @@ impl Exporter {
     /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long the owner may wait
     /// for its volume and for [`Exporter::file`].
     pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
+        self.now = volume.now();
         let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 32];
         let count = epoll::wait(&self.epoll, &mut events[..], Some(&rustix::event::Timespec::default())).unwrap_or(0);
         for event in &events[..count] {
@@ -150,6 +155,7 @@ impl Exporter {
 
     /// Takes its own answers out of `completions`, and sends what comes of them.
     pub fn finish(&mut self, volume: &mut dyn Volume, completions: &mut Vec<Completion>) {
+        self.now = volume.now();
         completions.retain(|completion| {
             let is_own = completion.id.0 & REQUEST_IDS != 0;
             if is_own {
@@ -164,18 +170,22 @@ impl Exporter {
     pub fn end(&mut self) {
         self.is_ending = true;
         self.door.close();
-        self.looked_at = Instant::now();
+        self.looked_at = self.now;
     }
 
     /// Whether nothing is under way after [`Exporter::end`], or clients have taken too long over it.
     pub fn has_ended(&self) -> bool {
         let owed = self.connections.iter().any(|(_, it)| !it.output.is_empty());
-        self.transactions.len() == 0 && (!owed || self.looked_at.elapsed() > FAREWELL)
+        self.transactions.len() == 0 && (!owed || self.since(self.looked_at) > FAREWELL)
+    }
+
+    fn since(&self, then: Instant) -> Duration {
+        Duration::from_nanos(self.now.since_ns(then))
     }
 
     /// A connection's event: flags that were not asked for say that it is broken.
     fn heed(&mut self, volume: &mut dyn Volume, key: Key, flags: EventFlags) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Some(connection) = self.connections.at_mut(key) else { return };
         let is_busy = connection.is_paused || connection.is_in_line || connection.is_leaving;
         // These cannot be left unasked for. What is said last is still read, if that can be done now.
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) && (is_busy || !flags.contains(EventFlags::IN)) {
@@ -213,7 +223,7 @@ impl Exporter {
             is_paused: false,
             is_leaving: false,
             interest,
-            moved_at: Instant::now(),
+            moved_at: self.now,
             seat,
         };
         let key = self.connections.insert(connection);
@@ -234,7 +244,7 @@ impl Exporter {
             let mut has_moved = false;
             for _ in 0..self.line.len() {
                 let Some(key) = self.line.pop_front() else { break };
-                if let Some(connection) = self.connections.get_mut(key) {
+                if let Some(connection) = self.connections.at_mut(key) {
                     connection.is_in_line = false;
                     has_moved |= self.advance(volume, key);
                 }
@@ -246,7 +256,7 @@ impl Exporter {
     }
 
     fn send(&mut self, volume: &mut dyn Volume, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Some(connection) = self.connections.at_mut(key) else { return };
         let mut free = Vec::new();
         let sent = connection.output.send(&mut connection.transport, volume.arena(), &mut free);
         connection.held -= free.len();
@@ -254,7 +264,7 @@ impl Exporter {
         let flushed = connection.transport.flush();
         let (Ok(has_moved), Ok(is_flushed)) = (sent, flushed) else { return self.drop_connection(key) };
         if has_moved {
-            connection.moved_at = Instant::now();
+            connection.moved_at = self.now;
         }
         let is_done = connection.output.is_empty() && is_flushed;
         if is_done && connection.is_leaving && connection.under_way == 0 {
@@ -268,9 +278,9 @@ impl Exporter {
 
     /// Queues an answer.
     fn reply(&mut self, key: Key, reply: Reply) {
-        if let Some(connection) = self.connections.get_mut(key) {
+        if let Some(connection) = self.connections.at_mut(key) {
             if connection.output.is_empty() {
-                connection.moved_at = Instant::now();
+                connection.moved_at = self.now;
                 self.to_send.push(key);
             }
             connection.output.push(reply);
@@ -279,7 +289,7 @@ impl Exporter {
 
     /// Something of the connection's own has ended: it may go on.
     fn resume(&mut self, key: Key) {
-        if let Some(connection) = self.connections.get_mut(key)
+        if let Some(connection) = self.connections.at_mut(key)
             && std::mem::take(&mut connection.is_paused)
         {
             self.line_up(key);
@@ -288,7 +298,7 @@ impl Exporter {
 
     /// The connection is looked at again, in its turn.
     fn line_up(&mut self, key: Key) {
-        if let Some(connection) = self.connections.get_mut(key)
+        if let Some(connection) = self.connections.at_mut(key)
             && !std::mem::replace(&mut connection.is_in_line, true)
         {
             self.line.push_back(key);
@@ -296,7 +306,7 @@ impl Exporter {
     }
 
     fn set_interest(&mut self, key: Key, flag: EventFlags, is_wanted: bool) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Some(connection) = self.connections.at_mut(key) else { return };
         let mut interest = connection.interest;
         interest.set(flag, is_wanted);
         if interest != connection.interest {
@@ -336,10 +346,10 @@ impl Exporter {
         if debtors.is_empty() {
             return LONG;
         }
-        if self.looked_at.elapsed() >= LOOK && !self.is_ending {
-            self.looked_at = Instant::now();
+        if self.since(self.looked_at) >= LOOK && !self.is_ending {
+            self.looked_at = self.now;
             for key in debtors {
-                if self.connections.get(key).is_some_and(|it| it.moved_at.elapsed() > PATIENCE) {
+                if self.connections.get(key).is_some_and(|it| self.since(it.moved_at) > PATIENCE) {
                     self.drop_connection(key);
                 }
             }

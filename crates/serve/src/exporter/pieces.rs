@@ -102,7 +102,7 @@ impl Exporter {
         if piece.changes_content() {
             self.ragged_goes_on(volume, &piece);
         }
-        let Some(it) = self.transactions.get_mut(piece.transaction) else { return };
+        let Some(it) = self.transactions.at_mut(piece.transaction) else { return };
         if piece.role == Role::Flush {
             it.is_durable = true;
         } else {
@@ -117,7 +117,7 @@ impl Exporter {
     }
 
     fn note(&mut self, transaction: Key, result: Result<(), RequestError>) {
-        if let Some(it) = self.transactions.get_mut(transaction) {
+        if let Some(it) = self.transactions.at_mut(transaction) {
             it.error = it.error.or(result.err());
         }
     }
@@ -125,7 +125,7 @@ impl Exporter {
     fn release(&mut self, transaction: Key, buffer: u32) {
         self.pool.give_back(buffer);
         let connection = self.transactions.get(transaction).map(|it| it.connection);
-        if let Some(connection) = connection.and_then(|key| self.connections.get_mut(key)) {
+        if let Some(connection) = connection.and_then(|key| self.connections.at_mut(key)) {
             connection.held -= 1;
         }
     }
@@ -133,7 +133,7 @@ impl Exporter {
     /// Sends what was read, or notes what went wrong.
     fn read_done(&mut self, volume: &mut dyn Volume, piece: Piece, result: Result<(), RequestError>) {
         let (Some(part), Some(buffer)) = (piece.part, piece.buffer) else { return };
-        let Some(it) = self.transactions.get_mut(piece.transaction) else { return };
+        let Some(it) = self.transactions.at_mut(piece.transaction) else { return };
         it.error = it.error.or(result.err());
         if it.error.is_some() && it.alone {
             // The rest is not even read.
@@ -172,7 +172,7 @@ impl Exporter {
         }
         let Some(it) = self.transactions.remove(transaction) else { return };
         let key = it.connection;
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Some(connection) = self.connections.at_mut(key) else { return };
         connection.under_way -= 1;
         if matches!(connection.reading, Reading::Begin(current) if current == transaction) {
             connection.reading = Reading::Request;
@@ -191,7 +191,7 @@ impl Exporter {
 
     /// The client of a request has gone before all of it was begun, and took so many parts of its payload along.
     pub(super) fn cut_short(&mut self, transaction: Key, parts_lost: u32) {
-        let Some(it) = self.transactions.get_mut(transaction) else { return };
+        let Some(it) = self.transactions.at_mut(transaction) else { return };
         it.end = it.next;
         it.unfinished -= parts_lost;
         if it.unfinished == 0 {

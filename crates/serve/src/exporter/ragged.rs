@@ -139,7 +139,7 @@ impl Exporter {
             }
             (0, Some(error)) => {
                 // It ends as if it had been written, but with an error.
-                if let Some(it) = self.transactions.get_mut(piece.transaction) {
+                if let Some(it) = self.transactions.at_mut(piece.transaction) {
                     it.error = it.error.or(Some(error));
                 }
                 self.part_done(volume, piece);

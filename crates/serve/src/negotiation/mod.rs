@@ -133,12 +133,9 @@ impl<'a> Negotiation<'a> {
         if !self.has_flags {
             let flags = u32::from_be_bytes(*self.input.first_chunk()?);
             self.input.drain(..4);
-            let known = u32::from(handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES);
-            if flags & !known != 0 || flags & u32::from(handshake::FIXED_NEWSTYLE) == 0 {
+            if !self.take_flags(flags) {
                 return Some(Step::End);
             }
-            self.no_zeroes = flags & u32::from(handshake::NO_ZEROES) != 0;
-            self.has_flags = true;
         }
         while self.to_skip == 0 {
             let header: [u8; OPTION_HEADER_BYTES] = *self.input.first_chunk()?;
@@ -149,14 +146,13 @@ impl<'a> Negotiation<'a> {
             }
             let (number, length) = (number as u32, length as usize);
             if length > OPTION_BYTES_MAX {
-                let there = (self.input.len() - OPTION_HEADER_BYTES).min(length);
-                self.input.drain(..OPTION_HEADER_BYTES + there);
-                self.to_skip = (length - there) as u64;
+                // This one has no way to say no.
                 if number == number::EXPORT_NAME {
                     return Some(Step::End);
                 }
+                self.pass_over(length);
                 let why = format!("an option has at most {OPTION_BYTES_MAX} bytes here");
-                answer(replies, number, reply::ERR_TOO_BIG, why.as_bytes());
+                answer(replies, number, reply::TOO_BIG, why.as_bytes());
                 continue;
             }
             if self.input.len() < OPTION_HEADER_BYTES + length {
@@ -170,6 +166,20 @@ impl<'a> Negotiation<'a> {
             }
         }
         None
+    }
+
+    /// Drops an option that is too long, what is there of it and what is to come.
+    fn pass_over(&mut self, length: usize) {
+        let there = (self.input.len() - OPTION_HEADER_BYTES).min(length);
+        self.input.drain(..OPTION_HEADER_BYTES + there);
+        self.to_skip = (length - there) as u64;
+    }
+
+    /// The client's flags are there: whether they are such as can be served.
+    fn take_flags(&mut self, flags: u32) -> bool {
+        let [fixed, no_zeroes] = [handshake::FIXED_NEWSTYLE, handshake::NO_ZEROES].map(u32::from);
+        (self.has_flags, self.no_zeroes) = (true, flags & no_zeroes != 0);
+        flags & !(fixed | no_zeroes) == 0 && flags & fixed != 0
     }
 }
 

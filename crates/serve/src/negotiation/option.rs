@@ -25,7 +25,7 @@ impl Negotiation<'_> {
             if number == option::EXPORT_NAME {
                 return Some(Step::End);
             }
-            answer(replies, number, reply::ERR_TLS_REQD, b"this server tells nothing without TLS: start it first");
+            answer(replies, number, reply::TLS_REQUIRED, b"this server tells nothing without TLS: start it first");
             return None;
         }
         let done = match number {
@@ -40,7 +40,7 @@ impl Negotiation<'_> {
             option::STRUCTURED_REPLY => self.structure(data),
             option::LIST_META_CONTEXT => self.list_contexts(data, replies),
             option::SET_META_CONTEXT => self.set_contexts(data, replies),
-            _ => Err(refused(reply::ERR_UNSUP, "this server does not know the option")),
+            _ => Err(refused(reply::UNSUPPORTED, "this server does not know the option")),
         };
         match done {
             Ok(step) => {
@@ -85,8 +85,8 @@ impl Negotiation<'_> {
         no_data(data)?;
         match self.tls {
             TlsStage::Required => Ok(Some(Step::StartTls)),
-            TlsStage::Established => Err(refused(reply::ERR_INVALID, "TLS is there already")),
-            TlsStage::Absent => Err(refused(reply::ERR_POLICY, "this server was started without TLS")),
+            TlsStage::Established => Err(refused(reply::INVALID, "TLS is there already")),
+            TlsStage::Absent => Err(refused(reply::POLICY, "this server was started without TLS")),
         }
     }
 
@@ -103,7 +103,7 @@ impl Negotiation<'_> {
         let count = fields.u16()?;
         let wanted = (0..count).map(|_| fields.u16()).collect::<Result<Vec<_>, _>>()?;
         fields.end()?;
-        let unknown = || refused(reply::ERR_UNKNOWN, "there is no such export: LIST names those that there are");
+        let unknown = || refused(reply::UNKNOWN, "there is no such export: LIST names those that there are");
         let found = self.exports.find(name).ok_or_else(unknown)?;
         let export = self.exports.at(found);
         let mut inform = |kind: u16, data: &[u8]| {
@@ -145,7 +145,7 @@ impl Negotiation<'_> {
 
     fn contexts<'d>(&self, data: &'d [u8]) -> Result<Contexts<'d>, Refusal> {
         if !self.structured {
-            return Err(refused(reply::ERR_INVALID, "metadata contexts need structured replies: agree on those first"));
+            return Err(refused(reply::INVALID, "metadata contexts need structured replies: agree on those first"));
         }
         let mut fields = Fields(data);
         let name = fields.string()?;
@@ -157,7 +157,7 @@ impl Negotiation<'_> {
             queries.push(std::str::from_utf8(fields.string()?).unwrap_or_default());
         }
         fields.end()?;
-        let export = self.exports.find(name).ok_or_else(|| refused(reply::ERR_UNKNOWN, "there is no such export"))?;
+        let export = self.exports.find(name).ok_or_else(|| refused(reply::UNKNOWN, "there is no such export"))?;
         Ok(Contexts { export, queries })
     }
 }
@@ -173,7 +173,7 @@ fn context(id: u32) -> Vec<u8> {
 }
 
 fn no_data(data: &[u8]) -> Result<(), Refusal> {
-    if data.is_empty() { Ok(()) } else { Err(refused(reply::ERR_INVALID, "the option has no data")) }
+    if data.is_empty() { Ok(()) } else { Err(refused(reply::INVALID, "the option has no data")) }
 }
 
 /// What is left of an option's data.
@@ -181,7 +181,7 @@ struct Fields<'d>(&'d [u8]);
 
 impl<'d> Fields<'d> {
     fn bytes(&mut self, length: usize) -> Result<&'d [u8], Refusal> {
-        let short = || refused(reply::ERR_INVALID, "the option's data end too early");
+        let short = || refused(reply::INVALID, "the option's data end too early");
         let (bytes, rest) = self.0.split_at_checked(length).ok_or_else(short)?;
         self.0 = rest;
         Ok(bytes)
@@ -199,12 +199,12 @@ impl<'d> Fields<'d> {
     fn string(&mut self) -> Result<&'d [u8], Refusal> {
         let length = self.u32()? as usize;
         if length > STRING_BYTES_MAX {
-            return Err(refused(reply::ERR_INVALID, "the option has a string that is too long"));
+            return Err(refused(reply::INVALID, "the option has a string that is too long"));
         }
         self.bytes(length)
     }
 
     fn end(&self) -> Result<(), Refusal> {
-        if self.0.is_empty() { Ok(()) } else { Err(refused(reply::ERR_INVALID, "the option's data go on too long")) }
+        if self.0.is_empty() { Ok(()) } else { Err(refused(reply::INVALID, "the option's data go on too long")) }
     }
 }

@@ -106,7 +106,7 @@ fn an_export_is_opened_by_name_with_or_without_zeroes() {
 fn exports_are_listed_and_unknown_ones_refused() {
     let (step, replies) = say(TlsStage::Absent, &[flags(3), option(3, &[]), go(7, "lake", &[]), option(3, b"x")]);
     assert_eq!(step, Step::Receive);
-    assert_eq!(kinds(&replies), [reply::SERVER, reply::SERVER, reply::ACK, reply::ERR_UNKNOWN, reply::ERR_INVALID]);
+    assert_eq!(kinds(&replies), [reply::SERVER, reply::SERVER, reply::ACK, reply::UNKNOWN, reply::INVALID]);
     assert_eq!(parse(&replies)[0].2, [&string("pond")[..], b"six sticks"].concat());
 }
 
@@ -116,7 +116,7 @@ fn allocation_is_agreed_on_for_one_export_and_needs_structured_replies() {
     let set = contexts(10, "pond", &["x:y", "base:allocation"]);
     let (step, replies) = say(TlsStage::Absent, &[flags(3), early, option(8, &[]), set.clone(), go(7, "pond", &[])]);
     assert_eq!(step, Step::Transmit(Agreement { export: 0, structured: true, block_status: true }));
-    assert_eq!(kinds(&replies)[..4], [reply::ERR_INVALID, reply::ACK, reply::META_CONTEXT, reply::ACK]);
+    assert_eq!(kinds(&replies)[..4], [reply::INVALID, reply::ACK, reply::META_CONTEXT, reply::ACK]);
     let other = say(TlsStage::Absent, &[flags(3), option(8, &[]), set.clone(), go(7, "ice", &[])]).0;
     assert_eq!(other, Step::Transmit(Agreement { export: 1, structured: true, block_status: false }));
     let unset = contexts(10, "pond", &["base:"]);
@@ -134,12 +134,12 @@ fn allocation_is_agreed_on_for_one_export_and_needs_structured_replies() {
 fn where_tls_is_required_nothing_is_told_before_it() {
     let (step, replies) = say(TlsStage::Required, &[flags(3), option(3, &[]), go(7, "", &[]), option(8, &[])]);
     assert_eq!(step, Step::Receive);
-    assert_eq!(kinds(&replies), [reply::ERR_TLS_REQD; 3]);
+    assert_eq!(kinds(&replies), [reply::TLS_REQUIRED; 3]);
     assert_eq!(say(TlsStage::Required, &[flags(3), option(1, b"")]), (Step::End, vec![]));
     assert_eq!(say(TlsStage::Required, &[flags(3), option(5, &[])]).0, Step::StartTls);
     let smuggled = [flags(3), option(5, &[]), go(7, "", &[])];
     assert_eq!(say(TlsStage::Required, &smuggled).0, Step::End);
-    assert_eq!(kinds(&say(TlsStage::Absent, &[flags(3), option(5, &[])]).1), [reply::ERR_POLICY]);
+    assert_eq!(kinds(&say(TlsStage::Absent, &[flags(3), option(5, &[])]).1), [reply::POLICY]);
 }
 
 #[test]
@@ -159,14 +159,14 @@ fn tls_forgets_what_was_agreed_on_before() {
 fn what_is_too_long_is_passed_over_and_what_makes_no_sense_ends_it() {
     let long = option(77, &vec![1; 100_000]);
     let (step, replies) = say(TlsStage::Absent, &[flags(3), long, option(2, &[])]);
-    assert_eq!((step, kinds(&replies)), (Step::End, vec![reply::ERR_TOO_BIG, reply::ACK]));
-    assert_eq!(kinds(&say(TlsStage::Absent, &[flags(3), option(77, b"?")]).1), [reply::ERR_UNSUP]);
+    assert_eq!((step, kinds(&replies)), (Step::End, vec![reply::TOO_BIG, reply::ACK]));
+    assert_eq!(kinds(&say(TlsStage::Absent, &[flags(3), option(77, b"?")]).1), [reply::UNSUPPORTED]);
     assert_eq!(say(TlsStage::Absent, &[flags(4)]).0, Step::End);
     assert_eq!(say(TlsStage::Absent, &[flags(0)]).0, Step::End);
     assert_eq!(say(TlsStage::Absent, &[flags(3), vec![0; 16]]).0, Step::End);
     assert_eq!(say(TlsStage::Absent, &[flags(3), option(3, &[]).repeat(300)]).0, Step::End);
     let short = option(7, &[0, 0, 0, 9, b'p']);
-    assert_eq!(kinds(&say(TlsStage::Absent, &[flags(3), short]).1), [reply::ERR_INVALID]);
+    assert_eq!(kinds(&say(TlsStage::Absent, &[flags(3), short]).1), [reply::INVALID]);
 }
 
 #[test]

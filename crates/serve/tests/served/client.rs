@@ -24,15 +24,17 @@ pub(crate) struct Client {
     pub(crate) stream: UnixStream,
     structured: bool,
     /// Of answers that are not whole yet.
-    parts: HashMap<u64, Vec<(u64, Option<Vec<u8>>, u32)>>,
+    parts: HashMap<u64, Vec<Part>>,
 }
+
+/// Where content begins, the content, or nothing for a hole, and how long it is.
+pub(crate) type Part = (u64, Option<Vec<u8>>, u32);
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done,
-    /// Offsets and content; nothing for a hole.
-    Content(Vec<(u64, Option<Vec<u8>>, u32)>),
+    Content(Vec<Part>),
     Error(u32),
     Extent(u32, u32),
 }
@@ -165,7 +167,7 @@ impl Client {
 }
 
 /// Content out of its parts, which have to cover it.
-pub(crate) fn join(offset: u64, parts: &[(u64, Option<Vec<u8>>, u32)], structured: bool) -> Vec<u8> {
+pub(crate) fn join(offset: u64, parts: &[Part], structured: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (at, data, length) in parts {
         assert!(!structured || *at == offset + bytes.len() as u64, "a gap before {at}");

@@ -103,12 +103,15 @@ fn many_requests_at_a_time_are_answered_each_once() {
     served.stop();
 }
 
+/// Flags, kind, offset, length, payload, and the error.
+type Case<'a> = (u16, u16, u64, u32, &'a [u8], u32);
+
 #[test]
 fn errors_are_told_and_the_connection_goes_on() {
     let served = Served::start(4);
     for structured in [true, false] {
         let mut client = Client::open(&served, "pond", structured);
-        let cases: &[(u16, u16, u64, u32, &[u8], u32)] = &[
+        let cases: &[Case<'_>] = &[
             (0, READ, SIZE, 1, &[], 22),
             (0, WRITE, SIZE - 1, 2, b"ab", 28),
             (0, READ, 0, 0, &[], 22),
