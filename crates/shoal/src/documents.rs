@@ -2,6 +2,7 @@
 
 mod array;
 mod state;
+mod swarm;
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ pub(crate) use state::{
     BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument,
     SimulatedDocument, StateDocument,
 };
+pub(crate) use swarm::{SwarmCountsDocument, SwarmDocument, SwarmFailureDocument};
 
 /// Any command that failed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -275,6 +277,7 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 16] {
         ("scrub", schema_for!(ScrubDocument)),
         ("study", shoal_study::model::schema()),
         ("study-plan", schema_for!(PlanDocument)),
+        ("swarm", schema_for!(SwarmDocument)),
         ("transfer", schema_for!(TransferDocument)),
     ]
 }

@@ -47,6 +47,17 @@ pub(crate) fn per_mille_bar(cli: &Cli, name: &str) -> ProgressBar {
     bar
 }
 
+/// A bar over things that are counted; hidden as [`bytes_bar`] is.
+pub(crate) fn count_bar(cli: &Cli, total: u64, what: &'static str) -> ProgressBar {
+    if cli.quiet || cli.json {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg:>10} [{wide_bar}] {pos}/{len} {per_sec} {eta} left");
+    let bar = ProgressBar::new(total).with_message(what);
+    bar.set_style(style.expect("the template is right"));
+    bar
+}
+
 /// What came of background work.
 pub(crate) struct BackgroundRun {
     /// Whether it was stopped before its end.

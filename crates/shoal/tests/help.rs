@@ -30,6 +30,7 @@ const COMMANDS: [&str; 27] = [
     "serve",
     "stop",
     "speed",
+    "sim",
     "man",
     "completions",
     "schemas",

@@ -6,6 +6,7 @@ mod plan;
 mod profile;
 mod replay;
 mod serve;
+mod sim;
 
 use clap::{Parser, Subcommand};
 
@@ -19,6 +20,7 @@ pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
+pub(crate) use sim::{SimArgs, SimCommand, SwarmArgs};
 
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.
@@ -110,6 +112,8 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Change how fast a running array resyncs, rebuilds and scrubs.
     Speed(SpeedArgs),
+    /// Hunt for faults of the arrays themselves, in simulated worlds.
+    Sim(SimArgs),
     /// Write the manual pages into a directory.
     Man {
         /// Where to.

@@ -19,9 +19,16 @@ pub(crate) fn man_pages(cli: &Cli, directory: &Path) -> Result<(), Failure> {
     clap_mangen::generate_to(Cli::command(), directory).map_err(at)?;
     let mut command = Cli::command();
     command.build();
-    let names = command.get_subcommands().filter(|page| page.get_name() != "help").map(|page| page.get_name());
-    let pages = names.map(|name| format!("shoal-{name}.1")).chain(["shoal.1".to_owned()]);
-    files(cli, pages.map(|page| directory.join(page).display().to_string()).collect())
+    let pages = pages_of(&command, "shoal");
+    files(cli, pages.iter().map(|page| directory.join(page).display().to_string()).collect())
+}
+
+/// The pages of a command's commands, at any depth, and its own.
+fn pages_of(command: &clap::Command, name: &str) -> Vec<String> {
+    let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+    let mut pages: Vec<_> = inner.flat_map(|inner| pages_of(inner, &format!("{name}-{}", inner.get_name()))).collect();
+    pages.push(format!("{name}.1"));
+    pages
 }
 
 /// `shoal completions`: to standard output.

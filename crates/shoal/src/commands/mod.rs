@@ -16,6 +16,7 @@ pub(crate) mod replay;
 mod run;
 mod scrub;
 mod serve;
+mod sim;
 mod status;
 mod study;
 mod transfer;
@@ -52,6 +53,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(cli, args),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
+        Command::Sim(args) => sim::run(cli, args),
         Command::Man { directory } => generate::man_pages(cli, directory),
         Command::Completions { shell } => generate::completions(cli, *shell),
         Command::Schemas { directory } => generate::schemas(cli, directory),
