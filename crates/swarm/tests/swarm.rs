@@ -1,0 +1,42 @@
+//! Seeds are clean, and a seed is the same run whenever it is played.
+#![allow(clippy::unwrap_used)]
+
+use shoal_swarm::{Watch, hunt, play, sample};
+
+/// `SHOAL_SEEDS=10000` plays as many; a hundred are for every day.
+#[test]
+fn seeds_are_clean() {
+    let seeds = std::env::var("SHOAL_SEEDS").map_or(100, |text| text.parse().expect("a number of seeds"));
+    let watch = Watch::new(std::thread::available_parallelism().unwrap().get());
+    let hunted = hunt(0..seeds, &watch).unwrap();
+    let finds: Vec<_> = hunted.finds.iter().map(|find| format!("seed {}: {}", find.seed, find.failure)).collect();
+    assert!(finds.is_empty(), "{finds:#?}\nreplay one: shoal sim swarm --seeds N..N+1");
+    assert_eq!(hunted.seeds, seeds);
+    let counts = hunted.counts;
+    let happened = [
+        counts.power_cuts,
+        counts.unplugged,
+        counts.stalls,
+        counts.errors,
+        counts.latent,
+        counts.silent,
+        counts.replaced,
+    ];
+    assert!(happened.iter().all(|count| *count > 0), "some faults never came: {counts:?}");
+}
+
+#[test]
+fn a_seed_is_the_same_run_on_any_number_of_threads() {
+    let [one, three] = [1, 3].map(|threads| hunt(200..230, &Watch::new(threads)).unwrap());
+    assert_eq!((one.trace_hash, one.counts), (three.trace_hash, three.counts));
+    let other = hunt(201..231, &Watch::new(1)).unwrap();
+    assert_ne!(one.trace_hash, other.trace_hash);
+}
+
+#[test]
+fn watching_a_run_does_not_change_it() {
+    let scenario = sample(7);
+    let [silent, traced] = [false, true].map(|is_traced| play(&scenario, is_traced).unwrap());
+    assert_eq!((silent.trace_hash, silent.counts), (traced.trace_hash, traced.counts));
+    assert!(silent.lines.is_empty() && traced.lines.lines().count() > 100);
+}
