@@ -260,7 +260,7 @@ pub(crate) struct PlannedDriveDocument {
 
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
-pub(crate) fn schemas() -> [(&'static str, Schema); 16] {
+pub(crate) fn schemas() -> [(&'static str, Schema); 17] {
     [
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),

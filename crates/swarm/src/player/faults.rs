@@ -1,5 +1,6 @@
 //! Faults strike, and drives come and go.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use shoal_sim::{FaultKind, Misbehaviour, MisbehaviourKind};
@@ -180,9 +181,11 @@ impl Player<'_> {
         let seats = self.seats();
         let Some(drive) = seats[seat % seats.len()].drive else { return Ok(()) };
         let Some(id) = self.ids[drive].filter(|_| self.can_spare(drive)) else { return Ok(()) };
+        // The array may have done much by the time that the order is carried out.
+        self.forget_closed_holes();
+        self.find_lost_to_holes(&BTreeSet::from([seat % seats.len()]));
         let failed = self.array_mut().fail_drive(id);
         self.note(format_args!("drive {drive} is taken out: {failed:?}"));
-        self.heed_holes();
         Ok(())
     }
 
