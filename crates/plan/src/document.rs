@@ -22,7 +22,7 @@ pub struct Plan {
     /// What all this rests on, a sentence each.
     pub assumptions: Vec<String>,
     /// A study's cost figures beside ours, if one of its presets was asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedFigure>,
     /// Everything by chance follows from it.
     pub seed: u64,

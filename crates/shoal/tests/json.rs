@@ -40,45 +40,44 @@ fn the_schemas_in_the_repository_are_current() {
     assert_eq!(stored, listed.lines().count(), "schemas/ holds what nobody writes: {MEND}");
 }
 
+/// A document's schema, and a command that prints it; one after the other, on the same drives.
+const LINES: &[(&str, &str)] = &[
+    ("array", "create --level 5 --spares 1 d0 d1 d2 d3"),
+    ("transfer", "write d0 d1 d2 --offset 4K"),
+    ("array", "status d0 d1 d2"),
+    ("array", "fail --member d0 d0 d1 d2"),
+    ("array", "add --drive new d1 d2"),
+    ("array", "rebuild d1 d2 new"),
+    ("scrub", "scrub d1 d2 new"),
+    ("replay", "replay rally2 --charts charts"),
+    ("examine", "examine d0 new"),
+    ("array", "create --force --level 10 --layout o2 d0 d1 d2"),
+    ("array", "status d0"),
+    ("array", "create --force --level 51 d0 d1 d2 d3 new d4"),
+    ("array", "status d0 d1 d4"),
+    ("array", "create --force --level 0 d0 d1"),
+    ("array", "status d0"),
+    ("bench", "bench d4 --raw --seconds 1 --warm-up 0"),
+    ("plan", "plan sim:cruzer-titanium*2@usb2 --top 1"),
+    ("profile", "profile sim:cruzer-titanium*2 -o stick.toml"),
+    ("plan", "plan ./stick.toml*2@usb2 --top 1"),
+    ("study-plan", "study --dry-run --force d2 d3 d4"),
+    ("study", "study --force --levels 0 --chunks 64K --repeat 1 --seconds 1 --no-fault d2 d3"),
+    ("array", "create sim:cruzer-titanium:size=64M*3 --level 5"),
+    ("bench", "bench sim:cruzer-titanium*2 --bytes 1M --warm-up 0"),
+    ("bench", "bench sim:cruzer-titanium*3 --level 5 --bytes 1M --warm-up 0 --write"),
+    ("study-plan", "study --dry-run sim:cruzer-titanium*3@usb2"),
+    ("study", "study --levels 5 --chunks 64K --repeat 1 --seconds 1 --size 32M sim:cruzer-titanium:size=64M*4@usb2"),
+    ("completions", "completions zsh"),
+    ("files", "man pages"),
+    ("files", "schemas schemas"),
+];
+
 #[test]
 fn every_command_prints_one_document() {
     let bay = Bay::new(5);
     bay.add("new", support::DRIVE_BYTES);
-    let lines = [
-        ("array", "create --level 5 --spares 1 d0 d1 d2 d3"),
-        ("transfer", "write d0 d1 d2 --offset 4K"),
-        ("array", "status d0 d1 d2"),
-        ("array", "fail --member d0 d0 d1 d2"),
-        ("array", "add --drive new d1 d2"),
-        ("array", "rebuild d1 d2 new"),
-        ("scrub", "scrub d1 d2 new"),
-        ("replay", "replay rally2 --charts charts"),
-        ("examine", "examine d0 new"),
-        ("array", "create --force --level 10 --layout o2 d0 d1 d2"),
-        ("array", "status d0"),
-        ("array", "create --force --level 51 d0 d1 d2 d3 new d4"),
-        ("array", "status d0 d1 d4"),
-        ("array", "create --force --level 0 d0 d1"),
-        ("array", "status d0"),
-        ("bench", "bench d4 --raw --seconds 1 --warm-up 0"),
-        ("plan", "plan sim:cruzer-titanium*2@usb2 --top 1"),
-        ("profile", "profile sim:cruzer-titanium*2 -o stick.toml"),
-        ("plan", "plan ./stick.toml*2@usb2 --top 1"),
-        ("study-plan", "study --dry-run --force d2 d3 d4"),
-        ("study", "study --force --levels 0 --chunks 64K --repeat 1 --seconds 1 --no-fault d2 d3"),
-        ("array", "create sim:cruzer-titanium:size=64M*3 --level 5"),
-        ("bench", "bench sim:cruzer-titanium*2 --bytes 1M --warm-up 0"),
-        ("bench", "bench sim:cruzer-titanium*3 --level 5 --bytes 1M --warm-up 0 --write"),
-        ("plan", "study --dry-run sim:cruzer-titanium*3@usb2"),
-        (
-            "study",
-            "study --levels 5 --chunks 64K --repeat 1 --seconds 1 --size 32M sim:cruzer-titanium:size=64M*4@usb2",
-        ),
-        ("completions", "completions zsh"),
-        ("files", "man pages"),
-        ("files", "schemas schemas"),
-    ];
-    for (schema, line) in lines {
+    for (schema, line) in LINES {
         let ran = bay.run_with(&format!("--json {line}"), &pattern(100_000, 1));
         assert_eq!(ran.code, 0, "shoal {line}: {}", ran.stderr);
         checked(schema, line, &ran);
