@@ -28,7 +28,7 @@ impl Player<'_> {
             }
         }
         self.settle()?;
-        self.get_well()?;
+        self.recover()?;
         self.check_parity()?;
         let needs_resync = self.array().needs_resync();
         check_health(&self.array().status(), needs_resync)?;
@@ -39,7 +39,7 @@ impl Player<'_> {
     }
 
     /// Gives the array what it wants until it wants nothing any more.
-    fn get_well(&mut self) -> Result<(), Failure> {
+    fn recover(&mut self) -> Result<(), Failure> {
         for _ in 0..ROUNDS_MAX {
             // A write meets every member; so the array hears of drives that are gone.
             self.request(crate::scenario::Step::Flush)?;
