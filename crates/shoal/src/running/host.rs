@@ -31,7 +31,7 @@ pub(crate) struct Host {
 impl Host {
     /// Runs the array that the drives are members of.
     pub(crate) fn open(opened: Opened, options: &OpenOptions) -> Result<Self, Failure> {
-        let world = HostWorld::Real(opened.world);
+        let world = HostWorld::Real(Box::new(opened.world));
         let array = ArrayVolume::open(world, opened.plan, &opened.drives, options).map_err(array_failure)?;
         Ok(Self::of(array, options.background))
     }

@@ -14,7 +14,7 @@ use crate::exit::Failure;
 #[derive(Debug)]
 pub(crate) enum HostWorld {
     /// Files and devices.
-    Real(RealWorld),
+    Real(Box<RealWorld>),
     /// Drives that end with the process.
     Simulated(Box<SimulatedWorld>),
 }
@@ -64,14 +64,14 @@ impl HostWorld {
 
     fn inner(&self) -> &dyn World {
         match self {
-            Self::Real(world) => world,
+            Self::Real(world) => world.as_ref(),
             Self::Simulated(world) => world.as_ref(),
         }
     }
 
     fn inner_mut(&mut self) -> &mut dyn World {
         match self {
-            Self::Real(world) => world,
+            Self::Real(world) => world.as_mut(),
             Self::Simulated(world) => world.as_mut(),
         }
     }

@@ -34,7 +34,7 @@ trait Array: Volume {
 
 impl<W: World> Array for ArrayVolume<W> {
     fn close(self: Box<Self>) -> Result<(), Failure> {
-        ArrayVolume::close(*self).map(drop).map_err(Failure::failed)
+        Self::close(*self).map(drop).map_err(Failure::failed)
     }
 }
 

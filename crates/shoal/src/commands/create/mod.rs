@@ -53,7 +53,7 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     drop(drives);
     let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
     let options = open_options(cli, true, false)?;
-    let world = HostWorld::Real(opened.world);
+    let world = HostWorld::Real(Box::new(opened.world));
     let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options).map_err(create_failure)?;
     let needs_resync = array.needs_resync();
     let mut array = Host::of(array, options.background);
