@@ -17,6 +17,7 @@ mod notation;
 mod pool;
 mod port;
 mod queue;
+mod scheduler;
 mod simulation;
 mod time;
 mod topology;
@@ -33,5 +34,6 @@ pub use model::{
     Zone,
 };
 pub use notation::{Fleet, NotationError, PREFIX, parse_fleet};
+pub use scheduler::Scheduler;
 pub use simulation::{Command, Operation, Simulation};
 pub use topology::TopologyError;

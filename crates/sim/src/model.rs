@@ -1,5 +1,7 @@
 //! What a simulated drive, bus and host are made of: plain numbers, all of them integers.
 
+use crate::Scheduler;
+
 /// A value for reads and one for writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerDirection<T> {
@@ -178,6 +180,8 @@ pub struct HostModel {
     pub read_ahead_bytes: u32,
     /// Dirty pages that may be left in memory.
     pub dirty_bytes: u64,
+    /// In which order requests go out to a drive that takes one at a time.
+    pub scheduler: Scheduler,
 }
 
 impl Default for HostModel {
@@ -191,6 +195,7 @@ impl Default for HostModel {
             request_ns: 0,
             read_ahead_bytes: 128 << 10,
             dirty_bytes: 0,
+            scheduler: Scheduler::Deadline,
         }
     }
 }

@@ -6,15 +6,15 @@
 //! parts of several commands, and a command be spread over several requests; it is finished when its last part is. The
 //! newest request takes pieces until it is on its way. Pieces are never divided.
 //!
-//! Requests for a drive go out first come first served. A disk that holds several commands (NCQ) takes the one with the
-//! shortest seek among the oldest of them; any other drive has one at a time, as Bulk-Only Transport and parallel
-//! ATA do.
+//! A drive has one request at a time, as Bulk-Only Transport and parallel ATA do, and the host's [`Scheduler`] says which. A
+//! disk that holds several (NCQ) takes the one with the shortest seek among the oldest of them.
 
 use std::collections::VecDeque;
 
 use crate::drive::{Drive, Work};
 use crate::pool::Pool;
-use crate::{Command, Operation};
+use crate::scheduler::{Candidate, Sweep};
+use crate::{Command, HostModel, Operation, Scheduler};
 
 /// A request, on its way.
 #[derive(Debug)]
@@ -31,6 +31,10 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    fn candidate(&self) -> Candidate {
+        Candidate { operation: self.operation, offset: self.offset, length: self.length }
+    }
+
     /// What the drive has to do.
     pub(crate) fn work(&self, request: u32) -> Work {
         Work { request, operation: self.operation, offset: self.offset, length: self.length }
@@ -60,12 +64,22 @@ pub(crate) struct Port {
     newest: Option<u32>,
     /// Requests that the drive could begin.
     pub(crate) waiting: VecDeque<u32>,
+    scheduler: Scheduler,
+    sweep: Sweep,
 }
 
 impl Port {
-    pub(crate) fn new(max_request_bytes: u32, piece_bytes: u32) -> Self {
-        let piece_bytes = piece_bytes.min(max_request_bytes);
-        Self { max_request_bytes, piece_bytes, newest: None, waiting: VecDeque::new() }
+    /// Before a drive on a bus that takes requests of up to `bus_request_bytes`.
+    pub(crate) fn new(host: &HostModel, bus_request_bytes: u32) -> Self {
+        let max_request_bytes = host.max_request_bytes.min(bus_request_bytes);
+        Self {
+            max_request_bytes,
+            piece_bytes: host.piece_bytes.min(max_request_bytes),
+            newest: None,
+            waiting: VecDeque::new(),
+            scheduler: host.scheduler,
+            sweep: Sweep::new(),
+        }
     }
 
     /// What of `left` bytes fits into `room`, in whole pieces.
@@ -73,27 +87,28 @@ impl Port {
         if left <= room { left } else { room - room % self.piece_bytes }
     }
 
-    /// The request that a drive begins now: the one with the shortest seek of the `choice` oldest, and of equals the
-    /// oldest.
+    /// The request that a drive begins now, which can choose among so many.
     pub(crate) fn take_next(&mut self, drive: &Drive, choice: usize, requests: &Requests) -> Option<u32> {
-        let seek_ns = |request: u32| {
-            requests
-                .at(request)
-                .work(request)
-                .direction()
-                .map_or(0, |direction| drive.reposition_ns(direction, requests.at(request).offset))
+        let place = match self.scheduler {
+            _ if choice > 1 => self.nearest(drive, choice, requests),
+            Scheduler::None => 0,
+            Scheduler::Deadline => self.sweep.choose(self.waiting.iter().map(|&it| requests.at(it).candidate())),
         };
-        let request = if choice == 1 || self.waiting.len() < 2 {
-            self.waiting.pop_front()?
-        } else {
-            // Nothing overtakes a flush.
-            let data = |&&request: &&u32| requests.at(request).length > 0;
-            let candidates = self.waiting.iter().take(choice).take_while(data).enumerate();
-            let nearest = candidates.min_by_key(|&(_, &request)| seek_ns(request));
-            self.waiting.remove(nearest.map_or(0, |(place, _)| place))?
-        };
+        let request = self.waiting.remove(place)?;
         self.close(request);
         Some(request)
+    }
+
+    /// The one with the shortest seek of the `choice` oldest, and of equals the oldest.
+    fn nearest(&self, drive: &Drive, choice: usize, requests: &Requests) -> usize {
+        let seek_ns = |request: u32| {
+            let work = requests.at(request).work(request);
+            work.direction().map_or(0, |direction| drive.reposition_ns(direction, work.offset))
+        };
+        // Nothing overtakes a flush.
+        let data = |&&request: &&u32| requests.at(request).length > 0;
+        let candidates = self.waiting.iter().take(choice).take_while(data).enumerate();
+        candidates.min_by_key(|&(_, &request)| seek_ns(request)).map_or(0, |(place, _)| place)
     }
 
     /// Forgets all requests.
@@ -232,9 +247,13 @@ mod tests {
 
     const KIB: u32 = 1024;
 
+    fn port(piece_bytes: u32) -> Port {
+        Port::new(&HostModel { piece_bytes, ..HostModel::default() }, 120 * KIB)
+    }
+
     /// What (offset, length) in KiB of reads become.
     fn requests(piece_bytes: u32, reads: &[(u64, u32)]) -> Vec<(u64, u32)> {
-        let (mut requests, mut port) = (Requests::new(), Port::new(120 * KIB, piece_bytes));
+        let (mut requests, mut port) = (Requests::new(), port(piece_bytes));
         for (token, &(offset, length)) in (0..).zip(reads) {
             let (offset, length) = (offset << 10, length * KIB);
             requests.take_in(Command { token, drive: 0, operation: Operation::Read, offset, length }, &mut port);
@@ -265,7 +284,7 @@ mod tests {
 
     #[test]
     fn flushes_are_not_merged_and_end_what_is() {
-        let (mut requests, mut port) = (Requests::new(), Port::new(120 * KIB, 4 * KIB));
+        let (mut requests, mut port) = (Requests::new(), port(4 * KIB));
         for (token, operation, offset, length) in
             [(0, Operation::Write, 0, 4096), (1, Operation::Flush, 4096, 0), (2, Operation::Write, 4096, 4096)]
         {

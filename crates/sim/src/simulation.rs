@@ -80,7 +80,7 @@ impl Simulation {
             let paths = topology::paths(topology, *bus, &buses, processor, &mut wiring);
             Site {
                 drive: Drive::new(number, model, paths.quanta.clone()),
-                port: Port::new(host.max_request_bytes.min(paths.max_request_bytes), host.piece_bytes),
+                port: Port::new(host, paths.max_request_bytes),
                 paths,
                 size_bytes: model.size_bytes,
                 choice: model.queued_commands as usize,

@@ -26,14 +26,15 @@ pub(crate) use read_ahead::ReadAhead;
 pub(crate) use requests::Requests;
 pub(crate) use write_back::{WriteBack, write_pages_in_step};
 
-use shoal_sim::HostModel;
+use shoal_sim::{HostModel, Scheduler};
 
 /// A page of memory.
 pub(crate) const PAGE_BYTES: u32 = 4096;
 
 /// Linux 2.6 of 2007 and 2008, whose buffered I/O on block devices goes page by page; `turn_ns` is lost between two windows.
+/// Its requests go out in the order of write-back: of the elevators of that time only merging is played.
 pub(crate) fn linux_2_6(turn_ns: u64) -> HostModel {
-    HostModel { piece_bytes: PAGE_BYTES, turn_ns, ..HostModel::default() }
+    HostModel { piece_bytes: PAGE_BYTES, turn_ns, scheduler: Scheduler::None, ..HostModel::default() }
 }
 
 /// The read-ahead of an array of md's: two stripes, and no less than a drive's.

@@ -4,8 +4,8 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use shoal_sim::{
-    Bus, BusKind, Command, Disk, DriveModel, FastArea, HostModel, Medium, Operation, PerDirection, Simulation,
-    Topology, TopologyError, Zone,
+    Bus, BusKind, Command, Disk, DriveModel, FastArea, HostModel, Medium, Operation, PerDirection, Scheduler,
+    Simulation, Topology, TopologyError, Zone,
 };
 
 use crate::assert_near;
@@ -122,7 +122,8 @@ fn the_processor_works_on_one_request_at_a_time() {
 fn a_disk_with_a_queue_goes_shorter_ways() {
     let run = |queued_commands: u32| {
         let topology = chain(DriveModel { queued_commands, ..disk(BusKind::Sata3) }, &[BusKind::Sata3]);
-        let mut simulation = Simulation::new(&topology, &HostModel::default()).unwrap();
+        let host = HostModel { scheduler: Scheduler::None, ..HostModel::default() };
+        let mut simulation = Simulation::new(&topology, &host).unwrap();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
         let mut finished = Vec::new();
         for token in 0..2000 {

@@ -1,6 +1,8 @@
 //! The drives of the reference, and buses for them.
 
-use shoal_sim::{Bus, BusKind, DriveModel, Flash, HostModel, Medium, PerDirection, Simulation, Stall, Topology};
+use shoal_sim::{
+    Bus, BusKind, DriveModel, Flash, HostModel, Medium, PerDirection, Scheduler, Simulation, Stall, Topology,
+};
 
 use crate::workloads::User;
 
@@ -43,7 +45,7 @@ pub(crate) fn dealt(models: &[DriveModel], kind: BusKind, buses: usize) -> Topol
 
 /// Buffered I/O on block devices of old kernels: pages, merged up to 120 KiB whatever the bus.
 pub(crate) fn old_kernel() -> HostModel {
-    HostModel { max_request_bytes: 120 << 10, piece_bytes: 4096, ..HostModel::default() }
+    HostModel { max_request_bytes: 120 << 10, piece_bytes: 4096, scheduler: Scheduler::None, ..HostModel::default() }
 }
 
 pub(crate) fn user(topology: &Topology) -> User {

@@ -7,7 +7,7 @@ mod claims;
 
 pub(crate) use claims::claims;
 
-use shoal_sim::HostModel;
+use shoal_sim::{HostModel, Scheduler};
 use shoal_volume::{ArrayLevel, ArrayVolume, Level, ParityLayout, Raid0Layout, SimulatedWorld, Volume};
 
 use crate::ReplayError;
@@ -39,8 +39,9 @@ const FTP_MB_PER_S: f64 = 22.0;
 /// An NFS write of the time, and what its answer is taken to add.
 const NFS_CALL: Call = Call { bytes: 8 << 10, turn_ns: 100_000 };
 
+/// As [`linux_2_6`](crate::host::linux_2_6), also for 2.4, without a loss between windows.
 fn host() -> HostModel {
-    HostModel { piece_bytes: PAGE_BYTES, ..HostModel::default() }
+    HostModel { piece_bytes: PAGE_BYTES, scheduler: Scheduler::None, ..HostModel::default() }
 }
 
 /// Eight disks on the four channels of two cards, on one PCI bus.
