@@ -11,7 +11,7 @@ export npm_config_audit := false
 
 DEMO_REPORT := shoal-demo.html
 
-.PHONY: help demo test gates rust fuzz documentation web aarch64 setup-demo setup-test
+.PHONY: help demo test gates rust planted fuzz documentation web aarch64 setup-demo setup-test
 .NOTPARALLEL:
 
 help:
@@ -21,7 +21,7 @@ help:
 demo: setup-demo
 	cargo run --release --locked --package shoal -- demo --report $(DEMO_REPORT)
 
-test: setup-test gates rust fuzz documentation web aarch64
+test: setup-test gates rust planted fuzz documentation web aarch64
 
 gates:
 	cargo fmt --all --check
@@ -29,8 +29,12 @@ gates:
 	cargo xtask tidy
 	cargo xtask purity
 
+# As many seeds as fault hunting is held to; a hundred unless told.
 rust:
-	cargo test --workspace --locked
+	SHOAL_SEEDS=10000 cargo test --workspace --locked
+
+planted:
+	cargo xtask planted short
 
 fuzz:
 	cargo xtask fuzz

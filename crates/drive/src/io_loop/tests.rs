@@ -1,5 +1,7 @@
 //! Both engines, through the same tests: over a real file system with O_DIRECT, and over the page cache.
 
+mod waiting;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -284,69 +286,6 @@ fn needs_root_loop_devices_are_driven_like_files() {
 }
 
 #[test]
-fn waiting_for_nothing_returns_at_once() {
-    with_each(4, |io_loop, _arena, directory| {
-        let file = file_of(directory, 8192);
-        let drive = add(io_loop, &file);
-        let mut finished = Vec::new();
-        io_loop.wait(5, None, &mut finished).unwrap();
-        io_loop.wait(1, Some(Duration::from_secs(3600)), &mut finished).unwrap();
-        assert!(finished.is_empty());
-        // Polling: never blocks, and gets there.
-        io_loop.submit(Io { token: 3, drive, kind: IoKind::Read(memory(0, 4096)), offset: 0 });
-        while finished.is_empty() {
-            io_loop.wait(0, None, &mut finished).unwrap();
-        }
-        assert_eq!((finished.len(), finished[0].token, io_loop.pending()), (1, 3, 0));
-    });
-}
-
-/// Submits a read to a drive that does not answer until `answer` is called.
-fn a_timeout_ends_the_wait_and_not_the_io(mut io_loop: IoLoop, drive: Drive, answer: impl FnOnce(&mut IoLoop)) {
-    let drive = io_loop.add_drive(drive).unwrap();
-    io_loop.submit(Io { token: 1, drive, kind: IoKind::Read(memory(0, 4096)), offset: 0 });
-    let mut finished = Vec::new();
-    let start = Instant::now();
-    io_loop.wait(1, Some(Duration::from_millis(50)), &mut finished).unwrap();
-    assert!(start.elapsed() >= Duration::from_millis(50), "came back early");
-    io_loop.wait(0, None, &mut finished).unwrap();
-    assert!(finished.is_empty());
-    assert_eq!(io_loop.pending(), 1);
-    assert!(io_loop.remove_drive(drive).is_none(), "something is in flight on it");
-    answer(&mut io_loop);
-    io_loop.wait(1, None, &mut finished).unwrap();
-    assert_eq!((finished.len(), finished[0].token, io_loop.pending()), (1, 1, 0));
-    assert!(io_loop.remove_drive(drive).is_some());
-}
-
-/// The reading end of a pipe stands for a drive that does not answer until the writing end is closed.
-#[test]
-fn a_timeout_ends_a_wait_for_io_uring() {
-    let arena = Arena::new(4096).unwrap();
-    let Some(io_loop) = io_loop(IoEngine::Uring, &arena, 4) else { return };
-    let file = file_of(&beside_the_binary(), 8192);
-    let mut drive = Drive::open(file.path(), Access::Read).unwrap();
-    let (reader, writer) = rustix::pipe::pipe().unwrap();
-    drive.replace_file(File::from(reader));
-    a_timeout_ends_the_wait_and_not_the_io(io_loop, drive, |_| drop(writer));
-}
-
-/// A pool without threads does not answer until it has one.
-#[test]
-fn a_timeout_ends_a_wait_for_threads() {
-    let arena = Arena::new(4096).unwrap();
-    let mut io_loop = IoLoop::new(Some(IoEngine::Threads), arena, 4).unwrap();
-    let limit_workers = |io_loop: &mut IoLoop, limit| {
-        let Engine::Threads(threads) = &mut io_loop.engine else { unreachable!("asked for threads") };
-        threads.limit_workers(limit);
-    };
-    limit_workers(&mut io_loop, 0);
-    let file = file_of(&beside_the_binary(), 8192);
-    let drive = Drive::open(file.path(), Access::Read).unwrap();
-    a_timeout_ends_the_wait_and_not_the_io(io_loop, drive, |io_loop| limit_workers(io_loop, 1));
-}
-
-#[test]
 fn a_drive_that_left_is_an_error_and_its_id_is_not_used_again() {
     with_each(4, |io_loop, arena, directory| {
         let (old, new) = (file_of(directory, 8192), file_of(directory, 8192));
@@ -420,39 +359,4 @@ fn memory_outside_the_arena_is_a_mistake_of_the_owner() {
 #[test]
 fn probing_finds_an_engine() {
     IoLoop::new(None, Arena::new(4096).unwrap(), 4).unwrap();
-}
-
-#[test]
-fn what_is_watched_ends_a_wait_and_is_seen_again_and_again() {
-    let ring = |bell: &Arc<OwnedFd>| assert_eq!(rustix::io::write(bell, &1_u64.to_ne_bytes()), Ok(8));
-    with_each(8, |io_loop, _, directory| {
-        let bell = Arc::new(rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap());
-        io_loop.watch(Arc::clone(&bell)).unwrap();
-        let file = file_of(directory, MIB);
-        let drive = add(io_loop, &file);
-        let long = Duration::from_secs(60);
-        for round in 0..3 {
-            let start = Instant::now();
-            let far_bell = Arc::clone(&bell);
-            let ringer = std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(10));
-                ring(&far_bell);
-            });
-            io_loop.rest(long).unwrap();
-            assert!(start.elapsed() < long, "round {round}: nobody woke up");
-            ringer.join().unwrap();
-            // While it rings, waiting for I/O ends early or with the I/O, and nothing is lost.
-            let mut finished = Vec::new();
-            io_loop.submit(Io { token: 7, drive, kind: IoKind::Read(memory(0, 4096)), offset: 0 });
-            while finished.is_empty() {
-                io_loop.wait(1, Some(long), &mut finished).unwrap();
-            }
-            assert!(finished.len() == 1 && finished[0].token == 7);
-            assert_eq!(rustix::io::read(&bell, &mut [0; 8]), Ok(8));
-            let quiet = Instant::now();
-            io_loop.rest(Duration::from_millis(20)).unwrap();
-            assert!(quiet.elapsed() >= Duration::from_millis(20), "round {round}: a silent bell woke somebody");
-        }
-        drop(drain(io_loop));
-    });
 }

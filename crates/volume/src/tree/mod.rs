@@ -15,6 +15,7 @@
 mod access;
 mod activity;
 mod checkpoint;
+mod free;
 mod intent;
 mod mirror;
 mod node;
@@ -28,8 +29,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use shoal_array::{
-    Array, BufferId, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError,
-    RequestId, Role, Scratch,
+    Array, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError, RequestId,
+    Role,
 };
 use shoal_drive::{DriveId, Finished, IoKind};
 use shoal_parity::Parity;
@@ -44,7 +45,7 @@ pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use intent::{BitmapCopy, Intent};
 pub(crate) use mirror::Mirror;
-use mirror::{Way, free_scratch};
+use mirror::Way;
 pub(crate) use node::{Duty, Node, Place, Slot};
 pub(crate) use ppl::Logs;
 pub(crate) use record::{Recorder, Waiter};
@@ -360,25 +361,6 @@ impl<W: World> Tree<W> {
         self.news.clear();
         self.pending.values_mut().for_each(|pending| *pending = Pending::Forgotten);
         self.run_until(None, |tree| tree.world.pending() == 0)
-    }
-
-    /// The number of a slot's notes that no slot has.
-    pub(crate) fn free_notes(&self) -> Option<u32> {
-        let taken = |number: &u32| self.nodes.iter().flat_map(|node| &node.slots).any(|slot| slot.buffer == *number);
-        // The first ones are for small reads and writes outside record runs.
-        (1..self.plan.slot_count).find(|number| !taken(number))
-    }
-
-    /// Scratch buffers that no engine has.
-    pub(crate) fn free_scratch(&self, least: u32, wanted: u32) -> Option<Scratch> {
-        let of_node = |node: &Node| {
-            std::iter::once(node.scratch).chain(node.mirrors.iter().map(|mirror| mirror.scratch)).collect::<Vec<_>>()
-        };
-        let in_use: Vec<_> = self.nodes.iter().flat_map(of_node).collect();
-        let plan = &self.plan;
-        let first = BufferId(plan.first_scratch());
-        let whole = Scratch { first, count: plan.scratch_count, bytes_each: plan.scratch_bytes };
-        free_scratch(&in_use, whole, least, wanted)
     }
 
     /// When an engine wants to be called next, an array may have come to rest, or bits may have aged.

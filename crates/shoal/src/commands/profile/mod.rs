@@ -34,8 +34,8 @@ pub(crate) fn run(cli: &Cli, args: &ProfileArgs) -> Result<(), Failure> {
         return Err(Failure::Refused(message));
     }
     let document = match target::open(cli, args)? {
-        Target::Real { mut world, drives, given } => profile(cli, args, &mut world, &drives, &given)?,
-        Target::Simulated { mut world, drives, given } => profile(cli, args, &mut world, &drives, &given)?,
+        Target::Real { mut world, drives, given } => profile(cli, args, &mut *world, &drives, &given)?,
+        Target::Simulated { mut world, drives, given } => profile(cli, args, &mut *world, &drives, &given)?,
     };
     if let Some(path) = &args.output {
         write_description(path, &document.description, args.force)?;

@@ -12,8 +12,8 @@ use crate::simulated::SimulatedDrives;
 
 /// Drives in their world; the first is the one that is described.
 pub(super) enum Target {
-    Real { world: RealWorld, drives: Vec<DriveId>, given: Given },
-    Simulated { world: SimulatedWorld, drives: Vec<DriveId>, given: Given },
+    Real { world: Box<RealWorld>, drives: Vec<DriveId>, given: Given },
+    Simulated { world: Box<SimulatedWorld>, drives: Vec<DriveId>, given: Given },
 }
 
 /// Above this a USB link is none of USB 2.0.
@@ -27,7 +27,7 @@ pub(super) fn open(cli: &Cli, args: &ProfileArgs) -> Result<Target, Failure> {
         let known = &simulated.descriptions()[0];
         let (title, plugged) = (known.model.clone().unwrap_or_default(), simulated.bus_of(0));
         let given = given(args, &opened.world, opened.drives[0], (&title, bus.unwrap_or(plugged), None))?;
-        return Ok(Target::Simulated { world: opened.world, drives: opened.drives, given });
+        return Ok(Target::Simulated { world: opened.world.into(), drives: opened.drives, given });
     }
     let (first, others) = args.drives.split_at(1);
     if args.write {
@@ -39,7 +39,7 @@ pub(super) fn open(cli: &Cli, args: &ProfileArgs) -> Result<Target, Failure> {
     let opened = join(cli, drives, 1, STEP_BYTES_MAX)?;
     let (title, plugged, rotates) = said;
     let given = given(args, &opened.world, opened.drives[0], (&title, bus.unwrap_or(plugged), rotates))?;
-    Ok(Target::Real { world: opened.world, drives: opened.drives, given })
+    Ok(Target::Real { world: opened.world.into(), drives: opened.drives, given })
 }
 
 fn named_bus(word: &str) -> Result<BusKind, Failure> {
