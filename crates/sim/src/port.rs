@@ -25,6 +25,8 @@ pub(crate) struct Request {
     pub(crate) length: u32,
     /// How many steps of its way it has begun.
     pub(crate) steps: u32,
+    /// When it came to be.
+    since_ns: u64,
     /// The parts of commands in it, as a list.
     first_part: u32,
     last_part: u32,
@@ -32,7 +34,7 @@ pub(crate) struct Request {
 
 impl Request {
     fn candidate(&self) -> Candidate {
-        Candidate { operation: self.operation, offset: self.offset, length: self.length }
+        Candidate { operation: self.operation, offset: self.offset, length: self.length, since_ns: self.since_ns }
     }
 
     /// What the drive has to do.
@@ -87,12 +89,14 @@ impl Port {
         if left <= room { left } else { room - room % self.piece_bytes }
     }
 
-    /// The request that a drive begins now, which can choose among so many.
-    pub(crate) fn take_next(&mut self, drive: &Drive, choice: usize, requests: &Requests) -> Option<u32> {
+    /// The request that a drive begins at a moment, which can choose among so many.
+    pub(crate) fn take_next(&mut self, now_ns: u64, drive: &Drive, choice: usize, requests: &Requests) -> Option<u32> {
         let place = match self.scheduler {
             _ if choice > 1 => self.nearest(drive, choice, requests),
             Scheduler::None => 0,
-            Scheduler::Deadline => self.sweep.choose(self.waiting.iter().map(|&it| requests.at(it).candidate())),
+            Scheduler::Deadline => {
+                self.sweep.choose(now_ns, self.waiting.iter().map(|&it| requests.at(it).candidate()))
+            }
         };
         let request = self.waiting.remove(place)?;
         self.close(request);
@@ -154,7 +158,7 @@ impl Requests {
     }
 
     /// Makes requests of a command, and holds them back.
-    pub(crate) fn take_in(&mut self, command: Command, port: &mut Port) {
+    pub(crate) fn take_in(&mut self, now_ns: u64, command: Command, port: &mut Port) {
         let Command { token, operation, mut offset, length, .. } = command;
         let number = self.commands.insert(Pending { token, parts: 0 });
         let mut left = length;
@@ -163,7 +167,7 @@ impl Requests {
             let taken = match merged {
                 0 => {
                     let taken = port.fitting(left, port.max_request_bytes);
-                    self.open(number, Command { offset, length: taken, ..command }, port);
+                    self.open(now_ns, number, Command { offset, length: taken, ..command }, port);
                     taken
                 }
                 merged => merged,
@@ -194,10 +198,12 @@ impl Requests {
         taken
     }
 
-    fn open(&mut self, number: u32, Command { drive, operation, offset, length, .. }: Command, port: &mut Port) {
+    fn open(&mut self, since_ns: u64, number: u32, command: Command, port: &mut Port) {
+        let Command { drive, operation, offset, length, .. } = command;
         let part = self.part(number);
         let drive = u32::try_from(drive).expect("drives are counted in tens");
-        let request = Request { drive, operation, offset, length, steps: 0, first_part: part, last_part: part };
+        let request =
+            Request { drive, operation, offset, length, steps: 0, since_ns, first_part: part, last_part: part };
         let request = self.requests.insert(request);
         // Only data are merged.
         port.newest = (length > 0).then_some(request);
@@ -256,7 +262,7 @@ mod tests {
         let (mut requests, mut port) = (Requests::new(), port(piece_bytes));
         for (token, &(offset, length)) in (0..).zip(reads) {
             let (offset, length) = (offset << 10, length * KIB);
-            requests.take_in(Command { token, drive: 0, operation: Operation::Read, offset, length }, &mut port);
+            requests.take_in(0, Command { token, drive: 0, operation: Operation::Read, offset, length }, &mut port);
         }
         let held = requests.take_held();
         let of = |&request: &u32| (requests.at(request).offset >> 10, requests.at(request).length / KIB);
@@ -288,7 +294,7 @@ mod tests {
         for (token, operation, offset, length) in
             [(0, Operation::Write, 0, 4096), (1, Operation::Flush, 4096, 0), (2, Operation::Write, 4096, 4096)]
         {
-            requests.take_in(Command { token, drive: 0, operation, offset, length }, &mut port);
+            requests.take_in(0, Command { token, drive: 0, operation, offset, length }, &mut port);
         }
         assert_eq!(requests.take_held().len(), 3);
     }

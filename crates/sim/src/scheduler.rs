@@ -3,13 +3,11 @@
 //! As Linux's mq-deadline, which Debian and its kin put before such drives (`block/mq-deadline.c`): reads and writes are
 //! kept apart, and each is served in ascending order, in batches of up to 16 (`fifo_batch`). After a batch reads come
 //! first, but not more than twice while writes wait (`writes_starved`). A batch goes on upwards from where the last of
-//! its kind ended; where nothing lies further up, it begins with the oldest. Nothing overtakes a flush.
+//! its kind ended; where nothing lies further up, or the oldest has waited beyond its deadline (0.5 s for a read, 5 s for a
+//! write), it begins with the oldest. Nothing overtakes a flush.
 //!
 //! This is what keeps a member's writes sequential when an array's requests end in the middle of a row: the row that two
 //! requests share is written when the second has come, behind rows that went ahead.
-//!
-//! Left out: the deadlines themselves (0.5 s for reads, 5 s for writes), for which queues would have to be much longer
-//! than a batch.
 
 use crate::Operation;
 
@@ -27,6 +25,8 @@ pub enum Scheduler {
 const FIFO_BATCH: u32 = 16;
 /// As in mq-deadline.
 const WRITES_STARVED: u32 = 2;
+/// How long reads and writes may be passed over, as in mq-deadline (`read_expire`, `write_expire`).
+const DEADLINE_NS: [u64; 2] = [500_000_000, 5_000_000_000];
 
 /// What there is to choose from: a request, as far as the order goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) struct Candidate {
     pub(crate) operation: Operation,
     pub(crate) offset: u64,
     pub(crate) length: u32,
+    /// When it came.
+    pub(crate) since_ns: u64,
 }
 
 impl Candidate {
@@ -68,8 +70,8 @@ impl Sweep {
         Self { kind: READS, batch: FIFO_BATCH, starved: 0, reached: [0; 2] }
     }
 
-    /// Which of the candidates, the oldest first, goes out now.
-    pub(crate) fn choose(&mut self, candidates: impl Iterator<Item = Candidate> + Clone) -> usize {
+    /// Which of the candidates, the oldest first, goes out at a moment.
+    pub(crate) fn choose(&mut self, now_ns: u64, candidates: impl Iterator<Item = Candidate> + Clone) -> usize {
         let candidates = candidates.enumerate().take_while(|(_, it)| it.length > 0);
         if candidates.clone().next().is_none() {
             return 0; // a flush
@@ -83,7 +85,9 @@ impl Sweep {
             self.batch = 0;
             self.kind = self.next_kind(candidates.clone().map(|(_, it)| it.kind()));
             let oldest = candidates.clone().find(|(_, it)| it.kind() == self.kind);
-            next(self.kind, self.reached[self.kind]).or(oldest).expect("there is one of this kind")
+            let expired = oldest.filter(|(_, it)| now_ns.saturating_sub(it.since_ns) > DEADLINE_NS[self.kind]);
+            let upwards = || next(self.kind, self.reached[self.kind]);
+            expired.or_else(upwards).or(oldest).expect("there is one of this kind")
         });
         self.batch += 1;
         self.reached[self.kind] = chosen.end();
@@ -118,9 +122,9 @@ mod tests {
                     'w' => Operation::Write,
                     _ => Operation::Flush,
                 };
-                Candidate { operation, offset, length: if kind == 'f' { 0 } else { 8 } }
+                Candidate { operation, offset, length: if kind == 'f' { 0 } else { 8 }, since_ns: 0 }
             };
-            let place = sweep.choose(waiting.iter().map(candidate));
+            let place = sweep.choose(0, waiting.iter().map(candidate));
             gone.push(waiting.remove(place));
         }
         gone
@@ -130,10 +134,19 @@ mod tests {
     fn one_kind_goes_upwards_and_then_begins_with_the_oldest() {
         assert_eq!(order(&[('w', 80), ('w', 16), ('w', 0), ('w', 8)]), [('w', 0), ('w', 8), ('w', 16), ('w', 80)]);
         let mut sweep = Sweep { kind: WRITES, batch: 1, starved: 0, reached: [0, 50] };
-        let write = |offset| Candidate { operation: Operation::Write, offset, length: 8 };
-        assert_eq!(sweep.choose([write(40), write(90), write(60)].into_iter()), 2);
-        assert_eq!(sweep.choose([write(40), write(90)].into_iter()), 1);
-        assert_eq!(sweep.choose([write(40), write(8)].into_iter()), 0);
+        let write = |offset| Candidate { operation: Operation::Write, offset, length: 8, since_ns: 0 };
+        assert_eq!(sweep.choose(0, [write(40), write(90), write(60)].into_iter()), 2);
+        assert_eq!(sweep.choose(0, [write(40), write(90)].into_iter()), 1);
+        assert_eq!(sweep.choose(0, [write(40), write(8)].into_iter()), 0);
+    }
+
+    #[test]
+    fn whoever_waits_too_long_begins_the_next_batch() {
+        let read = |offset, since_ns| Candidate { operation: Operation::Read, offset, length: 8, since_ns };
+        let mut sweep = Sweep { reached: [50, 0], ..Sweep::new() };
+        assert_eq!(sweep.choose(400_000_000, [read(0, 1), read(90, 1)].into_iter()), 1);
+        sweep.batch = FIFO_BATCH;
+        assert_eq!(sweep.choose(600_000_000, [read(0, 1), read(190, 1)].into_iter()), 0);
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Simulation {
         let end = command.offset.checked_add(u64::from(command.length));
         assert!(end.is_some_and(|end| end <= site.size_bytes), "{command:?} is outside {} bytes", site.size_bytes);
         if site.is_plugged {
-            self.requests.take_in(command, &mut site.port);
+            self.requests.take_in(self.wiring.now_ns, command, &mut site.port);
         } else {
             self.finished.push(command.token);
         }
@@ -270,7 +270,7 @@ impl Simulation {
     /// An idle drive begins what is best of what waits for it.
     fn begin_next(&mut self, drive: usize) {
         let site = &mut self.sites[drive];
-        let Some(request) = site.port.take_next(&site.drive, site.choice, &self.requests) else {
+        let Some(request) = site.port.take_next(self.wiring.now_ns, &site.drive, site.choice, &self.requests) else {
             site.drive.rest(&mut self.wiring);
             return;
         };
