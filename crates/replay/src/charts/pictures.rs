@@ -75,7 +75,7 @@ pub(super) fn cruzer(figures: &[&Replayed], outcomes: &Outcomes) -> Picture {
             x_title: "drives",
             y_title: "MB/s",
             ticks: (1..=DRIVES).map(|drives| (drives as f64, drives.to_string())).collect(),
-            y_max: 110.0,
+            y_max: 130.0,
             shaded: None,
         };
         lines(&left, &drives, &by_drives, &marks)?;
