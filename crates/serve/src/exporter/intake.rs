@@ -124,7 +124,11 @@ impl Exporter {
     fn begin(&mut self, volume: &mut dyn Volume, key: Key, order: Order, header: &Header) {
         let connection = self.connections.at_mut(key).expect("it is being looked at");
         let origin = self.exports.at(connection.agreement.export).offset;
-        let (offset, length) = (origin + header.offset, header.length);
+        let (offset, length) = match order {
+            // What it says of a range is not looked at, and may be anything.
+            Order::Flush => (origin, 0),
+            _ => (origin + header.offset, header.length),
+        };
         let block = u64::from(volume.logical_block_bytes());
         let end = offset + u64::from(length);
         let (first, stop) = match order {

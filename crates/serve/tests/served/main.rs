@@ -166,6 +166,9 @@ fn what_is_to_be_durable_is_flushed_before_it_is_answered() {
     assert_eq!(flushes(), 2);
     assert_eq!(client.call(0, FLUSH, 0, 0, &[]), Answer::Done);
     assert_eq!(flushes(), 3);
+    // A flush has no range, whatever is said.
+    assert_eq!(client.call(0, FLUSH, u64::MAX, u32::MAX, &[]), Answer::Done);
+    assert_eq!(flushes(), 4);
     served.stop();
 }
 

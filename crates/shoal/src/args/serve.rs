@@ -13,8 +13,8 @@ use crate::size::parse_size;
 /// `shoal serve`
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Where to: unix:PATH, tcp:HOST:PORT or tcp:[IPv6]:PORT. May be given several times; if left out, a socket beside
-    /// the one at which the array is administered.
+    /// Where to: unix:PATH or tcp:HOST:PORT, an IPv6 address in brackets. May be given several times; if left out, a
+    /// socket beside the one at which the array is administered.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) nbd: Vec<Address>,
     /// What to serve: NAME for all of the array, NAME=OFFSET+SIZE for a part of it, and :ro after either if nobody may
