@@ -145,11 +145,10 @@ fn what_cannot_be_is_refused_in_a_line() {
     bay.refused("bench sim:cruzer-titanium*999999999", 2, &["from 1 to 1000"]);
     bay.refused("bench sim:cruzer-titanium*1000 sim:cruzer-titanium*1000", 2, &["more than 1000 drives"]);
     bay.refused("bench sim:", 2, &["character 1"]);
-    bay.refused(&format!("bench {drives} --level 5"), 2, &["3 members"]);
+    bay.refused(&format!("bench {drives} --level 6"), 2, &["2 members are too few"]);
     bay.refused(&format!("bench {drives} --level 9"), 2, &["9"]);
     bay.refused(&format!("bench {drives} --raw"), 2, &["--raw is for real drives"]);
     bay.refused("bench d0 --level 0", 2, &["--level is for simulated drives", "shoal create"]);
     bay.refused("bench d0 --real-time", 2, &["--real-time is for simulated drives"]);
-    bay.refused(&format!("create --level 1 {drives} --size 1T"), 2, &["sim:cruzer-titanium#0"]);
     bay.refused("create --level 1 sim:cruzer-titanium", 2, &["at least 2 members"]);
 }
