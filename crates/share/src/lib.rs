@@ -1,0 +1,3 @@
+//! Shares: directories for others in the local network, by Samba, NFS and FTP.
+
+#![forbid(unsafe_code)]
