@@ -18,7 +18,7 @@ pub(crate) use state::{
     BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument,
     SimulatedDocument, StateDocument,
 };
-pub(crate) use swarm::{SwarmCountsDocument, SwarmDocument, SwarmFailureDocument};
+pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
 
 /// Any command that failed.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use shoal_swarm::{Counts, Find, Hunt, Watch, hunt, play, sample, shrink};
+use shoal_swarm::{Find, Watch, hunt, play, sample, shrink};
 
 use crate::args::{Cli, SimArgs, SimCommand, SwarmArgs};
-use crate::documents::{SwarmCountsDocument, SwarmDocument, SwarmFailureDocument};
+use crate::documents::{SwarmDocument, SwarmFailureDocument};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::{count_bar, interrupt_flag};
@@ -59,7 +59,7 @@ fn swarm(cli: &Cli, args: &SwarmArgs) -> Result<(), Failure> {
         seeds: hunted.seeds,
         trace_hash: format!("{:016x}", hunted.trace_hash),
         duration_ns: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
-        counts: counts(&hunted),
+        counts: hunted.counts,
         failures,
     };
     output::document(cli, &document, text)?;
@@ -108,43 +108,6 @@ fn failure(find: &Find, args: &SwarmArgs) -> Result<SwarmFailureDocument, Failur
         replay: replay(find.seed),
         shrunk,
     })
-}
-
-fn counts(hunted: &Hunt) -> SwarmCountsDocument {
-    let Counts {
-        requests,
-        member_ios,
-        virtual_ns,
-        power_cuts,
-        forced,
-        unplugged,
-        stalls,
-        errors,
-        latent,
-        silent,
-        passed_over,
-        replaced,
-        write_hole_blocks,
-        silent_wrong_blocks,
-        silent_found_bytes,
-    } = hunted.counts;
-    SwarmCountsDocument {
-        requests,
-        member_ios,
-        virtual_ns,
-        power_cuts,
-        forced,
-        unplugged,
-        stalls,
-        errors,
-        latent,
-        silent,
-        replaced,
-        passed_over,
-        write_hole_blocks,
-        silent_wrong_blocks,
-        silent_found_bytes,
-    }
 }
 
 fn text(document: &SwarmDocument) -> String {

@@ -15,6 +15,8 @@ mod weakness;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use shoal_sim::Content;
 use shoal_volume::{Arena, ArrayLevel, ArrayVolume, ContentMap, DriveId, Level, ScrubMode, World};
 
@@ -40,7 +42,7 @@ pub struct Played {
 }
 
 /// What happened in one scenario, or in many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// Requests of the array's user.
     pub requests: u64,
@@ -66,9 +68,9 @@ pub struct Counts {
     pub passed_over: u64,
     /// Members that were replaced while they worked.
     pub replaced: u64,
-    /// Blocks that were in the write hole when a member was lost: they may be anything, by design.
+    /// Blocks of 512 bytes that were in the write hole when a member was lost: they may be anything, by design.
     pub write_hole_blocks: u64,
-    /// Blocks with wrong content that a silent fault bears on, by its place: nobody could have known, by design.
+    /// Blocks of 512 bytes with wrong content that a silent fault bears on, by its place: nobody could have known, by design.
     pub silent_wrong_blocks: u64,
     /// Bytes that scrubs found not to agree after silent faults.
     pub silent_found_bytes: u64,
