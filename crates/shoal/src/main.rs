@@ -4,6 +4,7 @@
 //! of its own, and how it is reached; `documents` are what `--json` prints; `exit` says how a command ends.
 
 mod args;
+mod attaching;
 mod bay;
 mod commands;
 mod documents;
