@@ -33,6 +33,8 @@ pub(crate) struct Wish {
     pub(crate) read_only: bool,
     /// Run the array though it is degraded and was not shut down cleanly.
     pub(crate) force: bool,
+    /// It is attached to be mounted, and is to be detached when it is unmounted.
+    pub(crate) until_unmounted: bool,
 }
 
 /// A process, so told that another that got its number is not taken for it.
@@ -70,6 +72,9 @@ pub(crate) struct Attachment {
     /// The process that runs the array, if it was started for this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<ProcessDocument>,
+    /// It was attached to be mounted, and is detached when it is unmounted: as the wish of whoever attached it said.
+    #[serde(default)]
+    pub(crate) until_unmounted: bool,
 }
 
 impl Attachment {
