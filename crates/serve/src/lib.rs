@@ -60,7 +60,8 @@ mod listener;
 mod negotiation;
 mod output;
 mod pool;
-mod protocol;
+#[expect(missing_docs, reason = "the numbers have the names of the protocol's document, which explains them")]
+pub mod protocol;
 mod request;
 mod slab;
 mod tls;
