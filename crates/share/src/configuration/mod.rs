@@ -1,0 +1,1 @@
+//! Configurations, out of shares and a site: pure, and the same bytes each time.
