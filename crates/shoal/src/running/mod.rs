@@ -34,6 +34,7 @@ mod server;
 mod service;
 mod session;
 mod traffic;
+mod watch;
 mod wire;
 mod world;
 

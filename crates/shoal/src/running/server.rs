@@ -20,6 +20,7 @@ use super::protocol::{REQUESTS_MAX, TRANSFER_BYTES_MAX};
 use super::reach::SERVED_BUFFERS;
 use super::service::Service;
 use super::traffic::Traffic;
+use super::watch::Watch;
 use crate::documents::{RunningDocument, StateDocument};
 use crate::exit::Failure;
 use crate::output;
@@ -39,6 +40,7 @@ pub(crate) struct Server {
     bell: Bell,
     /// As a network block device, if it is one.
     service: Option<Service>,
+    watch: Watch,
     started_unix_s: u64,
     /// Removed at the end.
     sockets: Sockets,
@@ -82,7 +84,8 @@ impl Server {
         let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let own_buffers = if service.is_some() { SERVED_BUFFERS.start } else { host.array.request_buffers() };
         let traffic = Traffic::new(own_buffers);
-        Ok(Self { host, traffic, jobs, bell, service, started_unix_s, sockets })
+        let watch = Watch::begin(&mut host);
+        Ok(Self { host, traffic, jobs, bell, service, watch, started_unix_s, sockets })
     }
 
     /// Where it is administered.
@@ -105,16 +108,22 @@ impl Server {
                 break stop;
             }
             self.traffic.start(&mut self.host.array);
-            self.host.turn(patience, &mut completions)?;
+            self.host.turn(self.watch.patience(patience), &mut completions)?;
+            self.watch.came_round();
             if let Some(service) = &mut self.service {
                 service.finish(&mut self.host.array, &mut completions);
             }
             self.traffic.finish(&self.host.array, &mut completions);
             self.host.look();
-            for news in self.host.bulletin.take_untold() {
+            let untold = self.host.bulletin.take_untold();
+            if !untold.is_empty() {
+                self.watch.see(&self.host.state());
+            }
+            for news in untold {
                 output::warn(&format!("{}: {}", news.array, news.text));
             }
         };
+        self.watch.end();
         let served = self.service.map_or(Ok(()), |service| service.end(&mut self.host.array));
         let rest = served.and_then(|()| self.host.array.rest().map_err(Failure::failed));
         let state = rest.map(|()| self.host.state());
@@ -140,6 +149,7 @@ impl Server {
                 Job::Administer { order, result } => {
                     let mut done = self.host.carry_out(order);
                     if let Ok(state) = &mut done {
+                        self.watch.see(state);
                         state.running = Some(self.running());
                     }
                     // A client that is gone misses it.
