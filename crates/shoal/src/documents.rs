@@ -15,8 +15,8 @@ use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 pub(crate) use array::{array_document, verdict_text};
 pub(crate) use state::{
-    BackgroundDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument, RunningDocument,
-    SimulatedDocument, StateDocument,
+    BackgroundDocument, EngineDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument,
+    RunningDocument, SimulatedDocument, StateDocument,
 };
 pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
 

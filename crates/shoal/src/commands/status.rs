@@ -7,7 +7,9 @@ use shoal_drive::Access;
 use shoal_volume::inspect;
 
 use crate::args::{Cli, StatusArgs};
-use crate::documents::{ArrayDocument, BackgroundDocument, MemberDocument, StateDocument, array_document};
+use crate::documents::{
+    ArrayDocument, BackgroundDocument, EngineDocument, MemberDocument, StateDocument, array_document,
+};
 use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
@@ -26,7 +28,7 @@ pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     let array = array_document(&status);
     output::document(
         cli,
-        &StateDocument { array, background: None, scrub: None, running: None, simulated: None },
+        &StateDocument { array, engine: None, background: None, scrub: None, running: None, simulated: None },
         state_text,
     )
 }
@@ -41,6 +43,9 @@ pub(crate) fn state_text(document: &StateDocument) -> String {
 fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
     if let Some(simulated) = &document.simulated {
         writeln!(text, "  SIMULATED: {}", simulated.drives)?;
+    }
+    if let Some(EngineDocument { name, device }) = &document.engine {
+        writeln!(text, "  run by {name}, as {device}")?;
     }
     if let Some(BackgroundDocument { work, done_bytes, total_bytes, bytes_per_s }) = &document.background {
         let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);

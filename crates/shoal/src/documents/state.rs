@@ -12,6 +12,9 @@ pub(crate) struct StateDocument {
     /// What it is, and how it is.
     #[serde(flatten)]
     pub(crate) array: ArrayDocument,
+    /// What runs it; left out for shoal's own engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) engine: Option<EngineDocument>,
     /// The resync, rebuild or scrub under way; left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) background: Option<BackgroundDocument>,
@@ -24,6 +27,15 @@ pub(crate) struct StateDocument {
     /// Simulated drives: all of this follows from their models. Left out where drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) simulated: Option<SimulatedDocument>,
+}
+
+/// An engine that is not shoal's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct EngineDocument {
+    /// What it is, with its version, as "Linux md 6.1.0".
+    pub(crate) name: String,
+    /// The array as a block device of this machine.
+    pub(crate) device: String,
 }
 
 /// That an array's drives are simulated.

@@ -1,16 +1,12 @@
 //! An array at hand, with what is told of it: what a command does to an array that nobody else runs, and what a running
 //! array's process does for its clients.
 
-use std::path::Path;
 use std::time::Duration;
 
-use shoal_drive::Drive;
-use shoal_volume::{
-    ArrayVolume, Background, Completion, DriveId, LiveVolume, ManageError, MemberState, OpenOptions, Progress,
-    ScrubMode, Volume,
-};
+use shoal_volume::{ArrayVolume, Background, Completion, MemberState, OpenOptions, Progress, ScrubMode, Volume};
 
 use super::bulletin::Bulletin;
+use super::engine::Engine;
 use super::handle::Handle;
 use super::order::{Order, prepare};
 use super::protocol::Command;
@@ -21,7 +17,7 @@ use crate::exit::Failure;
 
 /// See the module's documentation.
 pub(crate) struct Host {
-    pub(super) array: ArrayVolume<HostWorld>,
+    pub(super) array: Box<dyn Engine>,
     /// Simulated drives, as they were named.
     pub(super) simulated: Option<String>,
     pub(super) bulletin: Bulletin,
@@ -37,10 +33,10 @@ impl Host {
     }
 
     /// Takes an array that runs, at these rates of background work.
-    pub(crate) fn of(array: ArrayVolume<HostWorld>, background: Background) -> Self {
+    pub(crate) fn of(array: impl Engine + 'static, background: Background) -> Self {
         let mut bulletin = Bulletin::default();
         bulletin.see(&array.status());
-        Self { array, simulated: None, bulletin, background }
+        Self { array: Box::new(array), simulated: None, bulletin, background }
     }
 
     /// Takes an array of simulated drives, so named.
@@ -52,87 +48,26 @@ impl Host {
     pub(super) fn carry_out(&mut self, order: Order) -> Result<StateDocument, Failure> {
         match order {
             Order::Show => {}
-            Order::Fail { member } => {
-                let member = self.find(&member)?;
-                self.array.fail_drive(member).map_err(manage_failure)?;
-            }
-            Order::Add { path, opened } => self.take_in(&path, opened)?,
-            Order::Remove { drive } => {
-                let drive = self.find(&drive)?;
-                self.array.remove_drive(drive).map_err(manage_failure)?;
-                self.array.world_mut().remove_drive(drive);
-            }
-            Order::Replace { member, spare, opened } => {
-                let member = self.find(&member)?;
-                match opened {
-                    Some(drive) => self.bring_in(drive, |array, drive| array.replace_drive(member, drive))?,
-                    None => {
-                        let spare = self.find(&spare)?;
-                        self.array.replace_drive(member, spare).map_err(manage_failure)?;
-                    }
-                }
-            }
-            Order::ReAdd { path, opened } => self.take_back(&path, opened)?,
+            Order::Fail { member } => self.array.fail(&member)?,
+            Order::Add { path, opened } => self.array.add(&path, opened)?,
+            Order::Remove { drive } => self.array.remove(&drive)?,
+            Order::Replace { member, spare, opened } => self.array.replace(&member, &spare, opened)?,
+            Order::ReAdd { path, opened } => self.array.re_add(&path, opened)?,
             Order::Scrub(mode) => {
-                self.array.scrub(mode).map_err(scrub_failure)?;
+                self.array.scrub(mode)?;
                 self.bulletin.start_scrub(mode == ScrubMode::Repair);
             }
-            Order::StopScrub => {
-                self.array.stop_scrub();
-                // It ends when what it has begun is done.
-                self.turn(Duration::ZERO, &mut Vec::new()).map_err(Failure::failed)?;
-            }
+            Order::StopScrub => self.array.stop_scrub()?,
             Order::Speed { min_bytes_per_s, max_bytes_per_s } => self.set_speed(min_bytes_per_s, max_bytes_per_s)?,
         }
         Ok(self.state())
-    }
-
-    /// The drive of the array that a path leads to, or led to when it was opened.
-    fn find(&self, path: &Path) -> Result<DriveId, Failure> {
-        let found = self.array.world().find(path);
-        found.ok_or_else(|| manage_failure(ManageError::NotAMember { drive: path.display().to_string() }))
-    }
-
-    /// Takes a drive in and has the array do something with it; closes it if the array does not want it.
-    fn bring_in(
-        &mut self,
-        drive: Drive,
-        take: impl FnOnce(&mut ArrayVolume<HostWorld>, DriveId) -> Result<(), ManageError>,
-    ) -> Result<(), Failure> {
-        let id = self.array.world_mut().add_drive(drive)?;
-        take(&mut self.array, id).map_err(|error| {
-            // It may have become a spare before the rest went wrong.
-            if matches!(self.array.remove_drive(id), Ok(()) | Err(ManageError::NotAMember { .. })) {
-                self.array.world_mut().remove_drive(id);
-            }
-            manage_failure(error)
-        })
-    }
-
-    /// Takes a drive in as a new one. Simulated ones are here already.
-    fn take_in(&mut self, path: &Path, opened: Result<Drive, Failure>) -> Result<(), Failure> {
-        match (opened, self.find(path)) {
-            (Ok(drive), _) => self.bring_in(drive, ArrayVolume::add_drive),
-            (Err(_), Ok(own)) if self.array.world().is_simulated() => self.array.add_drive(own).map_err(manage_failure),
-            (Err(failure), _) => Err(failure),
-        }
-    }
-
-    /// Takes a drive back: as it was opened anew, or, where that cannot be because it has been here all the time, as it is.
-    fn take_back(&mut self, path: &Path, opened: Result<Drive, Failure>) -> Result<(), Failure> {
-        match (opened, self.find(path)) {
-            (Ok(drive), _) => self.bring_in(drive, ArrayVolume::re_add_drive),
-            (Err(_), Ok(own)) => self.array.re_add_drive(own).map_err(manage_failure),
-            (Err(failure), Err(_)) => Err(failure),
-        }
     }
 
     fn set_speed(&mut self, min_bytes_per_s: Option<u64>, max_bytes_per_s: Option<u64>) -> Result<(), Failure> {
         let rate_min_bytes_per_s = min_bytes_per_s.unwrap_or(self.background.rate_min_bytes_per_s);
         let rate_max_bytes_per_s = max_bytes_per_s.unwrap_or(self.background.rate_max_bytes_per_s);
         self.background = checked_speed(Background { rate_min_bytes_per_s, rate_max_bytes_per_s, ..self.background })?;
-        self.array.set_background(self.background);
-        Ok(())
+        self.array.set_background(self.background)
     }
 
     /// What the array is, how it is, and what goes on.
@@ -157,7 +92,14 @@ impl Host {
         });
         let scrub = self.bulletin.findings().cloned();
         let simulated = self.simulated.clone().map(|drives| SimulatedDocument { drives, resync_ns: None });
-        StateDocument { array: array_document(&status), background, scrub, running: None, simulated }
+        StateDocument {
+            array: array_document(&status),
+            engine: self.array.describe(),
+            background,
+            scrub,
+            running: None,
+            simulated,
+        }
     }
 
     /// Takes in what happened since the last look.
@@ -173,7 +115,7 @@ impl Host {
         }
     }
 
-    /// Lets everything go on; see [`ArrayVolume::turn`].
+    /// Lets everything go on; see [`shoal_volume::LiveVolume::turn`].
     pub(super) fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), Failure> {
         self.array.turn(patience, completions).map_err(Failure::failed)
     }
@@ -186,16 +128,16 @@ impl Handle for Host {
     }
 
     fn wait(&mut self, patience: Duration) -> Result<StateDocument, Failure> {
-        self.array.run_background(patience).map_err(Failure::failed)?;
+        self.array.run_background(patience)?;
         Ok(self.state())
     }
 
     fn content(&mut self) -> &mut dyn Volume {
-        &mut self.array
+        self.array.as_mut()
     }
 
     fn finish(&mut self) -> Result<StateDocument, Failure> {
-        self.array.rest().map_err(Failure::failed)?;
+        self.array.rest()?;
         Ok(self.state())
     }
 
@@ -214,24 +156,4 @@ pub(crate) fn checked_speed(background: Background) -> Result<Background, Failur
         return Err(Failure::Usage(format!("the least speed, {min} bytes/s, is above the greatest, {max} bytes/s")));
     }
     Ok(background)
-}
-
-/// Who is at fault when an array does not take a command.
-fn manage_failure(error: ManageError) -> Failure {
-    match error {
-        ManageError::NotAMember { .. }
-        | ManageError::InUse { .. }
-        | ManageError::NoFormerMember { .. }
-        | ManageError::Add(_) => Failure::usage(error),
-        ManageError::Refused { .. } | ManageError::ReAdd(_) => Failure::Refused(error.to_string()),
-        ManageError::NoRoom { .. } | ManageError::Superblock(_) | ManageError::Volume(_) => Failure::failed(error),
-    }
-}
-
-/// Asking for what the array cannot do endangers nothing.
-fn scrub_failure(error: ManageError) -> Failure {
-    match error {
-        ManageError::Refused { .. } => Failure::usage(error),
-        _ => Failure::failed(error),
-    }
 }

@@ -23,6 +23,7 @@
 mod bulletin;
 mod client;
 mod clients;
+mod engine;
 mod handle;
 mod host;
 mod jobs;

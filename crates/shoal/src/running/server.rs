@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use shoal_serve::Bell;
-use shoal_volume::{ArrayStatus, LiveVolume, MemberOn, Volume};
+use shoal_volume::{ArrayStatus, MemberOn};
 
 use super::clients::welcome;
 use super::host::Host;
@@ -74,7 +74,7 @@ impl Server {
         let (sender, jobs) = channel();
         let bell = service.as_ref().map_or_else(Bell::new, |service| Ok(service.bell())).map_err(Failure::failed)?;
         match &service {
-            Some(service) => service.attach(&mut host.array)?,
+            Some(service) => service.attach(host.array.as_mut())?,
             None => host.array.watch(bell.file()).map_err(Failure::failed)?,
         }
         let sessions = Jobs::new(sender, bell.clone());
@@ -98,7 +98,7 @@ impl Server {
         let mut completions = Vec::new();
         let stop = loop {
             let patience = match &mut self.service {
-                Some(service) => service.serve(&mut self.host.array),
+                Some(service) => service.serve(self.host.array.as_mut()),
                 None => {
                     self.bell.silence();
                     TURN
@@ -107,13 +107,13 @@ impl Server {
             if let Some(stop) = self.take_jobs()? {
                 break stop;
             }
-            self.traffic.start(&mut self.host.array);
+            self.traffic.start(self.host.array.as_mut());
             self.host.turn(self.watch.patience(patience), &mut completions)?;
             self.watch.came_round();
             if let Some(service) = &mut self.service {
-                service.finish(&mut self.host.array, &mut completions);
+                service.finish(self.host.array.as_mut(), &mut completions);
             }
-            self.traffic.finish(&self.host.array, &mut completions);
+            self.traffic.finish(self.host.array.as_ref(), &mut completions);
             self.host.look();
             let untold = self.host.bulletin.take_untold();
             if !untold.is_empty() {
@@ -124,8 +124,8 @@ impl Server {
             }
         };
         self.watch.end();
-        let served = self.service.map_or(Ok(()), |service| service.end(&mut self.host.array));
-        let rest = served.and_then(|()| self.host.array.rest().map_err(Failure::failed));
+        let served = self.service.map_or(Ok(()), |service| service.end(self.host.array.as_mut()));
+        let rest = served.and_then(|()| self.host.array.rest());
         let state = rest.map(|()| self.host.state());
         // Nobody is to find the socket once the array is at rest; whoever waits for its end may go on.
         drop(self.sockets);

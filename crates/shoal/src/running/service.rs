@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use shoal_serve::{Bell, Exporter, Listener};
-use shoal_volume::{ArrayVolume, Completion, LiveVolume};
+use shoal_volume::{Completion, LiveVolume};
 
-use super::world::HostWorld;
 use crate::exit::Failure;
 
 /// How long clients may take over what they are owed when the array is stopped.
@@ -38,22 +37,22 @@ impl Service {
     }
 
     /// Makes the array wake for clients.
-    pub(super) fn attach(&self, array: &mut ArrayVolume<HostWorld>) -> Result<(), Failure> {
+    pub(super) fn attach(&self, array: &mut dyn LiveVolume) -> Result<(), Failure> {
         array.watch(self.exporter.file()).map_err(Failure::failed)
     }
 
     /// Takes in what clients want. Returns how long the owner may wait.
-    pub(super) fn serve(&mut self, array: &mut ArrayVolume<HostWorld>) -> Duration {
+    pub(super) fn serve(&mut self, array: &mut dyn LiveVolume) -> Duration {
         self.exporter.serve(array)
     }
 
     /// Takes out, and sends, the answers to what clients wanted.
-    pub(super) fn finish(&mut self, array: &mut ArrayVolume<HostWorld>, completions: &mut Vec<Completion>) {
+    pub(super) fn finish(&mut self, array: &mut dyn LiveVolume, completions: &mut Vec<Completion>) {
         self.exporter.finish(array, completions);
     }
 
     /// Ends what clients have under way, and sends them away.
-    pub(super) fn end(mut self, array: &mut ArrayVolume<HostWorld>) -> Result<(), Failure> {
+    pub(super) fn end(mut self, array: &mut dyn LiveVolume) -> Result<(), Failure> {
         self.listeners.clear();
         self.exporter.end();
         let start = Instant::now();

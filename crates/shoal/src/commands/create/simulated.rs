@@ -31,6 +31,7 @@ pub(super) fn create(cli: &Cli, drives: &SimulatedDrives, create: &CreateOptions
     array.rest().map_err(Failure::failed)?;
     let document = StateDocument {
         array: array_document(&array.status()),
+        engine: None,
         background: None,
         scrub: None,
         running: None,
