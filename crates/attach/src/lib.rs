@@ -1,7 +1,11 @@
 //! Arrays as block devices of this machine: a client of served arrays that outlives the server, and what the kernel makes of it.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
 mod client;
+pub mod fuse;
+mod loop_device;
 
 pub use client::{Ability, Answer, Client, ClientError, ClientOptions, Done, Operation, TRANSFER_BYTES_MAX};
+pub use loop_device::{LoopDevice, LoopError, LoopOptions};
