@@ -33,6 +33,9 @@
 //! the writes of all connections, so clients may use several (`CAN_MULTI_CONN`). What is no multiple of the volume's
 //! block is put together here (`exporter/ragged.rs`), alone with its blocks.
 //!
+//! A client whose connection broke may connect again and ask again for what was not answered: of what it asked before,
+//! nothing is begun after it has come back, and what was begun came to the volume first.
+//!
 //! # What a client cannot do
 //!
 //! It cannot make the server keep more than its buffers, 8 KiB of what it says and 256 requests; take more than half of

@@ -22,6 +22,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use shoal_volume::{Completion, Instant, Volume};
 
 use crate::Bell;
@@ -136,7 +137,7 @@ impl Exporter {
     pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
         self.now = volume.now();
         let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 32];
-        let count = epoll::wait(&self.epoll, &mut events[..], Some(&rustix::event::Timespec::default())).unwrap_or(0);
+        let count = epoll::wait(&self.epoll, &mut events[..], Some(&Timespec::default())).unwrap_or(0);
         for event in &events[..count] {
             // Copies, as the struct is packed.
             let (flags, number) = (event.flags, event.data.u64());
@@ -147,6 +148,7 @@ impl Exporter {
             }
         }
         while let Ok(arrival) = self.arrivals.try_recv() {
+            self.forget_the_gone();
             self.welcome(volume, arrival);
         }
         self.settle(volume);
@@ -203,6 +205,19 @@ impl Exporter {
                 self.advance(volume, key);
             }
         }
+    }
+
+    /// Drops connections whose clients have ended them, with what was not read of them. A client that was not answered may
+    /// connect again and ask again: what it asked the first time must not be begun after what it asks the second time.
+    fn forget_the_gone(&mut self) {
+        let has_gone = |connection: &Connection| {
+            let mut it = [PollFd::from_borrowed_fd(connection.transport.socket(), PollFlags::empty())];
+            // Both are told unasked.
+            let gone = PollFlags::HUP | PollFlags::ERR;
+            poll(&mut it, Some(&Timespec::default())).is_ok() && it[0].revents().intersects(gone)
+        };
+        let gone: Vec<Key> = self.connections.iter().filter(|(_, it)| has_gone(it)).map(|(key, _)| key).collect();
+        gone.into_iter().for_each(|key| self.drop_connection(key));
     }
 
     fn welcome(&mut self, volume: &mut dyn Volume, arrival: Arrival) {

@@ -46,6 +46,25 @@ fn content_of_any_size_and_place_comes_back() {
 }
 
 #[test]
+fn what_a_client_asked_before_it_came_again_is_not_begun_afterwards() {
+    let (go, ready) = std::sync::mpsc::channel();
+    let served = Served::start_when(2, true, move || ready.recv().unwrap());
+    let mut first = Client::open(&served, "pond", true);
+    // More than the server reads of a client before it looks at the next one.
+    for number in 0..200 {
+        first.request(0, WRITE_ZEROES, number, number * 4096, 4096, &[]);
+    }
+    first.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    let mut second = Client::open(&served, "pond", true);
+    second.request(0, WRITE, 7, 199 * 4096, 4096, &[2; 4096]);
+    std::thread::sleep(Duration::from_millis(100));
+    go.send(()).unwrap();
+    assert_eq!(second.answer(0), (7, Answer::Done));
+    let content = served.stop();
+    assert_eq!(content[199 * 4096..][..4096], [2; 4096], "an old write has undone a new one");
+}
+
+#[test]
 fn clients_that_write_parts_of_the_same_blocks_do_not_undo_each_other() {
     const CLIENTS: usize = 4;
     const RUN: usize = 700;

@@ -21,6 +21,7 @@ pub(crate) struct MemoryVolume {
     arena: Arena,
     queue: Vec<Request>,
     random: u64,
+    is_in_order: bool,
     watched: Option<Arc<OwnedFd>>,
     pub(crate) flushes: Arc<AtomicU64>,
 }
@@ -94,8 +95,8 @@ impl Volume for MemoryVolume {
     fn poll(&mut self, _: usize, _: Option<Duration>, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
         // Some of them, in any order; the others stay under way.
         for _ in 0..self.queue.len().min(3) {
-            let chosen = self.chance(self.queue.len());
-            let Request { id, command } = self.queue.swap_remove(chosen);
+            let chosen = if self.is_in_order { 0 } else { self.chance(self.queue.len()) };
+            let Request { id, command } = self.queue.remove(chosen);
             completions.push(Completion { id, result: self.carry_out(command) });
         }
         Ok(())
@@ -128,6 +129,11 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(seed: u64) -> Self {
+        Self::start_when(seed, false, || {})
+    }
+
+    /// The same, but that nothing is served until `ready` returns; and in the order in which it was asked for, if so wanted.
+    pub(crate) fn start_when(seed: u64, is_in_order: bool, ready: impl FnOnce() + Send + 'static) -> Self {
         let pond = Export::whole("pond", "", SIZE, false);
         let ice = Export { offset: 1 << 20, size_bytes: 1 << 20, ..Export::whole("ice", "", 0, true) };
         let exports = Exports::new(vec![pond, ice], SIZE, BLOCK).unwrap();
@@ -138,8 +144,9 @@ impl Served {
         let owner = std::thread::spawn(move || {
             let arena = Arena::new((BUFFERS * BUFFER_BYTES_MIN) as usize).unwrap();
             let (content, random) = (vec![0; SIZE as usize], seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-            let mut volume =
-                MemoryVolume { content, arena, queue: Vec::new(), random, watched: None, flushes: counter };
+            let (queue, watched) = (Vec::new(), None);
+            let mut volume = MemoryVolume { content, arena, queue, random, is_in_order, watched, flushes: counter };
+            ready();
             volume.watch(exporter.file()).unwrap();
             let mut completions = Vec::new();
             let mut is_ending = false;

@@ -60,7 +60,7 @@ fn service(
     protection: &Protection,
 ) -> Result<Service, Failure> {
     let volume = host.content();
-    let exports = exports(args, name, volume)?;
+    let exports = exports(args, name, uuid, volume)?;
     let buffers = SERVED_BUFFERS.start..volume.request_buffers();
     let exporter = Exporter::new(exports, buffers).map_err(Failure::failed)?;
     let mut addresses = args.nbd.clone();
@@ -73,9 +73,11 @@ fn service(
 }
 
 /// What is to be served.
-fn exports(args: &ServeArgs, name: &str, volume: &dyn Volume) -> Result<Exports, Failure> {
+fn exports(args: &ServeArgs, name: &str, uuid: &str, volume: &dyn Volume) -> Result<Exports, Failure> {
     let size_bytes = volume.size_bytes();
-    let whole = |name: &str, read_only| Export::whole(name, "an array that shoal runs", size_bytes, read_only);
+    // By this a client that comes again knows that the content is still the same array's.
+    let description = format!("array {uuid}, run by shoal");
+    let whole = |name: &str, read_only| Export::whole(name, &description, size_bytes, read_only);
     let mut exports: Vec<Export> = Vec::new();
     for export in &args.export {
         let all = whole(&export.name, args.read_only || export.read_only);
