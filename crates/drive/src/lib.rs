@@ -3,6 +3,7 @@
 //! * [`Drive`] is one open drive: what it is, how large, which blocks; [`Identity`] says who made it and where it is
 //!   plugged in, [`DriveKey`] whether two paths lead to the same one.
 //! * [`survey()`] looks at a path without changing anything: what is on it, is it in use.
+//! * [`mounts()`] is what is mounted where.
 //! * [`Arena`] is the memory that I/O goes to and from.
 //! * [`IoLoop`] submits I/O and reaps completions; one owner, one thread.
 //!
@@ -33,6 +34,7 @@ mod arena;
 mod drive;
 mod identity;
 mod io_loop;
+mod mounts;
 mod partitions;
 mod survey;
 #[cfg(test)]
@@ -42,5 +44,6 @@ pub use arena::{Arena, Memory, Piece};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};
+pub use mounts::{Mount, mounts};
 pub use partitions::{Partition, partitions};
 pub use survey::{Finding, Survey, survey, survey_content};

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::DriveKey;
 use crate::drive::{DeviceNumber, patiently};
+use crate::mounts::{Mount, mounts, unescaped};
 
 /// The first use, if there is any, in a few words.
 pub(crate) fn describe(path: &Path) -> Option<String> {
@@ -38,19 +39,10 @@ struct Tables {
     swaps: Vec<PathBuf>,
 }
 
-/// A line of mountinfo.
-#[derive(Debug, PartialEq, Eq)]
-struct Mount {
-    /// The file system's device; made up for file systems over several, like btrfs.
-    number: String,
-    source: PathBuf,
-    place: PathBuf,
-}
-
 impl Tables {
     fn read() -> Self {
-        let read = |path| std::fs::read(path).unwrap_or_default();
-        Self { mounts: parse_mountinfo(&read("/proc/self/mountinfo")), swaps: parse_swaps(&read("/proc/swaps")) }
+        let swaps = std::fs::read("/proc/swaps").unwrap_or_default();
+        Self { mounts: mounts().unwrap_or_default(), swaps: parse_swaps(&swaps) }
     }
 }
 
@@ -118,18 +110,6 @@ fn device_number(directory: &Path) -> Option<DeviceNumber> {
     Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
-/// Fields: id, parent, number, root, place, options, optional fields up to `-`, type, source, options.
-fn parse_mountinfo(table: &[u8]) -> Vec<Mount> {
-    let parse = |line: &[u8]| {
-        let mut fields = line.split(|&byte| byte == b' ');
-        let number = String::from_utf8_lossy(fields.nth(2)?).into_owned();
-        let place = unescaped(fields.nth(1)?);
-        let source = unescaped(fields.skip_while(|&field| field != b"-").nth(2)?);
-        Some(Mount { number, source, place })
-    };
-    table.split(|&byte| byte == b'\n').filter_map(parse).collect()
-}
-
 /// A heading, then lines that begin with the path.
 fn parse_swaps(table: &[u8]) -> Vec<PathBuf> {
     let lines = table.split(|&byte| byte == b'\n').skip(1);
@@ -137,41 +117,9 @@ fn parse_swaps(table: &[u8]) -> Vec<PathBuf> {
     paths.filter(|path| !path.is_empty()).map(unescaped).collect()
 }
 
-/// The kernel writes blanks and the like as a backslash and three octal digits.
-fn unescaped(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, tail)) = rest.split_first() {
-        match (byte, tail) {
-            (b'\\', &[high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', ref behind @ ..]) => {
-                bytes.push((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'));
-                rest = behind;
-            }
-            _ => {
-                bytes.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn mounts_are_read_with_and_without_optional_fields() {
-        let table = b"36 35 98:0 /mnt1 /media/my\\040stick rw,noatime master:1 - ext4 /dev/sdb1 rw\n\
-                      37 35 0:45 / /data rw - btrfs /dev/sdc rw,space_cache\nnonsense\n";
-        let mount = |number: &str, source: &str, place: &str| Mount {
-            number: number.to_owned(),
-            source: source.into(),
-            place: place.into(),
-        };
-        let expected = [mount("98:0", "/dev/sdb1", "/media/my stick"), mount("0:45", "/dev/sdc", "/data")];
-        assert_eq!(parse_mountinfo(table), expected);
-    }
 
     #[test]
     fn swaps_are_read_behind_their_heading() {
@@ -179,10 +127,5 @@ mod tests {
             b"Filename\tType\tSize\tUsed\tPriority\n/dev/sda2   partition\t1\t0\t-2\n/swap\\040file file 1 0 -3\n";
         assert_eq!(parse_swaps(table), [PathBuf::from("/dev/sda2"), PathBuf::from("/swap file")]);
         assert!(parse_swaps(b"").is_empty());
-    }
-
-    #[test]
-    fn a_backslash_that_escapes_nothing_stays() {
-        assert_eq!(unescaped(b"a\\134b\\9\\04"), PathBuf::from("a\\b\\9\\04"));
     }
 }
