@@ -6,6 +6,7 @@
 mod client;
 pub mod fuse;
 mod loop_device;
+pub mod ublk;
 
 pub use client::{Ability, Answer, Client, ClientError, ClientOptions, Done, Operation, TRANSFER_BYTES_MAX};
 pub use loop_device::{LoopDevice, LoopError, LoopOptions};

@@ -12,7 +12,7 @@
 //! - One side at a time may hold an image. `detach` writes everything back and forgets it, so that the host may look
 //!   and write; after a power cut nobody has to do anything.
 //!
-//! [`usb`] has the same kernel in a machine of its own, with USB sticks on several buses.
+//! [`usb`] has the same kernel in a machine of its own, with USB sticks on several buses; [`ublk`] a newer one, which has ublk.
 //!
 //! This crate is used by tests alone, and never shipped.
 
@@ -21,6 +21,7 @@ mod guest;
 mod kernel;
 mod places;
 mod registers;
+pub mod ublk;
 pub mod usb;
 
 pub use guest::{Guest, GuestError, Ran};

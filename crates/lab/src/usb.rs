@@ -11,7 +11,7 @@
 //! - [`UsbGuest::pull`] and [`UsbGuest::plug`] do what a hand would do, at any time.
 
 mod archive;
-mod machine;
+pub(crate) mod machine;
 mod qmp;
 
 use std::io;
@@ -76,7 +76,7 @@ impl UsbLab {
     /// Finds all that is needed, or says what is missing.
     pub fn find() -> Result<Self, Missing> {
         let mdadm = program("mdadm").ok_or_else(|| Missing("mdadm".to_owned()))?;
-        Ok(Self { parts: Parts::find()?, mdadm })
+        Ok(Self { parts: Parts::find(&machine::USB)?, mdadm })
     }
 
     /// Starts a machine with these sticks, and waits until it has found them and takes scripts. `programs`, absolute

@@ -36,13 +36,15 @@ const CLOCKS: &[&str] = &[
     "crates/shoal/",
     "xtask/",
 ];
-/// The kernels and their bench against C, the memory and the ring, the one place where the two meet, and the loop driver's ioctls.
+/// The kernels and their bench against C, the memory and the ring, the one place where the two meet, and what is asked of the
+/// kernel's loop and ublk drivers.
 const UNSAFE: &[&str] = &[
     "crates/parity/src/",
     "crates/parity/benches/",
     "crates/drive/src/",
     "crates/volume/src/compute.rs",
     "crates/attach/src/loop_device/requests.rs",
+    "crates/attach/src/ublk/kernel.rs",
     "xtask/purity-probe/",
 ];
 

@@ -138,10 +138,11 @@ pub fn run(
     std::fs::File::options().read(true).write(true).open("/dev/fuse").map_err(FuseError::Missing)?;
     undo_stale(directory)?;
     mount_point::refuse_occupied(directory)?;
+    let mount = |source| FuseError::Mount { directory: directory.to_owned(), source };
+    let directory = &directory.canonicalize().map_err(mount)?;
     let requests = Requests::new(client.clone()).map_err(FuseError::Session)?;
     let file = ArrayFile::new(requests, options);
-    let session = Session::new(file, directory, &configuration(client, options))
-        .map_err(|source| FuseError::Mount { directory: directory.to_owned(), source })?;
+    let session = Session::new(file, directory, &configuration(client, options)).map_err(mount)?;
     ready(&directory.join(&options.name));
     serve(session, directory, stop)
 }

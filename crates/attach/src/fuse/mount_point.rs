@@ -23,8 +23,8 @@ struct Mounted {
 
 /// Takes away a mount of ours whose process is gone; true if there was one. Whatever else is there stays.
 pub fn undo_stale(directory: &Path) -> Result<bool, FuseError> {
-    // A directory whose file system has died cannot be asked for its path.
-    let is_dead = matches!(rustix::fs::stat(directory), Err(Errno::NOTCONN | Errno::CONNABORTED));
+    // What the kernel remembers of files outlives the process; room it asks for each time.
+    let is_dead = matches!(rustix::fs::statfs(directory), Err(Errno::NOTCONN | Errno::CONNABORTED));
     if !is_dead || !topmost(directory).is_some_and(|mounted| mounted.is_ours()) {
         return Ok(false);
     }

@@ -10,30 +10,53 @@ use super::archive::Archive;
 use crate::Missing;
 use crate::places::{modules_in_order, program};
 
-/// Where `scripts/setup test` unpacks Debian's kernel, and where one is that was installed.
-const KERNELS: [&str; 2] = [concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/usb-kernel"), "/"];
-/// What USB sticks and md need, by file name; what these need in turn is found. The checksums are asked for by name only.
-const WANTED: [&str; 11] = [
-    "crc32c_generic",
-    "crct10dif_generic",
-    "ehci-pci",
-    "usb-storage",
-    "sd_mod",
-    "linear",
-    "raid0",
-    "raid1",
-    "raid10",
-    "raid456",
-    "ext4",
-];
+/// A kernel for x86-64 that a machine may run.
+pub(crate) struct Kernel {
+    /// Where `scripts/setup test` unpacks Debian's, and where one is that was installed.
+    places: [&'static str; 2],
+    /// The modules that tests need, by file name; what these need in turn is found. Checksums are asked for by name only.
+    wanted: &'static [&'static str],
+    /// The one of them without which it is not the kernel that is wanted.
+    proof: &'static str,
+    what: &'static str,
+}
+
+/// The one with USB 2.0 sticks and md.
+pub(super) const USB: Kernel = Kernel {
+    places: [concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/usb-kernel"), "/"],
+    wanted: &[
+        "crc32c_generic",
+        "crct10dif_generic",
+        "ehci-pci",
+        "usb-storage",
+        "sd_mod",
+        "linear",
+        "raid0",
+        "raid1",
+        "raid10",
+        "raid456",
+        "ext4",
+    ],
+    proof: "ehci-pci.ko",
+    what: "a kernel for x86-64 with EHCI and md as modules",
+};
+
+/// The one with ublk.
+pub(crate) const UBLK: Kernel = Kernel {
+    places: [concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/ublk-kernel"), "/"],
+    wanted: &["crc32c_generic", "crct10dif_generic", "ublk_drv", "ext4"],
+    proof: "ublk_drv.ko",
+    what: "Linux 6.4 or later for x86-64 with ublk as a module",
+};
+
 const EMULATOR: &str = "qemu-system-x86_64";
 const SHELL: &str = "busybox";
 const INIT: &str = include_str!("init.sh");
-const MEMORY: &str = "768M";
+const MEMORY: &str = "1G";
 
 /// What a machine is made from.
 #[derive(Clone, Debug)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     emulator: PathBuf,
     kernel: PathBuf,
     shell: PathBuf,
@@ -42,21 +65,22 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn find() -> Result<Self, Missing> {
+    pub(crate) fn find(wanted: &Kernel) -> Result<Self, Missing> {
         let part =
             |name: &str, package: &str| program(name).ok_or_else(|| Missing(format!("{name} (package {package})")));
         part("setpriv", "util-linux")?;
         let emulator = part(EMULATOR, "qemu-system-x86")?;
         let shell = part(SHELL, "busybox-static")?;
-        let (kernel, modules) = KERNELS
+        let (kernel, modules) = wanted
+            .places
             .iter()
-            .find_map(|root| kernel_below(Path::new(root)))
-            .ok_or_else(|| Missing("a kernel for x86-64 with EHCI and md as modules".to_owned()))?;
+            .find_map(|root| wanted.find_below(Path::new(root)))
+            .ok_or_else(|| Missing(wanted.what.to_owned()))?;
         Ok(Self { emulator, kernel, shell, modules })
     }
 
     /// The guest's root, with programs of the host at their own places.
-    pub(super) fn root(&self, programs: &[PathBuf], sticks: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn root(&self, programs: &[PathBuf], sticks: usize) -> io::Result<Vec<u8>> {
         let mut root = Archive::default();
         root.add_file(Path::new("/bin/busybox"), &self.shell)?;
         root.add_link(Path::new("/bin/sh"), "busybox");
@@ -84,7 +108,7 @@ impl Parts {
 
     /// Starts it, in a process group of its own, with its console as standard input and output. `directory` holds its
     /// root, what the kernel says, and the control socket.
-    pub(super) fn start(&self, directory: &Path, buses: usize, sticks: &[Stick]) -> io::Result<Child> {
+    pub(crate) fn start(&self, directory: &Path, buses: usize, sticks: &[Stick]) -> io::Result<Child> {
         // It has no end of its own: it goes with the thread that starts it, however that ends.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(&self.emulator);
@@ -143,15 +167,17 @@ impl Stick {
     }
 }
 
-/// A kernel and its modules in Debian's places below `root`.
-fn kernel_below(root: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
-    let versions = std::fs::read_dir(root.join("lib/modules")).ok()?;
-    versions.filter_map(Result::ok).find_map(|version| {
-        let kernel = root.join("boot").join(format!("vmlinuz-{}", version.file_name().to_str()?));
-        std::fs::File::open(&kernel).ok()?;
-        let modules = modules_in_order(&version.path(), &WANTED)?;
-        modules.iter().any(|module| module.ends_with("ehci-pci.ko")).then_some((kernel, modules))
-    })
+impl Kernel {
+    /// The kernel and its modules in Debian's places below `root`.
+    fn find_below(&self, root: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+        let versions = std::fs::read_dir(root.join("lib/modules")).ok()?;
+        versions.filter_map(Result::ok).find_map(|version| {
+            let kernel = root.join("boot").join(format!("vmlinuz-{}", version.file_name().to_str()?));
+            std::fs::File::open(&kernel).ok()?;
+            let modules = modules_in_order(&version.path(), self.wanted)?;
+            modules.iter().any(|module| module.ends_with(self.proof)).then_some((kernel, modules))
+        })
+    }
 }
 
 /// The shared libraries of a program, and what loads them.
