@@ -8,5 +8,7 @@ pub mod fuse;
 mod loop_device;
 pub mod ublk;
 
-pub use client::{Ability, Answer, Client, ClientError, ClientOptions, Done, Operation, TRANSFER_BYTES_MAX};
+pub use client::{
+    Ability, Answer, Client, ClientError, ClientOptions, Done, HandshakeError, Operation, TRANSFER_BYTES_MAX,
+};
 pub use loop_device::{LoopDevice, LoopError, LoopOptions};

@@ -100,6 +100,7 @@ pub mod chunk {
     pub const OFFSET_DATA: u16 = 1;
     pub const OFFSET_HOLE: u16 = 2;
     pub const BLOCK_STATUS: u16 = 5;
+    pub const ERROR_BIT: u16 = 1 << 15;
     pub const ERROR: u16 = (1 << 15) + 1;
     pub const ERROR_OFFSET: u16 = (1 << 15) + 2;
 

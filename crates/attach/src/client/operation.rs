@@ -44,6 +44,17 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// Content that it holds or will hold, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Read { length, .. } => *length as usize,
+            Self::Write { data, .. } => data.len(),
+            Self::Flush | Self::Discard { .. } | Self::WriteZeroes { .. } => 0,
+        }
+    }
+}
+
 /// What came of it: the content of a read, else nothing; or why not.
 pub type Answer = Result<Vec<u8>, Errno>;
 
@@ -53,7 +64,7 @@ pub type Done = Box<dyn FnOnce(Answer) + Send>;
 /// What a server may or may not be able to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
-    /// [`Operation::Flush`]. Where it is missing, there is nothing that could be lost.
+    /// [`Operation::Flush`].
     Flush,
     /// [`Operation::Write`] with `fua`.
     Fua,
