@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use shoal_share::{
-    Durability, Entry, Guests, NfsServer, NfsShare, Owner, Places, Ports, Running, ServerError, Share, ShareId,
-    ShareName, SharedDirectory, Site, UserName,
+    Durability, Entry, Guests, HostName, NfsServer, NfsShare, Owner, Places, PlainPath, Ports, Running, ServerError,
+    Share, ShareId, ShareName, Site, UserName,
 };
 
 use crate::host::Host;
@@ -43,24 +43,27 @@ impl Servers {
         };
         let user: UserName = USER.parse().map_err(|error| format!("{error}"))?;
         let site = Site {
-            host_name: "SHOAL".to_owned(),
+            host_name: HostName::of("shoal"),
             addresses: vec![SERVER],
             networks: vec![network],
             ports: Ports::default(),
-            places: Places { state: place("state")?, runtime: place("runtime")? },
+            places: Places::new(&place("state")?, &place("runtime")?).map_err(|error| format!("{error}"))?,
             entry: Entry(words.iter().map(OsString::from).collect()),
+            tls: None,
         };
         let share = Share {
             name: SHARE.parse::<ShareName>().map_err(|error| format!("{error}"))?,
             id: SHARE_ID,
-            directory: SharedDirectory::new(directory).map_err(|error| format!("{error}"))?,
+            directory: PlainPath::new(directory).map_err(|error| format!("{error}"))?,
             owner: OWNER,
             read_only: false,
             users: vec![user],
             guests: Guests::Refused,
             smb: true,
-            nfs: Some(NfsShare { server: NfsServer::Ganesha, durability: Durability::Sync }),
+            nfs: Some(NfsShare { server: NfsServer::Ganesha, durability: Durability::Sync, version_3: false }),
             ftp: true,
+            mount: None,
+            has_extended_attributes: true,
         };
         Ok(Self { site, share, running: Vec::new() })
     }

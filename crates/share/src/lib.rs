@@ -13,7 +13,7 @@
 //!   belongs to one user, the [`Owner`] of the directory, whichever way it came: else what was copied by one protocol could not
 //!   be changed by another.
 //! - **Nothing but local networks.** Servers listen at the site's addresses, and answer the site's networks.
-//! - **What a name may be is decided once**, when it is parsed ([`ShareName`], [`UserName`], [`SharedDirectory`]): what could mean
+//! - **What a name may be is decided once**, when it is parsed ([`ShareName`], [`UserName`], [`PlainPath`]): what could mean
 //!   something in a configuration file cannot be in one.
 //! - **Ids are fixed.** A file handle that an NFS client holds is good after a restart of the server, as the file system's
 //!   id in it follows from [`ShareId`], and not from the number of a device.
@@ -27,8 +27,8 @@ mod server;
 mod share;
 mod site;
 
-pub use names::{NameError, ShareName, SharedDirectory, UserName};
+pub use names::{HostName, NameError, PlainPath, ShareName, UserName};
 pub use networks::{Network, NetworkError};
-pub use server::{Protocol, Running, ServerError, set_password, start};
+pub use server::{Protocol, Running, ServerError, has_password, set_password, start};
 pub use share::{Durability, Guests, NfsServer, NfsShare, Owner, Share, ShareId};
-pub use site::{Entry, Places, Ports, Site};
+pub use site::{Entry, Places, Ports, Site, TlsFiles};

@@ -22,7 +22,7 @@ pub enum NameError {
     Share(String),
     /// A user's.
     #[error(
-        "`{0}` cannot be a user's name: use up to 32 of a-z, 0-9, `_`, `-`, with a letter first; accounts of the system (root, nobody) are not for shares"
+        "`{0}` cannot be a user's name: use up to 32 of a-z, 0-9, `_`, `-`, with a letter first; root, nobody, anonymous, ftp and shoal-... are the servers'"
     )]
     User(String),
     /// A directory's.
@@ -59,6 +59,27 @@ impl fmt::Display for ShareName {
     }
 }
 
+/// What a machine is called among Windows machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+impl HostName {
+    /// As much of a machine's name as can be had: 15 letters, digits and dashes of its first part.
+    pub fn of(machine: &str) -> Self {
+        let first = machine.split('.').next().unwrap_or_default();
+        let plain = first.chars().filter(|character| character.is_ascii_alphanumeric() || *character == '-');
+        let name: String = plain.take(15).collect();
+        let name = name.trim_matches('-');
+        Self(if name.is_empty() { "shoal".to_owned() } else { name.to_owned() })
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Who comes in with a password.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserName(String);
@@ -67,11 +88,11 @@ impl FromStr for UserName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        const SYSTEMS_OWN: [&str; 4] = ["root", "nobody", "nogroup", "shoal-guest"];
+        const SERVERS_OWN: [&str; 4] = ["root", "nobody", "anonymous", "ftp"];
         let mut bytes = text.bytes();
         let is_plain = bytes.next().is_some_and(|first| first.is_ascii_lowercase())
             && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
-        if is_plain && text.len() <= 32 && !SYSTEMS_OWN.contains(&text) {
+        if is_plain && text.len() <= 32 && !SERVERS_OWN.contains(&text) && !text.starts_with("shoal-") {
             Ok(Self(text.to_owned()))
         } else {
             Err(NameError::User(text.to_owned()))
@@ -87,9 +108,9 @@ impl fmt::Display for UserName {
 
 /// A directory whose path can stand in any configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SharedDirectory(String);
+pub struct PlainPath(String);
 
-impl SharedDirectory {
+impl PlainPath {
     /// Takes a path that is absolute and has no `..`. Whether anything is there is not looked at.
     ///
     /// # Errors
@@ -124,7 +145,7 @@ fn is_harmless(part: &str) -> bool {
         && !part.chars().any(|character| character.is_control() || "\"\\%$#\u{2028}\u{2029}".contains(character))
 }
 
-impl fmt::Display for SharedDirectory {
+impl fmt::Display for PlainPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

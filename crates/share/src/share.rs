@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{ShareName, SharedDirectory, UserName};
+use crate::{PlainPath, ShareName, UserName};
 
 /// A directory, as others are to find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Share {
     /// What file handles call it.
     pub id: ShareId,
     /// What is shared.
-    pub directory: SharedDirectory,
+    pub directory: PlainPath,
     /// To whom all of it belongs.
     pub owner: Owner,
     /// Nobody may write.
@@ -27,10 +27,14 @@ pub struct Share {
     pub nfs: Option<NfsShare>,
     /// By FTP.
     pub ftp: bool,
+    /// Where the file system that holds it has to be mounted; if none, the machine's own holds it.
+    pub mount: Option<PlainPath>,
+    /// Whether that file system keeps attributes beside files.
+    pub has_extended_attributes: bool,
 }
 
 /// The user and group on this machine to whom files of a share belong; never root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
     /// The user's number.
     pub user_id: u32,
@@ -57,10 +61,12 @@ pub struct NfsShare {
     pub server: NfsServer,
     /// When a write is answered.
     pub durability: Durability,
+    /// By version 3 too, which needs rpcbind on the machine. Only NFS-Ganesha does it here.
+    pub version_3: bool,
 }
 
 /// Servers of NFS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NfsServer {
     /// The kernel's, by `rpc.nfsd` and `exportfs`.
     Kernel,
