@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::{Owner, UserName};
 
-/// Who comes in without a password.
+/// Who comes in to Samba without a password.
 pub const GUEST: &str = "shoal-guest";
 
 /// Numbers from here on are nobody's: above all ranges that distributions and systemd give out.
@@ -27,8 +27,8 @@ pub enum Numbering {
     Owners,
 }
 
-/// `/etc/passwd`.
-pub fn passwd(owners: &BTreeSet<Owner>, users: &BTreeSet<UserName>, numbering: Numbering) -> String {
+/// `/etc/passwd`, with accounts for the owners, for users, and for guests under the names that a protocol has for them.
+pub fn passwd(owners: &BTreeSet<Owner>, users: &BTreeSet<UserName>, guests: &[&str], numbering: Numbering) -> String {
     let account = |name: &str, user_id, group_id| format!("{name}:x:{user_id}:{group_id}::/:/usr/sbin/nologin\n");
     let Owner { user_id, group_id } = owners.first().copied().unwrap_or(NOBODY);
     let own = |index: u32| match numbering {
@@ -39,9 +39,9 @@ pub fn passwd(owners: &BTreeSet<Owner>, users: &BTreeSet<UserName>, numbering: N
     for owner in owners {
         text += &account(&owner_name(*owner), owner.user_id, owner.group_id);
     }
-    text += &account(GUEST, own(0), group_id);
-    for (index, user) in (1..).zip(users) {
-        text += &account(&user.to_string(), own(index), group_id);
+    let users = users.iter().map(ToString::to_string);
+    for (index, name) in (0..).zip(guests.iter().map(|&guest| guest.to_owned()).chain(users)) {
+        text += &account(&name, own(index), group_id);
     }
     text
 }
@@ -56,8 +56,13 @@ pub fn group(owners: &BTreeSet<Owner>) -> String {
     format!("root:x:0:\nnogroup:x:65534:\n{lines}")
 }
 
-/// `/etc/pam.d/vsftpd`: passwords out of the shadow file, and nothing else.
-pub const PAM: &str = "auth required pam_unix.so\naccount required pam_unix.so\nsession required pam_permit.so\n";
+/// `/etc/pam.d/vsftpd`: guests as they come, others with a password out of the shadow file.
+pub fn pam(guests: &[&str]) -> String {
+    let guest = format!("sufficient pam_succeed_if.so quiet user in {}\n", guests.join(":"));
+    let first = |kind| if guests.is_empty() { String::new() } else { format!("{kind} {guest}") };
+    let [auth, account] = ["auth", "account"].map(first);
+    format!("{auth}auth required pam_unix.so\n{account}account required pam_unix.so\nsession required pam_permit.so\n")
+}
 
 /// A user's line in `/etc/shadow`, out of a crypt(5) hash.
 pub fn shadow_line(user: &UserName, hash: &str) -> String {

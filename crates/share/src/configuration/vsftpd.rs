@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::{HEAD, Setting, accounts, lines, set};
+use super::{HEAD, Setting, lines, set};
 use crate::{Guests, Network, Share, Site};
 
 /// The name of its PAM service, `/etc/pam.d/vsftpd`.
@@ -17,9 +17,20 @@ pub fn file(site: &Site, share: &Share, address: IpAddr, directory: &Path) -> St
 
 /// The list of those who may try to log in.
 pub fn user_list(share: &Share) -> String {
-    let guests: &[&str] = if share.guests == Guests::Refused { &[] } else { &["anonymous", "ftp"] };
     let users = share.users.iter().map(ToString::to_string);
-    users.chain(guests.iter().map(|&guest| guest.to_owned())).map(|name| name + "\n").collect()
+    users.chain(guests(share).iter().map(|&guest| guest.to_owned())).map(|name| name + "\n").collect()
+}
+
+/// The names under which guests come in. To vsftpd they are users like others, only that PAM wants no password of them: its own
+/// anonymous users could not share a directory with users, as they must not own it.
+pub fn guests(share: &Share) -> &'static [&'static str] {
+    if share.guests == Guests::Refused { &[] } else { &["anonymous", "ftp"] }
+}
+
+/// What holds for guests alone.
+pub fn guests_file(share: &Share) -> String {
+    let may_write = if share.guests == Guests::Write && !share.read_only { "YES" } else { "NO" };
+    format!("{HEAD}{}", lines(&[set("write_enable", may_write, "")], "", "=", ""))
 }
 
 /// `/etc/hosts.allow`: who is answered. `/etc/hosts.deny` denies the rest.
@@ -56,34 +67,23 @@ fn listening(site: &Site, address: IpAddr) -> Vec<Setting> {
 }
 
 fn people(share: &Share, directory: &Path) -> Vec<Setting> {
-    let yes_or_no = |yes| if yes { "YES" } else { "NO" };
-    let guests_write = share.guests == Guests::Write && !share.read_only;
-    let mut settings = vec![
+    vec![
+        set("anonymous_enable", "NO", "guests are refused, or come in as users whom nobody asks for a password"),
         set("local_enable", "YES", ""),
         set("check_shell", "NO", "the accounts have none: they are for shares alone"),
         set("pam_service_name", PAM_SERVICE, ""),
         set("userlist_enable", "YES", "only those on the list are asked for a password"),
         set("userlist_deny", "NO", ""),
         set("userlist_file", directory.join("users").display().to_string(), ""),
+        set("user_config_dir", directory.join("guests").display().to_string(), ""),
         set("local_root", share.directory.to_string(), ""),
         set("chroot_local_user", "YES", "nobody sees more than the share"),
         set("allow_writeable_chroot", "YES", "the share's own directory is where people write"),
         set("secure_chroot_dir", directory.join("empty").display().to_string(), ""),
         set("nopriv_user", "nobody", ""),
-        set("ftp_username", accounts::GUEST, ""),
+        set("ftp_username", "nobody", "never used"),
         set("seccomp_sandbox", "NO", "its list of system calls is older than today's C libraries, and kills sessions"),
-        set("anonymous_enable", yes_or_no(share.guests != Guests::Refused), "guests are refused unless told"),
-    ];
-    if share.guests != Guests::Refused {
-        settings.push(set("anon_root", share.directory.to_string(), ""));
-        settings.push(set("no_anon_password", "YES", ""));
-        settings.push(set("anon_world_readable_only", "NO", "files are the owner's and group's alone"));
-        settings.push(set("anon_upload_enable", yes_or_no(guests_write), ""));
-        settings.push(set("anon_mkdir_write_enable", yes_or_no(guests_write), ""));
-        settings.push(set("anon_other_write_enable", yes_or_no(guests_write), ""));
-        settings.push(set("anon_umask", "007", ""));
-    }
-    settings
+    ]
 }
 
 fn content(site: &Site, share: &Share) -> Vec<Setting> {

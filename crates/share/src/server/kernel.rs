@@ -26,16 +26,7 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     let directory = site.places.runtime().join("nfs");
     let state = site.places.state().join("nfs");
     let at = |name: &str| directory.join(name);
-    let mut overlays = vec![
-        Overlay::Bind(state.clone(), "/var/lib/nfs"),
-        Overlay::Bind(at("exports"), "/etc/exports"),
-        Overlay::Bind(at("nfs.conf"), "/etc/nfs.conf"),
-        Overlay::Kernel("nfsd", "/proc/fs/nfsd".into()),
-        Overlay::Kernel("rpc_pipefs", at("pipefs")),
-    ];
-    for systems in ["/etc/exports.d", "/etc/nfs.conf.d"] {
-        overlays.extend(Path::new(systems).is_dir().then(|| Overlay::Bind(at("empty"), systems)));
-    }
+    let overlays = overlays(&directory, &state);
     let command = |program, arguments: &[&str]| {
         let arguments = arguments.iter().map(Into::into).collect();
         Command { program, package: "nfs-kernel-server", arguments, overlays: overlays.clone() }
@@ -63,4 +54,20 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         marker: Some(at("running")),
         ..Plan::default()
     })
+}
+
+/// What the server finds in place of the system's files.
+fn overlays(directory: &Path, state: &Path) -> Vec<Overlay> {
+    let at = |name: &str| directory.join(name);
+    let mut overlays = vec![
+        Overlay::Bind(state.to_owned(), "/var/lib/nfs"),
+        Overlay::Bind(at("exports"), "/etc/exports"),
+        Overlay::Bind(at("nfs.conf"), "/etc/nfs.conf"),
+        Overlay::Kernel("nfsd", "/proc/fs/nfsd".into()),
+        Overlay::Kernel("rpc_pipefs", at("pipefs")),
+    ];
+    for systems in ["/etc/exports.d", "/etc/nfs.conf.d"] {
+        overlays.extend(Path::new(systems).is_dir().then(|| Overlay::Bind(at("empty"), systems)));
+    }
+    overlays
 }

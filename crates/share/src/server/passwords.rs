@@ -57,7 +57,7 @@ fn smbpasswd(site: &Site, user: &UserName, program: &'static str, arguments: &[&
     let (owners, users) = (BTreeSet::new(), BTreeSet::from([user.clone()]));
     let [configuration, passwd, group] = ["smb.conf", "passwd", "group"].map(|name| directory.join(name));
     write_file(&configuration, &samba::file(&Site { places, ..site.clone() }, &[]), 0o600)?;
-    write_file(&passwd, &accounts::passwd(&owners, &users, accounts::Numbering::Distinct), 0o644)?;
+    write_file(&passwd, &accounts::passwd(&owners, &users, &[accounts::GUEST], accounts::Numbering::Distinct), 0o644)?;
     write_file(&group, &accounts::group(&owners), 0o644)?;
     let mut all = vec![if program == "smbpasswd" { "-c" } else { "-s" }.into(), configuration.into()];
     all.extend(arguments.iter().map(Into::into));

@@ -147,11 +147,16 @@ impl Plan {
 }
 
 /// `/etc/passwd` and `/etc/group` of a server.
-fn account_files(directory: &Path, shares: &[Share], numbering: Numbering) -> [(PathBuf, String, u32); 2] {
+fn account_files(
+    directory: &Path,
+    shares: &[Share],
+    guests: &[&str],
+    numbering: Numbering,
+) -> [(PathBuf, String, u32); 2] {
     let owners: BTreeSet<Owner> = shares.iter().map(|share| share.owner).collect();
     let users: BTreeSet<UserName> = shares.iter().flat_map(|share| share.users.iter().cloned()).collect();
     [
-        (directory.join("passwd"), accounts::passwd(&owners, &users, numbering), 0o644),
+        (directory.join("passwd"), accounts::passwd(&owners, &users, guests, numbering), 0o644),
         (directory.join("group"), accounts::group(&owners), 0o644),
     ]
 }
@@ -169,7 +174,7 @@ fn smb(site: &Site, shares: &[Share]) -> Plan {
         Command { program, package: "samba", arguments, overlays: overlays.clone() }
     };
     let option = format!("--configfile={}", configuration.display());
-    let mut files = account_files(&directory, shares, Numbering::Distinct).to_vec();
+    let mut files = account_files(&directory, shares, &[accounts::GUEST], Numbering::Distinct).to_vec();
     files.push((configuration, samba::file(site, shares), 0o600));
     let made = ["cache", "lock", "pid", "ncalrpc", "dns"].map(|name| (directory.join(name), 0o755));
     let kept = ["private", "state"].map(|name| (state.join(name), 0o700));
@@ -191,10 +196,8 @@ fn smb(site: &Site, shares: &[Share]) -> Plan {
 }
 
 fn ganesha(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
-    let wish = |is_wished: fn(&crate::NfsShare) -> bool| {
-        shares.iter().filter_map(|share| share.nfs).any(|nfs| is_wished(&nfs))
-    };
-    if wish(|nfs| nfs.durability == Durability::Async) {
+    let kinds = || shares.iter().filter_map(|share| share.nfs);
+    if kinds().any(|nfs| nfs.durability == Durability::Async) {
         let reason = "NFS-Ganesha cannot answer before data are durable: only the kernel's NFS server has async";
         return Err(ServerError::Refused(reason.to_owned()));
     }
@@ -204,31 +207,16 @@ fn ganesha(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     }
     let directory = site.places.runtime().join("ganesha");
     let [configuration, log, pid] = ["ganesha.conf", "ganesha.log", "ganesha.pid"].map(|name| directory.join(name));
-    let arguments = [
-        "-F".into(),
-        "-f".into(),
-        configuration.clone().into(),
-        "-L".into(),
-        log.clone().into(),
-        "-p".into(),
-        pid.into(),
-    ];
-    let mut ports = vec![site.ports.nfs];
-    ports.extend(wish(|nfs| nfs.version_3).then_some(site.ports.nfs_mount));
+    let options = ["-F".into(), "-f".into(), configuration.clone().into(), "-L".into(), log.clone().into()];
+    let arguments = options.into_iter().chain(["-p".into(), pid.into()]).collect();
+    let program = Command { program: "ganesha.nfsd", package: "nfs-ganesha-vfs", arguments, overlays: Vec::new() };
+    let mount = kinds().any(|nfs| nfs.version_3).then_some(site.ports.nfs_mount);
+    let ports = [site.ports.nfs].into_iter().chain(mount).collect();
+    let said = directory.join("ganesha.said");
     Ok(Plan {
         directories: vec![(directory.clone(), 0o755), (site.places.state().join("ganesha"), 0o700)],
         files: vec![(configuration, ganesha::file(site, shares), 0o600)],
-        daemons: vec![Daemon {
-            command: Command {
-                program: "ganesha.nfsd",
-                package: "nfs-ganesha-vfs",
-                arguments: arguments.to_vec(),
-                overlays: Vec::new(),
-            },
-            said: directory.join("ganesha.said"),
-            log: Some(log),
-            ports,
-        }],
+        daemons: vec![Daemon { command: program, said, log: Some(log), ports }],
         is_told_by_signal: true,
         ..Plan::default()
     })
@@ -241,12 +229,33 @@ fn ftp(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     };
     let directory = site.places.runtime().join("ftp");
     let at = |name: &str| directory.join(name);
-    let mut files = account_files(&directory, shares, Numbering::Owners).to_vec();
-    files.push((at("pam"), accounts::PAM.to_owned(), 0o644));
+    let (mut files, overlays) = ftp_accounts(site, share, &directory);
+    let mut daemons = Vec::new();
+    for (index, &address) in site.addresses.iter().enumerate() {
+        let configuration = at(&format!("vsftpd-{index}.conf"));
+        files.push((configuration.clone(), vsftpd::file(site, share, address, &directory), 0o600));
+        let arguments = vec![configuration.into()];
+        let command = Command { program: "vsftpd", package: "vsftpd", arguments, overlays: overlays.clone() };
+        let said = at(&format!("vsftpd-{index}.said"));
+        daemons.push(Daemon { command, said, log: None, ports: vec![site.ports.ftp] });
+    }
+    let directories = vec![(directory.clone(), 0o755), (at("empty"), 0o755), (at("guests"), 0o700)];
+    Ok(Plan { directories, files, daemons, ..Plan::default() })
+}
+
+/// What vsftpd knows of people, and where it looks for that.
+fn ftp_accounts(site: &Site, share: &Share, directory: &Path) -> (Vec<(PathBuf, String, u32)>, Vec<Overlay>) {
+    let guests = vsftpd::guests(share);
+    let at = |name: &str| directory.join(name);
+    let mut files = account_files(directory, std::slice::from_ref(share), guests, Numbering::Owners).to_vec();
+    files.push((at("pam"), accounts::pam(guests), 0o644));
     files.push((at("hosts.allow"), vsftpd::hosts_allow(site), 0o644));
     files.push((at("hosts.deny"), vsftpd::HOSTS_DENY.to_owned(), 0o644));
     files.push((at("users"), vsftpd::user_list(share), 0o600));
     files.push((at("shadow"), passwords::hashes_of(&site.places, &share.users), 0o600));
+    for guest in guests {
+        files.push((at("guests").join(guest), vsftpd::guests_file(share), 0o600));
+    }
     let overlays = vec![
         Overlay::Bind(at("passwd"), "/etc/passwd"),
         Overlay::Bind(at("group"), "/etc/group"),
@@ -255,19 +264,5 @@ fn ftp(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         Overlay::Bind(at("hosts.allow"), "/etc/hosts.allow"),
         Overlay::Bind(at("hosts.deny"), "/etc/hosts.deny"),
     ];
-    let mut daemons = Vec::new();
-    for (index, &address) in site.addresses.iter().enumerate() {
-        let configuration = at(&format!("vsftpd-{index}.conf"));
-        files.push((configuration.clone(), vsftpd::file(site, share, address, &directory), 0o600));
-        let command = Command {
-            program: "vsftpd",
-            package: "vsftpd",
-            arguments: vec![configuration.into()],
-            overlays: overlays.clone(),
-        };
-        let said = at(&format!("vsftpd-{index}.said"));
-        daemons.push(Daemon { command, said, log: None, ports: vec![site.ports.ftp] });
-    }
-    let directories = vec![(directory.clone(), 0o755), (at("empty"), 0o755)];
-    Ok(Plan { directories, files, daemons, ..Plan::default() })
+    (files, overlays)
 }
