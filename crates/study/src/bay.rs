@@ -1,14 +1,15 @@
 //! Where a study's drives are: the seam between the plan and the drives, real or simulated, that it is carried out on.
 
-use shoal_volume::{BufferPlan, DriveId, World};
+use shoal_volume::{ArrayVolume, BufferPlan, DriveId, World};
 
 use crate::model::DriveDescription;
+use crate::running::{OwnArray, RunningArray};
 
 /// Drives that can be opened again and again, in any combination, and that nobody else touches meanwhile. Whoever makes
 /// a bay has made sure that what the drives hold may be lost.
 pub trait Bay {
     /// What the drives are opened into.
-    type World: World;
+    type World: World + 'static;
 
     /// The drives. Elsewhere they are named by their index here.
     fn drives(&self) -> &[DriveDescription];
@@ -21,6 +22,21 @@ pub trait Bay {
     /// How many bytes the drives can keep, all together, while they are opened once. None where that is what they hold.
     fn kept_bytes_max(&self) -> Option<u64> {
         None
+    }
+
+    /// Who runs the arrays, if it is not shoal's own engine.
+    fn engine(&self) -> Option<&str> {
+        None
+    }
+
+    /// Hands an array that was made in a world of these drives to whoever is to run it.
+    fn run(
+        &self,
+        array: ArrayVolume<Self::World>,
+        drives: Vec<(u32, DriveId)>,
+        _requests: Requests,
+    ) -> Result<Box<dyn RunningArray>, BayError> {
+        Ok(Box::new(OwnArray::new(array, drives)))
     }
 
     /// Opens some of the drives for writing, in a world of their own with room for such requests.

@@ -49,3 +49,4 @@ pub mod model;
 pub mod plan;
 pub mod report;
 pub mod run;
+pub mod running;

@@ -21,6 +21,24 @@ pub(crate) struct ArrayArgs {
     pub(crate) socket: Option<PathBuf>,
 }
 
+/// Who runs an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum EngineChoice {
+    /// shoal itself, in this process.
+    Shoal,
+    /// Linux's md, in the kernel.
+    Kernel,
+}
+
+/// Which engine runs an array.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct EngineArgs {
+    /// Who runs the array: shoal itself, or the kernel's own md, through mdadm, with shoal watching over it. The members come
+    /// back when it is stopped.
+    #[arg(long, value_name = "ENGINE", default_value = "shoal")]
+    pub(crate) engine: EngineChoice,
+}
+
 /// `shoal create`
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
@@ -295,6 +313,9 @@ pub(crate) struct RunArgs {
     /// Run a degraded array that was not shut down cleanly, though some blocks may be wrong.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Who runs it.
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     /// How fast background work goes.
     #[command(flatten)]
     pub(crate) speed: SpeedLimits,

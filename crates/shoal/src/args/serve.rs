@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use shoal_serve::Address;
 
-use super::arrays::{ArrayArgs, SpeedLimits};
+use super::arrays::{ArrayArgs, EngineArgs, SpeedLimits};
 use super::measure::SimulatedArrayArgs;
 use crate::size::parse_size;
 
@@ -39,6 +39,9 @@ pub(crate) struct ServeArgs {
     /// Serve a degraded array that was not shut down cleanly, though some blocks may be wrong.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Who runs it.
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     /// How fast background work goes.
     #[command(flatten)]
     pub(crate) speed: SpeedLimits,

@@ -6,7 +6,7 @@ use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, Handle, Opening, Server, claim_to_run, reach_running};
+use crate::running::{Command, Handle, Opening, Server, claim_to_run, reach_running, stop_in_kernel};
 use crate::simulated::is_simulated;
 
 /// Runs an array until it is stopped.
@@ -14,7 +14,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     if args.array.drives.is_empty() {
         return Err(Failure::usage("an array is run by naming its members, or any one of them and --scan DIR"));
     }
-    let opening = Opening { writable: true, force: args.force };
+    let opening = Opening { writable: true, force: args.force, engine: args.engine.engine };
     let mut host = claim_to_run(cli, &from_anywhere(&args.array)?, &args.simulated, opening)?;
     let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
     let name = host.execute(speed)?.array.name;
@@ -40,9 +40,12 @@ fn failed_path(path: &Path, error: &std::io::Error) -> Failure {
 
 /// Has the process that runs an array bring it to rest and end.
 pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
-    let array = reach_running(&args.array)?;
-    let mut array = array.ok_or_else(|| Failure::usage("no process runs the array: there is nothing to stop"))?;
-    output::document(cli, &array.execute(Command::Stop)?, state_text)
+    let state = match reach_running(&args.array)? {
+        Some(mut array) => array.execute(Command::Stop)?,
+        None => stop_in_kernel(cli, &from_anywhere(&args.array)?)?
+            .ok_or_else(|| Failure::usage("nobody runs the array: there is nothing to stop"))?,
+    };
+    output::document(cli, &state, state_text)
 }
 
 /// Changes the rates of background work in a running array.

@@ -18,7 +18,7 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
         let mut array = array.ok_or_else(|| Failure::usage("no process runs the array, so none scrubs it"))?;
         return output::document(cli, &array.execute(Command::StopScrub)?, state_text);
     }
-    let opening = Opening { writable: args.repair, force: false };
+    let opening = Opening { writable: args.repair, ..Opening::WRITABLE };
     let mut array = reach(cli, &args.array, opening, None)?;
     if array.execute(Command::Status)?.background.is_some() && !array.goes_on_by_itself() {
         // Opening it for repair has taken up what was left to do.

@@ -20,7 +20,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         return Err(Failure::usage("an array is served by naming its members, or any one of them and --scan DIR"));
     }
     let protection = protection(args)?;
-    let opening = Opening { writable: !args.read_only, force: args.force };
+    let opening = Opening { writable: !args.read_only, force: args.force, engine: args.engine.engine };
     let mut host = claim_to_serve(cli, &from_anywhere(&args.array)?, &args.simulated, opening)?;
     let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
     let array = host.execute(speed)?.array;

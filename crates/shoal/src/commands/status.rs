@@ -13,13 +13,16 @@ use crate::documents::{
 use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, reach_running};
+use crate::running::{Command, kernel_state, reach_running};
 use crate::size::{format_age_s, format_rate, format_size};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     if let Some(mut array) = reach_running(&args.array)? {
         return output::document(cli, &array.execute(Command::Status)?, state_text);
+    }
+    if let Some(state) = kernel_state(cli, &args.array)? {
+        return output::document(cli, &state, state_text);
     }
     let drives = open_drives(&member_paths(&args.array)?, Access::Read)?;
     let opened = join(cli, drives, 1, 4096)?;

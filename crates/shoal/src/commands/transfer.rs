@@ -14,7 +14,7 @@ use crate::size::{format_ns, format_rate, format_size};
 
 /// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
 pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
-    let mut array = reach(cli, &args.array, Opening { writable: false, force: false }, None)?;
+    let mut array = reach(cli, &args.array, Opening { writable: false, ..Opening::WRITABLE }, None)?;
     let array = array.content();
     let rest = array.size_bytes().checked_sub(args.offset).ok_or_else(|| beyond(args.offset, array.size_bytes()))?;
     let length = args.length.unwrap_or(rest);
@@ -50,7 +50,7 @@ fn elapsed_ns(start: Instant) -> u64 {
 
 /// Writes standard input to an array's content.
 pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
-    let mut array = reach(cli, &args.array, Opening { writable: true, force: args.force }, None)?;
+    let mut array = reach(cli, &args.array, Opening { force: args.force, ..Opening::WRITABLE }, None)?;
     let size_bytes = array.content().size_bytes();
     if args.offset > size_bytes {
         return Err(beyond(args.offset, size_bytes));

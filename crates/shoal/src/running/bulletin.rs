@@ -94,12 +94,18 @@ impl Bulletin {
         if let Some(findings) = self.findings.as_mut().filter(|_| self.scrubs) {
             add_to(findings, &news.event);
         }
-        let Some(text) = self.text(news) else { return };
+        if let Some(text) = self.text(news) {
+            self.tell(news.array.clone(), text);
+        }
+    }
+
+    /// Puts up a sentence.
+    pub(crate) fn tell(&mut self, array: String, text: String) {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.news.len() == NEWS_MAX {
             self.news.pop_front();
         }
-        self.news.push_back(NewsDocument { time_unix_s: since_1970.as_secs(), array: news.array.clone(), text });
+        self.news.push_back(NewsDocument { time_unix_s: since_1970.as_secs(), array, text });
         self.untold = (self.untold + 1).min(NEWS_MAX);
     }
 

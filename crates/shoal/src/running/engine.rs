@@ -26,6 +26,10 @@ pub(crate) trait Engine: LiveVolume {
     fn progress(&self) -> Option<Progress>;
     /// What has happened since the last call.
     fn take_news(&mut self) -> Vec<News>;
+    /// What people should know beside that, a sentence each.
+    fn take_remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// Takes a member out, for good; refused where data would be lost by it.
     fn fail(&mut self, member: &Path) -> Result<(), Failure>;
     /// Adds a drive, which may be wiped: as a spare, or in the place of a missing member.

@@ -110,6 +110,9 @@ impl Host {
             self.bulletin.see(&self.array.status());
         }
         news.iter().for_each(|news| self.bulletin.take_in(news));
+        for remark in self.array.take_remarks() {
+            self.bulletin.tell(self.array.status().name, remark);
+        }
         if self.array.progress().is_none() {
             self.bulletin.end_scrub();
         }

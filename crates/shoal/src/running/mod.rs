@@ -27,6 +27,7 @@ mod engine;
 mod handle;
 mod host;
 mod jobs;
+mod kernel;
 mod order;
 mod place;
 mod protocol;
@@ -41,6 +42,7 @@ mod world;
 
 pub(crate) use handle::Handle;
 pub(crate) use host::Host;
+pub(crate) use kernel::{kernel_state, stop_in_kernel};
 pub(crate) use place::for_clients as place_for_clients;
 pub(crate) use protocol::{Answer, Command, RequestLine};
 pub(crate) use reach::{Opening, SERVED_BUFFERS, claim_to_run, claim_to_serve, reach, reach_running};

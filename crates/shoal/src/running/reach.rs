@@ -9,9 +9,10 @@ use shoal_volume::{ArrayVolume, Contents};
 use super::client::Client;
 use super::handle::Handle;
 use super::host::Host;
+use super::kernel::{host_by_kernel, refuse_held};
 use super::place;
 use super::world::HostWorld;
-use crate::args::{ArrayArgs, Cli, SimulatedArrayArgs};
+use crate::args::{ArrayArgs, Cli, EngineChoice, SimulatedArrayArgs};
 use crate::commands::create::create_failure;
 use crate::drives::{join_with_room, member_paths, open_drives, open_failure, open_options, probe};
 use crate::exit::Failure;
@@ -24,11 +25,13 @@ pub(crate) struct Opening {
     pub(crate) writable: bool,
     /// Even if it is degraded and was not shut down cleanly.
     pub(crate) force: bool,
+    /// Who is to run it.
+    pub(crate) engine: EngineChoice,
 }
 
 impl Opening {
     /// To write to it, if that is safe.
-    pub(crate) const WRITABLE: Self = Self { writable: true, force: false };
+    pub(crate) const WRITABLE: Self = Self { writable: true, force: false, engine: EngineChoice::Shoal };
 }
 
 /// Drives that may come to an array while it is open.
@@ -125,11 +128,17 @@ fn claim_or_simulate(
     requests: (u32, u32),
 ) -> Result<Host, Failure> {
     match SimulatedDrives::named(&args.drives)? {
+        Some(_) if opening.engine == EngineChoice::Kernel => {
+            Err(Failure::usage("--engine kernel is for real drives: simulated ones exist in shoal's own engine alone"))
+        }
         Some(drives) => simulate(cli, &drives, simulated, opening, requests),
         None => {
             let otherwise = "real ones are made into an array with `shoal create`";
             refuse_options(&[("--level", simulated.level.is_some())], otherwise)?;
-            claim_with(cli, args, opening, None, requests)
+            match opening.engine {
+                EngineChoice::Shoal => claim_with(cli, args, opening, None, requests),
+                EngineChoice::Kernel => host_by_kernel(cli, args, opening, requests),
+            }
         }
     }
 }
@@ -168,6 +177,7 @@ fn claim_with(
     if let Some(newcomer) = newcomer.filter(|_| args.scan.is_some()) {
         paths.retain(|path| !crate::drives::same_file(path, newcomer));
     }
+    refuse_held(&paths)?;
     let access = if opening.writable { Access::Write } else { Access::Read };
     let mut drives = open_drives(&paths, access)?;
     for drive in &mut drives {

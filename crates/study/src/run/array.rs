@@ -10,6 +10,7 @@ use crate::analysis::array_name;
 use crate::bay::{Bay, Opened, Requests};
 use crate::model::{self, ArrayResult, Configuration};
 use crate::plan::PlannedArray;
+use crate::running::RunningArray;
 
 /// Requests in flight while verifying.
 pub(crate) const VERIFY_DEPTH: u32 = 8;
@@ -32,8 +33,8 @@ impl<B: Bay> Study<'_, B> {
     ) -> Result<(), StepError> {
         let mut volume = self.build(planned, self.requests())?;
         let begun = volume.now();
-        let configuration = configuration(planned, &volume);
-        let mut cell = self.array_cell(&configuration, &volume, seed);
+        let configuration = configuration(planned, volume.as_ref());
+        let mut cell = self.array_cell(&configuration, volume.as_ref(), seed);
         let result = result.get_or_insert(ArrayResult { configuration, measurements: Vec::new(), verification: None });
         let workloads = &self.plan.factors.workloads;
         for (index, workload) in workloads.iter().enumerate() {
@@ -42,24 +43,24 @@ impl<B: Bay> Study<'_, B> {
                 let done = index as u64 * 1000 + u64::from(per_mille);
                 tracker.tell(done / (workloads.len() as u64 + 1), watch.progress);
             };
-            let measured = cell.measure(&mut volume, (index, workload), 1, watch.interrupt, &mut tell)?;
+            let measured = cell.measure(volume.as_mut(), (index, workload), 1, watch.interrupt, &mut tell)?;
             result.measurements.extend(measured.into_iter().map(|mut measurement| {
                 measurement.repeat = repeat;
                 measurement
             }));
         }
         tracker.worked(volume.now().since_ns(begun));
-        volume.close()?;
+        volume.close().map_err(StepError::Run)?;
         let mut volume = self.build(planned, Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES, compared: true })?;
         let begun = volume.now();
         let verify_bytes = self.verify_bytes(planned);
-        if let Some(verified) = self.verify(&mut volume, verify_bytes, (repeat, seed), tracker, watch)? {
+        if let Some(verified) = self.verify(volume.as_mut(), verify_bytes, (repeat, seed), tracker, watch)? {
             let sum = result.verification.get_or_insert(model::Verification { bytes: 0, wrong_blocks: 0 });
             sum.bytes += verified.bytes;
             sum.wrong_blocks += verified.wrong_blocks;
         }
         tracker.worked(volume.now().since_ns(begun));
-        volume.close()?;
+        volume.close().map_err(StepError::Run)?;
         Ok(())
     }
 
@@ -70,18 +71,20 @@ impl<B: Bay> Study<'_, B> {
         self.bay.kept_bytes_max().map_or(planned_bytes, |kept_bytes| planned_bytes.min(kept_bytes / member_count))
     }
 
-    fn build(&self, planned: &PlannedArray, requests: Requests) -> Result<ArrayVolume<B::World>, StepError> {
+    fn build(&self, planned: &PlannedArray, requests: Requests) -> Result<Box<dyn RunningArray>, StepError> {
         let opened = self.bay.open(&planned.members, requests).map_err(StepError::Open)?;
         let limit = self.plan.factors.drive_bytes_limit;
-        build(opened, planned, limit, &self.open)
+        let drives = planned.members.iter().copied().zip(opened.drives.iter().copied()).collect();
+        let array = build(opened, planned, limit, &self.open)?;
+        self.bay.run(array, drives, requests).map_err(StepError::Run)
     }
 
-    fn array_cell<W: World>(&self, configuration: &Configuration, volume: &ArrayVolume<W>, seed: u64) -> Cell {
+    fn array_cell(&self, configuration: &Configuration, volume: &dyn RunningArray, seed: u64) -> Cell {
         let status = volume.status();
         Cell {
             target: describe(configuration, volume, self.bay.simulated()),
             conditions: Conditions {
-                buffered: is_buffered(volume),
+                buffered: volume.is_buffered(),
                 unwritten: None,
                 degraded: status.health != Health::Optimal,
                 resyncing: status.progress.is_some(),
@@ -93,7 +96,7 @@ impl<B: Bay> Study<'_, B> {
     }
 
     /// Writes a part of the array and compares it; `None` if that was interrupted.
-    fn verify<V: Volume>(
+    fn verify<V: Volume + ?Sized>(
         &self,
         volume: &mut V,
         verify_bytes: u64,
@@ -141,7 +144,7 @@ pub(crate) fn build<W: World>(
 }
 
 /// What a verification found, in the report's words.
-pub(crate) fn outcome<V: Volume>(volume: &V, blocks: Blocks, passes: &[Verified]) -> model::Verification {
+pub(crate) fn outcome<V: Volume + ?Sized>(volume: &V, blocks: Blocks, passes: &[Verified]) -> model::Verification {
     // A request that failed is as wrong as all it should have carried.
     let wrong = |pass: &Verified| pass.wrong_bytes + pass.errors * u64::from(blocks.block_size_bytes);
     let wrong_bytes: u64 = passes.iter().map(wrong).sum();
@@ -151,21 +154,15 @@ pub(crate) fn outcome<V: Volume>(volume: &V, blocks: Blocks, passes: &[Verified]
 }
 
 /// The part of an array that is verified: so much from its start, in whole requests.
-fn verified_blocks<V: Volume>(volume: &V, verify_bytes: u64) -> Result<Blocks, StepError> {
+fn verified_blocks<V: Volume + ?Sized>(volume: &V, verify_bytes: u64) -> Result<Blocks, StepError> {
     let length = verify_bytes.max(u64::from(VERIFY_BYTES)).min(volume.size_bytes());
     let block = u32::try_from(length).unwrap_or(u32::MAX).min(VERIFY_BYTES);
     let blocks = Blocks::of_range(0, length, block, volume.size_bytes(), volume.logical_block_bytes());
     Ok(blocks.map_err(BenchError::Workload)?)
 }
 
-/// Whether the page cache stands between an array and any of its members.
-pub(crate) fn is_buffered<W: World>(volume: &ArrayVolume<W>) -> bool {
-    let world = volume.world();
-    world.drives().into_iter().any(|drive| !world.facts(drive).direct)
-}
-
 /// What was built.
-pub(crate) fn configuration<W: World>(planned: &PlannedArray, volume: &ArrayVolume<W>) -> Configuration {
+pub(crate) fn configuration(planned: &PlannedArray, volume: &dyn RunningArray) -> Configuration {
     let status = volume.status();
     Configuration {
         capacity_bytes: volume.size_bytes(),
@@ -192,7 +189,7 @@ pub(super) fn planned_name(planned: &PlannedArray) -> String {
 }
 
 /// The array as a target.
-pub(crate) fn describe<V: Volume>(
+pub(crate) fn describe<V: Volume + ?Sized>(
     configuration: &Configuration,
     volume: &V,
     simulated: Option<&str>,

@@ -10,17 +10,16 @@ use std::time::Duration;
 use shoal_bench::{
     Bench, BenchError, Blocks, Conditions, Limit, Measurement, Pattern, Verification, Verified, Workload,
 };
-use shoal_volume::{
-    ArrayLevel, ArrayVolume, DriveId, Event, Instant, LevelError, OpenOptions, ScrubMode, Volume, World,
-};
+use shoal_volume::{ArrayLevel, Event, Instant, LevelError, OpenOptions, ScrubMode};
 
 use super::StepError;
-use super::array::{VERIFY_BYTES, VERIFY_DEPTH, build, configuration, describe, is_buffered, outcome};
+use super::array::{VERIFY_BYTES, VERIFY_DEPTH, build, configuration, describe, outcome};
 use super::erase::erase_superblocks;
 use super::hooked::Hooked;
 use crate::bay::{Bay, Opened, Requests};
 use crate::model::{self, Configuration, FaultPhase, FaultRecord, FaultState, SEED_LIMIT};
 use crate::plan::PlannedArray;
+use crate::running::RunningArray;
 
 /// The phases that write, in the order of time.
 const PHASES: [FaultState; 5] =
@@ -86,21 +85,18 @@ impl FaultStory {
         let all: Vec<u32> = self.array.members.iter().copied().chain([self.replacement_drive]).collect();
         let requests = Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES, compared: true };
         let Opened { world, plan, mut drives } = bay.open(&all, requests).map_err(StepError::Open)?;
-        let replacement = drives.pop().ok_or_else(|| background("the replacement was not opened"))?;
-        let failing = self.array.members.iter().position(|drive| *drive == self.failed_drive);
-        let failing = failing.and_then(|role| drives.get(role).copied());
-        let failing = failing.ok_or_else(|| background("the drive that is to fail is no member"))?;
-        let mut volume = build(Opened { world, plan, drives }, &self.array, self.drive_bytes_limit, open)?;
+        let ids = all.iter().copied().zip(drives.iter().copied()).collect();
+        drives.truncate(self.array.members.len());
+        let array = build(Opened { world, plan, drives }, &self.array, self.drive_bytes_limit, open)?;
+        let mut volume = bay.run(array, ids, requests).map_err(StepError::Run)?;
         let scene = Scene {
             story: self,
-            configuration: configuration(&self.array, &volume),
-            blocks: whole(&volume)?,
-            failing,
-            replacement,
+            configuration: configuration(&self.array, volume.as_ref()),
+            blocks: whole(volume.as_ref())?,
             simulated: bay.simulated().map(str::to_owned),
         };
-        let record = scene.play(&mut volume, watch)?;
-        volume.close()?;
+        let record = scene.play(volume.as_mut(), watch)?;
+        volume.close().map_err(StepError::Run)?;
         Ok(record)
     }
 }
@@ -109,7 +105,7 @@ fn background(what: &str) -> StepError {
     StepError::Background { what: what.to_owned() }
 }
 
-fn whole<V: Volume>(volume: &V) -> Result<Blocks, StepError> {
+fn whole(volume: &dyn RunningArray) -> Result<Blocks, StepError> {
     let blocks = Blocks::of_range(0, 0, VERIFY_BYTES, volume.size_bytes(), volume.logical_block_bytes());
     Ok(blocks.map_err(BenchError::Workload)?)
 }
@@ -119,8 +115,6 @@ struct Scene<'a> {
     story: &'a FaultStory,
     configuration: Configuration,
     blocks: Blocks,
-    failing: DriveId,
-    replacement: DriveId,
     simulated: Option<String>,
 }
 
@@ -141,9 +135,9 @@ impl Notes {
 }
 
 impl Scene<'_> {
-    fn play<W: World>(
+    fn play(
         &self,
-        volume: &mut ArrayVolume<W>,
+        volume: &mut dyn RunningArray,
         watch: &mut FaultWatch<'_>,
     ) -> Result<Option<FaultRecord>, StepError> {
         (watch.progress)("filling the array", 0);
@@ -158,8 +152,8 @@ impl Scene<'_> {
             (watch.progress)(name(state), 200 + 100 * number);
             if state == FaultState::Rebuilding {
                 notes.rebuild_started_ns = Some(volume.now().since_ns(begun));
-                volume.add_drive(self.replacement)?;
-                notes.rebuild_bytes = volume.progress().map_or(0, |progress| progress.total_bytes);
+                volume.add_drive(self.story.replacement_drive).map_err(StepError::Run)?;
+                notes.rebuild_bytes = volume.status().progress.map_or(0, |progress| progress.total_bytes);
             }
             if state == FaultState::Rebuilt && !self.finish_rebuild(volume, begun, &mut notes, watch)? {
                 return Ok(None);
@@ -184,9 +178,9 @@ impl Scene<'_> {
 
     /// Writes a phase's part of the array; tells when it began. Half-way through its part, the failing phase's member
     /// fails.
-    fn phase<W: World>(
+    fn phase(
         &self,
-        volume: &mut ArrayVolume<W>,
+        volume: &mut dyn RunningArray,
         number: u64,
         begun: Instant,
         notes: &mut Notes,
@@ -198,14 +192,15 @@ impl Scene<'_> {
         let mut writes = 0;
         let mut failed = Ok(());
         let failing = PHASES[usize::try_from(number).unwrap_or(0)] == FaultState::Failing;
-        let mut hook = |volume: &mut ArrayVolume<W>| {
+        let mut hook = |volume: &mut dyn RunningArray| {
             start_ns.get_or_insert(volume.now().since_ns(begun));
             writes += 1;
             if failing && writes == blocks.count / 2 {
                 notes.failed_at_ns = Some(volume.now().since_ns(begun));
-                failed = volume.fail_drive(self.failing);
+                failed = volume.fail_drive(self.story.failed_drive);
             }
-            if notes.rebuild_started_ns.is_some() && notes.rebuilt_at_ns.is_none() && volume.progress().is_none() {
+            if notes.rebuild_started_ns.is_some() && notes.rebuilt_at_ns.is_none() && volume.status().progress.is_none()
+            {
                 notes.rebuilt_at_ns = Some(volume.now().since_ns(begun));
             }
             if notes.is_degraded() {
@@ -215,34 +210,34 @@ impl Scene<'_> {
         let mut hooked = Hooked { inner: volume, before_write: &mut hook };
         let mut watch = shoal_bench::Watch { interrupt: watch.interrupt, progress: &mut |_| {}, observer: &mut () };
         let measured = bench.run(&mut hooked, &mut watch)?.pop();
-        failed?;
+        failed.map_err(StepError::Run)?;
         Ok(start_ns.zip(measured).filter(|_| !watch.interrupt.load(Ordering::Relaxed)))
     }
 
     /// The load of a phase.
-    fn bench<W: World>(&self, volume: &ArrayVolume<W>, number: u64, notes: &Notes) -> Bench {
+    fn bench(&self, volume: &dyn RunningArray, number: u64, notes: &Notes) -> Bench {
         Bench {
             target: describe(&self.configuration, volume, self.simulated.as_deref()),
             workload: self.workload(number),
             repeats: 1,
             conditions: Conditions {
-                buffered: is_buffered(volume),
+                buffered: volume.is_buffered(),
                 unwritten: None,
                 degraded: notes.is_degraded(),
-                resyncing: volume.progress().is_some(),
+                resyncing: volume.status().progress.is_some(),
             },
         }
     }
 
     /// Lets the rebuild come to its end; false if it was interrupted.
-    fn finish_rebuild<W: World>(
+    fn finish_rebuild(
         &self,
-        volume: &mut ArrayVolume<W>,
+        volume: &mut dyn RunningArray,
         begun: Instant,
         notes: &mut Notes,
         watch: &FaultWatch<'_>,
     ) -> Result<bool, StepError> {
-        while volume.run_background(LOOK)? {
+        while volume.run_background(LOOK).map_err(StepError::Run)? {
             if watch.interrupt.load(Ordering::Relaxed) {
                 return Ok(false);
             }
@@ -253,9 +248,9 @@ impl Scene<'_> {
     }
 
     /// Compares every part with what its phase wrote.
-    fn read_back<W: World>(
+    fn read_back(
         &self,
-        volume: &mut ArrayVolume<W>,
+        volume: &mut dyn RunningArray,
         interrupt: &AtomicBool,
     ) -> Result<Option<model::Verification>, StepError> {
         let mut sum = model::Verification { bytes: 0, wrong_blocks: 0 };
@@ -341,11 +336,11 @@ fn name(state: FaultState) -> &'static str {
 }
 
 /// Checks that all members agree: bytes that do not; `None` if it was interrupted.
-fn scrub<W: World>(volume: &mut ArrayVolume<W>, interrupt: &AtomicBool) -> Result<Option<u64>, StepError> {
-    volume.scrub(ScrubMode::Check)?;
-    while volume.run_background(LOOK)? {
+fn scrub(volume: &mut dyn RunningArray, interrupt: &AtomicBool) -> Result<Option<u64>, StepError> {
+    volume.scrub(ScrubMode::Check).map_err(StepError::Run)?;
+    while volume.run_background(LOOK).map_err(StepError::Run)? {
         if interrupt.load(Ordering::Relaxed) {
-            volume.stop_scrub();
+            volume.stop_scrub().map_err(StepError::Run)?;
         }
     }
     for news in volume.take_news() {

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use shoal_volume::{Arena, ArrayVolume, Command, Completion, Instant, Request, Volume, VolumeError, World};
+use shoal_volume::{Arena, Command, Completion, Instant, Request, Volume, VolumeError};
+
+use crate::running::RunningArray;
 
 /// An array with somebody who looks at it before each write.
-pub(super) struct Hooked<'a, W> {
-    pub(super) inner: &'a mut ArrayVolume<W>,
-    pub(super) before_write: &'a mut dyn FnMut(&mut ArrayVolume<W>),
+pub(super) struct Hooked<'a> {
+    pub(super) inner: &'a mut dyn RunningArray,
+    pub(super) before_write: &'a mut dyn FnMut(&mut dyn RunningArray),
 }
 
-impl<W: World> Volume for Hooked<'_, W> {
+impl Volume for Hooked<'_> {
     fn size_bytes(&self) -> u64 {
         self.inner.size_bytes()
     }

@@ -85,6 +85,9 @@ pub enum StepError {
     /// A drive cannot be opened.
     #[error(transparent)]
     Open(BayError),
+    /// Whoever is to run an array does not, or not as asked.
+    #[error(transparent)]
+    Run(BayError),
     /// The array cannot be built.
     #[error(transparent)]
     Create(#[from] CreateError),
@@ -94,9 +97,6 @@ pub enum StepError {
     /// The drives broke altogether.
     #[error(transparent)]
     Volume(#[from] VolumeError),
-    /// An array does not do what was asked of it.
-    #[error(transparent)]
-    Manage(#[from] shoal_volume::ManageError),
     /// A rebuild or scrub did not end as it should.
     #[error("{what}: check the drives and their cables")]
     Background {

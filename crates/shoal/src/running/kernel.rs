@@ -1,0 +1,198 @@
+//! The kernel's own md as an engine: members go to it and come back, and an array that it runs already is taken over.
+
+use std::path::{Path, PathBuf};
+
+use shoal_drive::{Access, Drive};
+use shoal_mdadm::{Choice, Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
+use shoal_volume::{ArrayStatus, Background, News, Progress, ScrubMode, inspect};
+
+use super::engine::Engine;
+use super::host::Host;
+use super::reach::Opening;
+use crate::args::{ArrayArgs, Cli};
+use crate::documents::{EngineDocument, StateDocument};
+use crate::drives::{array_failure, join, member_paths, open_drives, open_failure, open_options};
+use crate::exit::Failure;
+
+/// Hands the array that is named to the kernel, or takes it over if the kernel runs it already.
+pub(crate) fn claim_for_kernel(
+    cli: &Cli,
+    args: &ArrayArgs,
+    opening: Opening,
+    requests: (u32, u32),
+) -> Result<KernelVolume, Failure> {
+    let kernel = Kernel::find().map_err(kernel_failure)?;
+    let paths = member_paths(args)?;
+    let array = match holder(&paths) {
+        Some(device) => take_over(cli, kernel, device, &paths)?,
+        None => KernelArray::assemble(kernel, &choice(cli, &paths, opening)?).map_err(kernel_failure)?,
+    };
+    let access = if opening.writable { Access::Write } else { Access::Read };
+    let device = Drive::open(&array.device().path(), access).map_err(open_failure)?;
+    let opened = join(cli, vec![device], requests.0, requests.1)?;
+    Ok(KernelVolume::new(array, opened.world, opened.plan, opened.drives[0]))
+}
+
+/// The same as an array's host.
+pub(super) fn host_by_kernel(
+    cli: &Cli,
+    args: &ArrayArgs,
+    opening: Opening,
+    requests: (u32, u32),
+) -> Result<Host, Failure> {
+    let options = open_options(cli, opening.writable, opening.force)?;
+    Ok(Host::of(claim_for_kernel(cli, args, opening, requests)?, options.background))
+}
+
+/// How the array that is named is, and what the kernel does with it, if the kernel runs it and no process of shoal's does.
+pub(crate) fn kernel_state(cli: &Cli, args: &ArrayArgs) -> Result<Option<StateDocument>, Failure> {
+    let Some(device) = holder(&args.drives) else { return Ok(None) };
+    let kernel = Kernel::find().map_err(kernel_failure)?;
+    let status = superblock_status(cli, &device, &args.drives)?;
+    let array = KernelArray::watch(kernel, device, status, &args.drives).map_err(kernel_failure)?;
+    let engine = Some(document(&array));
+    let background = None;
+    let array = crate::documents::array_document(&array.status());
+    Ok(Some(StateDocument { array, engine, background, scrub: None, running: None, simulated: None }))
+}
+
+/// Has the kernel let the array go that is named, if it runs it: one that a process of shoal's that was killed has left
+/// there, or that somebody else has assembled.
+pub(crate) fn stop_in_kernel(cli: &Cli, args: &ArrayArgs) -> Result<Option<StateDocument>, Failure> {
+    if holder(&args.drives).is_none() {
+        return Ok(None);
+    }
+    let opening = Opening { writable: false, ..Opening::WRITABLE };
+    let mut host = host_by_kernel(cli, args, opening, (1, 4096))?;
+    host.array.rest()?;
+    Ok(Some(host.state()))
+}
+
+/// Refuses members that the kernel's md has.
+pub(crate) fn refuse_held(paths: &[PathBuf]) -> Result<(), Failure> {
+    for path in paths {
+        if let Some(device) = holder_of(path) {
+            let (path, device) = (path.display(), device.path());
+            return Err(Failure::Refused(format!(
+                "{path} belongs to an array that the kernel runs, as {}: take that over with `shoal run --engine kernel`, \
+                 or stop it with `shoal stop`",
+                device.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn holder(paths: &[PathBuf]) -> Option<MdDevice> {
+    paths.iter().find_map(|path| holder_of(path))
+}
+
+fn take_over(cli: &Cli, kernel: Kernel, device: MdDevice, paths: &[PathBuf]) -> Result<KernelArray, Failure> {
+    let status = superblock_status(cli, &device, paths)?;
+    KernelArray::take_over(kernel, device, status, paths).map_err(kernel_failure)
+}
+
+/// What the superblocks say of an array that the kernel runs; all of its members have to be those that were named, or of
+/// the same array.
+fn superblock_status(cli: &Cli, device: &MdDevice, paths: &[PathBuf]) -> Result<ArrayStatus, Failure> {
+    if let Some(other) = paths.iter().find(|path| holder_of(path).is_some_and(|holder| holder != *device)) {
+        let [other, device] = [other.display(), device.path().display()].map(|path| path.to_string());
+        return Err(Failure::Usage(format!("{other} is not in {device}: give the members of one array")));
+    }
+    let opened = join(cli, open_drives(&device.drives(), Access::Read)?, 1, 4096)?;
+    let options = open_options(cli, false, false)?;
+    inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
+}
+
+/// Which drives the kernel gets, by shoal's own rules.
+fn choice(cli: &Cli, paths: &[PathBuf], opening: Opening) -> Result<Choice, Failure> {
+    // Not claimed: that a drive was open for writing would have others look for arrays on it when it is closed.
+    let opened = join(cli, open_drives(paths, Access::Read)?, 1, 4096)?;
+    let options = open_options(cli, opening.writable, opening.force)?;
+    choose(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
+}
+
+fn document(array: &KernelArray) -> EngineDocument {
+    EngineDocument { name: array.kernel().name.clone(), device: array.device().path().display().to_string() }
+}
+
+impl Engine for KernelVolume {
+    fn describe(&self) -> Option<EngineDocument> {
+        Some(document(self.array()))
+    }
+
+    fn status(&self) -> ArrayStatus {
+        self.array().status()
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.array().progress()
+    }
+
+    fn take_news(&mut self) -> Vec<News> {
+        self.array_mut().take_news()
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        self.array_mut().take_remarks()
+    }
+
+    fn fail(&mut self, member: &Path) -> Result<(), Failure> {
+        self.array_mut().fail(member).map_err(kernel_failure)
+    }
+
+    fn add(&mut self, path: &Path, opened: Result<Drive, Failure>) -> Result<(), Failure> {
+        self.array_mut().add(path, opened?).map_err(kernel_failure)
+    }
+
+    fn remove(&mut self, drive: &Path) -> Result<(), Failure> {
+        self.array_mut().remove(drive).map_err(kernel_failure)
+    }
+
+    fn replace(&mut self, member: &Path, spare: &Path, opened: Option<Drive>) -> Result<(), Failure> {
+        self.array_mut().replace(member, spare, opened).map_err(kernel_failure)
+    }
+
+    fn re_add(&mut self, path: &Path, opened: Result<Drive, Failure>) -> Result<(), Failure> {
+        let opened = match opened {
+            Ok(drive) => Some(drive),
+            // It has been in the array all the time.
+            Err(_) if self.array().has(path) => None,
+            Err(failure) => return Err(failure),
+        };
+        self.array_mut().re_add(path, opened).map_err(kernel_failure)
+    }
+
+    fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure> {
+        self.array_mut().scrub(mode).map_err(kernel_failure)
+    }
+
+    fn stop_scrub(&mut self) -> Result<(), Failure> {
+        self.array_mut().stop_scrub().map_err(kernel_failure)
+    }
+
+    fn set_background(&mut self, background: Background) -> Result<(), Failure> {
+        self.array_mut().set_speed(background).map_err(kernel_failure)
+    }
+
+    fn run_background(&mut self, patience: std::time::Duration) -> Result<(), Failure> {
+        Self::run_background(self, patience).map(drop).map_err(kernel_failure)
+    }
+
+    fn rest(&mut self) -> Result<(), Failure> {
+        Self::rest(self).map_err(kernel_failure)
+    }
+}
+
+/// Who is at fault when the kernel does not do what was asked.
+pub(crate) fn kernel_failure(error: KernelError) -> Failure {
+    match error {
+        KernelError::InUse { .. } | KernelError::OtherMembers { .. } | KernelError::Refused { .. } => {
+            Failure::Refused(error.to_string())
+        }
+        KernelError::NotForKernel { .. } | KernelError::NotAMember { .. } | KernelError::Unsupported { .. } => {
+            Failure::usage(error)
+        }
+        _ => Failure::failed(error),
+    }
+}
