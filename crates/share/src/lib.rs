@@ -24,11 +24,13 @@ pub mod configuration;
 mod names;
 mod networks;
 mod server;
+mod servers;
 mod share;
 mod site;
 
 pub use names::{HostName, NameError, PlainPath, ShareName, UserName};
-pub use networks::{Network, NetworkError};
+pub use networks::{Interface, Network, NetworkError, interfaces};
 pub use server::{Protocol, Running, ServerError, has_password, set_password, start};
+pub use servers::{News, Servers};
 pub use share::{Durability, Guests, NfsServer, NfsShare, Owner, Share, ShareId};
 pub use site::{Entry, Places, Ports, Site, TlsFiles};

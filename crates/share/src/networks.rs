@@ -84,3 +84,79 @@ impl fmt::Display for Network {
         write!(f, "{}/{}", self.address, self.prefix_bits)
     }
 }
+
+/// An address of this machine, with the network that it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The interface's name.
+    pub name: String,
+    /// Its address there.
+    pub address: IpAddr,
+    /// Who else is there.
+    pub network: Network,
+}
+
+/// The addresses that `ip -oneline address show` lists, without those of the machine's talk with itself. Link-local ones of IPv6 are left
+/// out: they mean nothing without the name of an interface.
+pub fn interfaces(listing: &str) -> Vec<Interface> {
+    listing.lines().filter_map(interface).collect()
+}
+
+/// A line: number, interface, family, ADDRESS/BITS, and more.
+fn interface(line: &str) -> Option<Interface> {
+    let mut words = line.split_ascii_whitespace().skip(1);
+    let (name, family, place) = (words.next()?, words.next()?, words.next()?);
+    let (address, bits) = place.split_once('/').filter(|_| family.starts_with("inet"))?;
+    let address: IpAddr = address.parse().ok()?;
+    let link_local = matches!(address, IpAddr::V6(six) if six.is_unicast_link_local());
+    let network = Network::around(address, bits.parse().ok()?)?;
+    let counts = !address.is_loopback() && !link_local;
+    counts.then(|| Interface { name: name.to_owned(), address, network })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(text: &str) -> Network {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_network_is_told_by_its_bits() {
+        assert_eq!(network("192.168.1.77/24").to_string(), "192.168.1.0/24");
+        assert!(network("192.168.1.0/24").contains("192.168.1.200".parse().unwrap()));
+        assert!(!network("192.168.1.0/24").contains("192.168.2.1".parse().unwrap()));
+        assert!(!network("192.168.1.0/24").contains("fd00::1".parse().unwrap()));
+        assert!(network("0.0.0.0/0").contains("8.8.8.8".parse().unwrap()));
+        assert!(network("fd00::5/64").contains("fd00::ffff".parse().unwrap()));
+        for wrong in ["192.168.1.0", "192.168.1.0/33", "fd00::/129", "pond/8", "192.168.1.0/24 0.0.0.0/0", ""] {
+            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_network_is_private_if_all_of_it_is() {
+        for private in ["10.0.0.0/8", "192.168.7.0/24", "172.31.0.0/16", "fd12::/48", "169.254.0.0/16", "127.0.0.0/8"] {
+            assert!(network(private).is_private(), "{private}");
+        }
+        for public in
+            ["0.0.0.0/0", "10.0.0.0/7", "172.32.0.0/16", "192.0.2.0/24", "8.8.8.8/32", "2001:db8::/32", "::/0"]
+        {
+            assert!(!network(public).is_private(), "{public}");
+        }
+    }
+
+    #[test]
+    fn interfaces_are_read_as_ip_lists_them() {
+        let listing = "1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever\n\
+                       4: eth0    inet 192.168.1.7/24 brd 192.168.1.255 scope global eth0\\       valid_lft forever\n\
+                       4: eth0    inet6 fd00::2/64 scope global nodad \\       valid_lft forever preferred_lft forever\n\
+                       4: eth0    inet6 fe80::fc:ff:fe00:1/64 scope link \\       valid_lft forever\nnonsense\n";
+        let found: Vec<_> = interfaces(listing).into_iter().map(|it| (it.name, it.network.to_string())).collect();
+        assert_eq!(
+            found,
+            [("eth0".to_owned(), "192.168.1.0/24".to_owned()), ("eth0".to_owned(), "fd00::/64".to_owned())]
+        );
+    }
+}
