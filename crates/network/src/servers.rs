@@ -45,7 +45,6 @@ impl Servers {
         let site = Site {
             host_name: HostName::of("shoal"),
             addresses: vec![SERVER],
-            networks: vec![network],
             ports: Ports::default(),
             places: Places::new(&place("state")?, &place("runtime")?).map_err(|error| format!("{error}"))?,
             entry: Entry(words.iter().map(OsString::from).collect()),
@@ -56,6 +55,7 @@ impl Servers {
             id: SHARE_ID,
             directory: PlainPath::new(directory).map_err(|error| format!("{error}"))?,
             owner: OWNER,
+            networks: vec![network],
             read_only: false,
             users: vec![user],
             guests: Guests::Refused,

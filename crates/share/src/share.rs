@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{PlainPath, ShareName, UserName};
+use crate::{Network, PlainPath, ShareName, UserName};
 
 /// A directory, as others are to find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Share {
     pub directory: PlainPath,
     /// To whom all of it belongs.
     pub owner: Owner,
+    /// Who is answered.
+    pub networks: Vec<Network>,
     /// Nobody may write.
     pub read_only: bool,
     /// Who may come in with a password (SMB, FTP).

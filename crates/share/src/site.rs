@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use crate::{HostName, NameError, Network, PlainPath};
+use crate::{HostName, NameError, PlainPath};
 
 /// A place for servers: one machine, or one network namespace of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,6 @@ pub struct Site {
     pub host_name: HostName,
     /// Where servers listen.
     pub addresses: Vec<IpAddr>,
-    /// Who is answered.
-    pub networks: Vec<Network>,
     /// At which ports.
     pub ports: Ports,
     /// Which directories are the servers' own.

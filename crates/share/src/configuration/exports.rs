@@ -12,19 +12,19 @@
 //! | `secure` | from a port that only root has: no user of a client machine can speak for it |
 
 use super::HEAD;
-use crate::{Durability, NfsServer, Share, Site};
+use crate::{Durability, NfsServer, Share};
 
 /// The whole file.
-pub fn file(site: &Site, shares: &[Share]) -> String {
+pub fn file(shares: &[Share]) -> String {
     let is_kernels = |share: &&Share| share.nfs.is_some_and(|nfs| nfs.server == NfsServer::Kernel);
-    let lines: String = shares.iter().filter(is_kernels).map(|share| line(share, site)).collect();
+    let lines: String = shares.iter().filter(is_kernels).map(|share| line(share)).collect();
     format!("{HEAD}{lines}")
 }
 
 /// One share's line.
-pub fn line(share: &Share, site: &Site) -> String {
+pub fn line(share: &Share) -> String {
     let options = options(share);
-    let clients: String = site.networks.iter().map(|network| format!(" {network}({options})")).collect();
+    let clients: String = share.networks.iter().map(|network| format!(" {network}({options})")).collect();
     format!("\"{}\"{clients}\n", share.directory)
 }
 

@@ -12,14 +12,14 @@ pub fn file(site: &Site, shares: &[Share]) -> String {
         block("NFSv4", &version_4(site), ""),
         block("LOG", &[set("Default_Log_Level", "EVENT", "")], ""),
     ];
-    let exports = shared().map(|share| export(share, site));
+    let exports = shared().map(|share| export(share));
     format!("{HEAD}{}{}", blocks.concat(), exports.collect::<String>())
 }
 
 /// One share: to be included in any ganesha.conf.
-pub fn export(share: &Share, site: &Site) -> String {
+pub fn export(share: &Share) -> String {
     let access = if share.read_only { "RO" } else { "RW" };
-    let clients = [set("Clients", joined(&site.networks, ", "), ""), set("Access_Type", access, "")];
+    let clients = [set("Clients", joined(&share.networks, ", "), ""), set("Access_Type", access, "")];
     let inner = block("FSAL", &[set("Name", "VFS", "")], "  ") + &block("CLIENT", &clients, "  ");
     format!("EXPORT {{\n{}{inner}}}\n", lines(&settings(share), "  ", " = ", ";"))
 }

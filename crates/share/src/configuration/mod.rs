@@ -11,6 +11,8 @@ pub mod nfs;
 pub mod samba;
 pub mod vsftpd;
 
+use crate::{Network, Share};
+
 /// A line of a configuration: what is set to what, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -42,6 +44,17 @@ fn lines(settings: &[Setting], indent: &str, separator: &str, end: &str) -> Stri
         format!("{comment}{indent}{key}{separator}{value}{end}\n")
     };
     settings.iter().map(line).collect()
+}
+
+/// All networks of some shares, each once.
+fn networks_of(shares: &[Share]) -> Vec<Network> {
+    let mut all: Vec<Network> = Vec::new();
+    for network in shares.iter().flat_map(|share| &share.networks) {
+        if !all.contains(network) {
+            all.push(*network);
+        }
+    }
+    all
 }
 
 /// Words with something between them.

@@ -1,6 +1,6 @@
 //! smb.conf: a standalone server of SMB 2.1 and later.
 
-use super::{HEAD, Setting, accounts, joined, lines, set};
+use super::{HEAD, Setting, accounts, joined, lines, networks_of, set};
 use crate::{Guests, Share, Site};
 
 /// The whole file.
@@ -27,7 +27,7 @@ fn global(site: &Site, shares: &[Share]) -> Vec<Setting> {
         set("smb ports", site.ports.smb.to_string(), ""),
         set("interfaces", joined(&site.addresses, " "), "listens here and nowhere else"),
         set("bind interfaces only", "yes", ""),
-        set("hosts allow", joined(&site.networks, " "), "answers these and nobody else"),
+        set("hosts allow", joined(networks_of(shares), " "), "answers these and nobody else"),
         set("hosts deny", "ALL", ""),
         set("map to guest", if guests { "Bad User" } else { "Never" }, "a wrong password is never a guest's"),
         set("guest account", accounts::GUEST, ""),
@@ -73,6 +73,7 @@ fn settings(share: &Share, owner: &str) -> Vec<Setting> {
     let mut settings = vec![
         set("path", share.directory.to_string(), ""),
         set("read only", yes_or_no(share.read_only || guests_only_read), ""),
+        set("hosts allow", joined(&share.networks, " "), ""),
         set("guest ok", yes_or_no(share.guests != Guests::Refused), ""),
         set("force user", owner, "all files belong to one user, whichever way they came"),
         set("create mask", "0660", "owner and group may read and write, others nothing"),

@@ -34,12 +34,12 @@ pub fn guests_file(share: &Share) -> String {
 }
 
 /// `/etc/hosts.allow`: who is answered. `/etc/hosts.deny` denies the rest.
-pub fn hosts_allow(site: &Site) -> String {
+pub fn hosts_allow(share: &Share) -> String {
     let hosts = |network: &Network| match network.address() {
         IpAddr::V4(_) => format!("vsftpd: {network}\n"),
         IpAddr::V6(address) => format!("vsftpd: [{address}]/{}\n", network.prefix_bits()),
     };
-    site.networks.iter().map(hosts).collect()
+    share.networks.iter().map(hosts).collect()
 }
 
 /// `/etc/hosts.deny`.

@@ -43,7 +43,7 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         directories: [&directory, &at("empty"), &at("pipefs"), &state, &state.join("clients")]
             .map(|path| (path.clone(), 0o755))
             .to_vec(),
-        files: vec![(at("exports"), exports::file(site, shares), 0o644), (at("nfs.conf"), nfs::file(site), 0o644)],
+        files: vec![(at("exports"), exports::file(shares), 0o644), (at("nfs.conf"), nfs::file(site), 0o644)],
         daemons: vec![
             daemon("nfsdcld", &["--foreground", &pipefs, &storage], Vec::new()),
             daemon("rpc.mountd", &["--foreground"], vec![site.ports.nfs]),

@@ -42,7 +42,7 @@ pub(super) struct Plan {
 /// What a server of a protocol needs for the shares that want it.
 pub(super) fn of(protocol: Protocol, site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     let shares: Vec<Share> = shares.iter().filter(|share| protocol.is_of(share)).cloned().collect();
-    if shares.is_empty() || site.addresses.is_empty() || site.networks.is_empty() {
+    if shares.is_empty() || site.addresses.is_empty() || shares.iter().any(|share| share.networks.is_empty()) {
         let reason = "a server needs a share, an address to listen at and a network to answer";
         return Err(ServerError::Refused(reason.to_owned()));
     }
@@ -249,7 +249,7 @@ fn ftp_accounts(site: &Site, share: &Share, directory: &Path) -> (Vec<(PathBuf, 
     let at = |name: &str| directory.join(name);
     let mut files = account_files(directory, std::slice::from_ref(share), guests, Numbering::Owners).to_vec();
     files.push((at("pam"), accounts::pam(guests), 0o644));
-    files.push((at("hosts.allow"), vsftpd::hosts_allow(site), 0o644));
+    files.push((at("hosts.allow"), vsftpd::hosts_allow(share), 0o644));
     files.push((at("hosts.deny"), vsftpd::HOSTS_DENY.to_owned(), 0o644));
     files.push((at("users"), vsftpd::user_list(share), 0o600));
     files.push((at("shadow"), passwords::hashes_of(&site.places, &share.users), 0o600));

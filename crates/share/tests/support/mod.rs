@@ -88,7 +88,6 @@ impl Stage {
         Site {
             host_name: HostName::of("stage"),
             addresses: vec![ADDRESS.parse().unwrap()],
-            networks: vec!["10.77.0.0/24".parse().unwrap()],
             ports: Ports::default(),
             places: Places::new(&self.at("state"), &self.at("runtime")).unwrap(),
             entry: Entry(vec!["nsenter".into(), format!("--net={}", self.namespace().display()).into(), "--".into()]),
@@ -103,6 +102,7 @@ impl Stage {
             id: ShareId(*b"sixteen bytes..."),
             directory: PlainPath::new(&self.shared()).unwrap(),
             owner: OWNER,
+            networks: vec!["10.77.0.0/24".parse().unwrap()],
             read_only: false,
             users: vec!["anna".parse().unwrap()],
             guests: Guests::Refused,
