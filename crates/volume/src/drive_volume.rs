@@ -84,6 +84,18 @@ fn check_writable(facts: &DriveFacts) -> Result<(), RequestError> {
     if facts.writable { Ok(()) } else { Err(RequestError::ReadOnly) }
 }
 
+impl<W> DriveVolume<W> {
+    /// Tells what was refused and what has finished.
+    fn answer(&mut self, completions: &mut Vec<Completion>) {
+        completions.append(&mut self.refused);
+        self.in_flight -= self.finished.len();
+        completions.extend(self.finished.drain(..).map(|finished| Completion {
+            id: RequestId(finished.token),
+            result: finished.result.map_err(|error| fault::request_error(&error)),
+        }));
+    }
+}
+
 impl<W: World> Volume for DriveVolume<W> {
     fn size_bytes(&self) -> u64 {
         whole_blocks(&self.facts)
@@ -122,13 +134,8 @@ impl<W: World> Volume for DriveVolume<W> {
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError> {
         let wanted = at_least.saturating_sub(self.refused.len()).min(self.in_flight);
-        completions.append(&mut self.refused);
         self.world.wait(wanted, timeout, &mut self.finished)?;
-        self.in_flight -= self.finished.len();
-        completions.extend(self.finished.drain(..).map(|finished| Completion {
-            id: RequestId(finished.token),
-            result: finished.result.map_err(|error| fault::request_error(&error)),
-        }));
+        self.answer(completions);
         Ok(())
     }
 
@@ -140,10 +147,13 @@ impl<W: World> Volume for DriveVolume<W> {
 impl<W: World> LiveVolume for DriveVolume<W> {
     fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
         if self.in_flight == 0 && self.refused.is_empty() {
-            self.world.sleep(patience);
+            self.world.sleep_or_wake(patience);
             return Ok(());
         }
-        self.poll(usize::from(!patience.is_zero()), Some(patience), completions)
+        let wanted = usize::from(!patience.is_zero() && self.refused.is_empty());
+        self.world.wait_or_wake(wanted, Some(patience), &mut self.finished)?;
+        self.answer(completions);
+        Ok(())
     }
 
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), VolumeError> {

@@ -20,8 +20,8 @@ pub trait World {
     fn facts(&self, drive: DriveId) -> DriveFacts;
     /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
     fn submit(&mut self, io: Io);
-    /// Starts what is queued, waits until at least `at_least` I/Os have finished, `timeout` is over or what is
-    /// [watched](World::watch) can be read from, and appends all that have finished.
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends all that
+    /// have finished.
     fn wait(
         &mut self,
         at_least: usize,
@@ -34,10 +34,24 @@ pub trait World {
     fn now(&self) -> Instant;
     /// The time, for the record: seconds since 1970.
     fn unix_time_s(&self) -> u64;
-    /// Lets so much time pass while nothing is in flight, or less if what is watched can be read from.
+    /// Lets so much time pass while nothing is in flight.
     fn sleep(&mut self, duration: Duration);
-    /// From now on waiting ends early whenever the file can be read from, so that whoever runs an array is there for its
-    /// clients too. A world whose time is not the machine's never waits, and has nothing to do.
+    /// [`World::wait`], and ends early if what is [watched](World::watch) can be read from.
+    fn wait_or_wake(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.wait(at_least, timeout, finished)
+    }
+    /// [`World::sleep`], and ends early if what is [watched](World::watch) can be read from.
+    fn sleep_or_wake(&mut self, duration: Duration) {
+        self.sleep(duration);
+    }
+    /// From now on those who may be woken are, whenever the file can be read from, so that whoever runs an array is there
+    /// for its clients too; who waits for drives alone is not. A world whose time is not the machine's never waits, and has
+    /// nothing to do.
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
         let _ = file;
         Ok(())
@@ -149,8 +163,21 @@ impl World for RealWorld {
     }
 
     fn sleep(&mut self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
+    fn wait_or_wake(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.io_loop.wait_or_wake(at_least, timeout, finished)
+    }
+
+    fn sleep_or_wake(&mut self, duration: Duration) {
         // What a sleep that is cut short means is for the caller, who looks at the clock.
-        let _ = self.io_loop.rest(duration);
+        let _ = self.io_loop.rest_or_wake(duration);
     }
 
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {

@@ -27,6 +27,7 @@ pub(super) struct Facts {
     pub(super) logical_block_bytes: u32,
     pub(super) physical_block_bytes: u32,
     pub(super) is_direct: bool,
+    pub(super) is_in_memory: bool,
     pub(super) can_discard: bool,
 }
 
@@ -49,12 +50,14 @@ impl Facts {
             DriveKind::File => u32::try_from(stat.st_blksize).unwrap_or(LARGE_BLOCK_BYTES),
         };
         let size_bytes = file.seek(SeekFrom::End(0))?; // for devices, too, this is their capacity
+        let is_in_memory = lives_in_page_cache(file, kind);
         Ok(Self {
             kind,
             size_bytes: size_bytes - size_bytes % u64::from(logical_block_bytes),
             logical_block_bytes,
             physical_block_bytes: physical.max(logical_block_bytes),
-            is_direct: alignment.is_some() && !lives_in_page_cache(file, kind),
+            is_direct: alignment.is_some() && !is_in_memory,
+            is_in_memory,
             can_discard: can_discard(file, kind, stat),
         })
     }

@@ -173,6 +173,11 @@ impl Drive {
         self.facts.is_direct
     }
 
+    /// Whether it is a file whose content is in memory and nowhere else (tmpfs), so that I/O on it waits for nothing.
+    pub fn is_in_memory(&self) -> bool {
+        self.facts.is_in_memory
+    }
+
     /// Whether discard does anything here. What was discarded reads as zeroes.
     pub fn can_discard(&self) -> bool {
         self.facts.can_discard

@@ -4,6 +4,10 @@
 //! inside; so the rings can never overflow. What can be seen to fail (outside the drive, a change to a drive that was
 //! opened for reading, a drive that is gone) never reaches the kernel. Dropping the loop forgets what has not been
 //! started and waits for the rest, so that no drive writes into memory that is gone.
+//!
+//! Files that live in memory (tmpfs) are read and written on the spot, in [`IoLoop::submit`], unless an engine was asked
+//! for: nothing is waited for there but the copy itself. io_uring would hand each such I/O to a worker thread, as those
+//! file systems cannot say that they would not block, and two switches of threads cost more than a copy of 4 KiB.
 
 mod threads;
 mod transfer;
@@ -96,8 +100,10 @@ pub struct IoLoop {
     depth: usize,
     /// Waits for a place among the `depth` in flight.
     queued: VecDeque<Io>,
-    /// Failed before it was started.
-    refused: Vec<Finished>,
+    /// Failed before it was started, or done on the spot.
+    settled: Vec<Finished>,
+    /// No engine was asked for, so memory is reached without one.
+    does_memory_at_once: bool,
     watched: Option<Arc<OwnedFd>>,
     /// io_uring completes I/O on the thread that submitted it, so the loop cannot be sent to another.
     stays_on_its_thread: PhantomData<*mut ()>,
@@ -117,6 +123,7 @@ impl IoLoop {
     /// if the kernel lets us, else threads.
     pub fn new(engine: Option<IoEngine>, arena: Arena, depth: u32) -> Result<Self, LoopError> {
         let depth = depth.clamp(1, MAX_DEPTH);
+        let does_memory_at_once = engine.is_none();
         let uring = || uring::Uring::new(arena.clone(), depth).map(|uring| Engine::Uring(Box::new(uring)));
         let threads = || Engine::Threads(threads::Threads::new(arena.clone(), depth));
         let engine = match engine {
@@ -130,7 +137,8 @@ impl IoLoop {
             drives: Vec::new(),
             depth: depth as usize,
             queued: VecDeque::new(),
-            refused: Vec::new(),
+            settled: Vec::new(),
+            does_memory_at_once,
             watched: None,
             stays_on_its_thread: PhantomData,
         })
@@ -175,10 +183,12 @@ impl IoLoop {
         self.drives[id.0 as usize].take()
     }
 
-    /// Queues an I/O; it starts at the next [`IoLoop::wait`] at the latest. Panics if its memory is outside the arena.
+    /// Queues an I/O; it starts at the next wait at the latest. Panics if its memory is outside the arena.
     pub fn submit(&mut self, io: Io) {
         if let Some(refusal) = self.refusal(&io) {
-            self.refused.push(Finished { token: io.token, result: Err(refusal) });
+            self.settled.push(Finished { token: io.token, result: Err(refusal) });
+        } else if let Some(result) = self.do_at_once(&io) {
+            self.settled.push(Finished { token: io.token, result });
         } else if self.in_flight() < self.depth {
             self.start(io);
         } else {
@@ -186,8 +196,9 @@ impl IoLoop {
         }
     }
 
-    /// From now on [`IoLoop::wait`] and [`IoLoop::rest`] end early whenever the file can be read from: so that one thread
-    /// waits for drives and for whatever else an epoll or event file stands for, and sleeps until either moves.
+    /// From now on [`IoLoop::wait_or_wake`] and [`IoLoop::rest_or_wake`] end early whenever the file can be read from: so
+    /// that one thread waits for drives and for whatever else an epoll or event file stands for, and sleeps until either
+    /// moves.
     pub fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
         self.watched = Some(Arc::clone(&file));
         match &mut self.engine {
@@ -197,8 +208,8 @@ impl IoLoop {
         Ok(())
     }
 
-    /// Lets so much time pass while nothing is pending, or less if what is watched can be read from.
-    pub fn rest(&self, duration: Duration) -> Result<(), LoopError> {
+    /// Lets so much time pass while nothing is pending, or less if what is [watched](IoLoop::watch) can be read from.
+    pub fn rest_or_wake(&self, duration: Duration) -> Result<(), LoopError> {
         match &self.watched {
             None => std::thread::sleep(duration),
             Some(file) => wait_until_ready(&mut [PollFd::new(file, PollFlags::IN)], Some(duration))?,
@@ -208,11 +219,11 @@ impl IoLoop {
 
     /// I/Os queued or in flight, or finished and not yet told.
     pub fn pending(&self) -> usize {
-        self.queued.len() + self.in_flight() + self.refused.len()
+        self.queued.len() + self.in_flight() + self.settled.len()
     }
 
-    /// Starts what is queued, waits until at least `at_least` I/Os have finished, `timeout` is over or what is
-    /// [watched](IoLoop::watch) can be read from, and appends everything that has finished to `finished`. With `at_least` 0 it never blocks; it never waits for more than is
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends
+    /// everything that has finished to `finished`. With `at_least` 0 it never blocks; it never waits for more than is
     /// pending.
     pub fn wait(
         &mut self,
@@ -220,22 +231,38 @@ impl IoLoop {
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
     ) -> Result<(), LoopError> {
+        self.wait_for(at_least, timeout, finished, false)
+    }
+
+    /// [`IoLoop::wait`], and ends early if what is [watched](IoLoop::watch) can be read from.
+    pub fn wait_or_wake(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.wait_for(at_least, timeout, finished, true)
+    }
+
+    fn wait_for(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+        may_wake: bool,
+    ) -> Result<(), LoopError> {
         let goal = finished.len() + at_least.min(self.pending());
-        finished.append(&mut self.refused);
+        finished.append(&mut self.settled);
         let deadline =
             timeout.filter(|_| finished.len() < goal).and_then(|timeout| Instant::now().checked_add(timeout));
         let mut left = deadline.and(timeout);
         loop {
-            let missing = goal.saturating_sub(finished.len());
-            match &mut self.engine {
-                Engine::Uring(uring) => uring.turn(missing.min(self.depth), left, finished)?,
-                Engine::Threads(threads) => threads.turn(missing.min(self.depth), left, finished)?,
-            }
-            self.start_queued();
+            let missing = goal.saturating_sub(finished.len()).min(self.depth);
             let is_woken = match &mut self.engine {
-                Engine::Uring(uring) => uring.take_woken(),
-                Engine::Threads(threads) => threads.take_woken(),
+                Engine::Uring(uring) => uring.turn(missing, left, finished, may_wake)?,
+                Engine::Threads(threads) => threads.turn(missing, left, finished, may_wake)?,
             };
+            self.start_queued();
             if finished.len() >= goal || is_woken {
                 return Ok(());
             }
@@ -244,6 +271,13 @@ impl IoLoop {
                 return Ok(());
             }
         }
+    }
+
+    /// Reads or writes a file that lives in memory; nothing if it does not, or if something else is asked for.
+    fn do_at_once(&self, io: &Io) -> Option<io::Result<()>> {
+        let drive = self.present(io.drive).filter(|drive| self.does_memory_at_once && drive.is_in_memory())?;
+        matches!(io.kind, IoKind::Read(_) | IoKind::Write(_))
+            .then(|| transfer::perform(*io, drive.kind(), drive.file(), &self.arena))
     }
 
     fn present(&self, id: DriveId) -> Option<&Drive> {

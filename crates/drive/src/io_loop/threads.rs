@@ -11,13 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::{DriveId, Finished, Io, transfer, wait_until_ready};
+use crate::{Arena, Drive, DriveKind};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
-
-use super::transfer::{Step, Transfer};
-use super::{DriveId, Finished, Io, IoKind, wait_until_ready};
-use crate::{Arena, Drive, DriveKind, Memory};
 
 /// More threads than this wait for each other rather than for drives.
 const MAX_THREADS: u32 = 128;
@@ -37,7 +33,6 @@ pub(super) struct Threads {
     in_flight_on: Vec<usize>,
     /// What ends a wait early.
     watched: Option<Arc<OwnedFd>>,
-    is_woken: bool,
 }
 
 #[derive(Debug)]
@@ -93,7 +88,6 @@ impl Threads {
             in_flight: 0,
             in_flight_on: Vec::new(),
             watched: None,
-            is_woken: false,
         }
     }
 
@@ -111,11 +105,6 @@ impl Threads {
         Ok(())
     }
 
-    /// Whether what is watched could be read from, since the last call.
-    pub(super) fn take_woken(&mut self) -> bool {
-        std::mem::take(&mut self.is_woken)
-    }
-
     pub(super) fn uses(&self, id: DriveId) -> bool {
         self.in_flight_on.get(id.0 as usize).is_some_and(|&count| count > 0)
     }
@@ -131,27 +120,30 @@ impl Threads {
         self.starting.push(Job { io, file: Arc::clone(drive.file()), kind: drive.kind() });
     }
 
-    /// Hands over what was started, waits until `at_least` have finished or the time is over, and takes all finished.
+    /// Hands over what was started, waits until `at_least` have finished or the time is over, and takes all finished. If
+    /// it may be woken: returns whether what is watched can be read from.
     pub(super) fn turn(
         &mut self,
         at_least: usize,
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
-    ) -> io::Result<()> {
+        may_wake: bool,
+    ) -> io::Result<bool> {
         self.hire()?;
+        let mut is_woken = false;
         let mut state = self.shared.lock();
         for job in self.starting.drain(..) {
             state.jobs.push_back(job);
             self.shared.jobs_came.notify_one();
         }
         state.wanted = at_least;
-        let mut state = match &self.watched {
+        let mut state = match self.watched.as_ref().filter(|_| may_wake) {
             None => self.shared.wait_for_finished(state, timeout),
             Some(watched) => {
                 let is_enough = state.finished.len() >= at_least;
                 drop(state);
                 if !is_enough {
-                    self.is_woken |= self.shared.wait_for_bell(watched, timeout)?;
+                    is_woken = self.shared.wait_for_bell(watched, timeout)?;
                 }
                 self.shared.lock()
             }
@@ -161,7 +153,7 @@ impl Threads {
             self.in_flight_on[done.drive.0 as usize] -= 1;
             finished.push(done.finished);
         }
-        Ok(())
+        Ok(is_woken)
     }
 
     /// Allows so many threads, even none.
@@ -237,7 +229,9 @@ impl Shared {
             };
             drop(state);
             let Io { token, drive, .. } = job.io;
-            let result = self.perform(job);
+            let result = transfer::perform(job.io, job.kind, &job.file, &self.arena);
+            // The file is let go of before anybody hears that it is not needed.
+            drop(job);
             state = self.lock();
             state.finished.push(Done { drive, finished: Finished { token, result } });
             if state.finished.len() == state.wanted {
@@ -246,36 +240,6 @@ impl Shared {
                     // Full only if nobody has looked for 2^64 times.
                     let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
                 }
-            }
-        }
-    }
-
-    fn perform(&self, job: Job) -> io::Result<()> {
-        let mut transfer = Transfer::new(job.io);
-        loop {
-            let answer = self.ask(&job, &transfer);
-            if let Step::End(result) = transfer.advance(answer) {
-                return result;
-            }
-        }
-    }
-
-    /// Asks the kernel once, for what is missing.
-    fn ask(&self, job: &Job, transfer: &Transfer) -> Result<u32, Errno> {
-        let Transfer { io, done_bytes } = *transfer;
-        let offset = io.offset + u64::from(done_bytes);
-        let rest =
-            |memory: Memory| Memory { offset: memory.offset + done_bytes as usize, length: memory.length - done_bytes };
-        match io.kind {
-            IoKind::Read(memory) => self.arena.read_from(&job.file, offset, rest(memory)),
-            IoKind::Write(memory) => self.arena.write_to(&job.file, offset, rest(memory)),
-            IoKind::Flush => match job.kind {
-                DriveKind::File => rustix::fs::fdatasync(&job.file).map(|()| 0),
-                DriveKind::BlockDevice => rustix::fs::fsync(&job.file).map(|()| 0),
-            },
-            IoKind::Discard(bytes) => {
-                let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                fallocate(&job.file, mode, offset, bytes).map(|()| 0)
             }
         }
     }

@@ -1,10 +1,13 @@
 //! How far one I/O has come, and what follows from the kernel's answers to it.
 
+use std::fs::File;
 use std::io;
 
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::{Io, IoKind};
+use crate::{Arena, DriveKind, Memory};
 
 /// The kernel moves whole sectors in direct I/O; a transfer that ends within one has met the end of the file.
 const SECTOR_BYTES: u32 = 512;
@@ -54,10 +57,41 @@ impl Transfer {
     }
 }
 
+/// Does one I/O on the calling thread, from beginning to end.
+pub(super) fn perform(io: Io, kind: DriveKind, file: &File, arena: &Arena) -> io::Result<()> {
+    let mut transfer = Transfer::new(io);
+    loop {
+        let answer = ask(&transfer, kind, file, arena);
+        if let Step::End(result) = transfer.advance(answer) {
+            return result;
+        }
+    }
+}
+
+/// Asks the kernel once, for what is missing.
+fn ask(transfer: &Transfer, kind: DriveKind, file: &File, arena: &Arena) -> Result<u32, Errno> {
+    let Transfer { io, done_bytes } = *transfer;
+    let offset = io.offset + u64::from(done_bytes);
+    let rest =
+        |memory: Memory| Memory { offset: memory.offset + done_bytes as usize, length: memory.length - done_bytes };
+    match io.kind {
+        IoKind::Read(memory) => arena.read_from(file, offset, rest(memory)),
+        IoKind::Write(memory) => arena.write_to(file, offset, rest(memory)),
+        IoKind::Flush => match kind {
+            DriveKind::File => rustix::fs::fdatasync(file).map(|()| 0),
+            DriveKind::BlockDevice => rustix::fs::fsync(file).map(|()| 0),
+        },
+        IoKind::Discard(bytes) => {
+            let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            fallocate(file, mode, offset, bytes).map(|()| 0)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DriveId, Memory};
+    use crate::DriveId;
 
     fn read_of(length: u32) -> Transfer {
         let kind = IoKind::Read(Memory { offset: 0, length });

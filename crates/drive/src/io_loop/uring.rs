@@ -107,15 +107,10 @@ impl Uring {
         self.watch = Some(Watch { file, is_armed: false, has_fired: false });
     }
 
-    /// Whether what is watched could be read from, since the last call.
-    pub(super) fn take_woken(&mut self) -> bool {
-        self.watch.as_mut().is_some_and(|watch| std::mem::take(&mut watch.has_fired))
-    }
-
-    /// Asks the kernel for a completion when what is watched can be read from, unless it was asked already.
+    /// Asks the kernel for a completion when what is watched can be read from, unless it was asked already, or has told.
     fn arm_watch(&mut self) {
         let Some(watch) = &mut self.watch else { return };
-        if std::mem::replace(&mut watch.is_armed, true) {
+        if watch.has_fired || std::mem::replace(&mut watch.is_armed, true) {
             return;
         }
         let file = Fd(watch.file.as_raw_fd());
@@ -163,25 +158,41 @@ impl Uring {
         }
     }
 
-    /// Submits what was started, waits until `at_least` completions have come or the time is over, and reaps all.
+    /// Submits what was started, waits until `at_least` completions have come or the time is over, and reaps all. If it
+    /// may be woken, it waits for one at most; returns whether what is watched could be read from.
     pub(super) fn turn(
         &mut self,
         at_least: usize,
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
-    ) -> io::Result<()> {
-        // What is watched may come first, and the caller is to look at it then.
-        let at_least = if self.watch.is_some() { at_least.min(1) } else { at_least };
-        if at_least > 0 {
+        may_wake: bool,
+    ) -> io::Result<bool> {
+        let may_wake = may_wake && self.watch.is_some();
+        let is_told = self.watch.as_ref().is_some_and(|watch| watch.has_fired);
+        let at_least = match may_wake {
+            true if is_told => 0,
+            // What is watched may come first, and the caller is to look at it then.
+            true => at_least.min(1),
+            false => at_least,
+        };
+        if may_wake && at_least > 0 {
             self.arm_watch();
         }
         let nothing_to_submit = self.ring.submission().is_empty();
+        if nothing_to_submit && self.in_flight() == 0 && at_least == 0 {
+            return Ok(self.take_told(may_wake));
+        }
         let ready = self.ring.completion().len();
         if !nothing_to_submit || ready == 0 || ready < at_least {
             self.enter(at_least, timeout)?;
         }
         self.reap(finished);
-        Ok(())
+        Ok(self.take_told(may_wake))
+    }
+
+    /// Whether what is watched could be read from, if that is of interest; then it counts as told.
+    fn take_told(&mut self, may_wake: bool) -> bool {
+        may_wake && self.watch.as_mut().is_some_and(|watch| std::mem::take(&mut watch.has_fired))
     }
 
     /// The one system call. Being interrupted, or out of time or memory, is no error: the caller looks and comes again.
@@ -292,7 +303,7 @@ impl Drop for Uring {
     fn drop(&mut self) {
         let mut forgotten = Vec::new();
         while self.in_flight() > 0 {
-            if self.turn(1, None, &mut forgotten).is_err() {
+            if self.turn(1, None, &mut forgotten, false).is_err() {
                 // The ring is broken and the kernel may still write: the memory is never given back.
                 std::mem::forget(self.arena.clone());
                 return;

@@ -33,6 +33,7 @@ use crate::output::{Output, Reply};
 use crate::pool::Pool;
 use crate::slab::{Key, Slab};
 
+use intake::BATCH_BYTES;
 use pieces::{Piece, Transaction};
 use ragged::Ragged;
 
@@ -73,6 +74,8 @@ pub struct Exporter {
     /// Connections with something to be sent.
     to_send: Vec<Key>,
     is_ending: bool,
+    /// How much content may still be begun in this turn.
+    batch_left_bytes: u32,
     /// The volume's time at the last turn.
     now: Instant,
     /// When clients were looked at, or the end began.
@@ -107,6 +110,7 @@ impl Exporter {
             line: VecDeque::new(),
             to_send: Vec::new(),
             is_ending: false,
+            batch_left_bytes: BATCH_BYTES,
             now: Instant { ns: 0 },
             looked_at: Instant { ns: 0 },
         })
@@ -136,6 +140,7 @@ impl Exporter {
     /// for its volume and for [`Exporter::file`].
     pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
         self.now = volume.now();
+        self.batch_left_bytes = BATCH_BYTES;
         let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 32];
         let count = epoll::wait(&self.epoll, &mut events[..], Some(&Timespec::default())).unwrap_or(0);
         for event in &events[..count] {
@@ -152,7 +157,9 @@ impl Exporter {
             self.welcome(volume, arrival);
         }
         self.settle(volume);
-        self.patience(volume)
+        let patience = self.patience(volume);
+        // What the batch had no room for waits for nothing but its turn.
+        if self.batch_left_bytes == 0 && !self.line.is_empty() { Duration::ZERO } else { patience }
     }
 
     /// Takes its own answers out of `completions`, and sends what comes of them.

@@ -119,6 +119,19 @@ impl World for HostWorld {
         self.inner_mut().sleep(duration);
     }
 
+    fn wait_or_wake(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.inner_mut().wait_or_wake(at_least, timeout, finished)
+    }
+
+    fn sleep_or_wake(&mut self, duration: Duration) {
+        self.inner_mut().sleep_or_wake(duration);
+    }
+
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
         self.inner_mut().watch(file)
     }

@@ -254,8 +254,31 @@ impl SimulatedWorld {
         }
     }
 
+    fn wait_for(&mut self, at_least: usize, timeout: Option<Duration>, finished: &mut Vec<Finished>, may_wake: bool) {
+        self.catch_up();
+        let wanted = at_least.saturating_sub(self.refused.len());
+        finished.append(&mut self.refused);
+        let deadline_ns = timeout.map(|timeout| self.simulation.now_ns().saturating_add(duration_ns(timeout)));
+        if self.pace.is_some() {
+            self.wait_in_pace(wanted, deadline_ns, may_wake);
+        } else {
+            self.simulation.run_until(wanted, deadline_ns, &mut self.ended);
+        }
+        self.end_all(finished);
+    }
+
+    fn sleep_for(&mut self, duration: Duration, may_wake: bool) {
+        match &self.pace {
+            None => self.simulation.advance(duration_ns(duration)),
+            Some(pace) => {
+                pace.sleep_until(self.now_ns().saturating_add(duration_ns(duration)), may_wake);
+                self.catch_up();
+            }
+        }
+    }
+
     /// Waits for I/Os, and for the machine's clock, from event to event.
-    fn wait_in_pace(&mut self, wanted: usize, deadline_ns: Option<u64>) {
+    fn wait_in_pace(&mut self, wanted: usize, deadline_ns: Option<u64>, may_wake: bool) {
         loop {
             self.catch_up();
             self.simulation.run_until(0, None, &mut self.ended);
@@ -268,7 +291,7 @@ impl SimulatedWorld {
             }
             let next_ns = self.simulation.next_event_ns().into_iter().chain(deadline_ns).min();
             let (Some(next_ns), Some(pace)) = (next_ns, &self.pace) else { return };
-            if !pace.sleep_until(next_ns) {
+            if !pace.sleep_until(next_ns, may_wake) {
                 return;
             }
         }
@@ -321,16 +344,17 @@ impl World for SimulatedWorld {
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
     ) -> Result<(), LoopError> {
-        self.catch_up();
-        let wanted = at_least.saturating_sub(self.refused.len());
-        finished.append(&mut self.refused);
-        let deadline_ns = timeout.map(|timeout| self.simulation.now_ns().saturating_add(duration_ns(timeout)));
-        if self.pace.is_some() {
-            self.wait_in_pace(wanted, deadline_ns);
-        } else {
-            self.simulation.run_until(wanted, deadline_ns, &mut self.ended);
-        }
-        self.end_all(finished);
+        self.wait_for(at_least, timeout, finished, false);
+        Ok(())
+    }
+
+    fn wait_or_wake(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), LoopError> {
+        self.wait_for(at_least, timeout, finished, true);
         Ok(())
     }
 
@@ -347,13 +371,11 @@ impl World for SimulatedWorld {
     }
 
     fn sleep(&mut self, duration: Duration) {
-        match &self.pace {
-            None => self.simulation.advance(duration_ns(duration)),
-            Some(pace) => {
-                pace.sleep_until(self.now_ns().saturating_add(duration_ns(duration)));
-                self.catch_up();
-            }
-        }
+        self.sleep_for(duration, false);
+    }
+
+    fn sleep_or_wake(&mut self, duration: Duration) {
+        self.sleep_for(duration, true);
     }
 
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {

@@ -36,10 +36,11 @@ impl Pace {
         self.watched = Some(file);
     }
 
-    /// Sleeps until virtual time should be so late. Returns whether it is: not if what is watched can be read from.
-    pub(super) fn sleep_until(&self, due_ns: u64) -> bool {
+    /// Sleeps until virtual time should be so late. Returns whether it is: not if it may be woken, and what is watched can
+    /// be read from.
+    pub(super) fn sleep_until(&self, due_ns: u64, may_wake: bool) -> bool {
         let left = Duration::from_nanos(due_ns.saturating_sub(self.now_ns()));
-        let Some(file) = &self.watched else {
+        let Some(file) = self.watched.as_ref().filter(|_| may_wake) else {
             std::thread::sleep(left);
             return true;
         };

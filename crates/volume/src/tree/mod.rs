@@ -189,9 +189,9 @@ impl<W: World> Tree<W> {
             None => patience,
         };
         if self.world.pending() > 0 {
-            self.world.wait(usize::from(!patience.is_zero()), Some(patience), &mut self.finished)?;
+            self.world.wait_or_wake(usize::from(!patience.is_zero()), Some(patience), &mut self.finished)?;
         } else if !patience.is_zero() {
-            self.world.sleep(patience);
+            self.world.sleep_or_wake(patience);
         }
         let now = self.world.now();
         self.take_finished(now);

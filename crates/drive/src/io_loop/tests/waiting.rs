@@ -81,21 +81,59 @@ fn what_is_watched_ends_a_wait_and_is_seen_again_and_again() {
                 std::thread::sleep(Duration::from_millis(10));
                 ring(&far_bell);
             });
-            io_loop.rest(long).unwrap();
+            io_loop.rest_or_wake(long).unwrap();
             assert!(start.elapsed() < long, "round {round}: nobody woke up");
             ringer.join().unwrap();
             // While it rings, waiting for I/O ends early or with the I/O, and nothing is lost.
             let mut finished = Vec::new();
             io_loop.submit(Io { token: 7, drive, kind: IoKind::Read(memory(0, 4096)), offset: 0 });
             while finished.is_empty() {
-                io_loop.wait(1, Some(long), &mut finished).unwrap();
+                io_loop.wait_or_wake(1, Some(long), &mut finished).unwrap();
             }
             assert!(finished.len() == 1 && finished[0].token == 7);
             assert_eq!(rustix::io::read(&bell, &mut [0; 8]), Ok(8));
             let quiet = Instant::now();
-            io_loop.rest(Duration::from_millis(20)).unwrap();
+            io_loop.rest_or_wake(Duration::from_millis(20)).unwrap();
             assert!(quiet.elapsed() >= Duration::from_millis(20), "round {round}: a silent bell woke somebody");
         }
         drop(drain(io_loop));
     });
+}
+
+#[test]
+fn who_waits_for_drives_alone_sleeps_while_a_bell_rings() {
+    with_each(8, |io_loop, _, directory| {
+        let bell = Arc::new(rustix::event::eventfd(1, rustix::event::EventfdFlags::NONBLOCK).unwrap());
+        io_loop.watch(bell).unwrap();
+        // One wait that may be woken leaves the watch armed behind it, which must not end the others.
+        let drive = add(io_loop, &file_of(directory, MIB));
+        let mut finished = Vec::new();
+        for token in 0..3 {
+            io_loop.submit(Io { token, drive, kind: IoKind::Read(memory(0, 4096)), offset: 0 });
+            io_loop.wait_or_wake(1, None, &mut finished).unwrap();
+            io_loop.wait(1, None, &mut finished).unwrap();
+        }
+        while finished.len() < 3 {
+            io_loop.wait(1, None, &mut finished).unwrap();
+        }
+        assert_eq!((finished.len(), io_loop.pending()), (3, 0));
+    });
+}
+
+#[test]
+fn files_in_memory_are_read_and_written_on_the_spot() {
+    let arena = Arena::new(MIB as usize).unwrap();
+    let mut io_loop = IoLoop::new(None, arena.clone(), 8).unwrap();
+    let (memory_file, disk_file) = (file_of(Path::new("/dev/shm"), MIB), file_of(&beside_the_binary(), MIB));
+    let (in_memory, on_disk) = (add(&mut io_loop, &memory_file), add(&mut io_loop, &disk_file));
+    assert!(io_loop.drive(in_memory).is_in_memory() && !io_loop.drive(on_disk).is_in_memory());
+    arena.write(memory(0, 4096), b"fish");
+    let write = Io { token: 1, drive: in_memory, kind: IoKind::Write(memory(0, 4096)), offset: 8192 };
+    let beyond = Io { token: 2, drive: in_memory, kind: IoKind::Read(memory(1, 4096)), offset: MIB };
+    io_loop.submit(write);
+    io_loop.submit(beyond);
+    assert_eq!(&std::fs::read(memory_file.path()).unwrap()[8192..8196], b"fish");
+    io_loop.submit(Io { token: 3, kind: IoKind::Flush, ..write });
+    let results = drain(&mut io_loop);
+    assert!(results[&1].is_ok() && results[&2].is_err() && results[&3].is_ok());
 }
