@@ -111,6 +111,10 @@ impl<'a> Scene<'a> {
         };
         let cpu = before.until(&CpuClock::now(&self.pair.server));
         self.compare(workload, &got)?;
+        // Room for the next one.
+        put.filter(|_| workload.protocol.is_of_files())
+            .map_or(Ok(()), |put| remove(&put))
+            .map_err(|e| e.to_string())?;
         Ok(Run { elapsed_ns: nanoseconds(elapsed), settle_ns: settle.map(nanoseconds), cpu })
     }
 

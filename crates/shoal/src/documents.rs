@@ -10,6 +10,7 @@ use shoal_bench::Measurement;
 
 use crate::running::{Answer, RequestLine};
 
+use crate::commands::network::{NetworkDocument, NetworkPlanDocument};
 use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
@@ -260,7 +261,7 @@ pub(crate) struct PlannedDriveDocument {
 
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
-pub(crate) fn schemas() -> [(&'static str, Schema); 17] {
+pub(crate) fn schemas() -> [(&'static str, Schema); 19] {
     [
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),
@@ -269,6 +270,8 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 17] {
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),
         ("files", schema_for!(FilesDocument)),
+        ("network", schema_for!(NetworkDocument)),
+        ("network-plan", schema_for!(NetworkPlanDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),
         ("profile", schema_for!(ProfileDocument)),
         ("recover", schema_for!(RecoverDocument)),

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod measure;
+mod network;
 mod plan;
 mod profile;
 mod replay;
@@ -16,6 +17,7 @@ pub(crate) use arrays::{
     StopArgs, WriteArgs,
 };
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
+pub(crate) use network::{NetworkArgs, Preset};
 pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use replay::ReplayArgs;
@@ -108,6 +110,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run an array, and serve it as a network block device (NBD) to kernels, virtual machines and tools.
     Serve(ServeArgs),
+    /// Measure an array from another host: NBD, NFS, SMB and FTP over a shaped link, against the array itself.
+    Network(NetworkArgs),
     /// Stop a running array.
     Stop(StopArgs),
     /// Change how fast a running array resyncs, rebuilds and scrubs.

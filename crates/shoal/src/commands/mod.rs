@@ -8,6 +8,7 @@ mod examine;
 mod fail;
 mod generate;
 mod grow;
+pub(crate) mod network;
 mod plan;
 pub(crate) mod profile;
 mod rebuild;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Scrub(args) => scrub::run(cli, args),
         Command::Run(args) => run::run(cli, args),
         Command::Serve(args) => serve::run(cli, args),
+        Command::Network(args) => network::run(cli, args),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
         Command::Sim(args) => sim::run(cli, args),

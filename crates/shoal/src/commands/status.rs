@@ -6,7 +6,7 @@ use comfy_table::{Table, presets};
 use shoal_drive::Access;
 use shoal_volume::inspect;
 
-use crate::args::{Cli, StatusArgs};
+use crate::args::{ArrayArgs, Cli, StatusArgs};
 use crate::documents::{
     ArrayDocument, BackgroundDocument, EngineDocument, MemberDocument, StateDocument, array_document,
 };
@@ -24,16 +24,21 @@ pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     if let Some(state) = kernel_state(cli, &args.array)? {
         return output::document(cli, &state, state_text);
     }
-    let drives = open_drives(&member_paths(&args.array)?, Access::Read)?;
-    let opened = join(cli, drives, 1, 4096)?;
-    let options = open_options(cli, false, false)?;
-    let status = inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
-    let array = array_document(&status);
+    let array = at_rest(cli, &args.array)?;
     output::document(
         cli,
         &StateDocument { array, engine: None, background: None, scrub: None, running: None, simulated: None },
         state_text,
     )
+}
+
+/// An array that nobody runs, as its drives tell.
+pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<ArrayDocument, Failure> {
+    let drives = open_drives(&member_paths(array)?, Access::Read)?;
+    let opened = join(cli, drives, 1, 4096)?;
+    let options = open_options(cli, false, false)?;
+    let status = inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
+    Ok(array_document(&status))
 }
 
 /// An array and what goes on in it as text.

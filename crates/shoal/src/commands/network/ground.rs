@@ -1,0 +1,233 @@
+//! What a network study stands on: two hosts, and what one of them serves.
+//!
+//! ```text
+//! a directory   ── mount --bind ──────────────────────────────────► PLACE/files ─► servers of files
+//! an array      ── shoal serve ─┬─ export files ── FUSE ── loop ──►
+//!  (overwritten)                └─ export blocks ─────────────────► NBD over the link
+//! ```
+//!
+//! All of it runs on the server's host: processes, mounts and what they made go with that host, whatever ends this program.
+
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use shoal_network::{Offer, Pair, SERVER, Served, ServedDevice};
+use tempfile::TempDir;
+
+use crate::args::{ArrayArgs, Cli, NetworkArgs};
+use crate::commands::status::at_rest;
+use crate::documents::ArrayDocument;
+use crate::exit::Failure;
+use crate::running::reach_running;
+use crate::size::format_size;
+
+/// Where NBD is looked for (IANA).
+const NBD_PORT: u16 = 10_809;
+/// How long a server may take to come up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Exports begin and end at multiples of this.
+const ALIGNMENT: u64 = 1 << 20;
+/// What a file system may take for itself: an eighth, and so much.
+const FILESYSTEM_BYTES: u64 = 32 << 20;
+
+/// What is to be served.
+pub(super) enum Target {
+    /// A directory.
+    Directory(PathBuf),
+    /// An array that nobody runs.
+    Array {
+        /// Its members.
+        members: Vec<PathBuf>,
+        /// What it is.
+        array: Box<ArrayDocument>,
+    },
+}
+
+impl Target {
+    /// Finds out what was named.
+    pub(super) fn of(cli: &Cli, args: &NetworkArgs) -> Result<Self, Failure> {
+        if let [directory] = args.targets.as_slice()
+            && directory.is_dir()
+            && args.scan.is_none()
+        {
+            let absolute = std::fs::canonicalize(directory);
+            let absolute = absolute.map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
+            return Ok(Self::Directory(absolute));
+        }
+        let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), socket: None };
+        if let Some(mut running) = reach_running(&named)? {
+            let name = running.execute(crate::running::Command::Status)?.array.name;
+            return Err(Failure::Refused(format!("array {name} runs: stop it first, or give a directory on it")));
+        }
+        let array = Box::new(at_rest(cli, &named)?);
+        let members = crate::drives::member_paths(&named)?;
+        let members = members.iter().map(std::fs::canonicalize).collect::<Result<_, _>>().map_err(Failure::failed)?;
+        Ok(Self::Array { members, array })
+    }
+
+    /// What it is, for people.
+    pub(super) fn description(&self) -> String {
+        match self {
+            Self::Directory(path) => format!("the directory {}", path.display()),
+            Self::Array { array, .. } => {
+                format!("array {}, {} of {}, as ext4", array.name, array.level, array.members.len())
+            }
+        }
+    }
+
+    /// What can be measured of it.
+    pub(super) fn offer(&self) -> Offer {
+        Offer { directory: true, device: matches!(self, Self::Array { .. }) }
+    }
+
+    /// Refuses what has no room.
+    pub(super) fn check_room(&self, size_bytes: u64) -> Result<(), Failure> {
+        let files = 2 * size_bytes;
+        let (free, wanted) = match self {
+            Self::Directory(path) => {
+                let statistics = rustix::fs::statvfs(path);
+                let statistics = statistics.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+                (statistics.f_bavail.saturating_mul(statistics.f_frsize), files)
+            }
+            Self::Array { array, .. } => {
+                let capacity = array.capacity_bytes.unwrap_or(0);
+                (capacity, size_bytes + files + files / 8 + FILESYSTEM_BYTES)
+            }
+        };
+        if free < wanted {
+            let (free, wanted, size) = (format_size(free), format_size(wanted), format_size(size_bytes));
+            let what = self.description();
+            return Err(Failure::Usage(format!(
+                "{what} has {free} of room, and transfers of {size} take {wanted}: transfer less (--size)"
+            )));
+        }
+        check_memory(size_bytes)
+    }
+}
+
+/// Refuses more than memory holds twice.
+fn check_memory(size_bytes: u64) -> Result<(), Failure> {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes: Option<u64> = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
+    match kibibytes.map(|kibibytes| kibibytes * 1024) {
+        Some(available) if available / 2 < size_bytes => Err(Failure::Usage(format!(
+            "the client's files lie in memory, and {} are free: transfer at most half of that (--size)",
+            format_size(available)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Two hosts, with the array at one of them. The order of the fields is that in which they have to go.
+pub(super) struct Ground {
+    pub(super) pair: Pair,
+    /// The array's server and its file.
+    _array: Vec<Child>,
+    pub(super) served: Served,
+    place: TempDir,
+    _own: Option<TempDir>,
+}
+
+impl Ground {
+    /// Sets it up.
+    pub(super) fn lay(target: &Target, size_bytes: u64) -> Result<Self, Failure> {
+        let place = temporary("shoal-network-", memory_directory())?;
+        let own = match target {
+            Target::Directory(path) => Some(temporary(".shoal-network-", path)?),
+            Target::Array { .. } => None,
+        };
+        let vanishing: Vec<&Path> = std::iter::once(&place).chain(&own).map(TempDir::path).collect();
+        let pair = Pair::start(&vanishing).map_err(Failure::failed)?;
+        let files = place.path().join("files");
+        make_directory(&files)?;
+        let served =
+            Served { description: target.description(), directory: Some(files), below: Vec::new(), device: None };
+        let mut ground = Self { pair, _array: Vec::new(), served, place, _own: own };
+        match target {
+            Target::Directory(_) => ground.bind()?,
+            Target::Array { members, array } => ground.serve(members, array, size_bytes)?,
+        }
+        Ok(ground)
+    }
+
+    /// The study's own directory.
+    pub(super) fn place(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Shows the study's part of a directory at the place where servers look.
+    fn bind(&self) -> Result<(), Failure> {
+        let own = self._own.as_ref().expect("a directory has a part of the study's own").path();
+        self.on_server(Command::new("mount").arg("--bind").arg(own).arg(self.place().join("files")))
+    }
+
+    /// Runs a program on the server's host, to its end.
+    fn on_server(&self, command: &Command) -> Result<(), Failure> {
+        let output = self.pair.server.command(command.get_program()).args(command.get_args()).output();
+        let output = output.map_err(Failure::failed)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        Err(Failure::Failed(format!("{}: {said}", command.get_program().to_string_lossy())))
+    }
+}
+
+impl Ground {
+    /// Serves the array: its end as blocks.
+    fn serve(&mut self, members: &[PathBuf], array: &ArrayDocument, size_bytes: u64) -> Result<(), Failure> {
+        let capacity = array.capacity_bytes.unwrap_or(0);
+        let files = capacity.saturating_sub(size_bytes) / ALIGNMENT * ALIGNMENT;
+        let socket = self.place().join("nbd");
+        let log = self.place().join("serve.log");
+        let complaints = File::create(&log).map_err(Failure::failed)?;
+        let program = std::env::current_exe().map_err(Failure::failed)?;
+        let mut command = self.pair.server.command(program);
+        command.arg("serve").args(members).arg("--nbd").arg(format!("unix:{}", socket.display()));
+        command.args(["--nbd", &format!("tcp:{SERVER}:{NBD_PORT}"), "--allow-plain-tcp"]);
+        command.args(["--export", &format!("files=0+{files}"), "--export", &format!("blocks={files}+{size_bytes}")]);
+        command.env("SHOAL_RUNTIME_DIRECTORY", self.place().join("run"));
+        command.stdout(Stdio::null()).stderr(complaints);
+        let child = command.spawn().map_err(Failure::failed)?;
+        self._array.push(child);
+        self.wait_for(&socket, &log)?;
+        self.served.device = Some(ServedDevice { socket, port: NBD_PORT, export: "blocks".to_owned() });
+        Ok(())
+    }
+
+    /// Waits until the process that was started last has made a file.
+    fn wait_for(&mut self, file: &Path, log: &Path) -> Result<(), Failure> {
+        let start = Instant::now();
+        while !self.pair.server.path(file).exists() {
+            let ended = self._array.last_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
+            if ended || start.elapsed() > PATIENCE {
+                let said = std::fs::read_to_string(log).unwrap_or_default();
+                let said = said.lines().last().unwrap_or("it said nothing").trim_start_matches("shoal: ").to_owned();
+                return Err(Failure::Failed(format!("the array's server did not come up: {said}")));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+/// A directory of files in memory, if there is one.
+fn memory_directory() -> &'static Path {
+    let shared = Path::new("/dev/shm");
+    if shared.is_dir() { shared } else { Path::new("/tmp") }
+}
+
+/// A directory that goes with its owner, and that servers under any user can pass through.
+pub(super) fn temporary(prefix: &str, parent: &Path) -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o755)).tempdir_in(parent);
+    made.map_err(|error| Failure::Failed(format!("{}: {error}", parent.display())))
+}
+
+fn make_directory(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,115 @@
+//! `shoal network`
+
+mod document;
+mod ground;
+mod published;
+mod small;
+mod text;
+
+use std::time::Duration;
+
+use shoal_network::{LinkSpeed, Options, Protocol};
+
+pub(crate) use document::{NetworkDocument, NetworkPlanDocument};
+
+use crate::args::{Cli, NetworkArgs, Preset};
+use crate::exit::Failure;
+use crate::output;
+use crate::progress::count_bar;
+use document::PublishedDocument;
+use ground::{Ground, Target};
+
+/// What is transferred unless told: two seconds of a gigabit link.
+const SIZE_BYTES: u64 = 256 << 20;
+/// What the study of EIDE disks transferred.
+const EIDE_SIZE_BYTES: u64 = 3_280_000_000;
+/// How long a link is looked at, each way.
+const CALIBRATION: Duration = Duration::from_secs(2);
+/// Transfers are whole blocks of any device.
+const BLOCK_BYTES: u64 = 4096;
+
+/// Measures an array from another host.
+pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
+    let target = Target::of(cli, args)?;
+    let options = options(args)?;
+    let offer = target.offer();
+    let plan = shoal_network::plan(&options, offer);
+    target.check_room(options.size_bytes)?;
+    let document = NetworkPlanDocument::of(target.description(), offer, &options, &plan);
+    if args.dry_run {
+        return output::document(cli, &document, text::plan_text);
+    }
+    if offer.device && !args.force {
+        return Err(Failure::Refused(format!(
+            "{}: all that it holds would be lost: --force if nothing on it is needed, or mount it and give the directory",
+            target.description()
+        )));
+    }
+    announce(cli, &document);
+    let small = match args.preset {
+        Some(Preset::PiZero) => small::measure(cli, &target, args.repeat)?,
+        _ => Vec::new(),
+    };
+    let ground = Ground::lay(&target, options.size_bytes)?;
+    let bar = count_bar(cli, plan.steps.len() as u64, "transfers");
+    let mut tell = |what: &str, done: usize| {
+        bar.set_message(what.to_owned());
+        bar.set_position(done as u64);
+    };
+    let findings = shoal_network::run(&ground.pair, &ground.served, ground.place(), &options, plan, &mut tell);
+    bar.finish_and_clear();
+    let findings = findings.map_err(Failure::failed)?;
+    drop(ground);
+    let published = args.preset.map(|preset| PublishedDocument {
+        study: preset.study().to_owned(),
+        figures: published::beside(preset, &findings, &small),
+    });
+    let rows = findings.rows.len();
+    output::document(cli, &NetworkDocument { findings, published }, text::text)?;
+    match rows {
+        0 => Err(Failure::Shown("nothing could be measured: the reasons are above".to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// Says on the side what is about to be done.
+fn announce(cli: &Cli, plan: &NetworkPlanDocument) {
+    if !cli.quiet {
+        text::plan_text(plan).lines().for_each(output::warn);
+    }
+}
+
+/// What is asked for, with what a study did where that is wanted.
+fn options(args: &NetworkArgs) -> Result<Options, Failure> {
+    let preset = args.preset;
+    let speeds = |bits: &[u64]| bits.iter().copied().filter_map(LinkSpeed::of).collect::<Vec<_>>();
+    let links = match preset {
+        _ if !args.link.is_empty() => args.link.clone(),
+        Some(Preset::Eide) => speeds(&[1_000_000_000]),
+        Some(Preset::PiZero) => speeds(&[100_000_000]),
+        None => speeds(&[1_000_000_000, 100_000_000]),
+    };
+    let protocols = match preset {
+        _ if !args.with.is_empty() => args.with.clone(),
+        Some(Preset::Eide) => vec![Protocol::Nfs, Protocol::Ftp],
+        Some(Preset::PiZero) => vec![Protocol::Smb],
+        None => Protocol::OVER_LINKS.to_vec(),
+    };
+    let usual = if preset == Some(Preset::Eide) { EIDE_SIZE_BYTES } else { SIZE_BYTES };
+    let size_bytes = args.size.unwrap_or(usual).next_multiple_of(BLOCK_BYTES);
+    if size_bytes == 0 {
+        return Err(Failure::usage("--size 0: a transfer of nothing has no rate"));
+    }
+    let seed = args.seed.unwrap_or_else(crate::seed::fresh);
+    Ok(Options { links, protocols, size_bytes, repeats: args.repeat, calibration: CALIBRATION, seed })
+}
+
+impl Preset {
+    /// The study's name.
+    fn study(self) -> &'static str {
+        match self {
+            Self::Eide => "eide",
+            Self::PiZero => "pi-zero",
+        }
+    }
+}
