@@ -17,10 +17,16 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// What the first process does: makes room, says that it is there, waits for the end, and then takes away what it was told
-/// to; but nothing that is mounted there.
-const FIRST_PROCESS: &str = "set -e; mount -t tmpfs -o mode=755 shoal-network /run; ip link set lo up; echo here; \
-                             cat >/dev/null; kill -9 -1 || true; rm -rf --one-file-system -- \"$@\"";
+/// What the first process does: makes room, says that it is there, and waits for the end. Then it takes away what it was
+/// told to, but nothing of a file system that is still mounted there.
+const FIRST_PROCESS: &str = r#"set -e
+mount -t tmpfs -o mode=755 shoal-network /run
+ip link set lo up
+echo here
+cat >/dev/null
+kill -9 -1 || true
+for directory in "$@"; do umount -l "$directory"/* 2>/dev/null || true; done
+rm -rf --one-file-system -- "$@""#;
 /// How long the kernel may take to end a host's processes.
 const FAREWELL: Duration = Duration::from_secs(10);
 

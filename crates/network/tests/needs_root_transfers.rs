@@ -1,0 +1,64 @@
+//! Every way of transferring files, once, with the real servers and clients; on a directory of this machine.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use shoal_network::{Offer, Options, Pair, Protocol, Served, plan, run};
+
+#[test]
+fn needs_root_every_file_protocol_moves_content_both_ways() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: transfers between two hosts need root");
+        return;
+    }
+    let place = tempfile::Builder::new().prefix("shoal-network-").tempdir_in("/dev/shm").unwrap();
+    open_to_all(place.path());
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let pair = Pair::start(&[place.path()]).unwrap();
+    let files = place.path().join("files");
+    std::fs::create_dir(&files).unwrap();
+    let bound = pair.server.command("mount").arg("--bind").arg(directory.path()).arg(&files).status().unwrap();
+    assert!(bound.success());
+    let served = Served { description: "a directory".into(), directory: Some(files), below: Vec::new(), device: None };
+    let options = Options {
+        links: vec!["1Gbit".parse().unwrap()],
+        protocols: Protocol::OVER_LINKS.to_vec(),
+        size_bytes: (5 << 20) + 4096, // not a whole number of blocks
+        repeats: 1,
+        calibration: Duration::from_millis(500),
+        seed: 5,
+    };
+    let plan = plan(&options, Offer { directory: true, device: false });
+    let absent: Vec<_> = plan.left_out.iter().filter(|out| out.reason.contains("is missing")).cloned().collect();
+    absent.iter().for_each(|out| eprintln!("SKIPPED: {} needs {}", out.what, out.reason));
+    let findings = run(&pair, &served, place.path(), &options, plan, &mut |what, _| eprintln!("{what}")).unwrap();
+    eprintln!("{:#?}", findings.rows);
+    let out: Vec<_> = findings.left_out.iter().map(|out| (out.what.as_str(), out.reason.as_str())).collect();
+    assert!(out.iter().all(|(what, _)| *what == "nbd" || absent.iter().any(|out| out.what == *what)), "{out:?}");
+    let measured: Vec<&str> = findings.rows.iter().map(|row| row.workload.as_str()).collect();
+    let expected = [
+        "array-write",
+        "array-read",
+        "nfs-sync-put",
+        "nfs-put",
+        "nfs-async-put",
+        "nfs-get",
+        "smb-put",
+        "smb-get",
+        "ftp-put",
+        "ftp-get",
+    ];
+    if absent.is_empty() {
+        assert_eq!(measured, expected);
+    }
+    drop(pair);
+    assert!(!place.path().exists(), "what was in memory is gone with the server");
+}
+
+/// Servers run as other users.
+fn open_to_all(path: &Path) {
+    assert!(Command::new("chmod").arg("755").arg(path).status().unwrap().success());
+}
