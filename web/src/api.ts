@@ -3,7 +3,7 @@
 /**
  * The kinds of target.
  */
-export type TargetKind = "file" | "device" | "array" | "simulated";
+export type TargetKind = "file" | "device" | "array" | "directory" | "simulated";
 /**
  * What can speak against a measurement.
  */

@@ -90,6 +90,8 @@ pub enum TargetKind {
     Device,
     /// An array, made of members of any kind.
     Array,
+    /// A directory, through a file in it.
+    Directory,
     /// A drive on a virtual clock.
     Simulated,
 }

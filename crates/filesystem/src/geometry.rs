@@ -74,8 +74,9 @@ pub struct Geometry {
     pub stripes: Option<Stripes>,
     /// What a member's flash erases at a time, the largest of the members'; none if nobody knows, and for disks.
     pub erase_unit_bytes: Option<u64>,
-    /// Where content begins on the members; what is aligned above is aligned on the drives only if this is.
-    pub data_offset_bytes: u64,
+    /// Where content begins on the members; what is aligned above is aligned on the drives only if this is. None if it is
+    /// not known.
+    pub data_offset_bytes: Option<u64>,
     /// The smallest unit of I/O.
     pub logical_block_bytes: u32,
     /// All content.
@@ -87,7 +88,7 @@ impl Geometry {
     /// members' data do not begin at one, so that nothing above could be aligned.
     pub fn erase_stripe_bytes(&self) -> Option<u64> {
         let unit_bytes = self.erase_unit_bytes.filter(|&bytes| bytes > 0)?;
-        if !self.data_offset_bytes.is_multiple_of(unit_bytes) {
+        if !self.data_offset_bytes?.is_multiple_of(unit_bytes) {
             return None;
         }
         let Some(stripes) = self.stripes else { return Some(unit_bytes) };
@@ -106,13 +107,17 @@ impl Geometry {
     /// What is told of an erase unit that cannot be met.
     pub fn misaligned(&self) -> Option<String> {
         let unit_bytes = self.erase_unit_bytes.filter(|&bytes| bytes > 0)?;
-        (!self.data_offset_bytes.is_multiple_of(unit_bytes)).then(|| {
-            format!(
-                "the members' data begin at {}, within an erase unit of {}: no file system on them can be aligned to those",
-                crate::text::size(self.data_offset_bytes),
-                crate::text::size(unit_bytes)
-            )
-        })
+        let unit = crate::text::size(unit_bytes);
+        match self.data_offset_bytes {
+            Some(offset) if offset.is_multiple_of(unit_bytes) => None,
+            Some(offset) => Some(format!(
+                "the members' data begin at {}, within an erase unit of {unit}: no file system on them can be aligned to those",
+                crate::text::size(offset),
+            )),
+            None => Some(format!(
+                "where the members' data begin is not known, so nothing is aligned to their erase units of {unit}"
+            )),
+        }
     }
 }
 
@@ -201,7 +206,7 @@ mod tests {
         let geometry = |data_offset_bytes| Geometry {
             stripes,
             erase_unit_bytes: Some(4096 * K),
-            data_offset_bytes,
+            data_offset_bytes: Some(data_offset_bytes),
             logical_block_bytes: 512,
             size_bytes: 1 << 30,
         };

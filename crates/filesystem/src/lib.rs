@@ -12,7 +12,7 @@
 //! let geometry = Geometry {
 //!     stripes: Stripes::of(Level::Striped { parity_members: 1 }, 64 << 10, 4),
 //!     erase_unit_bytes: None,
-//!     data_offset_bytes: 1 << 20,
+//!     data_offset_bytes: Some(1 << 20),
 //!     logical_block_bytes: 512,
 //!     size_bytes: 1 << 30,
 //! };

@@ -1,6 +1,7 @@
 //! What `--json` prints: one document a command, all sizes in bytes and all times in nanoseconds.
 
 mod array;
+mod filesystem;
 mod state;
 mod swarm;
 
@@ -15,6 +16,10 @@ use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 pub(crate) use array::{array_document, verdict_text};
+pub(crate) use filesystem::{
+    ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, MountDocument, MountOptionDocument,
+    UnmountDocument,
+};
 pub(crate) use state::{
     BackgroundDocument, EngineDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument,
     RunningDocument, SimulatedDocument, StateDocument,
@@ -229,6 +234,29 @@ pub(crate) struct CompletionsDocument {
 pub(crate) struct BenchDocument {
     /// One entry a target and repeat.
     pub(crate) results: Vec<Measurement>,
+    /// Directories: what was written into them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) directories: Vec<DirectoryDocument>,
+}
+
+/// What a benchmark wrote into a directory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DirectoryDocument {
+    /// The directory.
+    pub(crate) directory: String,
+    /// As the kernel calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file_system: Option<String>,
+    /// The file that was measured, which is deleted.
+    pub(crate) file_bytes: u64,
+    /// What was written in all: the file once, and what was measured. Warm-ups and the file system's own writes come on top.
+    pub(crate) written_bytes: u64,
+    /// What that is on the members of the array below, if it was written in whole stripes; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) member_bytes_least: Option<u64>,
+    /// The same if every write was small.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) member_bytes_most: Option<u64>,
 }
 
 /// `study --dry-run`: what a study would do, and what it would cost.
@@ -261,7 +289,7 @@ pub(crate) struct PlannedDriveDocument {
 
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
-pub(crate) fn schemas() -> [(&'static str, Schema); 19] {
+pub(crate) fn schemas() -> [(&'static str, Schema); 22] {
     [
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),
@@ -272,6 +300,8 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 19] {
         ("files", schema_for!(FilesDocument)),
         ("network", schema_for!(NetworkDocument)),
         ("network-plan", schema_for!(NetworkPlanDocument)),
+        ("format", schema_for!(FormatDocument)),
+        ("mount", schema_for!(MountDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),
         ("profile", schema_for!(ProfileDocument)),
         ("recover", schema_for!(RecoverDocument)),
@@ -282,5 +312,6 @@ pub(crate) fn schemas() -> [(&'static str, Schema); 19] {
         ("study-plan", schema_for!(PlanDocument)),
         ("swarm", schema_for!(SwarmDocument)),
         ("transfer", schema_for!(TransferDocument)),
+        ("unmount", schema_for!(UnmountDocument)),
     ]
 }

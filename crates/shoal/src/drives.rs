@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use shoal_drive::{Access, Arena, Drive, DriveKey, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
 use shoal_md::ShapeUnknown;
 use shoal_volume::{
-    ArrayVolume, BufferPlan, DriveId, OpenOptions, Parity, ProbeError, RealWorld, Superblock, SuperblockError, Volume,
+    BufferPlan, DriveId, OpenOptions, Parity, ProbeError, RealWorld, Superblock, SuperblockError, Volume,
     read_superblock,
 };
 
@@ -82,17 +82,16 @@ pub(crate) fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failu
 }
 
 /// Refuses an array whose content holds something.
-pub(crate) fn check_content(array: &mut ArrayVolume<RealWorld>) -> Result<(), Failure> {
-    let found = survey_content(array.size_bytes(), |offset, bytes| {
+pub(crate) fn check_content(content: &mut dyn Volume, name: &str) -> Result<(), Failure> {
+    let found = survey_content(content.size_bytes(), |offset, bytes| {
         let mut sink: &mut [u8] = bytes;
         let length = sink.len() as u64;
-        read_to(array, offset, length, &mut sink).map_err(std::io::Error::other)
+        read_to(content, offset, length, &mut sink).map_err(std::io::Error::other)
     });
     match found.map_err(Failure::failed)?.first() {
         None => Ok(()),
         Some(finding) => Err(Failure::Refused(format!(
-            "array {} {finding}, which would be lost: take another one, or use --force",
-            array.status().name
+            "array {name} {finding}, which would be lost: take another one, or use --force"
         ))),
     }
 }

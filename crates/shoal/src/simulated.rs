@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use shoal_bench::TargetKind;
-use shoal_sim::{BusKind, Fleet, HostModel, PREFIX, Topology, parse_fleet};
+use shoal_sim::{BusKind, Fleet, HostModel, Medium, PREFIX, Topology, parse_fleet};
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
 use shoal_study::model::{DriveDescription, Host};
 use shoal_volume::{
@@ -73,6 +73,11 @@ impl SimulatedDrives {
     /// What a drive is plugged into.
     pub(crate) fn bus_of(&self, drive: usize) -> BusKind {
         self.topology.buses[self.topology.drives[drive].1].kind
+    }
+
+    /// What each keeps its data on.
+    pub(crate) fn media(&self) -> impl Iterator<Item = &Medium> {
+        self.topology.drives.iter().map(|(model, _)| &model.medium)
     }
 
     /// Refuses drives that hold more than half of the memory that this machine has left: what is written to them is kept

@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 31] = [
     "demo",
     "study",
     "plan",
@@ -28,6 +28,9 @@ const COMMANDS: [&str; 28] = [
     "scrub",
     "run",
     "serve",
+    "format",
+    "mount",
+    "unmount",
     "stop",
     "speed",
     "sim",

@@ -17,7 +17,7 @@ fn raid5(size_bytes: u64) -> Geometry {
     Geometry {
         stripes: Stripes::of(Level::Striped { parity_members: 1 }, 64 * K, 4),
         erase_unit_bytes: None,
-        data_offset_bytes: M,
+        data_offset_bytes: Some(M),
         logical_block_bytes: 512,
         size_bytes,
     }
@@ -27,7 +27,7 @@ fn on_cards(members: u64, size_bytes: u64) -> Geometry {
     Geometry {
         stripes: Stripes::of(Level::Striped { parity_members: 1 }, 512 * K, members),
         erase_unit_bytes: Some(4 * M),
-        data_offset_bytes: 128 * M,
+        data_offset_bytes: Some(128 * M),
         logical_block_bytes: 512,
         size_bytes,
     }
@@ -63,7 +63,7 @@ fn erase_units_come_before_stripes() {
     assert!(command(Kind::F2fs, &four).contains("-s 6 -z 1"));
     let exfat = plan(Kind::Exfat, &four, None).unwrap();
     assert!(exfat.notes.iter().any(|note| note.contains("powers of two only")), "{:?}", exfat.notes);
-    let unaligned = Geometry { data_offset_bytes: M, ..four };
+    let unaligned = Geometry { data_offset_bytes: Some(M), ..four };
     let f2fs = plan(Kind::F2fs, &unaligned, None).unwrap();
     assert!(f2fs.notes[0].contains("within an erase unit of 4 MiB"), "{:?}", f2fs.notes);
 }

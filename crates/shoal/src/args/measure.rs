@@ -8,10 +8,12 @@ use crate::size::{parse_size, parse_small_size};
 
 /// `shoal bench`
 #[derive(Args, Debug)]
-#[command(after_help = "Several members of one array given together are that array. Without --write or --mix nothing \
-                        is written.")]
+#[command(
+    after_help = "Several members of one array given together are that array. In a directory a file is written, \
+                        measured and deleted; elsewhere nothing is written without --write or --mix."
+)]
 pub(crate) struct BenchArgs {
-    /// Files, devices, or the members of one array; or simulated drives, as sim:cruzer-titanium*6@usb2*2.
+    /// Files, devices, directories, or the members of one array; or simulated drives, as sim:cruzer-titanium*6@usb2*2.
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Look for the other members of the target's array among the files and devices in this directory.
@@ -59,6 +61,10 @@ pub(crate) struct BenchArgs {
     /// Length of the range to visit; everything from the offset on if left out.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) length: Option<u64>,
+    /// Directories: how large the file is that is written there, measured and deleted [default: 1 GiB, or a quarter of
+    /// what is free].
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
+    pub(crate) size: Option<u64>,
     /// Repeats a run: the same blocks in the same order, the same bytes.
     #[arg(long)]
     pub(crate) seed: Option<u64>,

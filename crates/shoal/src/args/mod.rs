@@ -1,6 +1,7 @@
 //! The command line: what can be typed. Parsing never acts.
 
 mod arrays;
+mod filesystem;
 mod measure;
 mod network;
 mod plan;
@@ -16,6 +17,7 @@ pub(crate) use arrays::{
     ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
     StopArgs, WriteArgs,
 };
+pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
 pub(crate) use plan::{PlanArgs, parse_percent};
@@ -74,7 +76,7 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Measure a drive, and describe it so that it can be simulated and planned with.
     Profile(ProfileArgs),
-    /// Measure a file, a device or an array.
+    /// Measure a file, a device, a directory or an array.
     Bench(BenchArgs),
     /// Play the published studies on simulated drives: published against predicted, figure by figure.
     Replay(ReplayArgs),
@@ -112,6 +114,12 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Measure an array from another host: NBD, NFS, SMB and FTP over a shaped link, against the array itself.
     Network(NetworkArgs),
+    /// Make a file system that fits an array: stripes, erase units, blocks.
+    Format(FormatArgs),
+    /// Mount an array's file system; the array is attached for it.
+    Mount(MountArgs),
+    /// Unmount it, and detach the array if it was attached for that.
+    Unmount(UnmountArgs),
     /// Stop a running array.
     Stop(StopArgs),
     /// Change how fast a running array resyncs, rebuilds and scrubs.

@@ -6,8 +6,10 @@ pub(crate) mod create;
 mod demo;
 mod examine;
 mod fail;
+mod format;
 mod generate;
 mod grow;
+mod mount;
 pub(crate) mod network;
 mod plan;
 pub(crate) mod profile;
@@ -53,6 +55,9 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Run(args) => run::run(cli, args),
         Command::Serve(args) => serve::run(cli, args),
         Command::Network(args) => network::run(cli, args),
+        Command::Format(args) => format::run(cli, args),
+        Command::Mount(args) => mount::run(cli, args),
+        Command::Unmount(args) => mount::unmount(cli, args),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
         Command::Sim(args) => sim::run(cli, args),

@@ -129,6 +129,13 @@ impl Bay {
         ran
     }
 
+    /// The same of an array that runs, whose superblocks may be written meanwhile.
+    pub(crate) fn refused_running(&self, line: &str, code: i32, words: &[&str]) {
+        let ran = self.run(line);
+        assert_eq!(ran.code, code, "shoal {line}: {}", ran.stderr);
+        ran.is_one_line(line, words);
+    }
+
     /// Changes bytes behind everybody's back.
     pub(crate) fn poke(&self, name: &str, offset: u64, bytes: &[u8]) {
         File::options().write(true).open(self.path(name)).unwrap().write_all_at(bytes, offset).unwrap();

@@ -1,5 +1,6 @@
 //! `shoal bench`
 
+mod directory;
 mod target;
 mod text;
 
@@ -20,13 +21,26 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(crate) fn run(cli: &Cli, args: &BenchArgs) -> Result<(), Failure> {
     let workload = workload(args)?;
     let interrupt = interrupt_flag()?;
-    let mut document = BenchDocument { results: Vec::new() };
-    for target in target::open(cli, args, &workload)? {
-        document.results.extend(measure(cli, args, target, &workload, &interrupt)?);
+    let mut document = BenchDocument { results: Vec::new(), directories: Vec::new() };
+    if directory::are_directories(args)? {
+        for directory in &args.targets {
+            let file = directory::lay_out(args, directory, workload.seed, &interrupt)?;
+            let results = measure(cli, args, target::in_directory(cli, &file, &workload)?, &workload, &interrupt)?;
+            document.directories.push(file.account(results.iter().map(written_bytes).sum()));
+            document.results.extend(results);
+        }
+    } else {
+        for target in target::open(cli, args, &workload)? {
+            document.results.extend(measure(cli, args, target, &workload, &interrupt)?);
+        }
     }
     output::document(cli, &document, text::text)?;
     let failed = document.results.iter().any(|result| errors(result) > 0);
     if failed { Err(Failure::Shown("some requests failed: see the results".to_owned())) } else { Ok(()) }
+}
+
+fn written_bytes(measurement: &Measurement) -> u64 {
+    measurement.write.as_ref().map_or(0, |direction| direction.bytes)
 }
 
 fn errors(measurement: &Measurement) -> u64 {

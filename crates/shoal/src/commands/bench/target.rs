@@ -8,9 +8,12 @@ use shoal_volume::{
     ArrayVolume, BufferPlan, Contents, DriveVolume, Health, SimulatedWorld, Volume, World, layout_name,
 };
 
+use super::directory::FileInDirectory;
 use crate::args::{ArrayArgs, BenchArgs, Cli, SimulatedArgs};
 use crate::commands::create::create_failure;
-use crate::drives::{array_failure, check_wipeable, is_member, join, member_paths, open_drives, open_options};
+use crate::drives::{
+    array_failure, check_wipeable, is_member, join, member_paths, open_drives, open_failure, open_options,
+};
 use crate::exit::Failure;
 use crate::simulated::{SimulatedDrives, create_options, refuse_options};
 
@@ -48,13 +51,13 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         &options,
         "an array of real drives is made with `shoal create`, and real drives take the time they take",
     )?;
-    let access = if workload.read_percent < 100 { Access::Write } else { Access::Read };
+    let access = access(workload);
     if args.raw || !are_members(args)? {
         if access == Access::Write {
             check_wipeable(&args.targets, args.force)?;
         }
         let drives = open_drives(&args.targets, access)?;
-        return drives.into_iter().map(|drive| plain(cli, drive, workload)).collect();
+        return drives.into_iter().map(|drive| drive_target(cli, drive, workload)).collect();
     }
     let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), socket: None };
     let drives = open_drives(&member_paths(&named)?, access)?;
@@ -79,13 +82,28 @@ fn are_members(args: &BenchArgs) -> Result<bool, Failure> {
     }
 }
 
-fn plain(cli: &Cli, drive: Drive, workload: &Workload) -> Result<Target, Failure> {
+fn drive_target(cli: &Cli, drive: Drive, workload: &Workload) -> Result<Target, Failure> {
     let kind = match drive.kind() {
         DriveKind::File => TargetKind::File,
         DriveKind::BlockDevice => TargetKind::Device,
     };
-    let conditions = Conditions { buffered: !drive.is_direct(), ..Conditions::default() };
     let name = drive.path().display().to_string();
+    plain(cli, drive, workload, (name, kind))
+}
+
+/// A directory, through the file that was laid out there.
+pub(super) fn in_directory(cli: &Cli, file: &FileInDirectory, workload: &Workload) -> Result<Target, Failure> {
+    let access = access(workload);
+    let drive = Drive::open(file.path(), access).map_err(open_failure)?;
+    plain(cli, drive, workload, (file.name(), TargetKind::Directory))
+}
+
+fn access(workload: &Workload) -> Access {
+    if workload.read_percent < 100 { Access::Write } else { Access::Read }
+}
+
+fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, TargetKind)) -> Result<Target, Failure> {
+    let conditions = Conditions { buffered: !drive.is_direct(), ..Conditions::default() };
     let opened = join(cli, vec![drive], workload.depth, workload.block_size_bytes)?;
     let volume = DriveVolume::new(opened.world, opened.drives[0], opened.plan);
     let description = TargetDescription {
@@ -109,7 +127,8 @@ fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool
     let options = open_options(cli, writable, false)?;
     let mut volume = ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
     if spare_content {
-        crate::drives::check_content(&mut volume)?;
+        let name = volume.status().name;
+        crate::drives::check_content(&mut volume, &name)?;
     }
     Ok(array_target(volume, buffered, None))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use shoal_bench::{Latency, Measurement, Pattern, Summary, Verdict};
 
-use crate::documents::BenchDocument;
+use crate::documents::{BenchDocument, DirectoryDocument};
 use crate::size::{format_ns, format_rate, format_size};
 
 pub(super) fn text(document: &BenchDocument) -> String {
@@ -12,7 +12,23 @@ pub(super) fn text(document: &BenchDocument) -> String {
     for of_target in document.results.chunk_by(|left, right| left.target == right.target) {
         describe(&mut text, of_target).expect("strings take everything");
     }
+    for directory in &document.directories {
+        account(&mut text, directory).expect("strings take everything");
+    }
     text
+}
+
+/// What it cost.
+fn account(text: &mut String, directory: &DirectoryDocument) -> std::fmt::Result {
+    write!(text, "{}: {} written in all", directory.directory, format_size(directory.written_bytes))?;
+    match (directory.member_bytes_least, directory.member_bytes_most) {
+        (Some(least), Some(most)) if least < most => {
+            write!(text, ", {} to {} on the array's members", format_size(least), format_size(most))?;
+        }
+        (Some(least), _) => write!(text, ", {} on the array's members", format_size(least))?,
+        _ => {}
+    }
+    writeln!(text, "; the file is deleted")
 }
 
 fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result {

@@ -1,0 +1,147 @@
+//! What a file system has to know of an array, gathered from the array, its members' superblocks and their drives.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use shoal_drive::{Access, Drive};
+use shoal_filesystem::{Geometry, Level, Stripes, erase_unit_of_device};
+use shoal_md::{ConsistencyPolicy, CreateRequest, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
+use shoal_sim::Medium;
+use shoal_study::model::DriveDescription;
+use shoal_volume::ArrayLevel;
+
+use crate::documents::{ArrayDocument, StateDocument};
+use crate::drives::probe;
+use crate::exit::Failure;
+use crate::simulated::SimulatedDrives;
+
+/// An array's geometry. `erase_unit_bytes` is what the user knows of its drives.
+pub(super) fn geometry(
+    state: &StateDocument,
+    logical_block_bytes: u32,
+    size_bytes: u64,
+    erase_unit_bytes: Option<u64>,
+) -> Result<Geometry, Failure> {
+    let simulated = state.simulated.as_ref().map(|it| PathBuf::from(&it.drives));
+    let simulated = simulated.map(|notation| SimulatedDrives::named(&[notation])).transpose()?.flatten();
+    let (known, data_offset_bytes) = match &simulated {
+        Some(models) => (erase_unit_of_models(models), placed_by_us(&state.array, models)),
+        None => {
+            let drives = drives_of(&state.array);
+            (drives.iter().filter_map(|drive| erase_unit_of(drive)).max(), as_recorded(&drives))
+        }
+    };
+    // In an array of arrays the outer one's data begin somewhere in a stripe of the inner ones.
+    let is_nested = state.array.members.iter().any(|member| member.array.is_some());
+    Ok(Geometry {
+        stripes: stripes(&state.array),
+        erase_unit_bytes: erase_unit_bytes.or(known),
+        data_offset_bytes: data_offset_bytes.filter(|_| !is_nested),
+        logical_block_bytes,
+        size_bytes,
+    })
+}
+
+/// The stripes of an array, and of the arrays that are its members.
+fn stripes(array: &ArrayDocument) -> Option<Stripes> {
+    let own = Stripes::of(level(array), array.chunk_bytes.unwrap_or(0), array.members.len() as u64);
+    let inner = array.members.iter().find_map(|member| member.array.as_deref());
+    match inner {
+        Some(inner) => Stripes::nested(own, stripes(inner)),
+        None => own,
+    }
+}
+
+fn level(array: &ArrayDocument) -> Level {
+    match array.level.as_str() {
+        "raid0" => Level::Striped { parity_members: 0 },
+        "raid4" | "raid5" => Level::Striped { parity_members: 1 },
+        "raid6" => Level::Striped { parity_members: 2 },
+        "raid10" => {
+            let near = array
+                .layout
+                .as_deref()
+                .and_then(|layout| layout.split(',').find_map(|term| term.trim().strip_prefix("near=")?.parse().ok()));
+            Level::StripedMirrors { near_copies: near.unwrap_or(1) }
+        }
+        "raid1" => Level::Mirror,
+        _ => Level::Linear,
+    }
+}
+
+/// All drives, those of arrays that are members too.
+fn drives_of(array: &ArrayDocument) -> Vec<PathBuf> {
+    let of_member = |member: &crate::documents::MemberDocument| match &member.array {
+        Some(inner) => drives_of(inner),
+        None => member.drive.iter().map(PathBuf::from).collect(),
+    };
+    array.members.iter().flat_map(of_member).collect()
+}
+
+fn erase_unit_of(drive: &Path) -> Option<u64> {
+    let metadata = drive.metadata().ok().filter(|metadata| metadata.file_type().is_block_device())?;
+    let number = metadata.rdev();
+    erase_unit_of_device(rustix::fs::major(number), rustix::fs::minor(number))
+}
+
+/// What a model's controller keeps open for writing is what it erases at a time, or several of those.
+fn erase_unit_of_models(drives: &SimulatedDrives) -> Option<u64> {
+    let unit = |medium: &Medium| match medium {
+        Medium::Flash(flash) => flash.allocation.as_ref().map(|units| units.unit_bytes),
+        Medium::Disk(_) => None,
+    };
+    drives.media().filter_map(unit).max()
+}
+
+/// Where the members' data begin by their superblocks: all of them at a multiple of this.
+fn as_recorded(drives: &[PathBuf]) -> Option<u64> {
+    let offset = |path: &PathBuf| {
+        let superblock = probe(&Drive::open(path, Access::Read).ok()?).ok()?;
+        Some(superblock.data_offset_bytes())
+    };
+    let offsets = drives.iter().map(offset).collect::<Option<Vec<u64>>>()?;
+    offsets.into_iter().reduce(greatest_common_divisor)
+}
+
+/// The same of simulated drives, whose superblocks are in the memory of the process that made the array of them: what it
+/// writes there follows from level and sizes.
+fn placed_by_us(array: &ArrayDocument, drives: &SimulatedDrives) -> Option<u64> {
+    let ArrayLevel::Plain(level) = ArrayLevel::parse(&array.level, array.layout.as_deref(), 1).ok()? else {
+        return None;
+    };
+    let member = |drive: &DriveDescription| NewMember {
+        drive: drive.path.clone(),
+        size_bytes: drive.size_bytes,
+        uuid: Uuid([0; 16]),
+    };
+    let creation = plan_creation(&CreateRequest {
+        minor: MinorVersion::Start4K,
+        level,
+        chunk_bytes: array.chunk_bytes.and_then(|bytes| bytes.try_into().ok()),
+        members: drives.descriptions().iter().map(member).collect(),
+        spares: Vec::new(),
+        name: String::new(),
+        homehost: None,
+        array_uuid: Uuid([0; 16]),
+        creation_time: Timestamp::from_seconds(0),
+        clean: true,
+        consistency: ConsistencyPolicy::Resync,
+    });
+    let superblocks = creation.ok()?.superblocks;
+    superblocks.iter().map(shoal_md::Superblock::data_offset_bytes).reduce(greatest_common_divisor)
+}
+
+fn greatest_common_divisor(left: u64, right: u64) -> u64 {
+    if right == 0 { left } else { greatest_common_divisor(right, left % right) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divisors_are_common_and_greatest() {
+        assert_eq!(greatest_common_divisor(1 << 20, 3 << 20), 1 << 20);
+        assert_eq!(greatest_common_divisor(0, 5), 5);
+    }
+}

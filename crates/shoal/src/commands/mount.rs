@@ -1,0 +1,166 @@
+//! `shoal mount` and `shoal unmount`: an array's file system in a directory, and out of it again.
+
+use std::path::{Path, PathBuf};
+
+use shoal_filesystem::{
+    Identity, Kind, MountError, MountOption, UnmountError, check_place, identify, mount_options, mounted_on,
+};
+
+use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
+use crate::attaching::{Attachment, Wish, attach, attachment_of, attachments, detach};
+use crate::documents::{MountDocument, MountOptionDocument, UnmountDocument};
+use crate::exit::Failure;
+use crate::output;
+
+/// Attaches the array if need be, and mounts its file system.
+pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
+    let (array, directory) =
+        args.array_and_directory().ok_or_else(|| Failure::usage("give the array's members, and then the directory"))?;
+    let place = check_place(&directory).map_err(mount_failure)?;
+    refuse_non_root(&array)?;
+    let wish = Wish {
+        block_device: true,
+        read_only: args.read_only,
+        force: args.force,
+        until_unmounted: true,
+        ..Wish::default()
+    };
+    let already = attachment_of(&array)?.is_some();
+    let attachment = attach(cli, &array, &wish)?;
+    let mounted = mount_on(args, &attachment, &place);
+    if mounted.is_err() && !already {
+        // The reason why it was not mounted is what is told.
+        let _ = detach(&attachment);
+    }
+    output::document(cli, &mounted?, mount_text)
+}
+
+fn mount_on(args: &MountArgs, attachment: &Attachment, place: &Path) -> Result<MountDocument, Failure> {
+    let Attachment { name, device, .. } = attachment;
+    if !attachment.is_block_device {
+        let device = device.display();
+        return Err(Failure::Refused(format!("array {name} is attached as the file {device}: detach it first")));
+    }
+    if let Some(other) = attachment.mounted_at()?.first() {
+        return Err(Failure::Refused(format!("array {name} is mounted on {} already", other.display())));
+    }
+    let identity = identify(device).map_err(Failure::failed)?;
+    let Some(Identity { kind, .. }) = identity else {
+        return Err(Failure::usage(format!("array {name} holds no file system: make one with `shoal format`")));
+    };
+    let read_only = args.read_only || attachment.read_only;
+    let options = mount_options(kind.parse::<Kind>().ok(), args.options.as_deref(), read_only);
+    let mount = shoal_filesystem::mount(device, &kind, place, &options).map_err(mount_failure)?;
+    let method = serde_json::to_value(attachment.method).map_err(Failure::failed)?;
+    Ok(MountDocument {
+        array: name.clone(),
+        array_uuid: attachment.array_uuid.clone(),
+        method: method.as_str().unwrap_or_default().to_owned(),
+        device: device.display().to_string(),
+        directory: mount.place.display().to_string(),
+        kind: mount.kind,
+        options: options.into_iter().map(option_document).collect(),
+    })
+}
+
+fn option_document(option: MountOption) -> MountOptionDocument {
+    let reason = (!option.reason.is_empty()).then(|| option.reason.to_owned());
+    MountOptionDocument { option: option.word, reason }
+}
+
+fn mount_failure(error: MountError) -> Failure {
+    match error {
+        MountError::NoDirectory { .. } => Failure::usage(error),
+        MountError::Taken { .. } => Failure::Refused(error.to_string()),
+        MountError::Program(_) | MountError::Failed { .. } => Failure::failed(error),
+    }
+}
+
+/// The kernel lets root alone mount a block device's file system.
+fn refuse_non_root(array: &ArrayArgs) -> Result<(), Failure> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let drives = array.drives.iter().map(|drive| drive.display().to_string()).collect::<Vec<_>>().join(" ");
+    Err(Failure::Refused(format!(
+        "mounting needs root: use sudo, or `shoal attach {drives}` and, on the file that it tells, `udisksctl loop-setup -f \
+         FILE` and `udisksctl mount`, or fuse2fs for ext4"
+    )))
+}
+
+fn mount_text(document: &MountDocument) -> String {
+    let MountDocument { array, kind, directory, device, method, .. } = document;
+    let mut text = format!("array {array}: {kind} on {directory}, through {device} ({method})\n");
+    for option in &document.options {
+        let reason = option.reason.as_deref().unwrap_or("as asked");
+        text += &format!("  {}: {reason}\n", option.option);
+    }
+    text
+}
+
+/// Unmounts an array's file system, and detaches the array if it was attached for that.
+pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
+    let (attachment, places) = find(&args.array)?;
+    for place in &places {
+        shoal_filesystem::unmount(place).map_err(unmount_failure)?;
+    }
+    let detached = attachment.until_unmounted;
+    if detached {
+        detach(&attachment)?;
+    }
+    let document = UnmountDocument {
+        directories: places.iter().map(|place| place.display().to_string()).collect(),
+        device: attachment.device.display().to_string(),
+        detached,
+    };
+    output::document(cli, &document, unmount_text)
+}
+
+/// What is attached and where it is mounted: by the directory, or by the array.
+fn find(named: &ArrayArgs) -> Result<(Attachment, Vec<PathBuf>), Failure> {
+    if let [directory] = named.drives.as_slice()
+        && directory.is_dir()
+    {
+        return find_by_directory(directory);
+    }
+    let attachment =
+        attachment_of(named)?.ok_or_else(|| Failure::usage("the array is not attached: nothing to undo"))?;
+    let mut places = attachment.mounted_at()?;
+    // What was mounted last may hide, or lie in, what was mounted before.
+    places.reverse();
+    if places.is_empty() {
+        let (name, device) = (&attachment.name, attachment.device.display());
+        return Err(Failure::usage(format!(
+            "array {name} is attached at {device} and not mounted: `shoal detach` undoes it"
+        )));
+    }
+    Ok((attachment, places))
+}
+
+fn find_by_directory(directory: &Path) -> Result<(Attachment, Vec<PathBuf>), Failure> {
+    let place =
+        directory.canonicalize().map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
+    let mount = mounted_on(&place).ok_or_else(|| unmount_failure(UnmountError::NotMounted { place: place.clone() }))?;
+    let attachment = attachments()?.into_iter().find(|attachment| attachment.device == mount.source);
+    let attachment = attachment.ok_or_else(|| {
+        let (place, source) = (place.display(), mount.source.display());
+        Failure::Refused(format!("{place} is {source}, which no array of yours is attached as: use umount"))
+    })?;
+    // It stays attached as long as it is mounted elsewhere.
+    let elsewhere = attachment.mounted_at()?.iter().any(|other| *other != place);
+    let until_unmounted = attachment.until_unmounted && !elsewhere;
+    Ok((Attachment { until_unmounted, ..attachment }, vec![place]))
+}
+
+fn unmount_failure(error: UnmountError) -> Failure {
+    match error {
+        UnmountError::NotMounted { .. } => Failure::usage(error),
+        UnmountError::Busy { .. } => Failure::Refused(error.to_string()),
+        UnmountError::Flush { .. } | UnmountError::Program(_) | UnmountError::Failed { .. } => Failure::failed(error),
+    }
+}
+
+fn unmount_text(document: &UnmountDocument) -> String {
+    let after = if document.detached { "detached" } else { "still attached" };
+    format!("unmounted: {}; {} {after}\n", document.directories.join(", "), document.device)
+}

@@ -1,0 +1,108 @@
+//! File systems on arrays: what `format`, `mount` and `unmount` print.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// `format`: the plan, and what came of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FormatDocument {
+    /// The array's name.
+    pub(crate) array: String,
+    /// The array.
+    pub(crate) array_uuid: String,
+    /// "ext4", "xfs", "btrfs", "f2fs", "vfat", "exfat" or "ntfs".
+    pub(crate) kind: String,
+    /// What the file system was made to fit.
+    pub(crate) geometry: GeometryDocument,
+    /// The program that makes it, and its options; the device follows them.
+    pub(crate) program: String,
+    /// Its options, with their reasons.
+    pub(crate) arguments: Vec<ArgumentDocument>,
+    /// What cannot be done, a sentence each.
+    pub(crate) notes: Vec<String>,
+    /// The file system that was made; left out with `--dry-run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) made: Option<MadeDocument>,
+}
+
+/// An array as a file system's place.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct GeometryDocument {
+    /// All content.
+    pub(crate) size_bytes: u64,
+    /// The smallest unit of I/O.
+    pub(crate) logical_block_bytes: u32,
+    /// The chunk; left out where the level has no stripes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chunk_bytes: Option<u64>,
+    /// The data of a stripe; left out where the level has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stripe_bytes: Option<u64>,
+    /// What the members' flash erases at a time; left out where nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) erase_unit_bytes: Option<u64>,
+}
+
+/// An option with its value.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ArgumentDocument {
+    /// As the program gets them.
+    pub(crate) words: Vec<String>,
+    /// Why.
+    pub(crate) reason: String,
+    /// Where that is written.
+    pub(crate) source: String,
+}
+
+/// A file system that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MadeDocument {
+    /// Its own number, by which it can be mounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) uuid: Option<String>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
+    /// The device or file on which it was made.
+    pub(crate) device: String,
+}
+
+/// `mount`: what is where.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MountDocument {
+    /// The array's name.
+    pub(crate) array: String,
+    /// The array.
+    pub(crate) array_uuid: String,
+    /// How the array became a device: "ublk", "nbd" or "fuse".
+    pub(crate) method: String,
+    /// That device.
+    pub(crate) device: String,
+    /// Where its file system is seen.
+    pub(crate) directory: String,
+    /// As the kernel calls it.
+    pub(crate) kind: String,
+    /// The options that it was mounted with.
+    pub(crate) options: Vec<MountOptionDocument>,
+}
+
+/// An option of a mount.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MountOptionDocument {
+    /// As mount(8) takes it.
+    pub(crate) option: String,
+    /// Why; left out for those that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+}
+
+/// `unmount`: what was undone.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct UnmountDocument {
+    /// Where it was mounted.
+    pub(crate) directories: Vec<String>,
+    /// The device that it was mounted from.
+    pub(crate) device: String,
+    /// Whether the array was detached: it is if it was attached to be mounted.
+    pub(crate) detached: bool,
+}
