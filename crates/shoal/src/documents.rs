@@ -1,6 +1,7 @@
 //! What `--json` prints: one document a command, all sizes in bytes and all times in nanoseconds.
 
 mod array;
+mod attach;
 mod filesystem;
 mod state;
 mod swarm;
@@ -16,6 +17,7 @@ use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 pub(crate) use array::{array_document, verdict_text};
+pub(crate) use attach::AttachDocument;
 pub(crate) use filesystem::{
     ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, MountDocument, MountOptionDocument,
     UnmountDocument,
@@ -289,10 +291,11 @@ pub(crate) struct PlannedDriveDocument {
 
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
-pub(crate) fn schemas() -> [(&'static str, Schema); 22] {
-    [
+pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
+    vec![
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),
+        ("attach", schema_for!(AttachDocument)),
         ("bench", schema_for!(BenchDocument)),
         ("completions", schema_for!(CompletionsDocument)),
         ("examine", schema_for!(ExamineDocument)),

@@ -123,6 +123,11 @@ pub enum FuseError {
     Session(io::Error),
 }
 
+/// Whether the kernel has FUSE, and we may use it; an error that says why not.
+pub fn probe() -> Result<(), FuseError> {
+    std::fs::File::options().read(true).write(true).open("/dev/fuse").map(drop).map_err(FuseError::Missing)
+}
+
 /// Shows the array as a file in `directory`, tells `ready` its path, and serves it until a message comes over `stop` (or nobody is left who could send
 /// one), or somebody unmounts it. The module's documentation says what happens to those who have it open then.
 pub fn run(
@@ -135,7 +140,7 @@ pub fn run(
     if options.name.is_empty() || options.name.contains(['/', '\0']) || [".", ".."].contains(&options.name.as_str()) {
         return Err(FuseError::Name(options.name.clone()));
     }
-    std::fs::File::options().read(true).write(true).open("/dev/fuse").map_err(FuseError::Missing)?;
+    probe()?;
     undo_stale(directory)?;
     mount_point::refuse_occupied(directory)?;
     let mount = |source| FuseError::Mount { directory: directory.to_owned(), source };

@@ -1,6 +1,7 @@
 //! The command line: what can be typed. Parsing never acts.
 
 mod arrays;
+mod attach;
 mod filesystem;
 mod measure;
 mod network;
@@ -12,11 +13,14 @@ mod sim;
 
 use clap::{Parser, Subcommand};
 
+use crate::attaching::Front;
+
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, BitmapPlace, CreateArgs, EngineChoice, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy,
     ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
     StopArgs, WriteArgs,
 };
+pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs};
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
@@ -120,6 +124,16 @@ pub(crate) enum Command {
     Mount(MountArgs),
     /// Unmount it, and detach the array if it was attached for that.
     Unmount(UnmountArgs),
+    /// Make an array a block device, or a file, of this machine; runs it in the background if nobody does.
+    Attach(AttachArgs),
+    /// Undo that.
+    Detach(DetachArgs),
+    /// Keep an array's device for `attach`, which starts it.
+    #[command(hide = true)]
+    Front(Front),
+    /// Run this program with other arguments, out of reach of the terminal.
+    #[command(hide = true)]
+    Background(BackgroundArgs),
     /// Stop a running array.
     Stop(StopArgs),
     /// Change how fast a running array resyncs, rebuilds and scrubs.

@@ -1,26 +1,42 @@
 //! Arrays as block devices of this machine: who attached what, and how it is undone.
+//!
+//! ```text
+//!  shoal attach ──starts──► shoal serve   owns the array; may be killed and started again
+//!       │                        ▲ unix socket, NBD
+//!       └──────starts──► shoal front  ─► ublk │ kernel nbd │ FUSE file ◄─ loop device
+//!       └──────writes──► UUID.attached, in the directory of running arrays
+//! ```
+//!
+//! The two processes live apart from each other and from the command: the front waits for a server that is gone, and comes
+//! to an agreement with the next one. What is attached is written down, so that any later command can undo it, even after one of the
+//! processes was killed; a record whose front is gone is *stale*, and is cleared away by the next `attach` or `detach`.
+//! One `attach` or `detach` works at a time.
 
-#![expect(dead_code, reason = "the signatures are there before those who use them")]
+mod front;
+mod method;
+mod process;
+mod record;
+mod server;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use shoal_attach::{LoopDevice, LoopOptions};
+use shoal_drive::{Access, Drive};
 
 use crate::args::{ArrayArgs, Cli};
+use crate::drives::{member_paths, probe};
 use crate::exit::Failure;
 
-/// How an array becomes a file or device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Method {
-    /// The kernel's ublk driver: a block device.
-    Ublk,
-    /// The kernel's nbd driver: a block device.
-    Nbd,
-    /// A file of a FUSE file system; a loop device over it where a block device is asked for.
-    Fuse,
-}
+pub(crate) use front::{Front, run as run_front};
+pub(crate) use method::{Method, PassedOver};
+pub(crate) use process::leave_session;
+pub(crate) use record::Attachment;
+use record::{Lock, Records};
+
+/// How long a request waits for a server that is gone, if nobody says otherwise. A file system that is told of an error is
+/// of no use until it is mounted again, so it is long enough for somebody to come and start the server.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,74 +51,234 @@ pub(crate) struct Wish {
     pub(crate) force: bool,
     /// It is attached to be mounted, and is to be detached when it is unmounted.
     pub(crate) until_unmounted: bool,
-}
-
-/// A process, so told that another that got its number is not taken for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ProcessDocument {
-    /// Its number.
-    pub(crate) process_id: u32,
-    /// When it began: clock ticks since the machine was started.
-    pub(crate) started_ticks: u64,
-}
-
-/// An array that is attached: kept as JSON in the directory of running arrays.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Attachment {
-    /// As md prints it.
-    pub(crate) array_uuid: String,
-    /// The array's name.
-    pub(crate) name: String,
-    /// How.
-    pub(crate) method: Method,
-    /// /dev/nbd0, /dev/ublkb0, /dev/loop0, or the file.
-    pub(crate) device: PathBuf,
-    /// Whether that is a block device.
-    pub(crate) is_block_device: bool,
-    /// Bytes.
-    pub(crate) size_bytes: u64,
-    /// Whether nobody can write.
-    pub(crate) read_only: bool,
-    /// Drives by which the array was named.
-    pub(crate) drives: Vec<PathBuf>,
-    /// Where the array is served.
-    pub(crate) socket: PathBuf,
-    /// The process that keeps the device.
-    pub(crate) front: ProcessDocument,
-    /// The process that runs the array, if it was started for this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) server: Option<ProcessDocument>,
-    /// It was attached to be mounted, and is detached when it is unmounted: as the wish of whoever attached it said.
-    #[serde(default)]
-    pub(crate) until_unmounted: bool,
-}
-
-impl Attachment {
-    /// Where a file system on it is mounted: by /proc/self/mountinfo, at this moment.
-    pub(crate) fn mounted_at(&self) -> Result<Vec<PathBuf>, Failure> {
-        Ok(Vec::new())
-    }
+    /// After so long a request that nobody answered fails; [`DEADLINE`] if left out.
+    pub(crate) deadline: Option<Duration>,
 }
 
 /// Makes the array a device or file, or finds that it is one. Starts a process that runs the array if nobody does.
 pub(crate) fn attach(cli: &Cli, array: &ArrayArgs, wish: &Wish) -> Result<Attachment, Failure> {
-    let _ = (cli, array, wish);
-    Err(Failure::failed("arrays cannot be attached yet"))
+    let records = Records::open()?;
+    let _lock = Lock::take(&records)?;
+    if let Some(attachment) = record_of(&records, array)? {
+        if attachment.is_alive() {
+            check_wish(&attachment, wish)?;
+            return Ok(attachment);
+        }
+        return again(cli, &records, array, wish, attachment);
+    }
+    let chosen = method::choose(wish)?;
+    anew(cli, &records, array, wish, chosen)
 }
 
-/// Undoes it: refused while it is mounted. Stops the array only if it was started for this.
+/// Attaches what is not attached.
+fn anew(
+    cli: &Cli,
+    records: &Records,
+    array: &ArrayArgs,
+    wish: &Wish,
+    chosen: method::Chosen,
+) -> Result<Attachment, Failure> {
+    let served = server::find_or_start(cli, records, array, wish)?;
+    let front = Front {
+        method: chosen.method,
+        socket: served.socket.clone(),
+        directory: records.file_directory(&served.array_uuid),
+        name: file_name(&served.name),
+        logical_block_bytes: served.logical_block_bytes,
+        deadline_s: wish.deadline.unwrap_or(DEADLINE).as_secs(),
+        recovered: None,
+    };
+    let attachment = connect(records, array, wish, &served, &front, chosen.passed_over);
+    if attachment.is_err() {
+        // The reason why it was not attached is what is told.
+        served.stop_if_started();
+    }
+    attachment
+}
+
+/// Attaches again what has lost its front: a ublk device is served again as it is, the rest is cleared away first.
+fn again(
+    cli: &Cli,
+    records: &Records,
+    array: &ArrayArgs,
+    wish: &Wish,
+    stale: Attachment,
+) -> Result<Attachment, Failure> {
+    if stale.method != Method::Ublk || check_wish(&stale, wish).is_err() || !stale.device.exists() {
+        clear(records, &stale)?;
+        let chosen = method::choose(wish)?;
+        return anew(cli, records, array, wish, chosen);
+    }
+    let served = server::find_or_start(cli, records, array, wish)?;
+    let front = Front {
+        method: Method::Ublk,
+        socket: served.socket.clone(),
+        directory: records.file_directory(&served.array_uuid),
+        name: file_name(&served.name),
+        logical_block_bytes: served.logical_block_bytes,
+        deadline_s: wish.deadline.unwrap_or(DEADLINE).as_secs(),
+        recovered: Some(stale.device.clone()),
+    };
+    let started = front::start(records, &served.array_uuid, &front)?;
+    let server = served.started.clone().or(stale.server.clone());
+    let attachment = Attachment { front: started.process, socket: served.socket, server, ..stale };
+    records.keep(&attachment)?;
+    Ok(attachment)
+}
+
+/// Starts the front, and puts a loop device on its file where a block device is asked for.
+fn connect(
+    records: &Records,
+    array: &ArrayArgs,
+    wish: &Wish,
+    served: &server::Served,
+    front: &Front,
+    passed_over: Vec<PassedOver>,
+) -> Result<Attachment, Failure> {
+    let started = front::start(records, &served.array_uuid, front)?;
+    let mut attachment = Attachment {
+        array_uuid: served.array_uuid.clone(),
+        name: served.name.clone(),
+        method: front.method,
+        passed_over,
+        is_block_device: front.method != Method::Fuse,
+        device: started.device.clone(),
+        file: None,
+        size_bytes: served.size_bytes,
+        read_only: wish.read_only,
+        drives: absolute(&array.drives)?,
+        socket: served.socket.clone(),
+        front: started.process,
+        server: served.started,
+        until_unmounted: wish.until_unmounted,
+    };
+    // From here on `detach` can undo it, whatever goes wrong.
+    records.keep(&attachment)?;
+    if front.method == Method::Fuse && wish.block_device {
+        let options = LoopOptions {
+            logical_block_bytes: served.logical_block_bytes,
+            is_read_only: wish.read_only,
+            has_partitions: true,
+        };
+        let device = match LoopDevice::attach(&attachment.device, options) {
+            Ok(device) => device,
+            Err(error) => {
+                let _ = clear(records, &attachment);
+                return Err(Failure::failed(error));
+            }
+        };
+        attachment.file = Some(std::mem::replace(&mut attachment.device, device.device()));
+        attachment.is_block_device = true;
+        records.keep(&attachment)?;
+    }
+    Ok(attachment)
+}
+
+/// Refuses what is attached in another way than is wanted.
+fn check_wish(attachment: &Attachment, wish: &Wish) -> Result<(), Failure> {
+    let Attachment { name, device, method, .. } = attachment;
+    let other = match wish {
+        Wish { method: Some(wanted), .. } if wanted != method => Some(format!("by {method}")),
+        Wish { block_device: true, .. } if !attachment.is_block_device => Some("as a file".to_owned()),
+        Wish { read_only: false, .. } if attachment.read_only => Some("for reading only".to_owned()),
+        _ => None,
+    };
+    other.map_or(Ok(()), |how| {
+        Err(Failure::Refused(format!("array {name} is attached {how}, at {}: detach it first", device.display())))
+    })
+}
+
+/// Undoes it: refused while it is mounted or used. Stops the array only if it was started for this.
 pub(crate) fn detach(attachment: &Attachment) -> Result<(), Failure> {
-    let _ = attachment;
-    Err(Failure::failed("arrays cannot be detached yet"))
+    let records = Records::open()?;
+    let _lock = Lock::take(&records)?;
+    clear(&records, attachment)
+}
+
+/// The same for whoever holds the lock.
+fn clear(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
+    if let Some(place) = attachment.mounted_at()?.first() {
+        let (name, place) = (&attachment.name, place.display());
+        return Err(Failure::Refused(format!("array {name} is mounted on {place}: unmount it first")));
+    }
+    if let Some(file) = &attachment.file
+        && let Some(device) = LoopDevice::find(&attachment.device, file)
+    {
+        device.detach().map_err(|error| Failure::Refused(error.to_string()))?;
+    }
+    front::end(records, attachment)?;
+    server::stop(attachment)?;
+    records.forget(attachment)
 }
 
 /// How the array is attached, if it is.
 pub(crate) fn attachment_of(array: &ArrayArgs) -> Result<Option<Attachment>, Failure> {
-    let _ = array;
-    Ok(None)
+    match Records::existing()? {
+        Some(records) => record_of(&records, array),
+        None => Ok(None),
+    }
 }
 
 /// All that is attached by this user.
 pub(crate) fn attachments() -> Result<Vec<Attachment>, Failure> {
-    Ok(Vec::new())
+    Records::existing()?.map_or_else(|| Ok(Vec::new()), |records| records.all())
+}
+
+/// By what the members say, by the names under which it was attached, and, of one that runs, by what it says itself.
+fn record_of(records: &Records, array: &ArrayArgs) -> Result<Option<Attachment>, Failure> {
+    let all = records.all()?;
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let uuids = uuids_of(array);
+    let named = |attachment: &Attachment| {
+        uuids.contains(&attachment.array_uuid)
+            || array.drives.iter().any(|drive| attachment.drives.iter().any(|own| crate::drives::same_file(own, drive)))
+    };
+    if let Some(found) = all.iter().find(|attachment| named(attachment)) {
+        return Ok(Some(found.clone()));
+    }
+    let running = server::uuid_of_running(array)?;
+    Ok(all.into_iter().find(|attachment| running.as_ref() == Some(&attachment.array_uuid)))
+}
+
+/// What the superblocks say that can be read.
+fn uuids_of(array: &ArrayArgs) -> Vec<String> {
+    let paths = member_paths(array).unwrap_or_else(|_| array.drives.clone());
+    let uuid = |path: &PathBuf| Some(probe(&Drive::open(path, Access::Read).ok()?).ok()?.array_uuid.to_string());
+    paths.iter().filter_map(uuid).collect()
+}
+
+fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let absolute = |path: &PathBuf| std::path::absolute(path);
+    paths.iter().map(absolute).collect::<Result<_, _>>().map_err(Failure::failed)
+}
+
+/// What a file that is the array is called: as the array, without the machine on which it was made.
+fn file_name(array_name: &str) -> String {
+    let own = array_name.rsplit_once(':').map_or(array_name, |(_, own)| own);
+    match own {
+        "" | "." | ".." => "array".to_owned(),
+        own => own.replace(['/', '\0'], "_"),
+    }
+}
+
+/// A path as text, for the arguments of a process.
+fn text(path: &Path) -> Result<&str, Failure> {
+    path.to_str()
+        .ok_or_else(|| Failure::Usage(format!("{}: the name is not UTF-8: use a symbolic link", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn a_file_has_the_array_s_own_name() {
+        assert_eq!(file_name("vm:pond"), "pond");
+        assert_eq!(file_name("pond"), "pond");
+        assert_eq!(file_name("vm:a/b"), "a_b");
+        assert_eq!(file_name("vm:"), "array");
+        assert_eq!(file_name(".."), "array");
+    }
 }

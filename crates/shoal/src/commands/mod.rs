@@ -1,6 +1,7 @@
 //! What the commands do, one file each.
 
 mod add;
+mod attach;
 mod bench;
 pub(crate) mod create;
 mod demo;
@@ -25,6 +26,7 @@ mod study;
 mod transfer;
 
 use crate::args::{Cli, Command};
+use crate::attaching::{leave_session, run_front};
 use crate::exit::Failure;
 
 /// Does what was asked.
@@ -58,6 +60,10 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Format(args) => format::run(cli, args),
         Command::Mount(args) => mount::run(cli, args),
         Command::Unmount(args) => mount::unmount(cli, args),
+        Command::Attach(args) => attach::run(cli, args),
+        Command::Detach(args) => attach::undo(cli, args),
+        Command::Front(front) => run_front(front),
+        Command::Background(args) => leave_session(&args.arguments),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
         Command::Sim(args) => sim::run(cli, args),

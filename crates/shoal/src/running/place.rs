@@ -44,7 +44,7 @@ pub(crate) fn for_clients(array_uuid: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Makes the directory of the user's sockets if need be, and makes sure that it is the user's alone.
-pub(super) fn make_directory() -> Result<PathBuf, Failure> {
+pub(crate) fn make_directory() -> Result<PathBuf, Failure> {
     let directory = directory();
     match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -56,6 +56,11 @@ pub(super) fn make_directory() -> Result<PathBuf, Failure> {
             directory.display()
         ))),
     }
+}
+
+/// The directory of the user's sockets, if it is there and the user's alone.
+pub(crate) fn own_directory() -> Option<PathBuf> {
+    Some(directory()).filter(|directory| is_own(directory))
 }
 
 /// Whether a directory is there, and belongs to this user alone.

@@ -68,7 +68,7 @@ pub(crate) fn reach_running(args: &ArrayArgs) -> Result<Option<Box<dyn Handle>>,
         let client = client.ok_or_else(|| Failure::Usage(format!("{}: no array runs there", socket.display())))?;
         return Ok(Some(Box::new(client)));
     }
-    if !place::is_own(&place::directory()) {
+    if place::own_directory().is_none() {
         return Ok(None);
     }
     let sockets = args.drives.iter().map(|path| socket_of(path)).collect::<Vec<_>>();

@@ -1,0 +1,55 @@
+//! Arguments of `shoal attach` and `shoal detach`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::arrays::ArrayArgs;
+use crate::attaching::Method;
+
+/// `shoal attach`
+#[derive(Args, Debug)]
+pub(crate) struct AttachArgs {
+    /// In which way; the best that this machine has if left out.
+    #[arg(long = "as", value_name = "METHOD")]
+    pub(crate) method: Option<Method>,
+    /// A block device, and not only a file, which is what there is without ublk and nbd in the kernel.
+    #[arg(long, short)]
+    pub(crate) block_device: bool,
+    /// Let nobody write.
+    #[arg(long, short)]
+    pub(crate) read_only: bool,
+    /// Attach a degraded array that was not shut down cleanly, though some blocks may be wrong.
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    /// A request that waits so long, while the process that runs the array is gone, fails. [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) deadline: Option<Duration>,
+    /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// `shoal detach`
+#[derive(Args, Debug)]
+pub(crate) struct DetachArgs {
+    /// Which array: its members, any one of them, or the device or file that it is attached as.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// `shoal background`
+#[derive(Args, Debug)]
+pub(crate) struct BackgroundArgs {
+    /// The arguments.
+    #[arg(required = true, last = true)]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<u64>() {
+        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        _ => Err("seconds, 1 or more".to_owned()),
+    }
+}

@@ -1,0 +1,156 @@
+//! The process that keeps a device: a client of the server on one side, a driver of the kernel on the other.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use shoal_attach::fuse::{self, Access, FileOptions};
+use shoal_attach::ublk::{self, UblkOptions};
+use shoal_attach::{Client, ClientOptions};
+
+use super::method::Method;
+use super::record::{Attachment, ProcessDocument, Records};
+use super::{process, text};
+use crate::exit::Failure;
+
+/// How long whoever still uses a device may take to let go of it.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a front is to do.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Front {
+    /// What it makes of the array.
+    #[arg(long)]
+    pub(crate) method: Method,
+    /// Where the array is served.
+    #[arg(long)]
+    pub(crate) socket: PathBuf,
+    /// Where the file goes.
+    #[arg(long)]
+    pub(crate) directory: PathBuf,
+    /// What the file is called.
+    #[arg(long)]
+    pub(crate) name: String,
+    /// Blocks of the device.
+    #[arg(long)]
+    pub(crate) logical_block_bytes: u32,
+    /// After so long a request fails that nobody answered.
+    #[arg(long)]
+    pub(crate) deadline_s: u64,
+    /// A device whose front was killed.
+    #[arg(long)]
+    pub(crate) recovered: Option<PathBuf>,
+}
+
+impl Front {
+    fn arguments(&self) -> Result<Vec<String>, Failure> {
+        let mut arguments = vec![
+            "front".to_owned(),
+            format!("--method={}", self.method),
+            format!("--socket={}", text(&self.socket)?),
+            format!("--directory={}", text(&self.directory)?),
+            format!("--name={}", self.name),
+            format!("--logical-block-bytes={}", self.logical_block_bytes),
+            format!("--deadline-s={}", self.deadline_s),
+        ];
+        if let Some(device) = &self.recovered {
+            arguments.push(format!("--recovered={}", text(device)?));
+        }
+        Ok(arguments)
+    }
+}
+
+/// A front that serves its device.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) device: PathBuf,
+    pub(super) process: ProcessDocument,
+}
+
+/// Starts one, and waits for its device.
+pub(super) fn start(records: &Records, array_uuid: &str, front: &Front) -> Result<Started, Failure> {
+    let log = records.front_log(array_uuid);
+    if front.method == Method::Fuse {
+        // A mount that a killed front left answers nothing, not even that it is there.
+        fuse::undo_stale(&front.directory).map_err(Failure::failed)?;
+        let made = std::fs::create_dir_all(&front.directory);
+        made.map_err(|error| Failure::Failed(format!("{}: {error}", front.directory.display())))?;
+    }
+    let mut child = process::start(&front.arguments()?, &log, Stdio::piped())?;
+    let process = ProcessDocument::of(child.id());
+    match first_line(child.stdout.take().expect("it is piped")) {
+        Some(device) => Ok(Started { device, process: process? }),
+        None => {
+            let failure = process::failure(child.wait().map_err(Failure::failed)?, &log);
+            // It has been told.
+            let _ = std::fs::remove_file(&log);
+            let _ = std::fs::remove_dir(&front.directory);
+            Err(failure)
+        }
+    }
+}
+
+/// The device that a front tells, unless it ends before it has one.
+fn first_line(output: ChildStdout) -> Option<PathBuf> {
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).ok()?;
+    line.strip_suffix('\n').map(PathBuf::from)
+}
+
+/// Ends the one of an attachment, and clears away what it left if it was killed.
+pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
+    let Attachment { name, front, .. } = attachment;
+    if !front.end(END_PATIENCE) {
+        let (device, id) = (attachment.device.display(), front.process_id);
+        return Err(Failure::Refused(format!(
+            "array {name}: {device} is still in use; process {id} ends when it is closed: close it, and detach again"
+        )));
+    }
+    match attachment.method {
+        Method::Ublk if attachment.device.exists() => ublk::remove(&attachment.device).map_err(Failure::failed),
+        Method::Ublk => Ok(()),
+        Method::Fuse => {
+            fuse::undo_stale(&records.file_directory(&attachment.array_uuid)).map(drop).map_err(Failure::failed)
+        }
+    }
+}
+
+/// What such a process does.
+pub(crate) fn run(front: &Front) -> Result<(), Failure> {
+    let stop = stop_on_signals()?;
+    let deadline = Duration::from_secs(front.deadline_s);
+    let options = ClientOptions { export: String::new(), deadline, connections: 1 };
+    let client = Client::connect(&front.socket, &options).map_err(Failure::failed)?;
+    match front.method {
+        Method::Ublk => {
+            let logical_block_bytes = front.logical_block_bytes;
+            let options = UblkOptions { logical_block_bytes, recovered: front.recovered.clone() };
+            ublk::run(&client, &options, tell, stop).map_err(Failure::failed)
+        }
+        Method::Fuse => {
+            let options = FileOptions { name: front.name.clone(), access: Access::Owner };
+            fuse::run(&client, &front.directory, &options, tell, stop).map_err(Failure::failed)
+        }
+    }
+}
+
+/// Tells whoever started this where the device is.
+fn tell(device: &Path) {
+    let mut output = std::io::stdout().lock();
+    // Whoever does not wait any more finds it in what is attached.
+    let _ = writeln!(output, "{}", device.display()).and_then(|()| output.flush());
+}
+
+/// The first polite signal ends the device when nobody uses it, the second at once.
+fn stop_on_signals() -> Result<Receiver<()>, Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
+    let mut signals = signals.map_err(|error| Failure::Failed(format!("signal handler: {error}")))?;
+    let (sender, receiver) = channel();
+    let forward = move || signals.forever().take_while(|_| sender.send(()).is_ok()).for_each(drop);
+    let thread = std::thread::Builder::new().name("shoal-signals".to_owned()).spawn(forward);
+    thread.map_err(|error| Failure::Failed(format!("a thread: {error}")))?;
+    Ok(receiver)
+}
