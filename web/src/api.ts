@@ -85,6 +85,10 @@ export interface StudyReport {
    */
   elapsed_ns: number;
   /**
+   * Who ran the arrays, as "Linux md 6.1.0". Left out where that is shoal's own engine.
+   */
+  engine?: string | null;
+  /**
    * A member failed and rebuilt under load, if the plan had that.
    */
   fault?: FaultRecord | null;
@@ -320,6 +324,10 @@ export interface TargetDescription {
    * Striped arrays: the chunk size.
    */
   chunk_bytes?: number | null;
+  /**
+   * Arrays: who runs it, as "Linux md 6.1.0". Left out where that is shoal's own engine.
+   */
+  engine?: string | null;
   kind: TargetKind;
   /**
    * Arrays: the layout, in md's words ("left-symmetric", "near=2").

@@ -78,6 +78,9 @@ pub struct TargetDescription {
     /// nothing of it was measured. Left out where drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
+    /// Arrays: who runs it, as "Linux md 6.1.0". Left out where that is shoal's own engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
 }
 
 /// The kinds of target.

@@ -13,7 +13,7 @@ use shoal_volume::{ArrayStatus, Background, Event, Health, MemberState, News, Pr
 use crate::assembly::{patiently, prepare, same_drive};
 use crate::error::KernelError;
 use crate::kernel::Kernel;
-use crate::places::{MdDevice, device_path, drive_behind};
+use crate::places::{MdDevice, device_path, drive_behind, is_buffered};
 use crate::status::{array_status, health, member_states, progress};
 use crate::sysfs::{Device, Snapshot};
 use crate::{news, tools};
@@ -133,6 +133,11 @@ impl KernelArray {
         Ok(())
     }
 
+    /// Whether the page cache stands between the array and the file behind any of its devices.
+    pub fn is_buffered(&self) -> bool {
+        self.snapshot.devices.iter().any(|device| is_buffered(&device.name))
+    }
+
     /// Takes over what the superblocks say of their last update: sysfs does not.
     pub(crate) fn read_superblock(&mut self) {
         let newest = self.known.iter().filter_map(|known| {
@@ -194,7 +199,7 @@ impl KernelArray {
     pub fn add(&mut self, path: &Path, opened: Drive) -> Result<(), KernelError> {
         self.look()?;
         self.refuse_if_read_only("a drive cannot be added")?;
-        let (known, held) = prepare(path, Some(opened), false)?;
+        let (known, held) = prepare(path, Some(opened))?;
         let node = device_path(&known.kernel_name);
         // What is left of other arrays, of any version; there may be nothing.
         let _ = tools::run("mdadm", ["--zero-superblock".as_ref(), node.as_os_str()]);
@@ -288,7 +293,7 @@ impl KernelArray {
             opened = self.take_lock(&name);
             self.remove_device(&name)?;
         }
-        let (known, held) = prepare(path, opened, false)?;
+        let (known, held) = prepare(path, opened)?;
         let node = device_path(&known.kernel_name);
         if self.manage(&["--re-add".as_ref(), node.as_os_str()]).is_err() {
             let what = format!("{} cannot be re-added", path.display());
@@ -386,11 +391,6 @@ impl KernelArray {
 
     fn take_lock(&mut self, kernel_name: &str) -> Option<Drive> {
         self.known.iter_mut().find(|known| known.kernel_name == kernel_name).and_then(|known| known.lock.take())
-    }
-
-    /// Whether a device is a loop device over a file that was given.
-    pub(crate) fn knows_file(&self, kernel_name: &str) -> bool {
-        self.known.iter().any(|known| known.kernel_name == kernel_name && known.path.is_file())
     }
 
     /// Nobody else may have them, as far as that is not so already.

@@ -13,7 +13,7 @@ use crate::choice::Choice;
 use crate::error::KernelError;
 use crate::kernel::Kernel;
 use crate::loops::LoopDevice;
-use crate::places::{MdDevice, backing_file, device_path, drive_behind, kernel_name};
+use crate::places::{MdDevice, backing_file, device_path, drive_behind, goes_by_itself, holder_of, kernel_name};
 use crate::status::member_states;
 use crate::sysfs::Snapshot;
 use crate::tools;
@@ -22,7 +22,7 @@ use crate::tools;
 /// time; and nothing is written yet.
 const ASSEMBLE_OPTIONS: [&str; 3] = ["--config=/dev/null", "--run", "--readonly"];
 /// How long md may take over letting an array go: others may be looking at it.
-const STOP_PATIENCE: Duration = Duration::from_secs(20);
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How often that is looked at.
 const LOOK_DISTANCE: Duration = Duration::from_millis(20);
 
@@ -51,10 +51,11 @@ impl KernelArray {
         let made_writable = checked.and_then(|()| if choice.writable { make_writable(&device) } else { Ok(()) });
         if let Err(error) = made_writable {
             // Whatever it has become by now, it is not what was asked for.
-            let _ = tools::run("mdadm", ["--stop".as_ref(), node.as_os_str()]);
+            let _ = device.let_go();
             return Err(error);
         }
-        Self::of(kernel, device, choice.status.clone(), members.known)
+        let array = Self::of(kernel, device.clone(), choice.status.clone(), members.known);
+        array.inspect_err(|_| drop(device.let_go()))
     }
 
     /// Takes over an array that md runs already: whoever had it is gone, or it was assembled by somebody else. `status` is
@@ -64,8 +65,13 @@ impl KernelArray {
         device: MdDevice,
         status: ArrayStatus,
         names: &[PathBuf],
+        writable: bool,
     ) -> Result<Self, KernelError> {
         let mut array = Self::watch(kernel, device, status, names)?;
+        if writable && array.snapshot().is_read_only() {
+            make_writable(array.device())?;
+            array.look()?;
+        }
         // Held against others as they would be if they had been handed over by this process.
         array.lock_drives();
         Ok(array)
@@ -86,24 +92,23 @@ impl KernelArray {
 
     /// Has md let the array go, and waits until its members are free.
     pub(crate) fn release(&mut self) -> Result<(), KernelError> {
-        let node = self.device().path();
-        let names: Vec<_> = self.device().device_names();
-        let behind: Vec<_> = names.iter().map(|name| (name.clone(), backing_file(name))).collect();
+        let names = self.device().device_names();
+        // Those that go by themselves; what others have set up is theirs to undo.
+        let passing = names.into_iter().filter(|name| goes_by_itself(name));
+        let passing: Vec<_> = passing.map(|name| (backing_file(&name), name)).collect();
         let start = Instant::now();
         loop {
-            match tools::run("mdadm", ["--stop".as_ref(), node.as_os_str()]) {
-                Ok(_) => break,
+            match self.device().let_go() {
+                Ok(()) => break,
                 Err(error) if start.elapsed() > STOP_PATIENCE => return Err(error),
                 Err(_) => std::thread::sleep(LOOK_DISTANCE),
             }
         }
         let directory = self.device().directory();
         patiently(STOP_PATIENCE, || !directory.exists(), "the array's device is still there")?;
-        // Loop devices go when md has closed them, which it does in its own time.
-        let is_gone = |(name, file): &(String, Option<PathBuf>)| file.is_none() || backing_file(name) != *file;
-        let were_ours = |name: &String| self.knows_file(name);
-        let ours: Vec<_> = behind.into_iter().filter(|(name, _)| were_ours(name)).collect();
-        patiently(STOP_PATIENCE, || ours.iter().all(is_gone), "a loop device of a member is still there")?;
+        // They go when md has closed them, which it does in its own time.
+        let is_gone = |(file, name): &(Option<PathBuf>, String)| backing_file(name) != *file;
+        patiently(STOP_PATIENCE, || passing.iter().all(is_gone), "a loop device of a member is still there")?;
         self.forget_drives();
         self.read_superblock();
         self.is_held = false;
@@ -150,43 +155,64 @@ pub(crate) fn patiently(
 struct Members {
     nodes: Vec<PathBuf>,
     known: Vec<Known>,
-    _loops: Vec<LoopDevice>,
+    loops: Vec<LoopDevice>,
 }
 
 impl Members {
     fn prepare(drives: &[PathBuf], read_only: bool) -> Result<Self, KernelError> {
-        let mut members = Self { nodes: Vec::new(), known: Vec::new(), _loops: Vec::new() };
+        let mut members = Self { nodes: Vec::new(), known: Vec::new(), loops: Vec::new() };
         for drive in drives {
-            let (known, held) = prepare(drive, None, read_only)?;
+            let (known, held) = prepare(drive, lock(drive, read_only)?)?;
             members.nodes.push(device_path(&known.kernel_name));
             members.known.push(known);
-            members._loops.extend(held);
+            members.loops.extend(held);
+        }
+        if !members.loops.is_empty() {
+            members.stop_automatic()?;
         }
         Ok(members)
     }
+
+    /// Where udev assembles every member that appears, it may have been faster: nobody uses what it has made of loop devices
+    /// that are a moment old, and it has not been told which members are to be used.
+    fn stop_automatic(&self) -> Result<(), KernelError> {
+        if Path::new("/run/udev/control").exists() && tools::program("udevadm").is_some() {
+            let _ = tools::run("udevadm", ["settle", "--timeout=10"]);
+        }
+        while let Some(device) = self.nodes.iter().find_map(|node| holder_of(node)) {
+            device.let_go()?;
+        }
+        Ok(())
+    }
+}
+
+/// A file, locked for as long as md has it; of a device nothing, as md claims it itself.
+fn lock(drive: &Path, read_only: bool) -> Result<Option<Drive>, KernelError> {
+    if !drive.is_file() {
+        return Ok(None);
+    }
+    let in_use = |error: shoal_drive::OpenError| KernelError::InUse {
+        drive: drive.display().to_string(),
+        how: error.to_string(),
+    };
+    let access = if read_only { Access::Read } else { Access::Write };
+    let mut opened = Drive::open(drive, access).map_err(in_use)?;
+    opened.keep_writers_out().map_err(in_use)?;
+    Ok(Some(opened))
 }
 
 /// Makes a drive one that md can take. What keeps a loop device alive meanwhile comes beside it.
-pub(crate) fn prepare(
-    drive: &Path,
-    opened: Option<Drive>,
-    read_only: bool,
-) -> Result<(Known, Option<LoopDevice>), KernelError> {
+pub(crate) fn prepare(drive: &Path, opened: Option<Drive>) -> Result<(Known, Option<LoopDevice>), KernelError> {
     if !drive.is_file() {
         // md wants to claim it itself.
         drop(opened);
         let kernel_name = kernel_name(drive).ok_or_else(|| not_there(drive))?;
         return Ok((Known { kernel_name, path: drive.to_owned(), lock: None }, None));
     }
-    let access = if read_only { Access::Read } else { Access::Write };
-    let lock = match opened {
-        Some(drive) => drive,
-        None => Drive::open(drive, access)
-            .map_err(|error| KernelError::InUse { drive: drive.display().to_string(), how: error.to_string() })?,
-    };
-    let held = LoopDevice::attach(drive, read_only)?;
+    let lock = opened.map_or_else(|| lock(drive, false), |drive| Ok(Some(drive)))?;
+    let held = LoopDevice::attach(drive)?;
     let kernel_name = kernel_name(held.path()).ok_or_else(|| not_there(drive))?;
-    Ok((Known { kernel_name, path: drive.to_owned(), lock: Some(lock) }, Some(held)))
+    Ok((Known { kernel_name, path: drive.to_owned(), lock }, Some(held)))
 }
 
 fn not_there(drive: &Path) -> KernelError {

@@ -19,12 +19,8 @@ pub(crate) struct LoopDevice {
 
 impl LoopDevice {
     /// Puts a device over a file; past the page cache if the file system can do that.
-    pub(crate) fn attach(file: &Path, read_only: bool) -> Result<Self, KernelError> {
-        let mut options = vec!["--find", "--show"];
-        if read_only {
-            options.push("--read-only");
-        }
-        let name = tools::run("losetup", options.iter().map(|option| option.as_ref()).chain([file.as_os_str()]))?;
+    pub(crate) fn attach(file: &Path) -> Result<Self, KernelError> {
+        let name = tools::run("losetup", ["--find".as_ref(), "--show".as_ref(), file.as_os_str()])?;
         let path = PathBuf::from(&name);
         let held = File::open(&path).map_err(|source| KernelError::Attribute { path: path.clone(), source });
         // Where it could not be opened, nobody holds it, and it goes at once.

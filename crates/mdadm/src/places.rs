@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use shoal_drive::DriveKey;
 
+use crate::error::KernelError;
+use crate::sysfs::Snapshot;
+use crate::tools;
+
 /// A device of the kernel's md, by name: `md127`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MdDevice(String);
@@ -47,6 +51,16 @@ impl MdDevice {
         names.filter_map(|name| name.strip_prefix("dev-").map(str::to_owned)).collect()
     }
 
+    /// It holds devices, and nothing runs on them: too few were there, or nobody has started it.
+    pub fn is_inactive(&self) -> bool {
+        Snapshot::read(&self.directory()).is_ok_and(|snapshot| snapshot.is_inactive())
+    }
+
+    /// Has md let its devices go, if nobody uses it.
+    pub fn let_go(&self) -> Result<(), KernelError> {
+        tools::run("mdadm", ["--stop".as_ref(), self.path().as_os_str()]).map(drop)
+    }
+
     /// What it lies on, as people name it: devices, and the files behind loop devices.
     pub fn drives(&self) -> Vec<PathBuf> {
         self.device_names().iter().map(|name| drive_behind(name)).collect()
@@ -78,6 +92,21 @@ pub(crate) fn drive_behind(name: &str) -> PathBuf {
 pub(crate) fn backing_file(name: &str) -> Option<PathBuf> {
     let backing = std::fs::read(Path::new("/sys/block").join(name).join("loop/backing_file")).ok()?;
     Some(PathBuf::from(OsStr::from_bytes(backing.trim_ascii_end())))
+}
+
+/// Whether it is a loop device that goes through the page cache.
+pub(crate) fn is_buffered(name: &str) -> bool {
+    loop_says(name, "dio", "0")
+}
+
+/// Whether it is a loop device that goes with its last user.
+pub(crate) fn goes_by_itself(name: &str) -> bool {
+    loop_says(name, "autoclear", "1")
+}
+
+fn loop_says(name: &str, attribute: &str, value: &str) -> bool {
+    let path = Path::new("/sys/block").join(name).join("loop").join(attribute);
+    std::fs::read_to_string(path).is_ok_and(|line| line.trim() == value)
 }
 
 /// The name by which the kernel knows a block device: `sdb1` of `/dev/disk/by-id/...`.

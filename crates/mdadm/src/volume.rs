@@ -133,7 +133,9 @@ impl Volume for KernelVolume {
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError> {
         completions.append(&mut self.refused);
-        self.content.poll(at_least, timeout, completions)
+        self.content.poll(at_least, timeout, completions)?;
+        self.look_if_due();
+        Ok(())
     }
 
     fn now(&self) -> Instant {

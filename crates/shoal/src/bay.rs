@@ -1,6 +1,6 @@
 //! Real drives as a study's bay: opened by path, as often as the study wants.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use shoal_bench::TargetKind;
 use shoal_drive::{Access, Drive, DriveKind};
@@ -32,6 +32,18 @@ impl PathBay {
             descriptions.push(description);
         }
         Ok(Self { io_engine, paths: paths.to_vec(), descriptions })
+    }
+}
+
+impl PathBay {
+    /// Where a drive is.
+    pub(crate) fn path(&self, drive: u32) -> &Path {
+        &self.paths[drive as usize]
+    }
+
+    /// How I/O is done.
+    pub(crate) fn io_engine(&self) -> IoEngineChoice {
+        self.io_engine
     }
 }
 

@@ -11,6 +11,7 @@ mod documents;
 mod drives;
 mod exit;
 mod host;
+mod kernel_bay;
 mod output;
 mod progress;
 mod running;

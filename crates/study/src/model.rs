@@ -52,6 +52,9 @@ pub struct StudyReport {
     /// Left out where the drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
+    /// Who ran the arrays, as "Linux md 6.1.0". Left out where that is shoal's own engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// The machine.
     pub host: Host,
     /// The drives.

@@ -15,6 +15,7 @@ export function environment(report: StudyReport): HTMLElement {
     ["Kernel", host.kernel],
     ["Processor", [host.cpu_model, host.cores > 0 && `${host.cores} logical processors`].filter(Boolean).join(", ")],
     ["Memory", host.memory_bytes > 0 ? bytes(host.memory_bytes) : undefined],
+    ["Arrays run by", report.simulated ? undefined : (report.engine ?? "shoal")],
     ["I/O through", host.io_engine],
     ["Drives", listed(report.drives.map(({ path }, drive) => `${driveName(report, drive)} (${path})`))],
     ["shoal", report.tool_version],

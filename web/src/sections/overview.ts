@@ -12,6 +12,7 @@ export function header(report: StudyReport): HTMLElement {
   const facts = [
     report.started_unix_ns ? moment(report.started_unix_ns) : undefined,
     `${report.arrays.length} arrays in ${duration(report.elapsed_ns)}${report.simulated ? " of virtual time" : ""}`,
+    report.engine && `arrays run by ${report.engine}`,
     report.host.cpu_model,
     report.host.kernel,
   ];

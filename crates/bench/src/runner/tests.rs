@@ -40,6 +40,7 @@ fn bench(workload: Workload, repeats: u32) -> Bench {
         chunk_bytes: None,
         member_count: None,
         simulated: None,
+        engine: None,
     };
     Bench { target, workload, repeats, conditions: Conditions::default() }
 }

@@ -51,6 +51,7 @@ fn target() -> TargetDescription {
         chunk_bytes: None,
         member_count: None,
         simulated: None,
+        engine: None,
     }
 }
 

@@ -123,6 +123,7 @@ fn what_a_load_wrote_is_found_again() {
         chunk_bytes: None,
         member_count: None,
         simulated: None,
+        engine: None,
     };
     let bench = Bench { target, workload, repeats: 1, conditions: Conditions::default() };
     let interrupt = AtomicBool::new(false);

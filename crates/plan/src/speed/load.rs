@@ -102,5 +102,6 @@ fn target(volume: &impl Volume) -> TargetDescription {
         chunk_bytes: None,
         member_count: None,
         simulated: Some("plan".to_owned()),
+        engine: None,
     }
 }

@@ -105,6 +105,7 @@ fn run<V: Timed>(volume: &mut V, workload: Workload) -> Result<Loaded, ReplayErr
         chunk_bytes: None,
         member_count: None,
         simulated: Some("a published study".to_owned()),
+        engine: None,
     };
     let bench = Bench { target, workload, repeats: 1, conditions: Conditions::default() };
     let mut watch = Watch { interrupt: &AtomicBool::new(false), progress: &mut |_| {}, observer: &mut () };

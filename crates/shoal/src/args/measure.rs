@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::arrays::EngineArgs;
 use crate::size::{parse_size, parse_small_size};
 
 /// `shoal bench`
@@ -71,6 +72,9 @@ pub(crate) struct BenchArgs {
     /// Overwrite file systems, partition tables and arrays when writing. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Who runs the array.
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     /// Measure the simulated drives.
     #[command(flatten)]
     pub(crate) simulated: SimulatedArgs,
@@ -112,6 +116,9 @@ pub(crate) struct StudyArgs {
     /// What to vary.
     #[command(flatten)]
     pub(crate) plan: FactorArgs,
+    /// Who runs the arrays.
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     /// Wipe drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,

@@ -52,8 +52,8 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
     if let Some(simulated) = &document.simulated {
         writeln!(text, "  SIMULATED: {}", simulated.drives)?;
     }
-    if let Some(EngineDocument { name, device }) = &document.engine {
-        writeln!(text, "  run by {name}, as {device}")?;
+    if let Some(EngineDocument { name, device, consistency_policy }) = &document.engine {
+        writeln!(text, "  run by {name}, as {device}, consistency policy {consistency_policy}")?;
     }
     if let Some(BackgroundDocument { work, done_bytes, total_bytes, bytes_per_s }) = &document.background {
         let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);

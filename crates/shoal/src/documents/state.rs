@@ -36,6 +36,8 @@ pub(crate) struct EngineDocument {
     pub(crate) name: String,
     /// The array as a block device of this machine.
     pub(crate) device: String,
+    /// How it keeps parity and copies consistent, in its own words: "resync", "bitmap", "ppl", "journal" or "none".
+    pub(crate) consistency_policy: String,
 }
 
 /// That an array's drives are simulated.

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Drive};
-use shoal_mdadm::{Choice, Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
-use shoal_volume::{ArrayStatus, Background, News, Progress, ScrubMode, inspect};
+use shoal_mdadm::{Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
+use shoal_volume::{ArrayStatus, Background, News, OpenOptions, Progress, ScrubMode, inspect};
 
 use super::engine::Engine;
 use super::host::Host;
 use super::reach::Opening;
-use crate::args::{ArrayArgs, Cli};
+use crate::args::{ArrayArgs, Cli, IoEngineChoice};
 use crate::documents::{EngineDocument, StateDocument};
-use crate::drives::{array_failure, join, member_paths, open_drives, open_failure, open_options};
+use crate::drives::{array_failure, join, join_with, member_paths, open_drives, open_failure, open_options};
 use crate::exit::Failure;
 
 /// Hands the array that is named to the kernel, or takes it over if the kernel runs it already.
@@ -21,15 +21,42 @@ pub(crate) fn claim_for_kernel(
     opening: Opening,
     requests: (u32, u32),
 ) -> Result<KernelVolume, Failure> {
-    let kernel = Kernel::find().map_err(kernel_failure)?;
     let paths = member_paths(args)?;
-    let array = match holder(&paths) {
-        Some(device) => take_over(cli, kernel, device, &paths)?,
-        None => KernelArray::assemble(kernel, &choice(cli, &paths, opening)?).map_err(kernel_failure)?,
+    let options = open_options(cli, opening.writable, opening.force)?;
+    let Some(device) = running_holder(&paths)? else {
+        return hand_over(cli.io_engine, &paths, &options, requests);
     };
-    let access = if opening.writable { Access::Write } else { Access::Read };
+    let kernel = Kernel::find().map_err(kernel_failure)?;
+    let status = superblock_status(cli, &device, &paths)?;
+    let array = KernelArray::take_over(kernel, device, status, &paths, opening.writable).map_err(kernel_failure)?;
+    content(cli.io_engine, array, opening.writable, requests)
+}
+
+/// Hands members that nobody uses to the kernel.
+pub(crate) fn hand_over(
+    io_engine: IoEngineChoice,
+    paths: &[PathBuf],
+    options: &OpenOptions,
+    requests: (u32, u32),
+) -> Result<KernelVolume, Failure> {
+    let kernel = Kernel::find().map_err(kernel_failure)?;
+    // Not claimed: that a drive was open for writing would have others look for arrays on it when it is closed.
+    let opened = join_with(io_engine, open_drives(paths, Access::Read)?, 1, 4096)?;
+    let choice = choose(opened.world, opened.plan, &opened.drives, options).map_err(array_failure)?;
+    let array = KernelArray::assemble(kernel, &choice).map_err(kernel_failure)?;
+    content(io_engine, array, options.writable, requests)
+}
+
+/// Claims an array's device.
+fn content(
+    io_engine: IoEngineChoice,
+    array: KernelArray,
+    writable: bool,
+    requests: (u32, u32),
+) -> Result<KernelVolume, Failure> {
+    let access = if writable { Access::Write } else { Access::Read };
     let device = Drive::open(&array.device().path(), access).map_err(open_failure)?;
-    let opened = join(cli, vec![device], requests.0, requests.1)?;
+    let opened = join_with(io_engine, vec![device], requests.0, requests.1)?;
     Ok(KernelVolume::new(array, opened.world, opened.plan, opened.drives[0]))
 }
 
@@ -83,13 +110,19 @@ pub(crate) fn refuse_held(paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn holder(paths: &[PathBuf]) -> Option<MdDevice> {
-    paths.iter().find_map(|path| holder_of(path))
+/// The array of the kernel's that runs on one of the drives. One that only holds them is let go.
+fn running_holder(paths: &[PathBuf]) -> Result<Option<MdDevice>, Failure> {
+    while let Some(device) = holder(paths) {
+        if !device.is_inactive() {
+            return Ok(Some(device));
+        }
+        device.let_go().map_err(kernel_failure)?;
+    }
+    Ok(None)
 }
 
-fn take_over(cli: &Cli, kernel: Kernel, device: MdDevice, paths: &[PathBuf]) -> Result<KernelArray, Failure> {
-    let status = superblock_status(cli, &device, paths)?;
-    KernelArray::take_over(kernel, device, status, paths).map_err(kernel_failure)
+fn holder(paths: &[PathBuf]) -> Option<MdDevice> {
+    paths.iter().find_map(|path| holder_of(path))
 }
 
 /// What the superblocks say of an array that the kernel runs; all of its members have to be those that were named, or of
@@ -104,16 +137,12 @@ fn superblock_status(cli: &Cli, device: &MdDevice, paths: &[PathBuf]) -> Result<
     inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
 }
 
-/// Which drives the kernel gets, by shoal's own rules.
-fn choice(cli: &Cli, paths: &[PathBuf], opening: Opening) -> Result<Choice, Failure> {
-    // Not claimed: that a drive was open for writing would have others look for arrays on it when it is closed.
-    let opened = join(cli, open_drives(paths, Access::Read)?, 1, 4096)?;
-    let options = open_options(cli, opening.writable, opening.force)?;
-    choose(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)
-}
-
 fn document(array: &KernelArray) -> EngineDocument {
-    EngineDocument { name: array.kernel().name.clone(), device: array.device().path().display().to_string() }
+    EngineDocument {
+        name: array.kernel().name.clone(),
+        device: array.device().path().display().to_string(),
+        consistency_policy: array.snapshot().consistency_policy.clone(),
+    }
 }
 
 impl Engine for KernelVolume {

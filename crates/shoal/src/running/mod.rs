@@ -42,13 +42,15 @@ mod world;
 
 pub(crate) use handle::Handle;
 pub(crate) use host::Host;
-pub(crate) use kernel::{kernel_state, stop_in_kernel};
+pub(crate) use kernel::{claim_for_kernel, hand_over, kernel_failure, kernel_state, refuse_held, stop_in_kernel};
 pub(crate) use place::{
     for_clients as place_for_clients, make_directory as make_runtime_directory,
     own_directory as runtime_directory_if_own,
 };
 pub(crate) use protocol::{Answer, Command, RequestLine};
-pub(crate) use reach::{Opening, SERVED_BUFFERS, claim_to_run, claim_to_serve, reach, reach_running};
+pub(crate) use reach::{
+    NO_KERNEL_FOR_SIMULATED, Opening, SERVED_BUFFERS, claim_to_run, claim_to_serve, reach, reach_running,
+};
 pub(crate) use server::Server;
 pub(crate) use service::Service;
 pub(crate) use world::HostWorld;

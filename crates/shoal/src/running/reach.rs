@@ -34,6 +34,10 @@ impl Opening {
     pub(crate) const WRITABLE: Self = Self { writable: true, force: false, engine: EngineChoice::Shoal };
 }
 
+/// Why the kernel does not run simulated drives.
+pub(crate) const NO_KERNEL_FOR_SIMULATED: &str =
+    "--engine kernel is for real drives: simulated ones are there for shoal's own engine alone";
+
 /// Drives that may come to an array while it is open.
 const MORE_DRIVES: u32 = 64;
 /// Requests in flight of the commands that move content.
@@ -128,9 +132,7 @@ fn claim_or_simulate(
     requests: (u32, u32),
 ) -> Result<Host, Failure> {
     match SimulatedDrives::named(&args.drives)? {
-        Some(_) if opening.engine == EngineChoice::Kernel => {
-            Err(Failure::usage("--engine kernel is for real drives: simulated ones exist in shoal's own engine alone"))
-        }
+        Some(_) if opening.engine == EngineChoice::Kernel => Err(Failure::usage(NO_KERNEL_FOR_SIMULATED)),
         Some(drives) => simulate(cli, &drives, simulated, opening, requests),
         None => {
             let otherwise = "real ones are made into an array with `shoal create`";

@@ -94,6 +94,7 @@ fn run(shape: &Shape, stick: &DriveModel, kind: Kind) -> u64 {
         chunk_bytes: None,
         member_count: None,
         simulated: Some(stick.name.clone()),
+        engine: None,
     };
     let bench = Bench { target, workload, repeats: 1, conditions: Conditions::default() };
     let interrupt = AtomicBool::new(false);

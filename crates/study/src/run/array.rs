@@ -82,7 +82,7 @@ impl<B: Bay> Study<'_, B> {
     fn array_cell(&self, configuration: &Configuration, volume: &dyn RunningArray, seed: u64) -> Cell {
         let status = volume.status();
         Cell {
-            target: describe(configuration, volume, self.bay.simulated()),
+            target: describe(configuration, volume, self.bay),
             conditions: Conditions {
                 buffered: volume.is_buffered(),
                 unwritten: None,
@@ -192,7 +192,7 @@ pub(super) fn planned_name(planned: &PlannedArray) -> String {
 pub(crate) fn describe<V: Volume + ?Sized>(
     configuration: &Configuration,
     volume: &V,
-    simulated: Option<&str>,
+    bay: &impl Bay,
 ) -> TargetDescription {
     TargetDescription {
         name: array_name(configuration),
@@ -203,6 +203,7 @@ pub(crate) fn describe<V: Volume + ?Sized>(
         layout: configuration.layout.clone(),
         chunk_bytes: configuration.chunk_bytes,
         member_count: u32::try_from(configuration.members.len()).ok(),
-        simulated: simulated.map(str::to_owned),
+        simulated: bay.simulated().map(str::to_owned),
+        engine: bay.engine().map(str::to_owned),
     }
 }

@@ -134,6 +134,7 @@ impl<B: Bay> Study<'_, B> {
             chunk_bytes: None,
             member_count: None,
             simulated: self.bay.simulated().map(str::to_owned),
+            engine: None,
         };
         Cell {
             target,

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_bench::{
-    Bench, BenchError, Blocks, Conditions, Limit, Measurement, Pattern, Verification, Verified, Workload,
+    Bench, BenchError, Blocks, Conditions, Limit, Measurement, Pattern, TargetDescription, Verification, Verified,
+    Workload,
 };
 use shoal_volume::{ArrayLevel, Event, Instant, LevelError, OpenOptions, ScrubMode};
 
@@ -89,11 +90,12 @@ impl FaultStory {
         drives.truncate(self.array.members.len());
         let array = build(Opened { world, plan, drives }, &self.array, self.drive_bytes_limit, open)?;
         let mut volume = bay.run(array, ids, requests).map_err(StepError::Run)?;
+        let configuration = configuration(&self.array, volume.as_ref());
         let scene = Scene {
             story: self,
-            configuration: configuration(&self.array, volume.as_ref()),
             blocks: whole(volume.as_ref())?,
-            simulated: bay.simulated().map(str::to_owned),
+            target: describe(&configuration, volume.as_ref(), bay),
+            configuration,
         };
         let record = scene.play(volume.as_mut(), watch)?;
         volume.close().map_err(StepError::Run)?;
@@ -115,7 +117,7 @@ struct Scene<'a> {
     story: &'a FaultStory,
     configuration: Configuration,
     blocks: Blocks,
-    simulated: Option<String>,
+    target: TargetDescription,
 }
 
 /// What the hooks note while the load runs.
@@ -217,7 +219,7 @@ impl Scene<'_> {
     /// The load of a phase.
     fn bench(&self, volume: &dyn RunningArray, number: u64, notes: &Notes) -> Bench {
         Bench {
-            target: describe(&self.configuration, volume, self.simulated.as_deref()),
+            target: self.target.clone(),
             workload: self.workload(number),
             repeats: 1,
             conditions: Conditions {

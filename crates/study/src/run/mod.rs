@@ -203,6 +203,7 @@ impl Observations {
             complete: self.complete,
             seed: plan.factors.seed,
             simulated: bay.simulated().map(str::to_owned),
+            engine: bay.engine().map(str::to_owned),
             host: heading.host,
             drives: bay.drives().to_vec(),
             alone: self.alone,

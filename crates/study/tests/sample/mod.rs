@@ -56,6 +56,7 @@ pub(crate) fn study() -> StudyReport {
         complete: true,
         seed: 4_242_424_242,
         simulated: None,
+        engine: None,
         host: Host {
             os: "Debian GNU/Linux 13 (trixie)".to_owned(),
             kernel: "Linux 6.12.30".to_owned(),
@@ -104,6 +105,7 @@ fn drive_target(drive: u32) -> TargetDescription {
         chunk_bytes: None,
         member_count: None,
         simulated: None,
+        engine: None,
     }
 }
 
@@ -176,6 +178,7 @@ pub(crate) fn array_target(configuration: &Configuration) -> TargetDescription {
         chunk_bytes: configuration.chunk_bytes,
         member_count: u32::try_from(configuration.members.len()).ok(),
         simulated: None,
+        engine: None,
     }
 }
 

@@ -3,18 +3,20 @@
 
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_drive::{Access, Drive, DriveKind};
+use shoal_mdadm::KernelVolume;
 use shoal_study::bay::Opened;
 use shoal_volume::{
-    ArrayVolume, BufferPlan, Contents, DriveVolume, Health, SimulatedWorld, Volume, World, layout_name,
+    ArrayStatus, ArrayVolume, BufferPlan, Contents, DriveVolume, Health, SimulatedWorld, Volume, World, layout_name,
 };
 
 use super::directory::FileInDirectory;
-use crate::args::{ArrayArgs, BenchArgs, Cli, SimulatedArgs};
+use crate::args::{ArrayArgs, BenchArgs, Cli, EngineChoice, SimulatedArgs};
 use crate::commands::create::create_failure;
 use crate::drives::{
     array_failure, check_wipeable, is_member, join, member_paths, open_drives, open_failure, open_options,
 };
 use crate::exit::Failure;
+use crate::running::{Opening, claim_for_kernel, kernel_failure, refuse_held};
 use crate::simulated::{SimulatedDrives, create_options, refuse_options};
 
 /// Something to be measured.
@@ -35,6 +37,12 @@ trait Array: Volume {
     fn close(self: Box<Self>) -> Result<(), Failure>;
 }
 
+impl Array for KernelVolume {
+    fn close(mut self: Box<Self>) -> Result<(), Failure> {
+        self.rest().map_err(kernel_failure)
+    }
+}
+
 impl<W: World> Array for ArrayVolume<W> {
     fn close(self: Box<Self>) -> Result<(), Failure> {
         Self::close(*self).map(drop).map_err(Failure::failed)
@@ -52,7 +60,11 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         "an array of real drives is made with `shoal create`, and real drives take the time they take",
     )?;
     let access = access(workload);
+    let by_kernel = args.engine.engine == EngineChoice::Kernel;
     if args.raw || !are_members(args)? {
+        if by_kernel {
+            return Err(Failure::usage("--engine kernel is for arrays: give the members of one"));
+        }
         if access == Access::Write {
             check_wipeable(&args.targets, args.force)?;
         }
@@ -60,8 +72,14 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         return drives.into_iter().map(|drive| drive_target(cli, drive, workload)).collect();
     }
     let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), socket: None };
-    let drives = open_drives(&member_paths(&named)?, access)?;
-    Ok(vec![array(cli, drives, workload, access == Access::Write && !args.force)?])
+    let spare_content = access == Access::Write && !args.force;
+    if by_kernel {
+        return Ok(vec![kernel_array(cli, &named, workload, spare_content)?]);
+    }
+    let paths = member_paths(&named)?;
+    refuse_held(&paths)?;
+    let drives = open_drives(&paths, access)?;
+    Ok(vec![array(cli, drives, workload, spare_content)?])
 }
 
 /// Whether the targets are members of an array: all of them, or none.
@@ -116,6 +134,7 @@ fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, Ta
         chunk_bytes: None,
         member_count: None,
         simulated: None,
+        engine: None,
     };
     Ok(Target { description, conditions, kind: Kind::Drive(Box::new(volume)) })
 }
@@ -126,21 +145,35 @@ fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool
     let buffered = opened.drives.iter().any(|&drive| !opened.world.facts(drive).direct);
     let options = open_options(cli, writable, false)?;
     let mut volume = ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
+    let status = volume.status();
     if spare_content {
-        let name = volume.status().name;
-        crate::drives::check_content(&mut volume, &name)?;
+        crate::drives::check_content(&mut volume, &status.name)?;
     }
-    Ok(array_target(volume, buffered, None))
+    Ok(array_target(volume, status, buffered, None))
+}
+
+/// An array that the kernel runs meanwhile.
+fn kernel_array(cli: &Cli, named: &ArrayArgs, workload: &Workload, spare_content: bool) -> Result<Target, Failure> {
+    let opening =
+        Opening { writable: access(workload) == Access::Write, engine: EngineChoice::Kernel, ..Opening::WRITABLE };
+    let mut volume = claim_for_kernel(cli, named, opening, (workload.depth, workload.block_size_bytes))?;
+    let status = volume.array().status();
+    if spare_content {
+        crate::drives::check_content(&mut volume, &status.name)?;
+    }
+    let (buffered, engine) = (volume.array().is_buffered(), volume.array().kernel().name.clone());
+    let mut target = array_target(volume, status, buffered, None);
+    target.description.engine = Some(engine);
+    Ok(target)
 }
 
 /// An array with what is known of it.
-fn array_target<W: World + 'static>(volume: ArrayVolume<W>, buffered: bool, simulated: Option<&str>) -> Target {
-    let status = volume.status();
+fn array_target(volume: impl Array + 'static, status: ArrayStatus, buffered: bool, simulated: Option<&str>) -> Target {
     let conditions = Conditions {
         buffered,
         unwritten: None,
         degraded: status.health != Health::Optimal,
-        resyncing: volume.progress().is_some(),
+        resyncing: status.progress.is_some(),
     };
     let description = TargetDescription {
         name: simulated.map_or(status.name, str::to_owned),
@@ -152,6 +185,7 @@ fn array_target<W: World + 'static>(volume: ArrayVolume<W>, buffered: bool, simu
         chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
         member_count: Some(u32::try_from(status.members.len()).unwrap_or(u32::MAX)),
         simulated: simulated.map(str::to_owned),
+        engine: None,
     };
     Target { description, conditions, kind: Kind::Array(Box::new(volume)) }
 }
@@ -195,6 +229,7 @@ fn simulated_drive(
         chunk_bytes: None,
         member_count: None,
         simulated: Some(drives.notation().to_owned()),
+        engine: None,
     };
     Ok(Target { description, conditions: Conditions::default(), kind: Kind::Drive(Box::new(volume)) })
 }
@@ -211,7 +246,9 @@ fn simulated_array(
     let opened = paced(drives.open_all(Contents::Discarded, requests, workload.seed)?, args.real_time);
     let options = open_options(cli, true, false)?;
     let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options);
-    Ok(array_target(volume.map_err(create_failure)?, false, Some(drives.notation())))
+    let volume = volume.map_err(create_failure)?;
+    let status = volume.status();
+    Ok(array_target(volume, status, false, Some(drives.notation())))
 }
 
 /// The same drives, whose time passes as the machine's does if that is wanted.

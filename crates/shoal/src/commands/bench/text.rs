@@ -40,6 +40,9 @@ fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result
             "  SIMULATED: computed from the models of drives and buses, in virtual time; nothing was measured"
         )?;
     }
+    if let Some(engine) = &first.target.engine {
+        writeln!(text, "  run by {engine}")?;
+    }
     for measurement in measurements {
         writeln!(
             text,

@@ -62,7 +62,18 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     if let Some(resync) = resync {
         resync.finished_or("the array is there and can be used; `shoal rebuild` goes on with its resync")?;
     }
-    output::document(cli, &document, state_text)
+    output::document(cli, &document, |document| state_text(document) + &advice(args, create.level))
+}
+
+/// How Linux runs the array, where mdadm does that in one line.
+fn advice(args: &CreateArgs, level: ArrayLevel) -> String {
+    let is_device = |path: &std::path::PathBuf| !path.is_file();
+    if matches!(level, ArrayLevel::Nested { .. }) || !args.drives.iter().all(is_device) {
+        return String::new();
+    }
+    let drives: Vec<_> = args.drives.iter().map(|path| path.display().to_string()).collect();
+    let drives = drives.join(" ");
+    format!("  run by Linux: mdadm --assemble /dev/md/{} {drives}, or shoal run --engine kernel {drives}\n", args.name)
 }
 
 /// Measured with `shoal bench --write` on image files whose flushes are slow: README, Limits.

@@ -51,6 +51,11 @@ fn write_table(text: &mut String, plan: &Plan, top: u32) -> fmt::Result {
             first.speed_error * 100.0
         )?;
     }
+    writeln!(
+        text,
+        "  speeds are those of shoal's own engine; with `--engine kernel`, Linux's md runs the same array (not 50, 60, 51 and \
+         61): `shoal bench --engine kernel` measures it"
+    )?;
     writeln!(text, "\nEverything about one array: --explain RANK")
 }
 

@@ -16,14 +16,16 @@ use shoal_study::plan::{Cost, Factors, Plan};
 use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Watch};
 use shoal_volume::OpenOptions;
 
-use crate::args::{Cli, StudyArgs};
+use crate::args::{Cli, EngineChoice, StudyArgs};
 use crate::bay::PathBay;
 use crate::documents::{PlanDocument, PlannedDriveDocument};
 use crate::drives::{check_wipeable, open_options};
 use crate::exit::Failure;
 use crate::host;
+use crate::kernel_bay::KernelBay;
 use crate::output;
 use crate::progress::{interrupt_flag, study_bar};
+use crate::running::NO_KERNEL_FOR_SIMULATED;
 use crate::simulated::{self, SimulatedBay, SimulatedDrives};
 use crate::size::format_size;
 
@@ -35,7 +37,11 @@ const STORY_BYTES_MIN: u64 = 16 << 20;
 
 /// Measures drives and arrays of them, and says which to build.
 pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
+    let by_kernel = args.engine.engine == EngineChoice::Kernel;
     if let Some(drives) = SimulatedDrives::named(&args.drives)? {
+        if by_kernel {
+            return Err(Failure::usage(NO_KERNEL_FOR_SIMULATED));
+        }
         let factors = factors::from_args(&args.plan, drives.descriptions())?;
         let bay = SimulatedBay::new(drives, factors.seed);
         return run_on(cli, args, &bay, factors);
@@ -43,6 +49,9 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
     let bay = PathBay::new(cli.io_engine, &args.drives)?;
     check_wipeable(&args.drives, args.force)?;
     let factors = factors::from_args(&args.plan, bay.drives())?;
+    if by_kernel {
+        return run_on(cli, args, &KernelBay::new(bay, open_options(cli, true, false)?)?, factors);
+    }
     run_on(cli, args, &bay, factors)
 }
 

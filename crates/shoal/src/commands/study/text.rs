@@ -33,6 +33,9 @@ fn write_all(text: &mut String, report: &StudyReport) -> std::fmt::Result {
             "SIMULATED, all of it: computed from the models of {drives}, in virtual time; nothing was measured\n"
         )?;
     }
+    if let Some(engine) = &report.engine {
+        writeln!(text, "Arrays made by shoal, and run by {engine}\n")?;
+    }
     writeln!(text, "Drives, alone and all at once")?;
     writeln!(text, "{}\n", lines(&drives(report)))?;
     if !report.analysis.arrays.is_empty() {

@@ -1,0 +1,169 @@
+//! Real drives as a study's bay, with arrays that shoal makes and the kernel's md runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use shoal_drive::{Access, Drive};
+use shoal_mdadm::{Kernel, KernelVolume};
+use shoal_study::bay::{Bay, BayError, Opened, Requests};
+use shoal_study::model::DriveDescription;
+use shoal_study::running::RunningArray;
+use shoal_volume::{
+    Arena, ArrayStatus, ArrayVolume, Completion, DriveId, Instant, MemberOn, News, OpenOptions, RealWorld, Request,
+    ScrubMode, Volume, VolumeError,
+};
+
+use crate::bay::PathBay;
+use crate::exit::Failure;
+use crate::running::{hand_over, kernel_failure};
+
+/// Drives by their paths, for the kernel.
+pub(crate) struct KernelBay {
+    drives: PathBay,
+    engine: String,
+    options: OpenOptions,
+}
+
+impl KernelBay {
+    /// The same drives, if there is a kernel for them.
+    pub(crate) fn new(drives: PathBay, options: OpenOptions) -> Result<Self, Failure> {
+        let kernel = Kernel::find().map_err(kernel_failure)?;
+        Ok(Self { drives, engine: kernel.name, options })
+    }
+}
+
+impl Bay for KernelBay {
+    type World = RealWorld;
+
+    fn drives(&self) -> &[DriveDescription] {
+        self.drives.drives()
+    }
+
+    fn engine(&self) -> Option<&str> {
+        Some(&self.engine)
+    }
+
+    fn open(&self, drives: &[u32], requests: Requests) -> Result<Opened<RealWorld>, BayError> {
+        self.drives.open(drives, requests)
+    }
+
+    fn run(
+        &self,
+        array: ArrayVolume<RealWorld>,
+        drives: Vec<(u32, DriveId)>,
+        requests: Requests,
+    ) -> Result<Box<dyn RunningArray>, BayError> {
+        let members = array.status().members.into_iter().filter_map(|member| match member.on {
+            Some(MemberOn::Drive(path)) => Some(PathBuf::from(path)),
+            // The kernel has to refuse arrays of arrays by itself.
+            Some(MemberOn::Array(_)) | None => None,
+        });
+        let mut members: Vec<_> = members.collect();
+        let paths: Vec<_> = drives.iter().map(|(drive, _)| (*drive, self.drives.path(*drive).to_owned())).collect();
+        if members.is_empty() {
+            members = paths.iter().map(|(_, path)| path.clone()).collect();
+        }
+        drop(array.close()?);
+        let requests = (requests.count, requests.bytes);
+        let mut volume = hand_over(self.drives.io_engine(), &members, &self.options, requests)?;
+        volume.array_mut().set_speed(self.options.background)?;
+        Ok(Box::new(KernelArray { volume, paths }))
+    }
+}
+
+/// An array of the bay's drives that the kernel runs.
+struct KernelArray {
+    volume: KernelVolume,
+    paths: Vec<(u32, PathBuf)>,
+}
+
+impl KernelArray {
+    fn path(&self, drive: u32) -> Result<PathBuf, BayError> {
+        let found = self.paths.iter().find(|(number, _)| *number == drive);
+        found.map(|(_, path)| path.clone()).ok_or_else(|| format!("drive {drive} was not opened").into())
+    }
+}
+
+impl RunningArray for KernelArray {
+    fn status(&self) -> ArrayStatus {
+        self.volume.array().status()
+    }
+
+    fn is_buffered(&self) -> bool {
+        self.volume.array().is_buffered()
+    }
+
+    fn fail_drive(&mut self, drive: u32) -> Result<(), BayError> {
+        let path = self.path(drive)?;
+        Ok(self.volume.array_mut().fail(&path)?)
+    }
+
+    fn add_drive(&mut self, drive: u32) -> Result<(), BayError> {
+        let path = self.path(drive)?;
+        let opened = Drive::open(&path, Access::Write)?;
+        Ok(self.volume.array_mut().add(&path, opened)?)
+    }
+
+    fn scrub(&mut self, mode: ScrubMode) -> Result<(), BayError> {
+        Ok(self.volume.array_mut().scrub(mode)?)
+    }
+
+    fn stop_scrub(&mut self) -> Result<(), BayError> {
+        Ok(self.volume.array_mut().stop_scrub()?)
+    }
+
+    fn run_background(&mut self, patience: Duration) -> Result<bool, BayError> {
+        Ok(self.volume.run_background(patience)?)
+    }
+
+    fn take_news(&mut self) -> Vec<News> {
+        self.volume.array_mut().take_news()
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), BayError> {
+        Ok(self.volume.rest()?)
+    }
+}
+
+impl Volume for KernelArray {
+    fn size_bytes(&self) -> u64 {
+        self.volume.size_bytes()
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.volume.logical_block_bytes()
+    }
+
+    fn arena(&self) -> &Arena {
+        self.volume.arena()
+    }
+
+    fn request_buffers(&self) -> u32 {
+        self.volume.request_buffers()
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        self.volume.request_buffer_bytes()
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.volume.submit(request);
+    }
+
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError> {
+        self.volume.poll(at_least, timeout, completions)
+    }
+
+    fn now(&self) -> Instant {
+        self.volume.now()
+    }
+
+    fn is_degraded(&self) -> bool {
+        self.volume.is_degraded()
+    }
+}
