@@ -79,15 +79,7 @@ fn anew(
     chosen: method::Chosen,
 ) -> Result<Attachment, Failure> {
     let served = server::find_or_start(cli, records, array, wish)?;
-    let front = Front {
-        method: chosen.method,
-        socket: served.socket.clone(),
-        directory: records.file_directory(&served.array_uuid),
-        name: file_name(&served.name),
-        logical_block_bytes: served.logical_block_bytes,
-        deadline_s: wish.deadline.unwrap_or(DEADLINE).as_secs(),
-        recovered: None,
-    };
+    let front = front_of(records, wish, &served, chosen.method);
     let attachment = connect(records, array, wish, &served, &front, chosen.passed_over);
     if attachment.is_err() {
         // The reason why it was not attached is what is told.
@@ -110,20 +102,25 @@ fn again(
         return anew(cli, records, array, wish, chosen);
     }
     let served = server::find_or_start(cli, records, array, wish)?;
-    let front = Front {
-        method: Method::Ublk,
+    let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, Method::Ublk) };
+    let started = front::start(records, &served.array_uuid, &front)?;
+    let server = served.started.or(stale.server);
+    let attachment = Attachment { front: started.process, socket: served.socket, server, ..stale };
+    records.keep(&attachment)?;
+    Ok(attachment)
+}
+
+/// What keeps the device.
+fn front_of(records: &Records, wish: &Wish, served: &server::Served, method: Method) -> Front {
+    Front {
+        method,
         socket: served.socket.clone(),
         directory: records.file_directory(&served.array_uuid),
         name: file_name(&served.name),
         logical_block_bytes: served.logical_block_bytes,
         deadline_s: wish.deadline.unwrap_or(DEADLINE).as_secs(),
-        recovered: Some(stale.device.clone()),
-    };
-    let started = front::start(records, &served.array_uuid, &front)?;
-    let server = served.started.clone().or(stale.server.clone());
-    let attachment = Attachment { front: started.process, socket: served.socket, server, ..stale };
-    records.keep(&attachment)?;
-    Ok(attachment)
+        recovered: None,
+    }
 }
 
 /// Starts the front, and puts a loop device on its file where a block device is asked for.
@@ -155,18 +152,12 @@ fn connect(
     // From here on `detach` can undo it, whatever goes wrong.
     records.keep(&attachment)?;
     if front.method == Method::Fuse && wish.block_device {
-        let options = LoopOptions {
-            logical_block_bytes: served.logical_block_bytes,
-            is_read_only: wish.read_only,
-            has_partitions: true,
-        };
-        let device = match LoopDevice::attach(&attachment.device, options) {
-            Ok(device) => device,
-            Err(error) => {
-                let _ = clear(records, &attachment);
-                return Err(Failure::failed(error));
-            }
-        };
+        let (logical_block_bytes, is_read_only) = (served.logical_block_bytes, wish.read_only);
+        let options = LoopOptions { logical_block_bytes, is_read_only, has_partitions: true };
+        let device = LoopDevice::attach(&attachment.device, options).map_err(|error| {
+            let _ = clear(records, &attachment);
+            Failure::failed(error)
+        })?;
         attachment.file = Some(std::mem::replace(&mut attachment.device, device.device()));
         attachment.is_block_device = true;
         records.keep(&attachment)?;

@@ -7,6 +7,7 @@ use shoal_drive::Access;
 use shoal_volume::inspect;
 
 use crate::args::{ArrayArgs, Cli, StatusArgs};
+use crate::attaching::{Attachment, attachments};
 use crate::documents::{
     ArrayDocument, BackgroundDocument, EngineDocument, MemberDocument, StateDocument, array_document,
 };
@@ -19,17 +20,30 @@ use crate::size::{format_age_s, format_rate, format_size};
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     if let Some(mut array) = reach_running(&args.array)? {
-        return output::document(cli, &array.execute(Command::Status)?, state_text);
+        return tell(cli, array.execute(Command::Status)?);
     }
     if let Some(state) = kernel_state(cli, &args.array)? {
-        return output::document(cli, &state, state_text);
+        return tell(cli, state);
     }
     let array = at_rest(cli, &args.array)?;
-    output::document(
+    tell(
         cli,
-        &StateDocument { array, engine: None, background: None, scrub: None, running: None, simulated: None },
-        state_text,
+        StateDocument {
+            array,
+            engine: None,
+            background: None,
+            scrub: None,
+            running: None,
+            attached: None,
+            simulated: None,
+        },
     )
+}
+
+/// With what the array is to this machine, which whoever runs it does not know.
+fn tell(cli: &Cli, state: StateDocument) -> Result<(), Failure> {
+    let attached = attachments()?.into_iter().find(|attachment| attachment.array_uuid == state.array.uuid);
+    output::document(cli, &StateDocument { attached, ..state }, state_text)
 }
 
 /// An array that nobody runs, as its drives tell.
@@ -54,6 +68,13 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
     }
     if let Some(EngineDocument { name, device, consistency_policy }) = &document.engine {
         writeln!(text, "  run by {name}, as {device}, consistency policy {consistency_policy}")?;
+    }
+    if let Some(attachment) = &document.attached {
+        let Attachment { device, method, .. } = attachment;
+        let gone = if attachment.is_alive() { "" } else { ", whose process is gone: attach it again, or detach it" };
+        let places = attachment.mounted_at().unwrap_or_default();
+        let mounted = places.iter().map(|place| format!(", mounted on {}", place.display())).collect::<String>();
+        writeln!(text, "  attached as {} by {method}{mounted}{gone}", device.display())?;
     }
     if let Some(BackgroundDocument { work, done_bytes, total_bytes, bytes_per_s }) = &document.background {
         let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ArrayDocument;
+use crate::attaching::Attachment;
 
 /// `create`, `status`, `fail`, `add`, `remove`, `re-add`, `replace`, `rebuild`, `speed`, `stop`, `run`: the array
 /// afterwards.
@@ -24,6 +25,9 @@ pub(crate) struct StateDocument {
     /// The process that runs the array; left out if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<RunningDocument>,
+    /// As what it is attached to this machine, `status`; left out where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attached: Option<Attachment>,
     /// Simulated drives: all of this follows from their models. Left out where drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) simulated: Option<SimulatedDocument>,

@@ -98,6 +98,7 @@ impl Host {
             background,
             scrub,
             running: None,
+            attached: None,
             simulated,
         }
     }
