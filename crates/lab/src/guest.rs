@@ -90,6 +90,24 @@ impl Guest {
         Self::over(process, Delivery::Console, prelude)
     }
 
+    /// Everything that a machine says which takes no scripts, until it switches itself off.
+    pub(crate) fn until_off(mut process: Child, story: &str) -> Result<Vec<String>, GuestError> {
+        let input = process.stdin.take().expect("it is piped");
+        let output = process.stdout.take().expect("it is piped");
+        // Owned by a guest, so that it does not outlive its test.
+        let guest =
+            Self { process, console: Console::new(input, output), delivery: Delivery::Console, prelude: "", step: 0 };
+        let deadline = Instant::now() + PATIENCE;
+        let mut lines = Vec::new();
+        loop {
+            match guest.console.next_line(deadline) {
+                Ok(line) => lines.push(line),
+                Err(Silence::Gone) => return Ok(lines),
+                Err(silence) => return Err(lost(silence, story, lines.join("\n"))),
+            }
+        }
+    }
+
     /// Waits until the kernel that has been started takes scripts.
     fn over(mut process: Child, delivery: Delivery, prelude: &'static str) -> Result<Self, GuestError> {
         let input = process.stdin.take().expect("it is piped");

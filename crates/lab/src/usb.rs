@@ -9,6 +9,7 @@
 //! - `stick SERIAL...` in a script gives devices by serial numbers ([`Stick::serial`]), as names follow from the order
 //!   of plugging.
 //! - [`UsbGuest::pull`] and [`UsbGuest::plug`] do what a hand would do, at any time.
+//! - [`UsbLab::boot_from`] starts a machine that finds its root file system on the sticks by itself.
 
 mod archive;
 pub(crate) mod machine;
@@ -27,6 +28,8 @@ use qmp::Control;
 /// Sticks that one bus takes: the ports of an EHCI controller.
 pub const PORTS: usize = 6;
 const PRELUDE: &str = include_str!("usb/prelude.sh");
+/// What looks for a root file system.
+const INITRAMFS: &str = include_str!("usb/initramfs.sh");
 
 /// Everything that a machine with USB buses is made from.
 #[derive(Clone, Debug)]
@@ -97,6 +100,27 @@ impl UsbLab {
         })?;
         let control = Control::connect(&directory.path().join("control"))?;
         Ok(UsbGuest { guest, control, sticks: sticks.to_vec(), _directory: directory })
+    }
+}
+
+impl UsbLab {
+    /// Starts a machine whose root file system is on an array of its sticks: from memory it loads what drives and md need,
+    /// assembles what `mdadm_conf` names, as mdadm's own hook for an initramfs does, and hands over to `/sbin/init` on
+    /// `/dev/md/ROOT`. Gives what was said on the console until the machine was switched off, which is to take no longer
+    /// than five minutes.
+    pub fn boot_from(&self, sticks: &[Stick], mdadm_conf: &str, root: &str) -> Result<Vec<String>, GuestError> {
+        let directory = tempfile::tempdir()?;
+        let settings = format!("#!/bin/sh\nROOT=/dev/md/{root} MDADM_CONF='{mdadm_conf}'\n");
+        let init = INITRAMFS.replacen("#!/bin/sh\n", &settings, 1);
+        let archive = self.parts.root_with(&init, std::slice::from_ref(&self.mdadm), sticks.len())?;
+        std::fs::write(directory.path().join("root"), archive)?;
+        let buses = sticks.iter().map(|stick| stick.bus + 1).max().unwrap_or(1);
+        let process = self.parts.start(directory.path(), buses, sticks)?;
+        let mut lines = Guest::until_off(process, "booting from an array")?;
+        // What the kernel says by itself is bad news.
+        let said = std::fs::read_to_string(directory.path().join("kernel.log")).unwrap_or_default();
+        lines.extend(said.lines().map(|line| format!("kernel: {line}")));
+        Ok(lines)
     }
 }
 

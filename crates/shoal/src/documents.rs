@@ -3,6 +3,7 @@
 mod array;
 mod attach;
 mod filesystem;
+mod service;
 mod state;
 mod swarm;
 
@@ -22,6 +23,7 @@ pub(crate) use filesystem::{
     ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, MountDocument, MountOptionDocument,
     UnmountDocument,
 };
+pub(crate) use service::{AlertTestDocument, MdadmConfDocument, ServiceDocument, ServiceFileDocument, WayOutDocument};
 pub(crate) use state::{
     BackgroundDocument, EngineDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument,
     RunningDocument, SimulatedDocument, StateDocument,
@@ -293,6 +295,8 @@ pub(crate) struct PlannedDriveDocument {
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
 pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
+        ("alert", schema_for!(shoal_unattended::alert::Message)),
+        ("alert-test", schema_for!(AlertTestDocument)),
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),
         ("attach", schema_for!(AttachDocument)),
@@ -305,12 +309,14 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("network-plan", schema_for!(NetworkPlanDocument)),
         ("format", schema_for!(FormatDocument)),
         ("mount", schema_for!(MountDocument)),
+        ("mdadm-conf", schema_for!(MdadmConfDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),
         ("profile", schema_for!(ProfileDocument)),
         ("recover", schema_for!(RecoverDocument)),
         ("replay", schema_for!(ReplayDocument)),
         ("request", schema_for!(RequestLine)),
         ("scrub", schema_for!(ScrubDocument)),
+        ("service", schema_for!(ServiceDocument)),
         ("study", shoal_study::model::schema()),
         ("study-plan", schema_for!(PlanDocument)),
         ("swarm", schema_for!(SwarmDocument)),

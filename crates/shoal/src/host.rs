@@ -17,6 +17,11 @@ pub(crate) fn describe(io_engine: &str) -> Host {
     }
 }
 
+/// What the machine calls itself.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 fn os_name() -> String {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));

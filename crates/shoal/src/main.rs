@@ -10,6 +10,7 @@ mod commands;
 mod documents;
 mod drives;
 mod exit;
+mod gather;
 mod host;
 mod kernel_bay;
 mod output;

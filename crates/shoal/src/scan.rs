@@ -21,9 +21,13 @@ struct Group {
     paths: Vec<PathBuf>,
 }
 
-/// The members given, and with `--scan` those that are found beside them.
+/// The members given, and with `--scan` or `--uuid` those that are found.
 pub(crate) fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
-    let Some(directory) = &args.scan else { return Ok(args.drives.clone()) };
+    let places = match (&args.scan, &args.uuid) {
+        (Some(directory), _) => files_in(directory)?,
+        (None, Some(_)) => machine_drives(),
+        (None, None) => return Ok(args.drives.clone()),
+    };
     let (mut known, mut groups, mut named) = (Vec::new(), Vec::new(), Vec::new());
     for drive in open_drives(&args.drives, Access::Read)? {
         let superblock =
@@ -32,15 +36,30 @@ pub(crate) fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
         known.push(drive.key());
         put(&mut groups, superblock.array_uuid.to_string(), drive.path());
     }
-    for path in files_in(directory)? {
+    for path in places {
         put_found(&mut groups, &mut known, &path);
     }
-    let wanted: Vec<_> = groups.iter().filter(|group| named.contains(&group.array)).filter_map(outer_array).collect();
+    named.extend(args.uuid.map(|uuid| uuid.to_string()));
+    let paths = paths_of(groups, &named);
+    match args.uuid {
+        Some(uuid) if paths.is_empty() => Err(Failure::Usage(format!(
+            "no drive carries a member of array {uuid}: plug one in, or say with --scan where they are"
+        ))),
+        _ => Ok(paths),
+    }
+}
+
+/// The members of the arrays that are named, of those that these are members of, and of all that are made of those.
+fn paths_of(groups: Vec<Group>, named: &[Uuid]) -> Vec<PathBuf> {
+    let is_named = |group: &&Group| named.contains(&group.array);
+    let mut wanted: Vec<_> = groups.iter().filter(is_named).filter_map(outer_array).collect();
+    // An array that no drive names may be made of arrays.
+    wanted.extend(named.iter().filter(|&uuid| groups.iter().all(|group| group.array != *uuid)).cloned());
     let belongs = |group: &Group| {
         named.contains(&group.array)
             || !wanted.is_empty() && outer_array(group).is_some_and(|outer| wanted.contains(&outer))
     };
-    Ok(groups.into_iter().filter(belongs).flat_map(|group| group.paths).collect())
+    groups.into_iter().filter(belongs).flat_map(|group| group.paths).collect()
 }
 
 /// Takes in a path that leads to a member that is not known yet. What cannot be opened or read is no member that could
@@ -74,6 +93,28 @@ fn outer_array(group: &Group) -> Option<Uuid> {
     }
     let superblock = superblock_in_content(world, plan, &drives, &OpenOptions::read_only())?;
     Some(superblock.array_uuid.to_string())
+}
+
+/// The machine's drives and partitions: block devices with hardware behind them. Others are made by programs, of this one
+/// too, and one whose program waits for its array answers nobody.
+fn machine_drives() -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir("/sys/class/block") else { return Vec::new() };
+    let mut paths: Vec<_> = entries.filter_map(Result::ok).filter(|entry| is_hardware(&entry.path())).collect();
+    paths.sort_by_key(std::fs::DirEntry::file_name);
+    // Names with a `!` are those of devices in a directory.
+    paths.iter().map(|entry| Path::new("/dev").join(entry.file_name().to_string_lossy().replace('!', "/"))).collect()
+}
+
+fn is_hardware(entry: &Path) -> bool {
+    let Ok(place) = entry.canonicalize() else { return false };
+    if place.join("partition").exists() {
+        return place.parent().is_some_and(|disk| disk.join("device").exists());
+    }
+    // The end of a disk is the end of its last partition, and a superblock there is the partition's.
+    let is_partition = |inner: &std::fs::DirEntry| inner.path().join("partition").exists();
+    let has_partitions =
+        std::fs::read_dir(&place).is_ok_and(|inner| inner.filter_map(Result::ok).any(|it| is_partition(&it)));
+    place.join("device").exists() && !has_partitions
 }
 
 fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {

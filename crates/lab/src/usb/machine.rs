@@ -81,6 +81,11 @@ impl Parts {
 
     /// The guest's root, with programs of the host at their own places.
     pub(crate) fn root(&self, programs: &[PathBuf], sticks: usize) -> io::Result<Vec<u8>> {
+        self.root_with(INIT, programs, sticks)
+    }
+
+    /// The same, with another first process than the one that takes scripts.
+    pub(crate) fn root_with(&self, init: &str, programs: &[PathBuf], sticks: usize) -> io::Result<Vec<u8>> {
         let mut root = Archive::default();
         root.add_file(Path::new("/bin/busybox"), &self.shell)?;
         root.add_link(Path::new("/bin/sh"), "busybox");
@@ -90,7 +95,7 @@ impl Parts {
             root.add_file(&place, module)?;
             modules.push(place.display().to_string());
         }
-        let (first, rest) = INIT.split_once('\n').expect("a script has lines");
+        let (first, rest) = init.split_once('\n').expect("a script has lines");
         let settings = format!("{first}\nSTICKS={sticks} MODULES='{}'\n{rest}", modules.join(" "));
         root.add_bytes(Path::new("/init"), settings.as_bytes());
         let mut libraries = Vec::new();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use shoal_md::Uuid;
 
 use super::measure::SimulatedArrayArgs;
 use crate::size::{parse_size, parse_small_size};
@@ -11,11 +12,15 @@ use crate::size::{parse_size, parse_small_size};
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ArrayArgs {
     /// The array's members, in any order. Any one of them will do for an array that runs.
-    #[arg(required_unless_present = "socket", value_name = "DRIVE")]
+    #[arg(required_unless_present_any = ["socket", "uuid"], value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
     /// Look for the other members among the files and devices in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
+    /// The array with this UUID, as md or blkid prints it: its members are looked for among the machine's drives, or with
+    /// --scan in that directory.
+    #[arg(long, value_name = "UUID")]
+    pub(crate) uuid: Option<Uuid>,
     /// Where the array is administered while it runs, if not at the usual place.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
@@ -319,12 +324,26 @@ pub(crate) struct RunArgs {
     /// How fast background work goes.
     #[command(flatten)]
     pub(crate) speed: SpeedLimits,
+    /// For arrays that nobody watches.
+    #[command(flatten)]
+    pub(crate) unattended: UnattendedArgs,
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
     /// What simulated drives, given instead of members, are made into; they work at the pace of real ones.
     #[command(flatten)]
     pub(crate) simulated: SimulatedArrayArgs,
+}
+
+/// What an array has that nobody watches.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct UnattendedArgs {
+    /// Wait so long for members that are not there yet; then the array is run without them, if it can be.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) wait: Option<u64>,
+    /// Tell people when the array's health changes: by mail, webhook or command, as this file says (shoal alert --help).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) alerts: Option<PathBuf>,
 }
 
 /// `shoal stop`

@@ -1,5 +1,6 @@
 //! The command line: what can be typed. Parsing never acts.
 
+mod alert;
 mod arrays;
 mod attach;
 mod filesystem;
@@ -9,16 +10,18 @@ mod plan;
 mod profile;
 mod replay;
 mod serve;
+mod service;
 mod sim;
 
 use clap::{Parser, Subcommand};
 
 use crate::attaching::Front;
 
+pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, BitmapPlace, CreateArgs, EngineChoice, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy,
     ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
-    StopArgs, WriteArgs,
+    StopArgs, UnattendedArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs};
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
@@ -28,6 +31,9 @@ pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
+pub(crate) use service::{
+    HotPlugArgs, InstallArgs, InstalledArgs, MdadmConfArgs, ServiceArgs, ServiceCommand, ServicePlaceArgs,
+};
 pub(crate) use sim::{SimArgs, SimCommand, SwarmArgs};
 
 const AFTER_HELP: &str = "\
@@ -134,6 +140,12 @@ pub(crate) enum Command {
     /// Run this program with other arguments, out of reach of the terminal.
     #[command(hide = true)]
     Background(BackgroundArgs),
+    /// Have the system run an array: at boot, when its drives are plugged in, and again when it fails.
+    Service(ServiceArgs),
+    /// Hand a drive that was plugged in to its array; udev does, for arrays that are services.
+    HotPlug(HotPlugArgs),
+    /// See whether people would be told when an array's health changes.
+    Alert(AlertArgs),
     /// Stop a running array.
     Stop(StopArgs),
     /// Change how fast a running array resyncs, rebuilds and scrubs.

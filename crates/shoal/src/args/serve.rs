@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use shoal_serve::Address;
 
-use super::arrays::{ArrayArgs, EngineArgs, SpeedLimits};
+use super::arrays::{ArrayArgs, EngineArgs, SpeedLimits, UnattendedArgs};
 use super::measure::SimulatedArrayArgs;
 use crate::size::parse_size;
 
@@ -45,6 +45,9 @@ pub(crate) struct ServeArgs {
     /// How fast background work goes.
     #[command(flatten)]
     pub(crate) speed: SpeedLimits,
+    /// For arrays that nobody watches.
+    #[command(flatten)]
+    pub(crate) unattended: UnattendedArgs,
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,

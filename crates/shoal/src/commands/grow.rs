@@ -75,7 +75,7 @@ fn carry_out(cli: &Cli, args: &GrowArgs, all: &[PathBuf], options: &GrowOptions)
 
 /// The array as it is now; a mirror's new members are filled first, if that is wanted.
 fn show(cli: &Cli, args: &GrowArgs, all: Vec<PathBuf>, fill: bool) -> Result<(), Failure> {
-    let array = ArrayArgs { drives: all, scan: None, ..args.array.clone() };
+    let array = ArrayArgs { drives: all, scan: None, uuid: None, ..args.array.clone() };
     let mut array = reach(cli, &array, Opening { writable: fill, ..Opening::WRITABLE }, None)?;
     let rebuild = if fill { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };
     let document = array.finish()?;

@@ -1,6 +1,7 @@
 //! What the commands do, one file each.
 
 mod add;
+mod alert;
 mod attach;
 mod bench;
 pub(crate) mod create;
@@ -20,6 +21,7 @@ pub(crate) mod replay;
 mod run;
 mod scrub;
 mod serve;
+mod service;
 mod sim;
 mod status;
 mod study;
@@ -64,6 +66,9 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Detach(args) => attach::undo(cli, args),
         Command::Front(front) => run_front(front),
         Command::Background(args) => leave_session(&args.arguments),
+        Command::Alert(args) => alert::run(cli, args),
+        Command::HotPlug(args) => service::hot_plug(cli, args),
+        Command::Service(args) => service::run(cli, args),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
         Command::Sim(args) => sim::run(cli, args),

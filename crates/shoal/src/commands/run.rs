@@ -5,20 +5,25 @@ use std::path::{Path, PathBuf};
 use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
+use crate::gather;
 use crate::output;
 use crate::running::{Command, Handle, Opening, Server, claim_to_run, reach_running, stop_in_kernel};
 use crate::simulated::is_simulated;
 
 /// Runs an array until it is stopped.
 pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
-    if args.array.drives.is_empty() {
-        return Err(Failure::usage("an array is run by naming its members, or any one of them and --scan DIR"));
+    if args.array.drives.is_empty() && args.array.uuid.is_none() {
+        return Err(Failure::usage(
+            "an array is run by naming its members, or any one of them and --scan DIR, or its --uuid",
+        ));
     }
     let opening = Opening { writable: true, force: args.force, engine: args.engine.engine };
-    let mut host = claim_to_run(cli, &from_anywhere(&args.array)?, &args.simulated, opening)?;
+    let array = from_anywhere(&args.array)?;
+    gather::wait_for_members(&args.unattended, &array)?;
+    let mut host = claim_to_run(cli, &array, &args.simulated, opening)?;
     let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
     let name = host.execute(speed)?.array.name;
-    let server = Server::start(host, args.array.socket.as_deref(), None)?;
+    let server = Server::start(host, args.array.socket.as_deref(), None, args.unattended.alerts.as_deref())?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
 }
@@ -31,7 +36,7 @@ pub(super) fn from_anywhere(args: &ArrayArgs) -> Result<ArrayArgs, Failure> {
     };
     let drives = args.drives.iter().map(absolute).collect::<Result<_, _>>()?;
     let scan = args.scan.as_ref().map(absolute).transpose()?;
-    Ok(ArrayArgs { drives, scan, socket: args.socket.clone() })
+    Ok(ArrayArgs { drives, scan, ..args.clone() })
 }
 
 fn failed_path(path: &Path, error: &std::io::Error) -> Failure {

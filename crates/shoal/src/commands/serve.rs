@@ -9,6 +9,7 @@ use super::run::from_anywhere;
 use super::status::state_text;
 use crate::args::{Cli, ServeArgs};
 use crate::exit::Failure;
+use crate::gather;
 use crate::output;
 use crate::running::{
     Command, Handle, Host, Opening, SERVED_BUFFERS, Server, Service, claim_to_serve, place_for_clients,
@@ -16,17 +17,21 @@ use crate::running::{
 
 /// Serves an array until it is stopped.
 pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
-    if args.array.drives.is_empty() {
-        return Err(Failure::usage("an array is served by naming its members, or any one of them and --scan DIR"));
+    if args.array.drives.is_empty() && args.array.uuid.is_none() {
+        return Err(Failure::usage(
+            "an array is served by naming its members, or any one of them and --scan DIR, or its --uuid",
+        ));
     }
     let protection = protection(args)?;
     let opening = Opening { writable: !args.read_only, force: args.force, engine: args.engine.engine };
-    let mut host = claim_to_serve(cli, &from_anywhere(&args.array)?, &args.simulated, opening)?;
+    let array = from_anywhere(&args.array)?;
+    gather::wait_for_members(&args.unattended, &array)?;
+    let mut host = claim_to_serve(cli, &array, &args.simulated, opening)?;
     let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
     let array = host.execute(speed)?.array;
     let service = service(args, &mut host, &array.name, &array.uuid, &protection)?;
     let places = service.addresses().join(" ");
-    let server = Server::start(host, args.array.socket.as_deref(), Some(service))?;
+    let server = Server::start(host, args.array.socket.as_deref(), Some(service), args.unattended.alerts.as_deref())?;
     output::warn(&format!(
         "array {} is served at {places}, administered at {}; Ctrl-C stops it",
         array.name,

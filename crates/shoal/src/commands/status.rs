@@ -19,25 +19,27 @@ use crate::size::{format_age_s, format_rate, format_size};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
-    if let Some(mut array) = reach_running(&args.array)? {
-        return tell(cli, array.execute(Command::Status)?);
+    tell(cli, state_of_array(cli, &args.array)?)
+}
+
+/// An array as the process that runs it says, or as its drives do.
+pub(super) fn state_of_array(cli: &Cli, array: &ArrayArgs) -> Result<StateDocument, Failure> {
+    if let Some(mut array) = reach_running(array)? {
+        return array.execute(Command::Status);
     }
-    if let Some(state) = kernel_state(cli, &args.array)? {
-        return tell(cli, state);
+    if let Some(state) = kernel_state(cli, array)? {
+        return Ok(state);
     }
-    let array = at_rest(cli, &args.array)?;
-    tell(
-        cli,
-        StateDocument {
-            array,
-            engine: None,
-            background: None,
-            scrub: None,
-            running: None,
-            attached: None,
-            simulated: None,
-        },
-    )
+    let array = at_rest(cli, array)?;
+    Ok(StateDocument {
+        array,
+        engine: None,
+        background: None,
+        scrub: None,
+        running: None,
+        attached: None,
+        simulated: None,
+    })
 }
 
 /// With what the array is to this machine, which whoever runs it does not know.
@@ -125,7 +127,7 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
             (None, Some(inner)) => format!("array {}", inner.name),
             (None, None) => "-".to_owned(),
         };
-        table.add_row([member.role.to_string(), state_of(member), on]);
+        table.add_row([member.role.to_string(), member_state(member), on]);
     }
     for line in table.lines() {
         writeln!(text, "{indent} {}", line.trim_end())?;
@@ -150,7 +152,7 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
 }
 
 /// How a member is, and how far what is done about it has come.
-fn state_of(member: &MemberDocument) -> String {
+fn member_state(member: &MemberDocument) -> String {
     let state = match member.rebuilt_bytes {
         Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),
         None => member.state.clone(),

@@ -26,6 +26,7 @@ pub(crate) struct Bulletin {
     /// Which drive has which role, as last known: a member that failed is named by it.
     seats: BTreeMap<(String, u16), String>,
     findings: Option<FindingsDocument>,
+    lost_ranges: u64,
     /// Whether the findings are those of a scrub that is not over.
     scrubs: bool,
     samples: VecDeque<(Instant, u64)>,
@@ -67,6 +68,11 @@ impl Bulletin {
         self.news.iter().cloned().collect()
     }
 
+    /// How many ranges of content were found to be lost.
+    pub(crate) fn lost_ranges(&self) -> u64 {
+        self.lost_ranges
+    }
+
     /// Remembers who sits where.
     pub(crate) fn see(&mut self, status: &ArrayStatus) {
         for member in &status.members {
@@ -91,6 +97,7 @@ impl Bulletin {
 
     /// Takes in what happened.
     pub(crate) fn take_in(&mut self, news: &News) {
+        self.lost_ranges += u64::from(matches!(news.event, Event::Lost { .. }));
         if let Some(findings) = self.findings.as_mut().filter(|_| self.scrubs) {
             add_to(findings, &news.event);
         }

@@ -75,6 +75,13 @@ pub(crate) fn reach_running(args: &ArrayArgs) -> Result<Option<Box<dyn Handle>>,
     if place::own_directory().is_none() {
         return Ok(None);
     }
+    if let Some(uuid) = args.uuid {
+        let client = match std::fs::canonicalize(place::socket_of(&uuid.to_string())) {
+            Ok(socket) => Client::connect(&socket)?,
+            Err(_) => None, // nobody runs it
+        };
+        return Ok(client.map(|client| Box::new(client) as Box<dyn Handle>));
+    }
     let sockets = args.drives.iter().map(|path| socket_of(path)).collect::<Vec<_>>();
     for (socket, path) in sockets.iter().zip(&args.drives) {
         let Some(socket) = socket else { continue };

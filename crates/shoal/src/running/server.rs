@@ -59,9 +59,16 @@ impl Drop for Sockets {
 }
 
 impl Server {
-    /// Opens the socket of an array whose members this process has claimed: at `named`, or at the usual place.
-    pub(crate) fn start(mut host: Host, named: Option<&Path>, service: Option<Service>) -> Result<Self, Failure> {
+    /// Opens the socket of an array whose members this process has claimed: at `named`, or at the usual place. `alerts` is
+    /// the file that says who is told when its health changes.
+    pub(crate) fn start(
+        mut host: Host,
+        named: Option<&Path>,
+        service: Option<Service>,
+        alerts: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let status = host.array.status();
+        let mut watch = Watch::new(alerts, &status.uuid)?;
         let socket = match named {
             Some(path) => std::path::absolute(path).map_err(Failure::failed)?,
             None => place::make_directory()?.join(file_name(&status.uuid)),
@@ -84,7 +91,7 @@ impl Server {
         let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let own_buffers = if service.is_some() { SERVED_BUFFERS.start } else { host.array.request_buffers() };
         let traffic = Traffic::new(own_buffers);
-        let watch = Watch::begin(&mut host);
+        watch.begin(&mut host);
         Ok(Self { host, traffic, jobs, bell, service, watch, started_unix_s, sockets })
     }
 
@@ -117,7 +124,7 @@ impl Server {
             self.host.look();
             let untold = self.host.bulletin.take_untold();
             if !untold.is_empty() {
-                self.watch.see(&self.host.state());
+                self.watch.see(&self.host.state(), self.host.bulletin.lost_ranges());
             }
             for news in untold {
                 output::warn(&format!("{}: {}", news.array, news.text));
@@ -134,6 +141,9 @@ impl Server {
             let _ = result.send(told);
             let _ = answered.recv_timeout(LAST_ANSWER_PATIENCE);
         }
+        // Whoever is told may be slow, and the members are to be free for others meanwhile.
+        drop(self.host);
+        drop(self.watch);
         state
     }
 }
@@ -149,7 +159,7 @@ impl Server {
                 Job::Administer { order, result } => {
                     let mut done = self.host.carry_out(order);
                     if let Ok(state) = &mut done {
-                        self.watch.see(state);
+                        self.watch.see(state, self.host.bulletin.lost_ranges());
                         state.running = Some(self.running());
                     }
                     // A client that is gone misses it.

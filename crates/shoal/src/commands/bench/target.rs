@@ -71,7 +71,7 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         let drives = open_drives(&args.targets, access)?;
         return drives.into_iter().map(|drive| drive_target(cli, drive, workload)).collect();
     }
-    let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), socket: None };
+    let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), uuid: None, socket: None };
     let spare_content = access == Access::Write && !args.force;
     if by_kernel {
         return Ok(vec![kernel_array(cli, &named, workload, spare_content)?]);

@@ -1,0 +1,45 @@
+//! `shoal alert`: whether people would be told.
+
+use shoal_unattended::alert::{Configuration, DeskError, try_all};
+
+use crate::args::{AlertArgs, Cli};
+use crate::documents::{AlertTestDocument, WayOutDocument};
+use crate::exit::Failure;
+use crate::host::host_name;
+use crate::output;
+
+/// Reads the file, and tries it out if that is wanted.
+pub(crate) fn run(cli: &Cli, args: &AlertArgs) -> Result<(), Failure> {
+    let configuration = Configuration::read(&args.file).map_err(Failure::usage)?;
+    let ways = if args.test { try_out(&configuration)? } else { Vec::new() };
+    let failed = ways.iter().filter(|way| way.problem.is_some()).count();
+    let document = AlertTestDocument { file: args.file.display().to_string(), tested: args.test, ways };
+    output::document(cli, &document, text)?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(Failure::Shown(format!("{failed} of {} ways out did not take the test", document.ways.len()))),
+    }
+}
+
+fn try_out(configuration: &Configuration) -> Result<Vec<WayOutDocument>, Failure> {
+    let results = try_all(configuration, &host_name()).map_err(|error| match error {
+        DeskError::Configuration(error) => Failure::usage(error),
+        DeskError::File { .. } => Failure::failed(error),
+    })?;
+    let way = |(name, result): (String, Result<(), _>)| WayOutDocument {
+        name,
+        problem: result.err().map(|error: shoal_unattended::alert::SendError| error.to_string()),
+    };
+    Ok(results.into_iter().map(way).collect())
+}
+
+fn text(document: &AlertTestDocument) -> String {
+    if !document.tested {
+        return format!("{}: understood; --test tries it out\n", document.file);
+    }
+    let line = |way: &WayOutDocument| match &way.problem {
+        None => format!("{}: taken\n", way.name),
+        Some(problem) => format!("{}: {problem}\n", way.name),
+    };
+    document.ways.iter().map(line).collect()
+}

@@ -1,0 +1,76 @@
+//! `shoal hot-plug`: a drive that was plugged in is handed to its array.
+//!
+//! | the array | what is done |
+//! | --- | --- |
+//! | runs, and has the drive | nothing |
+//! | runs, and lacks it | it is taken back, if the array's bitmap knows what it missed; what would have to wipe it is refused |
+//! | does not run, and is a service | the service is started, which waits for what is missing; then as above |
+//! | does not run, and is none | refused: nobody has said that shoal is to run it |
+
+use std::path::Path;
+
+use shoal_drive::{Access, Drive, DriveKey};
+use shoal_unattended::service::{array_unit, owner_of};
+
+use super::super::status::state_text;
+use super::system;
+use crate::args::{ArrayArgs, Cli, HotPlugArgs};
+use crate::documents::ArrayDocument;
+use crate::drives::{open_failure, probe};
+use crate::exit::Failure;
+use crate::output;
+use crate::running::{Command, Handle, reach_running};
+
+/// Hands the drive over.
+pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
+    let path = std::path::absolute(&args.drive).map_err(Failure::usage)?;
+    let drive = Drive::open(&path, Access::Read).map_err(open_failure)?;
+    let superblock = probe(&drive).map_err(|problem| Failure::Usage(format!("{}: {problem}", path.display())))?;
+    drop(drive);
+    let array = ArrayArgs { drives: vec![path.clone()], scan: None, uuid: None, socket: None };
+    let mut running = match reach_running(&array)? {
+        Some(running) => running,
+        None => start(&superblock.array_uuid, &array)?,
+    };
+    let state = running.execute(Command::Status)?;
+    if has(&state.array, &path) {
+        return output::document(cli, &state, state_text);
+    }
+    let state =
+        running.execute(Command::ReAdd { drive: path }).map_err(|failure| advice(failure, &superblock.array_uuid))?;
+    output::document(cli, &state, state_text)
+}
+
+/// Has the service manager start the array, and waits until it runs: a member that comes at the last moment may be too
+/// late for the start itself.
+fn start(uuid: &shoal_md::Uuid, array: &ArrayArgs) -> Result<Box<dyn Handle>, Failure> {
+    let owner = owner_of(Path::new("/"), uuid).ok_or_else(|| {
+        Failure::Usage(format!("array {uuid} is not run by shoal: `shoal service install` makes it a service"))
+    })?;
+    if !system::has_manager() {
+        return Err(Failure::usage("no process runs the array, and this machine has no systemd that could start it"));
+    }
+    let line = ["systemctl", "start", &array_unit(&owner)].map(str::to_owned).to_vec();
+    system::run(&[line])?;
+    reach_running(array)?.ok_or_else(|| Failure::Failed(format!("{} does not run the array", array_unit(&owner))))
+}
+
+/// Whether an array, or one inside it, has a drive.
+fn has(array: &ArrayDocument, path: &Path) -> bool {
+    let Ok(key) = DriveKey::of_path(path) else { return false };
+    let is_it = |drive: &str| DriveKey::of_path(Path::new(drive)).is_ok_and(|other| other == key);
+    array.members.iter().any(|member| {
+        member.drive.as_deref().is_some_and(is_it)
+            || member.replacement.as_ref().is_some_and(|it| is_it(&it.drive))
+            || member.array.as_deref().is_some_and(|inner| has(inner, path))
+    }) || array.spares.iter().any(|spare| is_it(spare))
+}
+
+fn advice(failure: Failure, uuid: &shoal_md::Uuid) -> Failure {
+    match failure {
+        Failure::Refused(why) => {
+            Failure::Refused(format!("{why}; to fill it anew: shoal add --force --drive DRIVE --uuid {uuid}"))
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,178 @@
+//! Puts a service's files where they belong, and takes them away again. Only what was written here is ever changed.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use shoal_md::Uuid;
+use thiserror::Error;
+
+use super::{Content, HOT_PLUG_UNIT, Manager, Service, ServiceFile, array_unit, mount_unit, udev};
+
+/// The first line of every file, by which it is known again.
+pub(super) const MARK: &str = "# Written by `shoal service install`; `shoal service remove` takes it away.\n";
+
+/// How a file is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is not there.
+    New,
+    /// It is as it should be.
+    Same,
+    /// It was written here, and is different.
+    Changed,
+    /// Somebody else wrote it.
+    Foreign,
+}
+
+/// Why a service is not as it should be.
+#[derive(Debug, Error)]
+pub enum InstallError {
+    /// The system says no.
+    #[error("{}: {source}", path.display())]
+    System {
+        /// Which file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It belongs to somebody else.
+    #[error("{} was not written by shoal: move it away first", path.display())]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> InstallError {
+    let path = path.to_owned();
+    |source| InstallError::System { path, source }
+}
+
+/// A path below another root than `/`.
+fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+impl ServiceFile {
+    /// How it is now, below `root`.
+    pub fn standing(&self, root: &Path) -> Result<Standing, InstallError> {
+        let path = below(root, &self.path);
+        let there = match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::New),
+            there => there.map_err(at(&path))?,
+        };
+        Ok(match &self.content {
+            Content::Link(target) if there.is_symlink() => {
+                match std::fs::read_link(&path).map_err(at(&path))? == *target {
+                    true => Standing::Same,
+                    false => Standing::Foreign,
+                }
+            }
+            Content::Text(text) if there.is_file() => {
+                let now = std::fs::read_to_string(&path).map_err(at(&path))?;
+                match (now == *text, now.starts_with(MARK)) {
+                    (true, _) => Standing::Same,
+                    (false, true) => Standing::Changed,
+                    (false, false) => Standing::Foreign,
+                }
+            }
+            _ => Standing::Foreign,
+        })
+    }
+}
+
+impl Service {
+    /// Writes every file below `root`; refused, before anything is written, if one is somebody else's.
+    pub fn install(&self, root: &Path) -> Result<(), InstallError> {
+        let files = self.files();
+        for file in &files {
+            if file.standing(root)? == Standing::Foreign {
+                return Err(InstallError::Foreign { path: below(root, &file.path) });
+            }
+        }
+        files.iter().try_for_each(|file| write(root, file))
+    }
+}
+
+/// Replaces a file: a manager that looks meanwhile sees the old one or the new one.
+fn write(root: &Path, file: &ServiceFile) -> Result<(), InstallError> {
+    let path = below(root, &file.path);
+    let directory = path.parent().unwrap_or(root);
+    std::fs::create_dir_all(directory).map_err(at(directory))?;
+    match &file.content {
+        Content::Link(target) => match std::os::unix::fs::symlink(target, &path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.map_err(at(&path)),
+        },
+        Content::Text(text) => {
+            // With a dot in front nobody takes it for a unit, a rule or a configuration.
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let temporary = directory.join(format!(".{name}.new"));
+            let written = std::fs::File::create(&temporary).and_then(|mut to| {
+                to.write_all(text.as_bytes())?;
+                to.sync_all()
+            });
+            written.and_then(|()| std::fs::rename(&temporary, &path)).map_err(at(&path))
+        }
+    }
+}
+
+/// The files of the service of an array that are there, below `root`: in the order in which they are taken away, what is
+/// started first going last.
+pub fn installed(root: &Path, manager: &Manager, uuid: &Uuid) -> Result<Vec<PathBuf>, InstallError> {
+    let (array, mount) = (array_unit(uuid), mount_unit(uuid));
+    let units = manager.units();
+    let mut paths = vec![
+        manager.wants("local-fs.target").join(&mount),
+        manager.wants("multi-user.target").join(&array),
+        units.join(&mount),
+        units.join(&array),
+    ];
+    if *manager == Manager::System {
+        paths.push(udev::rules_path(uuid));
+        paths.push(super::mdadm_path(uuid));
+        if !has_others(&below(root, units), &array)? {
+            paths.push(units.join(HOT_PLUG_UNIT));
+        }
+    }
+    paths.retain(|path| below(root, path).symlink_metadata().is_ok());
+    Ok(paths)
+}
+
+/// Whether units run arrays beside this one.
+fn has_others(units: &Path, own: &str) -> Result<bool, InstallError> {
+    let entries = match std::fs::read_dir(units) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries.map_err(at(units))?,
+    };
+    let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Ok(names.into_iter().any(|name| name.starts_with("shoal-array@") && name != own))
+}
+
+/// Takes files away, of which none may be somebody else's.
+pub fn remove(root: &Path, paths: &[PathBuf]) -> Result<(), InstallError> {
+    for path in paths {
+        let path = below(root, path);
+        let is_link = path.symlink_metadata().map_err(at(&path))?.is_symlink();
+        if !is_link && !std::fs::read_to_string(&path).map_err(at(&path))?.starts_with(MARK) {
+            return Err(InstallError::Foreign { path });
+        }
+    }
+    for path in paths {
+        let path = below(root, path);
+        std::fs::remove_file(&path).map_err(at(&path))?;
+    }
+    Ok(())
+}
+
+/// The array whose service wants the members of the array with this UUID: itself, or one that is made of it.
+pub fn owner_of(root: &Path, uuid: &Uuid) -> Option<Uuid> {
+    let rules = below(root, Path::new(super::UDEV_RULES));
+    let entries = std::fs::read_dir(rules).ok()?;
+    entries.filter_map(Result::ok).find_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix("63-shoal-")?.strip_suffix(".rules")?.parse().ok()?;
+        let text = std::fs::read_to_string(entry.path()).ok()?;
+        text.contains(&udev::as_blkid_prints(uuid)).then_some(owner)
+    })
+}

@@ -1,0 +1,176 @@
+use std::process::Command;
+use std::time::Duration;
+
+use super::*;
+
+const UUID: &str = "01020304:05060708:090a0b0c:0d0e0f10";
+/// The same in names of files.
+const NAME: &str = "01020304-0506-0708-090a-0b0c0d0e0f10";
+
+fn service(manager: Manager) -> Service {
+    Service {
+        arrays: vec![ArrayName { uuid: UUID.parse().unwrap(), name: "pond".to_owned() }],
+        image_directory: Some(PathBuf::from("/srv/a 100% odd $name")),
+        program: PathBuf::from("/bin/true"),
+        patience: Duration::from_secs(90),
+        mount_point: Some(PathBuf::from("/srv/pond")),
+        alerts: Some(PathBuf::from("/etc/shoal/alerts.toml")),
+        manager,
+    }
+}
+
+/// The units of a service, in a directory, held against systemd's own reading of them. None if it is not there.
+fn verified(service: &Service) -> Option<String> {
+    if !Path::new("/usr/bin/systemd-analyze").exists() {
+        eprintln!("SKIPPED: units by systemd's own reading: needs systemd-analyze");
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut units = Vec::new();
+    for file in service.files() {
+        let name = file.path.file_name().unwrap().to_str().unwrap().to_owned();
+        if let (true, Content::Text(text)) = (name.ends_with(".service"), &file.content) {
+            std::fs::write(directory.path().join(&name), text).unwrap();
+            units.push(name.replace("hot-plug@.service", "hot-plug@.service:shoal-hot-plug@sda.service"));
+        }
+    }
+    let mut command = Command::new("systemd-analyze");
+    command.args(["verify", "--man=no", "--recursive-errors=no"]).args(&units).current_dir(directory.path());
+    command.arg(if service.manager == Manager::System { "--system" } else { "--user" });
+    command
+        .env("SYSTEMD_UNIT_PATH", format!("{}:", directory.path().display()))
+        .env("XDG_RUNTIME_DIR", directory.path());
+    let output = command.output().unwrap();
+    Some(format!("{}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn needs_systemd_units_are_understood() {
+    for manager in [Manager::System, Manager::User(PathBuf::from("/root/.config/systemd/user"))] {
+        let Some(said) = verified(&service(manager)) else { return };
+        assert_eq!(said, "exit status: 0", "systemd has something to say");
+    }
+}
+
+#[test]
+fn needs_systemd_units_that_are_wrong_are_noticed() {
+    let wrong = Service { program: PathBuf::from("/no/such program"), ..service(Manager::System) };
+    let Some(said) = verified(&wrong) else { return };
+    assert!(said.contains("/no/such program"), "{said}");
+}
+
+/// The text of the file at a path that ends so.
+fn text(service: &Service, end: &str) -> String {
+    let is_it = |file: &ServiceFile| file.path.display().to_string().ends_with(end);
+    service
+        .files()
+        .into_iter()
+        .find_map(|file| match &file.content {
+            Content::Text(text) if is_it(&file) => Some(text.clone()),
+            _ => None,
+        })
+        .unwrap_or_else(|| panic!("there is no file {end}"))
+}
+
+#[test]
+fn the_machines_services_have_all_their_files() {
+    let service = service(Manager::System);
+    let paths: Vec<_> = service.files().iter().map(|file| file.path.display().to_string()).collect();
+    assert_eq!(
+        paths,
+        [
+            format!("/etc/mdadm/mdadm.conf.d/shoal-{NAME}.conf"),
+            "/etc/systemd/system/shoal-hot-plug@.service".to_owned(),
+            format!("/etc/udev/rules.d/63-shoal-{NAME}.rules"),
+            format!("/etc/systemd/system/shoal-array@{NAME}.service"),
+            format!("/etc/systemd/system/multi-user.target.wants/shoal-array@{NAME}.service"),
+            format!("/etc/systemd/system/shoal-mount@{NAME}.service"),
+            format!("/etc/systemd/system/local-fs.target.wants/shoal-mount@{NAME}.service"),
+        ]
+    );
+    let conf = text(&service, ".conf");
+    assert!(conf.ends_with(&format!("ARRAY <ignore> UUID={UUID}\n")), "{conf}");
+    let rules = text(&service, ".rules");
+    assert!(rules.contains(r#"ENV{ID_FS_UUID}=="01020304-0506-0708-090a-0b0c0d0e0f10""#), "{rules}");
+    let unit = text(&service, &format!("system/shoal-array@{NAME}.service"));
+    assert!(unit.contains(" --wait 90 ") && unit.contains("WatchdogSec="), "{unit}");
+}
+
+#[test]
+fn a_users_service_is_of_its_units_alone() {
+    let files = service(Manager::User(PathBuf::from("/home/u/.config/systemd/user"))).files();
+    assert_eq!(files.len(), 4);
+    for file in files {
+        assert!(file.path.starts_with("/home/u"), "{}", file.path.display());
+        assert!(!matches!(&file.content, Content::Text(text) if text.contains("DefaultDependencies")));
+    }
+}
+
+/// What must not be there, or the order of starting has a circle, or a restart takes mounts with it.
+#[test]
+fn early_units_do_not_wait_for_mounts_and_mounts_survive_their_server() {
+    let service = service(Manager::System);
+    for file in service.files() {
+        let Content::Text(text) = &file.content else { continue };
+        if file.path.extension().is_some_and(|it| it == "service") {
+            for line in ["PrivateTmp=", "After=sysinit", "After=basic", "udev-settle", "ProtectClock="] {
+                assert!(!text.contains(line), "{line} in {text}");
+            }
+            assert!(text.contains("DefaultDependencies=no"), "{text}");
+        }
+    }
+    let mount = text(&service, &format!("system/shoal-mount@{NAME}.service"));
+    assert!(!mount.contains("Requires=") && !mount.contains("BindsTo="), "{mount}");
+    assert!(mount.contains("Wants=shoal-array@"), "{mount}");
+}
+
+#[test]
+fn an_arrays_name_stays_in_its_line() {
+    let mut odd = service(Manager::System);
+    odd.arrays[0].name = "pond\nExecStart=/bin/evil %n".to_owned();
+    for file in odd.files() {
+        let Content::Text(text) = &file.content else { continue };
+        assert!(!text.lines().any(|line| line.starts_with("ExecStart=/bin/evil")), "{text}");
+        assert!(!text.contains("evil %n"), "{text}");
+    }
+}
+
+#[test]
+fn what_was_installed_is_removed_and_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    let (first, mut second) = (service(Manager::System), service(Manager::System));
+    second.arrays[0].uuid = "11111111:22222222:33333333:44444444".parse().unwrap();
+    let own = root.path().join("etc/systemd/system/sshd.service");
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    std::fs::write(&own, "somebody's").unwrap();
+    first.install(root.path()).unwrap();
+    second.install(root.path()).unwrap();
+    first.install(root.path()).unwrap();
+    for file in first.files() {
+        assert_eq!(file.standing(root.path()).unwrap(), Standing::Same, "{}", file.path.display());
+    }
+    assert_eq!(owner_of(root.path(), &first.arrays[0].uuid), Some(first.arrays[0].uuid));
+    let take = |service: &Service| {
+        let paths = installed(root.path(), &Manager::System, &service.arrays[0].uuid).unwrap();
+        remove(root.path(), &paths).unwrap();
+        paths.len()
+    };
+    assert_eq!(take(&first), 6, "the template serves the other array too");
+    assert_eq!(take(&second), 7);
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "somebody's");
+    assert_eq!(std::fs::read_dir(own.parent().unwrap()).unwrap().count(), 3, "it, and two empty directories");
+}
+
+#[test]
+fn what_somebody_else_wrote_is_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let service = service(Manager::System);
+    let path = root.path().join(format!("etc/systemd/system/shoal-array@{NAME}.service"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "[Unit]\n").unwrap();
+    assert!(matches!(service.install(root.path()), Err(InstallError::Foreign { .. })));
+    assert!(!root.path().join("etc/mdadm").exists(), "nothing is written then");
+    let paths = installed(root.path(), &Manager::System, &service.arrays[0].uuid).unwrap();
+    assert!(matches!(remove(root.path(), &paths), Err(InstallError::Foreign { .. })));
+    assert!(path.exists());
+}

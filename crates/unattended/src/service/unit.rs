@@ -1,0 +1,140 @@
+//! systemd's units, as text.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Manager, Service, array_unit};
+
+/// How long the manager waits for a beat of the array's loop. A drive that hangs does not hang the loop; an administrator's
+/// command may, for as long as the kernel tries to reach a drive again (some 30 s a time).
+const WATCHDOG: &str = "3min";
+/// What is still in drives' caches when an array is stopped may take sticks a while.
+const STOP_PATIENCE: &str = "5min";
+/// How much longer than it waits for its members a server may take to be ready: to replay a log, and write superblocks.
+const START_MARGIN: Duration = Duration::from_secs(120);
+
+/// What keeps the process that runs an array to what it needs: its drives, its sockets, its state. No private `/tmp`: see
+/// [`super`]. `ProtectClock` and other options that allow single devices would forbid all others, hence the list.
+const CONFINEMENT: &str = "\
+DevicePolicy=closed
+DeviceAllow=block-* rw
+ProtectSystem=strict
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+NoNewPrivileges=yes
+CapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_IPC_LOCK CAP_SYS_NICE
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+";
+
+/// Runs the array.
+pub(super) fn array(service: &Service) -> String {
+    let start = service.patience + START_MARGIN;
+    let alerts = service.alerts.as_ref().map_or(String::new(), |path| format!(" --alerts {}", quoted(path)));
+    let mut text = header(service, &format!("Array {}, run by shoal", service.plain_name()), "shoal-serve");
+    if service.manager == Manager::System {
+        // Device nodes come from udev; waiting for them is the process's own task.
+        text += "Wants=systemd-udevd.service\nAfter=systemd-udevd.service\n";
+    }
+    text += "StartLimitIntervalSec=10min\nStartLimitBurst=5\n\n[Service]\nType=notify\nNotifyAccess=main\n";
+    text += &format!(
+        "ExecStart={} --quiet serve --uuid {}{} --wait {}{alerts}\n",
+        quoted(&service.program),
+        service.array().uuid,
+        scan(service),
+        service.patience.as_secs()
+    );
+    text += &format!("WatchdogSec={WATCHDOG}\nTimeoutStartSec={}\nTimeoutStopSec={STOP_PATIENCE}\n", start.as_secs());
+    // Wrong usage, and what was refused for safety, will be so again.
+    text += "Restart=on-failure\nRestartSec=2\nRestartPreventExitStatus=2 3\nLimitMEMLOCK=infinity\n";
+    if service.manager == Manager::System {
+        // A process that is killed for memory takes an array's content away from everybody.
+        text +=
+            "OOMScoreAdjust=-900\nRuntimeDirectory=shoal\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n";
+        text += "StateDirectory=shoal\nStateDirectoryMode=0700\n";
+        text += CONFINEMENT;
+        if let Some(directory) = &service.image_directory {
+            text += &format!("ReadWritePaths={}\n", quoted(directory));
+        }
+    }
+    text + &install(service, "multi-user.target")
+}
+
+/// Mounts its file system. Not confined: a mount in a namespace of its own would be nobody's.
+pub(super) fn mount(service: &Service, mount_point: &Path) -> String {
+    let uuid = service.array().uuid;
+    let array = array_unit(&uuid);
+    let description = format!("File system of array {}", service.plain_name());
+    let mut text = header(service, &description, "shoal-mount");
+    text += &format!("Wants={array}\nAfter={array}\nRequiresMountsFor={}\n", quoted(parent(mount_point)));
+    if service.manager == Manager::System {
+        text +=
+            &format!("Before=local-fs.target\nAfter=local-fs-pre.target\nAssertPathExists=/run/shoal/{uuid}.sock\n");
+    }
+    let program = quoted(&service.program);
+    text += &format!(
+        "\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={program} mount --uuid {uuid} {}\n",
+        quoted(mount_point)
+    );
+    text += &format!("ExecStop={program} unmount {}\nTimeoutSec=5min\n", quoted(mount_point));
+    text + &install(service, "local-fs.target")
+}
+
+/// Hands one drive to its array. It may have to wait until that is ready.
+pub(super) fn hot_plug(service: &Service) -> String {
+    let mut text = header(service, "Hand drive %i to its array", "shoal-hot-plug");
+    text += &format!("\n[Service]\nType=oneshot\nExecStart={} hot-plug /dev/%i\n", quoted(&service.program));
+    text += &format!("TimeoutStartSec={}\n", (service.patience + START_MARGIN * 2).as_secs());
+    text
+}
+
+/// What all of them begin with. A user's manager has none of the machine's targets, and nothing is before it.
+fn header(service: &Service, description: &str, manual: &str) -> String {
+    let text = format!("[Unit]\nDescription={description}\nDocumentation=man:{manual}(1)\n");
+    match service.manager {
+        Manager::System => text + "DefaultDependencies=no\nConflicts=shutdown.target\nBefore=shutdown.target\n",
+        Manager::User(_) => text,
+    }
+}
+
+fn install(service: &Service, target: &str) -> String {
+    let target = if service.manager == Manager::System { target } else { "default.target" };
+    format!("\n[Install]\nWantedBy={target}\n")
+}
+
+/// Image files are looked for where they lay; devices, everywhere.
+fn scan(service: &Service) -> String {
+    service.image_directory.iter().map(|directory| format!(" --scan {}", quoted(directory))).collect()
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+/// A word of a unit file: systemd takes `%`, `$`, `\` and quotes for something else.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/-_.:+@,=".contains(it);
+    if path.chars().all(is_plain) {
+        return path;
+    }
+    let mut word = String::from("\"");
+    for character in path.chars() {
+        match character {
+            '%' | '$' => word.extend([character, character]),
+            '"' | '\\' => word.extend(['\\', character]),
+            '\n' => word.push_str("\\n"),
+            _ => word.push(character),
+        }
+    }
+    word + "\""
+}
