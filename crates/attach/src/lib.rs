@@ -5,6 +5,7 @@
 
 mod client;
 pub mod fuse;
+pub mod kernel_nbd;
 mod loop_device;
 pub mod ublk;
 

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use shoal_attach::fuse::{self, Access, FileOptions};
+use shoal_attach::kernel_nbd::{self, NbdOptions};
 use shoal_attach::ublk::{self, UblkOptions};
 use shoal_attach::{Client, ClientOptions};
 
@@ -102,6 +103,7 @@ fn first_line(output: ChildStdout) -> Option<PathBuf> {
 /// Ends the one of an attachment, and clears away what it left if it was killed.
 pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
     let Attachment { name, front, .. } = attachment;
+    let was_killed = !front.is_alive();
     if !front.end(END_PATIENCE) {
         let (device, id) = (attachment.device.display(), front.process_id);
         return Err(Failure::Refused(format!(
@@ -110,7 +112,9 @@ pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Fail
     }
     match attachment.method {
         Method::Ublk if attachment.device.exists() => ublk::remove(&attachment.device).map_err(Failure::failed),
-        Method::Ublk => Ok(()),
+        // Its name may be another's device by now if it has ended in order.
+        Method::Nbd if was_killed => kernel_nbd::remove(&attachment.device).map_err(Failure::failed),
+        Method::Ublk | Method::Nbd => Ok(()),
         Method::Fuse => {
             fuse::undo_stale(&records.file_directory(&attachment.array_uuid)).map(drop).map_err(Failure::failed)
         }
@@ -123,11 +127,15 @@ pub(crate) fn run(front: &Front) -> Result<(), Failure> {
     let deadline = Duration::from_secs(front.deadline_s);
     let options = ClientOptions { export: String::new(), deadline, connections: 1 };
     let client = Client::connect(&front.socket, &options).map_err(Failure::failed)?;
+    let (logical_block_bytes, recovered) = (front.logical_block_bytes, front.recovered.clone());
     match front.method {
         Method::Ublk => {
-            let logical_block_bytes = front.logical_block_bytes;
-            let options = UblkOptions { logical_block_bytes, recovered: front.recovered.clone() };
+            let options = UblkOptions { logical_block_bytes, recovered };
             ublk::run(&client, &options, tell, stop).map_err(Failure::failed)
+        }
+        Method::Nbd => {
+            let options = NbdOptions { logical_block_bytes, recovered };
+            kernel_nbd::run(&client, &options, tell, stop).map_err(Failure::failed)
         }
         Method::Fuse => {
             let options = FileOptions { name: front.name.clone(), access: Access::Owner };

@@ -14,18 +14,27 @@ use crate::exit::Failure;
 pub(crate) enum Method {
     /// The kernel's ublk driver: a block device.
     Ublk,
+    /// The kernel's nbd driver: a block device.
+    Nbd,
     /// A file of a FUSE file system; a loop device over it where a block device is asked for.
     Fuse,
 }
 
 impl Method {
-    /// The best one first: the fewest copies and switches between processes for a request.
-    const ALL: [Self; 2] = [Self::Ublk, Self::Fuse];
+    /// Whether a device whose process was killed can be kept by another.
+    pub(super) fn can_recover(self) -> bool {
+        self != Self::Fuse
+    }
+
+    /// The best one first: the fewest copies and switches between processes for a request, and what becomes of the device when its
+    /// process is killed. ublk's requests wait for another process, nbd's too, but may fail; a FUSE file is gone.
+    const ALL: [Self; 3] = [Self::Ublk, Self::Nbd, Self::Fuse];
 
     /// Why it cannot be had here.
     fn obstacle(self, wish: &Wish) -> Option<String> {
         match self {
             Self::Ublk => shoal_attach::ublk::probe().err().map(|error| error.to_string()),
+            Self::Nbd => shoal_attach::kernel_nbd::probe().err().map(|error| error.to_string()),
             Self::Fuse => shoal_attach::fuse::probe().err().map(|error| error.to_string()).or_else(|| {
                 let is_refused = wish.block_device && !rustix::process::geteuid().is_root();
                 is_refused.then(|| "a loop device on the file needs root: use sudo, or do with the file".to_owned())
@@ -38,6 +47,7 @@ impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ublk => "ublk",
+            Self::Nbd => "nbd",
             Self::Fuse => "fuse",
         })
     }

@@ -17,6 +17,7 @@ mod method;
 mod process;
 mod record;
 mod server;
+mod usage;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -62,12 +63,27 @@ pub(crate) fn attach(cli: &Cli, array: &ArrayArgs, wish: &Wish) -> Result<Attach
     if let Some(attachment) = record_of(&records, array)? {
         if attachment.is_alive() {
             check_wish(&attachment, wish)?;
-            return Ok(attachment);
+            return with_server(cli, &records, array, wish, attachment);
         }
         return again(cli, &records, array, wish, attachment);
     }
     let chosen = method::choose(wish)?;
     anew(cli, &records, array, wish, chosen)
+}
+
+/// The same attachment, with a server at the same place if that one was killed: the front finds it.
+fn with_server(
+    cli: &Cli,
+    records: &Records,
+    array: &ArrayArgs,
+    wish: &Wish,
+    attachment: Attachment,
+) -> Result<Attachment, Failure> {
+    let served = server::find_or_start(cli, records, array, wish)?;
+    let Some(started) = served.started else { return Ok(attachment) };
+    let attachment = Attachment { server: Some(started), ..attachment };
+    records.keep(&attachment)?;
+    Ok(attachment)
 }
 
 /// Attaches what is not attached.
@@ -88,7 +104,7 @@ fn anew(
     attachment
 }
 
-/// Attaches again what has lost its front: a ublk device is served again as it is, the rest is cleared away first.
+/// Attaches again what has lost its front: a device that can be recovered is served again as it is, a file is cleared away first.
 fn again(
     cli: &Cli,
     records: &Records,
@@ -96,13 +112,13 @@ fn again(
     wish: &Wish,
     stale: Attachment,
 ) -> Result<Attachment, Failure> {
-    if stale.method != Method::Ublk || check_wish(&stale, wish).is_err() || !stale.device.exists() {
+    if !stale.method.can_recover() || check_wish(&stale, wish).is_err() || !stale.device.exists() {
         clear(records, &stale)?;
         let chosen = method::choose(wish)?;
         return anew(cli, records, array, wish, chosen);
     }
     let served = server::find_or_start(cli, records, array, wish)?;
-    let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, Method::Ublk) };
+    let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, stale.method) };
     let started = front::start(records, &served.array_uuid, &front)?;
     let server = served.started.or(stale.server);
     let attachment = Attachment { front: started.process, socket: served.socket, server, ..stale };
@@ -192,6 +208,7 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
         let (name, place) = (&attachment.name, place.display());
         return Err(Failure::Refused(format!("array {name} is mounted on {place}: unmount it first")));
     }
+    usage::refuse_used(&attachment.device)?;
     if let Some(file) = &attachment.file
         && let Some(device) = LoopDevice::find(&attachment.device, file)
     {

@@ -1,0 +1,81 @@
+//! Who uses an attached device or file, beside file systems: devices on top of it, swapping, programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::exit::Failure;
+
+/// How long a program that only looks at a device may have it open.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Refuses to take away what is used, and says by whom.
+pub(super) fn refuse_used(device: &Path) -> Result<(), Failure> {
+    let shown = device.display();
+    if let Some(holder) = holders(device).first() {
+        return Err(Failure::Refused(format!("{shown} is used by {holder}: detach that first")));
+    }
+    if let Some(swap) = swap(device) {
+        return Err(Failure::Refused(format!("{} is swapped to: `swapoff {0}` first", swap.display())));
+    }
+    let begun = Instant::now();
+    while let Some(process) = user(device) {
+        // udev looks at devices that somebody has closed.
+        if begun.elapsed() < PATIENCE {
+            std::thread::sleep(PATIENCE / 20);
+            continue;
+        }
+        return Err(Failure::Refused(format!("{shown} is open in process {process}: end that first")));
+    }
+    Ok(())
+}
+
+/// A device and its partitions, by their names.
+fn names(device: &Path) -> Vec<PathBuf> {
+    let mut names = vec![device.to_owned()];
+    let Some(name) = device.file_name().and_then(|name| name.to_str()) else { return names };
+    for entry in fs::read_dir(format!("/sys/class/block/{name}")).into_iter().flatten().flatten() {
+        if entry.path().join("partition").exists() {
+            names.push(Path::new("/dev").join(entry.file_name()));
+        }
+    }
+    names
+}
+
+/// Devices on top: of the device mapper, md, or loop devices over a file.
+fn holders(device: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in names(device) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let entries = fs::read_dir(format!("/sys/class/block/{name}/holders")).into_iter().flatten().flatten();
+        found.extend(entries.map(|entry| format!("/dev/{}", entry.file_name().to_string_lossy())));
+    }
+    for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let backing = fs::read_to_string(entry.path().join("loop/backing_file"));
+        if backing.is_ok_and(|backing| Path::new(backing.trim_end()) == device) {
+            found.push(format!("/dev/{}", entry.file_name().to_string_lossy()));
+        }
+    }
+    found
+}
+
+fn swap(device: &Path) -> Option<PathBuf> {
+    let table = fs::read_to_string("/proc/swaps").ok()?;
+    let names = names(device);
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next().map(PathBuf::from))
+        .find(|it| names.contains(it))
+}
+
+/// A process that has it open, as far as this user may see.
+fn user(device: &Path) -> Option<u32> {
+    let names = names(device);
+    fs::read_dir("/proc").ok()?.flatten().find_map(|process| {
+        let number: u32 = process.file_name().to_str()?.parse().ok()?;
+        let files = fs::read_dir(process.path().join("fd")).ok()?.flatten();
+        let mut opened = files.filter_map(|file| fs::read_link(file.path()).ok());
+        opened.any(|path| names.contains(&path)).then_some(number)
+    })
+}
