@@ -23,6 +23,8 @@ use crate::tools;
 const ASSEMBLE_OPTIONS: [&str; 3] = ["--config=/dev/null", "--run", "--readonly"];
 /// How long md may take over letting an array go: others may be looking at it.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a process may take over closing the array's device.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often that is looked at.
 const LOOK_DISTANCE: Duration = Duration::from_millis(20);
 
@@ -96,6 +98,11 @@ impl KernelArray {
         // Those that go by themselves; what others have set up is theirs to undo.
         let passing = names.into_iter().filter(|name| goes_by_itself(name));
         let passing: Vec<_> = passing.map(|name| (backing_file(&name), name)).collect();
+        let node = self.device().path();
+        // Whoever has just closed it may still be seen there for a moment.
+        if patiently(CLOSE_PATIENCE, || refuse_in_use(&node).is_ok(), "").is_err() {
+            return refuse_in_use(&node);
+        }
         let start = Instant::now();
         loop {
             match self.device().let_go() {

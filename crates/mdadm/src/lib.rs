@@ -28,6 +28,7 @@ mod choice;
 mod error;
 mod kernel;
 mod loops;
+mod members;
 mod news;
 mod places;
 mod status;

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use serde_json::Value;
 
 use stage::Stage;
-use support::{has, names, pattern};
+use support::{has, pattern};
 use words::{inside, said};
 
 const MIB: u64 = 1 << 20;
@@ -71,22 +71,7 @@ fn needs_kernel_runs_what_shoal_made_and_hands_it_back() {
         expect(&stage, MIB + 3 * 512, "first", &pattern(70 * 512, 2));
         expect(&stage, 4 * MIB, "second", &pattern(MIB_BYTES, 3));
         let drives = stage.drives();
-        let spare = names(count..=count);
-        if is_redundant {
-            stage.add(10 * MIB);
-        }
-        let loses_one = format!(
-            "shoal fail --member d1 d0
-             shoal write --offset 4M d0 <second
-             shoal speed --max 1M --min 1K d0
-             shoal add --no-rebuild --drive {spare} d0
-             shoal --json status d0 >rebuilding.json
-             shoal speed --max 1000M --min 100M d0
-             shoal rebuild d0
-             shoal --json scrub d0 >scrub.json
-             shoal remove --drive d1 d0"
-        );
-        let middle = if is_redundant { loses_one } else { "shoal write --offset 4M d0 <second".to_owned() };
+        let middle = if is_redundant { loses_one(&mut stage) } else { "shoal write --offset 4M d0 <second".to_owned() };
         inside(
             &mut stage,
             &format!(
@@ -100,19 +85,41 @@ fn needs_kernel_runs_what_shoal_made_and_hands_it_back() {
             ),
         );
         let running = json(&stage, "running.json");
-        assert!(running["engine"]["name"].as_str().unwrap().starts_with("Linux md 6."), "raid{level}: {running}");
+        assert!(said(&running["engine"]["name"]).starts_with("Linux md 6."), "raid{level}: {running}");
         assert!(running["running"]["process_id"].is_u64(), "raid{level}: {running}");
         assert_eq!(json(&stage, "stopped.json")["health"], "optimal", "raid{level}");
         if is_redundant {
-            let rebuilding = json(&stage, "rebuilding.json");
-            assert_eq!(states(&rebuilding)[1], "rebuilding", "raid{level}: {rebuilding}");
-            assert_eq!(rebuilding["background"]["work"], "rebuild", "raid{level}: {rebuilding}");
-            let scrub = json(&stage, "scrub.json");
-            assert_eq!(scrub["mismatched_bytes"], 0, "raid{level}: {scrub}");
-            stage.lose(1);
+            has_lost_one(&mut stage, level);
         }
         is_whole(&mut stage, &format!("raid{level} handed back"));
     }
+}
+
+/// What the guest does while member 1 fails and a spare is filled in its place.
+fn loses_one(stage: &mut Stage) -> String {
+    stage.add(10 * MIB);
+    let drives = stage.drives();
+    let spare = drives.rsplit(' ').next().unwrap();
+    format!(
+        "shoal fail --member d1 d0
+         shoal write --offset 4M d0 <second
+         shoal speed --max 1M --min 1K d0
+         shoal add --no-rebuild --drive {spare} d0
+         shoal --json status d0 >rebuilding.json
+         shoal speed --max 1000M --min 100M d0
+         shoal rebuild d0
+         shoal --json scrub d0 >scrub.json
+         shoal remove --drive d1 d0"
+    )
+}
+
+fn has_lost_one(stage: &mut Stage, level: &str) {
+    let rebuilding = json(stage, "rebuilding.json");
+    assert_eq!(states(&rebuilding)[1], "rebuilding", "raid{level}: {rebuilding}");
+    assert_eq!(rebuilding["background"]["work"], "rebuild", "raid{level}: {rebuilding}");
+    let scrub = json(stage, "scrub.json");
+    assert_eq!(scrub["mismatched_bytes"], 0, "raid{level}: {scrub}");
+    stage.lose(1);
 }
 
 /// The other way round: what shoal writes meanwhile is what the kernel finds, and parity and copies agree.
