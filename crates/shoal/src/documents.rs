@@ -17,6 +17,7 @@ use crate::commands::network::{NetworkDocument, NetworkPlanDocument};
 use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
+use crate::commands::share::{ConfigurationDocument, SharesDocument};
 pub(crate) use array::{array_document, verdict_text};
 pub(crate) use attach::AttachDocument;
 pub(crate) use filesystem::{
@@ -317,6 +318,8 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("request", schema_for!(RequestLine)),
         ("scrub", schema_for!(ScrubDocument)),
         ("service", schema_for!(ServiceDocument)),
+        ("share", schema_for!(SharesDocument)),
+        ("share-configuration", schema_for!(ConfigurationDocument)),
         ("study", shoal_study::model::schema()),
         ("study-plan", schema_for!(PlanDocument)),
         ("swarm", schema_for!(SwarmDocument)),

@@ -18,6 +18,7 @@ mod progress;
 mod running;
 mod scan;
 mod seed;
+mod sharing;
 mod simulated;
 mod size;
 

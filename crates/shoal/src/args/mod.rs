@@ -11,6 +11,7 @@ mod profile;
 mod replay;
 mod serve;
 mod service;
+mod share;
 mod sim;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +35,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use service::{
     HotPlugArgs, InstallArgs, InstalledArgs, MdadmConfArgs, ServiceArgs, ServiceCommand, ServicePlaceArgs,
 };
+pub(crate) use share::{GuestsChoice, NfsServerChoice, ShareArgs, SharedArgs, UnshareArgs};
 pub(crate) use sim::{SimArgs, SimCommand, SwarmArgs};
 
 const AFTER_HELP: &str = "\
@@ -146,6 +148,10 @@ pub(crate) enum Command {
     HotPlug(HotPlugArgs),
     /// See whether people would be told when an array's health changes.
     Alert(AlertArgs),
+    /// Share a directory, or an array that is mounted, in the local network: by SMB, NFS, FTP.
+    Share(ShareArgs),
+    /// End a share.
+    Unshare(UnshareArgs),
     /// Stop a running array.
     Stop(StopArgs),
     /// Change how fast a running array resyncs, rebuilds and scrubs.

@@ -22,6 +22,7 @@ mod run;
 mod scrub;
 mod serve;
 mod service;
+pub(crate) mod share;
 mod sim;
 mod status;
 mod study;
@@ -69,6 +70,8 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Alert(args) => alert::run(cli, args),
         Command::HotPlug(args) => service::hot_plug(cli, args),
         Command::Service(args) => service::run(cli, args),
+        Command::Share(args) => share::share(cli, args),
+        Command::Unshare(args) => share::unshare(cli, args),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
         Command::Sim(args) => sim::run(cli, args),
