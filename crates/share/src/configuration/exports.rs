@@ -14,27 +14,40 @@
 use super::HEAD;
 use crate::{Durability, NfsServer, Share};
 
+/// Where a share stands in the tree that clients see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// The machine's own: at its path.
+    Machine,
+    /// One of the servers': at its name, below a directory that `nfs.conf` names.
+    Names,
+}
+
 /// The whole file.
-pub fn file(shares: &[Share]) -> String {
+pub fn file(shares: &[Share], tree: Tree) -> String {
     let is_kernels = |share: &&Share| share.nfs.is_some_and(|nfs| nfs.server == NfsServer::Kernel);
-    let lines: String = shares.iter().filter(is_kernels).map(|share| line(share)).collect();
+    let lines: String = shares.iter().filter(is_kernels).map(|share| line(share, tree)).collect();
     format!("{HEAD}{lines}")
 }
 
 /// One share's line.
-pub fn line(share: &Share) -> String {
-    let options = options(share);
+fn line(share: &Share, tree: Tree) -> String {
+    let (path, mount) = match tree {
+        Tree::Machine => (share.directory.to_string(), share.mount.as_ref().map(ToString::to_string)),
+        Tree::Names => (format!("/{}", share.name), None),
+    };
+    let options = options(share, mount);
     let clients: String = share.networks.iter().map(|network| format!(" {network}({options})")).collect();
-    format!("\"{}\"{clients}\n", share.directory)
+    format!("\"{path}\"{clients}\n")
 }
 
-fn options(share: &Share) -> String {
+fn options(share: &Share, mount: Option<String>) -> String {
     let durability = match share.nfs.map(|nfs| nfs.durability) {
         Some(Durability::Async) => "async",
         Some(Durability::Sync) | None => "sync",
     };
-    // A comma would end the option, so such a path cannot stand here; the supervisor looks at the mount all the same.
-    let mount = share.mount.as_ref().map(ToString::to_string).filter(|path| !path.contains([',', '(', ')', ' ']));
+    // A comma would end the option, so such a path cannot stand here.
+    let mount = mount.filter(|path| !path.contains([',', '(', ')', ' ']));
     let mut options = vec![
         if share.read_only { "ro" } else { "rw" }.to_owned(),
         durability.to_owned(),

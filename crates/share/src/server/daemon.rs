@@ -45,7 +45,7 @@ pub(super) struct Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Overlay {
     /// A file or directory of ours over one of the system's.
-    Bind(PathBuf, &'static str),
+    Bind(PathBuf, PathBuf),
     /// One of the kernel's own file systems, by type.
     Kernel(&'static str, PathBuf),
 }
@@ -113,8 +113,29 @@ pub(super) struct Daemon {
     pub(super) said: PathBuf,
     /// Its own log, if what it says is not all.
     pub(super) log: Option<PathBuf>,
-    /// It listens there.
-    pub(super) ports: Vec<u16>,
+    /// How it is known to be ready.
+    pub(super) ready: Ready,
+}
+
+/// How a daemon is known to be ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ready {
+    /// It listens at all of these ports.
+    Listening(Vec<u16>),
+    /// It watches for files to appear.
+    Watching,
+    /// At once.
+    Started,
+}
+
+impl Ready {
+    /// Ports that it must be able to have.
+    pub(super) fn ports(&self) -> &[u16] {
+        match self {
+            Self::Listening(ports) => ports,
+            Self::Watching | Self::Started => &[],
+        }
+    }
 }
 
 /// A daemon that runs.
@@ -150,18 +171,33 @@ impl Child {
         Some(self.daemon.command.failed(said.unwrap_or(status)))
     }
 
-    /// Waits until it listens at all of its ports.
+    /// Waits until it is ready.
     pub(super) fn wait_until_ready(&mut self) -> Result<(), ServerError> {
         for _ in 0..START.as_millis() / LOOK.as_millis() {
             if let Some(error) = self.ended() {
                 return Err(error);
             }
-            if self.daemon.ports.iter().all(|&port| self.is_listening(port)) {
+            if self.is_ready() {
                 return Ok(());
             }
             std::thread::sleep(LOOK);
         }
-        Err(self.daemon.command.failed(format!("it does not listen after {} s", START.as_secs())))
+        Err(self.daemon.command.failed(format!("it is not ready after {} s", START.as_secs())))
+    }
+
+    fn is_ready(&self) -> bool {
+        match &self.daemon.ready {
+            Ready::Listening(ports) => ports.iter().all(|&port| self.is_listening(port)),
+            Ready::Watching => self.is_watching(),
+            Ready::Started => true,
+        }
+    }
+
+    /// Whether it has asked the kernel to be told of new files.
+    fn is_watching(&self) -> bool {
+        let of_files = fs::read_dir(format!("/proc/{}/fdinfo", self.process.id()));
+        let texts = of_files.into_iter().flatten().filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
+        texts.into_iter().any(|text| text.contains("inotify"))
     }
 
     /// Whether somebody listens at a port in the child's network namespace.

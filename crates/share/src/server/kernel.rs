@@ -9,10 +9,10 @@
 //! The kernel's threads are no child of anybody and do not die with one: a marker says that they are ours, so that they are ended before
 //! the next start.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::ServerError;
-use super::daemon::{Command, Daemon, Overlay};
+use super::daemon::{Command, Daemon, Overlay, Ready};
 use super::plan::Plan;
 use crate::configuration::{exports, nfs};
 use crate::{Share, Site};
@@ -26,29 +26,34 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     let directory = site.places.runtime().join("nfs");
     let state = site.places.state().join("nfs");
     let at = |name: &str| directory.join(name);
-    let overlays = overlays(&directory, &state);
+    let overlays = overlays(&directory, &state, shares);
     let command = |program, arguments: &[&str]| {
         let arguments = arguments.iter().map(Into::into).collect();
         Command { program, package: "nfs-kernel-server", arguments, overlays: overlays.clone() }
     };
-    let daemon = |program, arguments: &[&str], ports| Daemon {
+    let daemon = |program, arguments: &[&str], ready| Daemon {
         command: command(program, arguments),
         said: at(&format!("{program}.said")),
         log: None,
-        ports,
+        ready,
     };
     let pipefs = format!("--pipefsdir={}", at("pipefs").display());
     let storage = format!("--storagedir={}", state.join("clients").display());
+    let mut directories =
+        [&directory, &at("empty"), &at("pipefs"), &state, &state.join("clients")].map(PathBuf::clone).to_vec();
+    directories.extend(shares.iter().map(|share| at("tree").join(share.name.to_string())));
     Ok(Plan {
-        directories: [&directory, &at("empty"), &at("pipefs"), &state, &state.join("clients")]
-            .map(|path| (path.clone(), 0o755))
-            .to_vec(),
-        files: vec![(at("exports"), exports::file(shares), 0o644), (at("nfs.conf"), nfs::file(site), 0o644)],
+        directories: directories.into_iter().map(|path| (path, 0o755)).collect(),
+        files: vec![
+            (at("exports"), exports::file(shares, exports::Tree::Names), 0o644),
+            (at("nfs.conf"), nfs::file(site, &at("tree")), 0o644),
+        ],
         daemons: vec![
-            daemon("nfsdcld", &["--foreground", &pipefs, &storage], Vec::new()),
-            daemon("rpc.mountd", &["--foreground"], vec![site.ports.nfs]),
+            daemon("nfsdcld", &["--foreground", &pipefs, &storage], Ready::Watching),
+            daemon("rpc.mountd", &["--foreground", "--no-nfs-version", "2", "--no-nfs-version", "3"], Ready::Started),
         ],
         then: vec![command("exportfs", &["-r"]), command("rpc.nfsd", &[])],
+        ports: vec![site.ports.nfs],
         changed: vec![command("exportfs", &["-r"])],
         after: vec![command("rpc.nfsd", &["0"]), command("exportfs", &["-au"])],
         marker: Some(at("running")),
@@ -56,18 +61,21 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     })
 }
 
-/// What the server finds in place of the system's files.
-fn overlays(directory: &Path, state: &Path) -> Vec<Overlay> {
+/// What the server finds in place of the system's files, and the tree that clients see.
+fn overlays(directory: &Path, state: &Path, shares: &[Share]) -> Vec<Overlay> {
     let at = |name: &str| directory.join(name);
     let mut overlays = vec![
-        Overlay::Bind(state.to_owned(), "/var/lib/nfs"),
-        Overlay::Bind(at("exports"), "/etc/exports"),
-        Overlay::Bind(at("nfs.conf"), "/etc/nfs.conf"),
+        Overlay::Bind(state.to_owned(), "/var/lib/nfs".into()),
+        Overlay::Bind(at("exports"), "/etc/exports".into()),
+        Overlay::Bind(at("nfs.conf"), "/etc/nfs.conf".into()),
         Overlay::Kernel("nfsd", "/proc/fs/nfsd".into()),
         Overlay::Kernel("rpc_pipefs", at("pipefs")),
     ];
     for systems in ["/etc/exports.d", "/etc/nfs.conf.d"] {
-        overlays.extend(Path::new(systems).is_dir().then(|| Overlay::Bind(at("empty"), systems)));
+        overlays.extend(Path::new(systems).is_dir().then(|| Overlay::Bind(at("empty"), systems.into())));
     }
+    let in_tree =
+        |share: &Share| Overlay::Bind(share.directory.path().to_owned(), at("tree").join(share.name.to_string()));
+    overlays.extend(shares.iter().map(in_tree));
     overlays
 }

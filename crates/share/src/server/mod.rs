@@ -105,14 +105,14 @@ pub fn start(protocol: Protocol, site: &Site, shares: &[Share]) -> Result<Runnin
     // From here on whatever fails is undone by dropping this.
     let mut running = Running { protocol, site: site.clone(), plan, children: Vec::new() };
     for daemon in running.plan.daemons.clone() {
-        running.children.push(Child::start(&daemon, &site.entry)?);
+        let mut child = Child::start(&daemon, &site.entry)?;
+        let ready = child.wait_until_ready();
+        running.children.push(child);
+        ready?;
     }
     for command in running.plan.then.clone() {
         // What a daemon says of its end is more to the point than that a command after it failed.
         command.run(&site.entry, b"").map_err(|error| running.ended().unwrap_or(error))?;
-    }
-    for child in &mut running.children {
-        child.wait_until_ready()?;
     }
     Ok(running)
 }

@@ -61,7 +61,7 @@ fn smbpasswd(site: &Site, user: &UserName, program: &'static str, arguments: &[&
     write_file(&group, &accounts::group(&owners), 0o644)?;
     let mut all = vec![if program == "smbpasswd" { "-c" } else { "-s" }.into(), configuration.into()];
     all.extend(arguments.iter().map(Into::into));
-    let overlays = vec![Overlay::Bind(passwd, "/etc/passwd"), Overlay::Bind(group, "/etc/group")];
+    let overlays = vec![Overlay::Bind(passwd, "/etc/passwd".into()), Overlay::Bind(group, "/etc/group".into())];
     Ok(Command { program, package: "samba", arguments: all, overlays })
 }
 

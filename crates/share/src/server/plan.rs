@@ -6,7 +6,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use super::daemon::{Command, Daemon, Overlay, is_installed};
+use super::daemon::{Command, Daemon, Overlay, Ready, is_installed};
 use super::{Protocol, ServerError, kernel, make_directory, passwords, write_file};
 use crate::configuration::accounts::{self, Numbering};
 use crate::configuration::{ganesha, samba, vsftpd};
@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) daemons: Vec<Daemon>,
     /// Run to their end when the daemons have been started.
     pub(super) then: Vec<Command>,
+    /// Ports that are listened at by somebody else than the daemons: the kernel.
+    pub(super) ports: Vec<u16>,
     /// Tell the daemons that the files have changed.
     pub(super) changed: Vec<Command>,
     /// A signal tells them.
@@ -68,7 +70,7 @@ impl Plan {
 
     /// Whether somebody else is at the ports already. Elsewhere than here the server finds out by itself.
     pub(super) fn look_for_others(&self, protocol: Protocol, site: &Site) -> Result<(), ServerError> {
-        let ports = self.daemons.iter().flat_map(|daemon| &daemon.ports);
+        let ports = self.daemons.iter().flat_map(|daemon| daemon.ready.ports()).chain(&self.ports);
         for (port, address) in ports.flat_map(|&port| site.addresses.iter().map(move |&address| (port, address))) {
             let taken = || match TcpListener::bind((address, port)) {
                 Ok(_) => None,
@@ -166,8 +168,8 @@ fn smb(site: &Site, shares: &[Share]) -> Plan {
     let state = site.places.state().join("samba");
     let configuration = directory.join("smb.conf");
     let overlays = vec![
-        Overlay::Bind(directory.join("passwd"), "/etc/passwd"),
-        Overlay::Bind(directory.join("group"), "/etc/group"),
+        Overlay::Bind(directory.join("passwd"), "/etc/passwd".into()),
+        Overlay::Bind(directory.join("group"), "/etc/group".into()),
     ];
     let with = |program, arguments: &[&str]| {
         let arguments = arguments.iter().map(Into::into).collect();
@@ -187,7 +189,7 @@ fn smb(site: &Site, shares: &[Share]) -> Plan {
             command: with("smbd", &["--foreground", "--no-process-group", &option]),
             said: directory.join("smbd.said"),
             log: Some(directory.join("smbd.log")),
-            ports: vec![site.ports.smb],
+            ready: Ready::Listening(vec![site.ports.smb]),
         }],
         changed: vec![with("smbcontrol", &[&option, "smbd", "reload-config"])],
         dismissal: Some(with("smbcontrol", &[&option, "smbd", "close-share"])),
@@ -216,7 +218,7 @@ fn ganesha(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     Ok(Plan {
         directories: vec![(directory.clone(), 0o755), (site.places.state().join("ganesha"), 0o700)],
         files: vec![(configuration, ganesha::file(site, shares), 0o600)],
-        daemons: vec![Daemon { command: program, said, log: Some(log), ports }],
+        daemons: vec![Daemon { command: program, said, log: Some(log), ready: Ready::Listening(ports) }],
         is_told_by_signal: true,
         ..Plan::default()
     })
@@ -237,7 +239,7 @@ fn ftp(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         let arguments = vec![configuration.into()];
         let command = Command { program: "vsftpd", package: "vsftpd", arguments, overlays: overlays.clone() };
         let said = at(&format!("vsftpd-{index}.said"));
-        daemons.push(Daemon { command, said, log: None, ports: vec![site.ports.ftp] });
+        daemons.push(Daemon { command, said, log: None, ready: Ready::Listening(vec![site.ports.ftp]) });
     }
     let directories = vec![(directory.clone(), 0o755), (at("empty"), 0o755), (at("guests"), 0o700)];
     Ok(Plan { directories, files, daemons, ..Plan::default() })
@@ -257,12 +259,12 @@ fn ftp_accounts(site: &Site, share: &Share, directory: &Path) -> (Vec<(PathBuf, 
         files.push((at("guests").join(guest), vsftpd::guests_file(share), 0o600));
     }
     let overlays = vec![
-        Overlay::Bind(at("passwd"), "/etc/passwd"),
-        Overlay::Bind(at("group"), "/etc/group"),
-        Overlay::Bind(at("shadow"), "/etc/shadow"),
-        Overlay::Bind(at("pam"), "/etc/pam.d/vsftpd"),
-        Overlay::Bind(at("hosts.allow"), "/etc/hosts.allow"),
-        Overlay::Bind(at("hosts.deny"), "/etc/hosts.deny"),
+        Overlay::Bind(at("passwd"), "/etc/passwd".into()),
+        Overlay::Bind(at("group"), "/etc/group".into()),
+        Overlay::Bind(at("shadow"), "/etc/shadow".into()),
+        Overlay::Bind(at("pam"), "/etc/pam.d/vsftpd".into()),
+        Overlay::Bind(at("hosts.allow"), "/etc/hosts.allow".into()),
+        Overlay::Bind(at("hosts.deny"), "/etc/hosts.deny".into()),
     ];
     (files, overlays)
 }

@@ -68,7 +68,8 @@ impl Keeper {
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
             signal_hook::flag::register(signal, Arc::clone(&ends)).map_err(|error| error.to_string())?;
         }
-        signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&called)).map_err(|error| error.to_string())?;
+        signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&called))
+            .map_err(|error| error.to_string())?;
         let table = File::open("/proc/self/mountinfo").map_err(|error| format!("/proc/self/mountinfo: {error}"))?;
         let began = Instant::now();
         let mut looks = 0;
@@ -164,7 +165,11 @@ impl Keeper {
         }
         for share in &status {
             let word = format!("{:?}", share.state).to_lowercase();
-            (self.tell)(&format!("{}: {word}{}", share.name, share.problems.iter().map(|it| format!("; {it}")).collect::<String>()));
+            (self.tell)(&format!(
+                "{}: {word}{}",
+                share.name,
+                share.problems.iter().map(|it| format!("; {it}")).collect::<String>()
+            ));
         }
         write_status(&status)?;
         self.status = Some(status);

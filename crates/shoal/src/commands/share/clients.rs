@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use shoal_share::Interface;
 
 use super::ClientLine;
-use crate::sharing::{NfsWord, Record, addresses};
+use crate::sharing::{Record, addresses};
 
 /// Lines for every kind of client, with this machine's first address that they can reach.
 pub(super) fn lines(record: &Record, interfaces: &[Interface]) -> Vec<ClientLine> {
@@ -24,13 +24,8 @@ pub(super) fn lines(record: &Record, interfaces: &[Interface]) -> Vec<ClientLine
         lines.push(line("Windows", format!("net use * \\\\{address}\\{name} /user:{user}")));
         lines.push(line("macOS, desktops", format!("smb://{user}@{host}/{name}")));
     }
-    if let Some(server) = record.nfs {
-        let path = match server {
-            NfsWord::Kernel => record.directory.display().to_string(),
-            NfsWord::Ganesha => format!("/{name}"),
-        };
-        let place = quoted(&format!("{host}:{path}"));
-        lines.push(line("Linux, NFS", format!("mount -t nfs4 {place} /mnt")));
+    if record.nfs.is_some() {
+        lines.push(line("Linux, NFS", format!("mount -t nfs4 {host}:/{name} /mnt")));
         if record.nfs_version_3 {
             let place = quoted(&format!("{host}:{}", record.directory.display()));
             lines.push(line("Linux, NFS 3", format!("mount -t nfs -o vers=3,nolock {place} /mnt")));

@@ -78,7 +78,7 @@ impl Plan<'_> {
     fn exports(&mut self, share: &Share) -> Result<(), Failure> {
         let name = format!("shoal-{}.exports", share.name);
         let place = PathBuf::from("/etc/exports.d").join(&name);
-        self.file(name, place, &exports::file(std::slice::from_ref(share)))?;
+        self.file(name, place, &exports::file(std::slice::from_ref(share), exports::Tree::Machine))?;
         self.step("exportfs -ra");
         Ok(())
     }
@@ -97,15 +97,28 @@ impl Plan<'_> {
             return Err(Failure::Refused("guests of FTP need accounts that the machine's own vsftpd does not have: share by SMB, or without --guests".to_owned()));
         }
         let Some(&address) = site.addresses.first() else {
-            return Err(Failure::Refused("vsftpd needs an address to listen at: name a network that this machine is in".to_owned()));
+            return Err(Failure::Refused(
+                "vsftpd needs an address to listen at: name a network that this machine is in".to_owned(),
+            ));
         };
         let place = PathBuf::from("/etc").join(format!("vsftpd-{}", share.name));
-        self.file(format!("vsftpd-{}.conf", share.name), place.join("vsftpd.conf"), &vsftpd::file(site, share, address, &place))?;
+        self.file(
+            format!("vsftpd-{}.conf", share.name),
+            place.join("vsftpd.conf"),
+            &vsftpd::file(site, share, address, &place),
+        )?;
         self.file(format!("vsftpd-{}.users", share.name), place.join("users"), &vsftpd::user_list(share))?;
-        self.file(format!("vsftpd-{}.hosts.allow", share.name), "/etc/hosts.allow".into(), &vsftpd::hosts_allow(share))?;
+        self.file(
+            format!("vsftpd-{}.hosts.allow", share.name),
+            "/etc/hosts.allow".into(),
+            &vsftpd::hosts_allow(share),
+        )?;
         self.step(format!("mkdir -p {0}/empty {0}/guests", place.display()));
         self.step("/etc/hosts.deny has to deny vsftpd to all others: vsftpd: ALL");
-        self.step(format!("its users have to be users of the machine, in a group that may write to {}", share.directory));
+        self.step(format!(
+            "its users have to be users of the machine, in a group that may write to {}",
+            share.directory
+        ));
         self.step(format!("start it: vsftpd {}", place.join("vsftpd.conf").display()));
         Ok(())
     }
@@ -119,7 +132,9 @@ fn account(user_id: u32) -> Result<String, Failure> {
     if output.status.success() && is_plain && !name.is_empty() {
         return Ok(name);
     }
-    Err(Failure::Usage(format!("user {user_id} has no account here: Samba wants files to belong to one; give --owner USER")))
+    Err(Failure::Usage(format!(
+        "user {user_id} has no account here: Samba wants files to belong to one; give --owner USER"
+    )))
 }
 
 fn text(document: &ConfigurationDocument) -> String {

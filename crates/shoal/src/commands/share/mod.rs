@@ -202,7 +202,8 @@ fn text(document: &SharesDocument) -> String {
         let state = format!("{state:?}").to_lowercase();
         text += &format!("{}: {}, {state}\n", share.name, share.directory.display());
         text += &problems.iter().map(|problem| format!("  {problem}\n")).collect::<String>();
-        text += &clients.iter().map(|ClientLine { system, line }| format!("  {system:<16} {line}\n")).collect::<String>();
+        text +=
+            &clients.iter().map(|ClientLine { system, line }| format!("  {system:<16} {line}\n")).collect::<String>();
     }
     if document.shares.is_empty() {
         text += "nothing is shared\n";

@@ -15,7 +15,8 @@ use crate::sharing::{Record, places};
 pub(super) fn see_to(record: &Record, file: Option<&Path>) -> Result<(), Failure> {
     let given = file.map(read).transpose()?.unwrap_or_default();
     let wanted = [(Protocol::Smb, record.smb), (Protocol::Ftp, record.ftp)];
-    let wanted: Vec<Protocol> = wanted.into_iter().filter_map(|(protocol, is_wanted)| is_wanted.then_some(protocol)).collect();
+    let wanted: Vec<Protocol> =
+        wanted.into_iter().filter_map(|(protocol, is_wanted)| is_wanted.then_some(protocol)).collect();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -50,9 +51,9 @@ fn read(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let text = if path == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(path) };
     let mut given = BTreeMap::new();
     for (number, line) in (1..).zip(text.map_err(at)?.lines()) {
-        let (name, password) = line.split_once(':').ok_or_else(|| {
-            Failure::Usage(format!("{}: line {number} is not NAME:PASSWORD", path.display()))
-        })?;
+        let (name, password) = line
+            .split_once(':')
+            .ok_or_else(|| Failure::Usage(format!("{}: line {number} is not NAME:PASSWORD", path.display())))?;
         given.insert(name.to_owned(), password.to_owned());
     }
     Ok(given)

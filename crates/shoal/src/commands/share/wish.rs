@@ -51,7 +51,9 @@ pub(super) fn of(args: &ShareArgs) -> Result<Wish, Failure> {
         Some(GuestsChoice::Write) => GuestsWord::Write,
     };
     if (args.smb || args.ftp) && args.users.is_empty() && guests == GuestsWord::Refused {
-        return Err(Failure::usage("nobody could come in: name users with --user NAME, or let in anybody with --guests"));
+        return Err(Failure::usage(
+            "nobody could come in: name users with --user NAME, or let in anybody with --guests",
+        ));
     }
     let mounts = shoal_drive::mounts().map_err(Failure::failed)?;
     let home = home_of(&shared.directory, &mounts);
@@ -87,7 +89,10 @@ impl Wish {
         let mut notes = Vec::new();
         if self.is_to_be_given {
             chown(directory, Some(*user_id), Some(*group_id)).map_err(|error| at(directory, &error))?;
-            notes.push(format!("{} belongs to user {user_id}, group {group_id} now; it was root's", directory.display()));
+            notes.push(format!(
+                "{} belongs to user {user_id}, group {group_id} now; it was root's",
+                directory.display()
+            ));
         }
         reachable(directory, *user_id, *group_id)?;
         if self.record.nfs.is_some() {
@@ -106,21 +111,35 @@ pub(super) fn hold_against_others(record: &Record, others: &[Record]) -> Result<
     for other in others.iter().filter(|other| other.name != record.name) {
         let name = &other.name;
         if other.directory == record.directory {
-            return Err(Failure::Refused(format!("{} is shared as {name} already: `shoal unshare {name}` first", record.directory.display())));
+            return Err(Failure::Refused(format!(
+                "{} is shared as {name} already: `shoal unshare {name}` first",
+                record.directory.display()
+            )));
         }
         if record.nfs.is_some() && other.nfs.is_some() && record.nfs != other.nfs {
-            return Err(Failure::Refused(format!("share {name} is had from another NFS server, and one port has one: give the same --nfs-server")));
+            return Err(Failure::Refused(format!(
+                "share {name} is had from another NFS server, and one port has one: give the same --nfs-server"
+            )));
         }
         if record.nfs.is_some() && other.nfs.is_some() && export(record) == export(other) {
-            return Err(Failure::Refused(format!("shares {name} and {} would have one number in NFS: share one by SMB alone", record.name)));
+            return Err(Failure::Refused(format!(
+                "shares {name} and {} would have one number in NFS: share one by SMB alone",
+                record.name
+            )));
         }
         if record.ftp && other.ftp {
-            return Err(Failure::Refused(format!("FTP has one directory, and {name} is it: share this one by SMB or NFS")));
+            return Err(Failure::Refused(format!(
+                "FTP has one directory, and {name} is it: share this one by SMB or NFS"
+            )));
         }
     }
     let same_name = others.iter().find(|other| other.name == record.name && other.directory != record.directory);
     match same_name {
-        Some(other) => Err(Failure::Refused(format!("{} is the name of the share of {}: take another --name", other.name, other.directory.display()))),
+        Some(other) => Err(Failure::Refused(format!(
+            "{} is the name of the share of {}: take another --name",
+            other.name,
+            other.directory.display()
+        ))),
         None => Ok(()),
     }
 }
@@ -142,7 +161,10 @@ fn shared(what: &SharedArgs) -> Result<Shared, Failure> {
             let MountedArray { name, uuid, mounts } = mounted_array(what)?;
             let [directory] = mounts.as_slice() else {
                 let places: Vec<_> = mounts.iter().map(|place| place.display().to_string()).collect();
-                return Err(Failure::Usage(format!("array {name} is mounted at {}: name the one to share", places.join(" and "))));
+                return Err(Failure::Usage(format!(
+                    "array {name} is mounted at {}: name the one to share",
+                    places.join(" and ")
+                )));
             };
             // A host and a name, as md keeps them.
             let name = name.rsplit(':').next().unwrap_or_default().to_owned();
@@ -158,7 +180,10 @@ pub(super) fn mounted_array(what: &SharedArgs) -> Result<MountedArray, Failure> 
     let attachment = attachment.ok_or_else(|| Failure::usage("the array is not mounted: `shoal mount` it first"))?;
     let mounts = attachment.mounted_at()?;
     if mounts.is_empty() {
-        return Err(Failure::Usage(format!("array {} is attached but not mounted: `shoal mount` it first", attachment.name)));
+        return Err(Failure::Usage(format!(
+            "array {} is attached but not mounted: `shoal mount` it first",
+            attachment.name
+        )));
     }
     Ok(MountedArray { name: attachment.name, uuid: attachment.array_uuid, mounts })
 }
@@ -166,7 +191,9 @@ pub(super) fn mounted_array(what: &SharedArgs) -> Result<MountedArray, Failure> 
 /// Networks are private unless told, and this machine is in at least one of them.
 fn look_at_networks(args: &ShareArgs) -> Result<(), Failure> {
     if let Some(public) = args.networks.iter().find(|network| !network.is_private() && !args.allow_public) {
-        return Err(Failure::Refused(format!("{public} is not private: anybody on the internet may be in it; --allow-public if that is meant")));
+        return Err(Failure::Refused(format!(
+            "{public} is not private: anybody on the internet may be in it; --allow-public if that is meant"
+        )));
     }
     let interfaces = networks_of_machine().map_err(Failure::Failed)?;
     let private = || interfaces.iter().map(|it| it.network).filter(Network::is_private).collect();
@@ -176,7 +203,10 @@ fn look_at_networks(args: &ShareArgs) -> Result<(), Failure> {
     if is_in_one || args.configuration_only.is_some() {
         Ok(())
     } else {
-        Err(Failure::Refused(format!("this machine has no address in a network to share with; it is in: {}", all.join(", "))))
+        Err(Failure::Refused(format!(
+            "this machine has no address in a network to share with; it is in: {}",
+            all.join(", ")
+        )))
     }
 }
 
@@ -209,21 +239,32 @@ fn numbers(text: &str) -> Result<(u32, u32), Failure> {
         }
     }
     let ask = |option: &str| -> Option<u32> {
-        let output = Command::new("id").args([option, "--", text]).output().ok().filter(|output| output.status.success())?;
+        let output =
+            Command::new("id").args([option, "--", text]).output().ok().filter(|output| output.status.success())?;
         String::from_utf8_lossy(&output.stdout).trim().parse().ok()
     };
-    ask("-u").zip(ask("-g")).ok_or_else(|| Failure::Usage(format!("--owner {text}: there is no such user; or write UID:GID")))
+    ask("-u")
+        .zip(ask("-g"))
+        .ok_or_else(|| Failure::Usage(format!("--owner {text}: there is no such user; or write UID:GID")))
 }
 
 /// Servers go there as the owner: who must be let through all directories above.
 fn reachable(directory: &Path, user: u32, group: u32) -> Result<(), Failure> {
     for above in directory.ancestors() {
         let about = fs::metadata(above).map_err(|error| at(above, &error))?;
-        let shift = if about.uid() == user { 6 } else if about.gid() == group { 3 } else { 0 };
+        let shift = if about.uid() == user {
+            6
+        } else if about.gid() == group {
+            3
+        } else {
+            0
+        };
         if about.mode() >> shift & 1 == 0 {
             return Err(Failure::Refused(format!(
                 "user {user}, whose files those in {} are to be, is not let through {}: chmod o+x {}",
-                directory.display(), above.display(), above.display()
+                directory.display(),
+                above.display(),
+                above.display()
             )));
         }
     }
@@ -260,7 +301,8 @@ fn nfs_server(args: &ShareArgs) -> NfsWord {
     let is_in_kernel = || {
         let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
         let is_loaded = known.lines().any(|line| line.split_ascii_whitespace().last() == Some("nfsd"));
-        let has_module = || Command::new("modprobe").args(["--dry-run", "--quiet", "nfsd"]).status().is_ok_and(|it| it.success());
+        let has_module =
+            || Command::new("modprobe").args(["--dry-run", "--quiet", "nfsd"]).status().is_ok_and(|it| it.success());
         (is_loaded || has_module()) && Path::new("/usr/sbin/rpc.nfsd").exists()
     };
     match args.nfs_server {
@@ -273,7 +315,8 @@ fn nfs_server(args: &ShareArgs) -> NfsWord {
 
 /// Where a certificate is that can be read.
 fn certificates(directory: &Path) -> Result<PathBuf, Failure> {
-    let directory = directory.canonicalize().map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
+    let directory =
+        directory.canonicalize().map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
     for name in ["server-cert.pem", "server-key.pem"] {
         let path = directory.join(name);
         fs::File::open(&path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
