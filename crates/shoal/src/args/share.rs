@@ -82,7 +82,7 @@ pub(crate) struct UnshareArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SharedArgs {
     /// A directory; or an array that is mounted, by its members, or any one of them and --scan DIR.
-    #[arg(value_name = "DIRECTORY|DRIVE", required_unless_present_any = ["socket", "status", "serve", "all"])]
+    #[arg(value_name = "DIRECTORY|DRIVE")]
     pub(crate) paths: Vec<PathBuf>,
     /// Look for the other members among the files and devices in this directory.
     #[arg(long, value_name = "DIR")]

@@ -148,6 +148,11 @@ fn settle_keeper() -> Result<(), String> {
 
 /// Ends shares.
 pub(crate) fn unshare(cli: &Cli, args: &UnshareArgs) -> Result<(), Failure> {
+    if !args.all && args.what.paths.is_empty() && args.what.socket.is_none() {
+        return Err(Failure::usage(
+            "say what is not to be shared any more: a directory, a share's name, an array, or --all",
+        ));
+    }
     let records = records().map_err(Failure::Failed)?;
     let gone: Vec<Record> = if args.all { records } else { wanted(&args.what, records)? };
     if gone.is_empty() && !args.all {
@@ -172,7 +177,8 @@ fn wanted(what: &SharedArgs, records: Vec<Record>) -> Result<Vec<Record>, Failur
         records.iter().filter(is_it).cloned().collect::<Vec<_>>()
     };
     let named: Vec<Record> = what.paths.iter().flat_map(of_path).collect();
-    if !named.is_empty() || what.paths.iter().all(|path| path.is_dir()) {
+    let is_directory = what.socket.is_none() && what.paths.iter().all(|path| path.is_dir());
+    if !named.is_empty() || is_directory {
         return Ok(named);
     }
     let mounted = wish::mounted_array(what)?.mounts;

@@ -150,6 +150,9 @@ fn at(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 /// A directory, or where an array is mounted.
 fn shared(what: &SharedArgs) -> Result<Shared, Failure> {
+    if what.paths.is_empty() && what.socket.is_none() {
+        return Err(Failure::usage("say what is to be shared: a directory, or an array that is mounted"));
+    }
     let directories: Vec<_> = what.paths.iter().filter(|path| path.is_dir()).collect();
     match directories.as_slice() {
         [directory] if what.paths.len() == 1 => {
