@@ -59,6 +59,12 @@ impl Servers {
         runs.map(|(&protocol, _)| protocol).collect()
     }
 
+    /// The processes that were started.
+    pub fn process_ids(&self) -> Vec<u32> {
+        let running = self.places.values().filter_map(|place| place.running.as_ref());
+        running.flat_map(Running::process_ids).collect()
+    }
+
     /// Ends them all in order.
     pub fn stop(self) -> Vec<News> {
         let running = self.places.into_iter().filter_map(|(protocol, place)| Some((protocol, place.running?)));

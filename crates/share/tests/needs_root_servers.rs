@@ -7,8 +7,8 @@ mod support;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use shoal_share::{Guests, Protocol, ServerError, Share, has_password, set_password, start};
-use support::{ADDRESS, OWNER, Stage, fill, said};
+use shoal_share::{Guests, NfsServer, Protocol, ServerError, Share, has_password, set_password, start};
+use support::{ADDRESS, OWNER, Stage, fill, nfs, said};
 
 /// `smbclient`, with a command of its own.
 fn smb(stage: &Stage, who: &str, command: &str) -> (bool, String) {
@@ -20,7 +20,7 @@ fn smb(stage: &Stage, who: &str, command: &str) -> (bool, String) {
 }
 
 #[test]
-fn samba_serves_users_and_nobody_else() {
+fn needs_root_samba_serves_users_and_nobody_else() {
     let Some(stage) = Stage::set(&["smbd", "smbclient"]) else { return };
     let (site, share) = (stage.site(), Share { smb: true, ..stage.share() });
     let anna = &share.users[0];
@@ -57,7 +57,7 @@ fn samba_serves_users_and_nobody_else() {
 }
 
 #[test]
-fn samba_takes_shares_in_and_out_while_it_runs() {
+fn needs_root_samba_takes_shares_in_and_out_while_it_runs() {
     let Some(stage) = Stage::set(&["smbd", "smbclient"]) else { return };
     let (site, share) = (stage.site(), Share { smb: true, ..stage.share() });
     set_password(&site, &share.users[0], "otter").unwrap();
@@ -80,7 +80,7 @@ fn samba_takes_shares_in_and_out_while_it_runs() {
 }
 
 #[test]
-fn guests_are_let_in_where_that_is_told() {
+fn needs_root_guests_are_let_in_where_that_is_told() {
     let Some(stage) = Stage::set(&["smbd", "smbclient", "vsftpd", "curl"]) else { return };
     let site = stage.site();
     fill(&stage.at("sent"), 1000);
@@ -105,7 +105,7 @@ fn guests_are_let_in_where_that_is_told() {
 }
 
 #[test]
-fn vsftpd_serves_users_and_nobody_else() {
+fn needs_root_vsftpd_serves_users_and_nobody_else() {
     let Some(stage) = Stage::set(&["vsftpd", "curl", "lftp", "openssl"]) else { return };
     let (site, share) = (stage.site(), Share { ftp: true, ..stage.share() });
     set_password(&site, &share.users[0], "otter").unwrap();
@@ -127,7 +127,7 @@ fn vsftpd_serves_users_and_nobody_else() {
 }
 
 #[test]
-fn a_server_that_cannot_run_says_why() {
+fn needs_root_a_server_that_cannot_run_says_why() {
     let Some(stage) = Stage::set(&["smbd"]) else { return };
     let share = Share { smb: true, ..stage.share() };
     let site = stage.site();
@@ -148,4 +148,66 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     panic!("it has not come to be so in 5 s");
+}
+
+/// Reads a file over NFS 4, with a client in user space; `nfs-cp` of this library cannot write over version 4.
+fn nfs_read(stage: &Stage, file: &str) -> (bool, String) {
+    let output = stage.client(["nfs-cat", &format!("nfs://{ADDRESS}/pond/{file}?version=4")]);
+    (output.status.success(), said(&output))
+}
+
+#[test]
+fn needs_root_ganesha_serves_the_same_handles_after_a_restart() {
+    let Some(stage) = Stage::set(&["ganesha.nfsd", "nfs-cat", "nfs-ls"]) else { return };
+    let share = Share { nfs: nfs(NfsServer::Ganesha), ..stage.share() };
+    let (site, shares) = (stage.site(), std::slice::from_ref(&share));
+    fs::write(stage.shared().join("x"), "heron\n").unwrap();
+    let server = start(Protocol::Nfs(NfsServer::Ganesha), &site, shares).unwrap();
+    eventually(|| nfs_read(&stage, "x") == (true, "heron\n".to_owned()));
+    server.stop().unwrap();
+    assert!(!nfs_read(&stage, "x").0);
+
+    let other = Share { networks: vec!["10.78.0.0/24".parse().unwrap()], ..share.clone() };
+    // Without what it knew of clients, so that it does not wait for them.
+    fs::remove_dir_all(stage.at("state/ganesha")).unwrap();
+    let mut server = start(Protocol::Nfs(NfsServer::Ganesha), &site, &[other]).unwrap();
+    assert!(!nfs_read(&stage, "x").0, "a client of no network of the share");
+    // The same server is told that this network may have it too.
+    assert!(server.change(shares).unwrap());
+    eventually(|| nfs_read(&stage, "x").0);
+    server.stop().unwrap();
+}
+
+#[test]
+fn needs_root_ganesha_refuses_what_it_cannot_do() {
+    let Some(stage) = Stage::set(&["ganesha.nfsd"]) else { return };
+    let nfs =
+        nfs(NfsServer::Ganesha).map(|nfs| shoal_share::NfsShare { durability: shoal_share::Durability::Async, ..nfs });
+    let share = Share { nfs, ..stage.share() };
+    let refused = start(Protocol::Nfs(NfsServer::Ganesha), &stage.site(), &[share]);
+    assert!(matches!(refused, Err(ServerError::Refused(_))), "{refused:?}");
+}
+
+#[test]
+fn needs_root_servers_are_kept_as_they_should_be() {
+    let Some(stage) = Stage::set(&["smbd", "smbclient"]) else { return };
+    let (site, share) = (stage.site(), Share { smb: true, ..stage.share() });
+    set_password(&site, &share.users[0], "otter").unwrap();
+    let mut servers = shoal_share::Servers::default();
+    let seconds = std::time::Duration::from_secs;
+    let shares = std::slice::from_ref(&share);
+    assert!(servers.reconcile(&site, shares, seconds(0)).iter().all(|news| news.problem.is_none()));
+    assert_eq!(servers.running(), [Protocol::Smb]);
+    assert!(servers.reconcile(&site, shares, seconds(1)).is_empty(), "nothing is to be done");
+    // It is killed: that is told, and after a pause it is there again.
+    let ids: Vec<_> = servers.process_ids().iter().map(ToString::to_string).collect();
+    assert!(std::process::Command::new("kill").arg("-KILL").args(ids).status().unwrap().success());
+    eventually(|| !servers.reconcile(&site, shares, seconds(2)).is_empty());
+    assert!(servers.running().is_empty());
+    assert!(servers.reconcile(&site, shares, seconds(2)).is_empty(), "not before the pause is over");
+    assert_eq!(servers.reconcile(&site, shares, seconds(10)).len(), 1);
+    assert!(smb(&stage, "anna%otter", "ls").0);
+    // What is no longer wanted ends.
+    servers.reconcile(&site, &[], seconds(11));
+    assert!(servers.running().is_empty() && !smb(&stage, "anna%otter", "ls").0);
 }

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 use std::time::Duration;
@@ -163,6 +163,10 @@ impl Child {
     pub(super) fn ended(&mut self) -> Option<ServerError> {
         let status = match self.process.try_wait() {
             Ok(None) => return None,
+            // Who is killed has not said why.
+            Ok(Some(status)) if status.signal().is_some() => {
+                return Some(self.daemon.command.failed(status.to_string()));
+            }
             Ok(Some(status)) => status.to_string(),
             Err(error) => error.to_string(),
         };
