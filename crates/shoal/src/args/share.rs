@@ -6,6 +6,7 @@ use clap::Args;
 use shoal_share::{Network, ShareName, UserName};
 
 use super::arrays::ArrayArgs;
+use shoal_md::Uuid;
 
 /// `shoal share`
 #[derive(Args, Debug)]
@@ -87,15 +88,28 @@ pub(crate) struct SharedArgs {
     /// Look for the other members among the files and devices in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
+    /// The array with this UUID.
+    #[arg(long, value_name = "UUID")]
+    pub(crate) uuid: Option<Uuid>,
     /// Where the array is administered while it runs, if not at the usual place.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }
 
 impl SharedArgs {
+    /// Whether nothing is named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.socket.is_none() && self.uuid.is_none()
+    }
+
     /// What was named, as an array.
     pub(crate) fn array(&self) -> ArrayArgs {
-        ArrayArgs { drives: self.paths.clone(), scan: self.scan.clone(), socket: self.socket.clone() }
+        ArrayArgs {
+            drives: self.paths.clone(),
+            scan: self.scan.clone(),
+            uuid: self.uuid.clone(),
+            socket: self.socket.clone(),
+        }
     }
 }
 

@@ -148,7 +148,7 @@ fn settle_keeper() -> Result<(), String> {
 
 /// Ends shares.
 pub(crate) fn unshare(cli: &Cli, args: &UnshareArgs) -> Result<(), Failure> {
-    if !args.all && args.what.paths.is_empty() && args.what.socket.is_none() {
+    if !args.all && args.what.is_empty() {
         return Err(Failure::usage(
             "say what is not to be shared any more: a directory, a share's name, an array, or --all",
         ));
@@ -177,7 +177,7 @@ fn wanted(what: &SharedArgs, records: Vec<Record>) -> Result<Vec<Record>, Failur
         records.iter().filter(is_it).cloned().collect::<Vec<_>>()
     };
     let named: Vec<Record> = what.paths.iter().flat_map(of_path).collect();
-    let is_directory = what.socket.is_none() && what.paths.iter().all(|path| path.is_dir());
+    let is_directory = !what.paths.is_empty() && what.paths.iter().all(|path| path.is_dir());
     if !named.is_empty() || is_directory {
         return Ok(named);
     }

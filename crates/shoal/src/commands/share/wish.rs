@@ -45,16 +45,7 @@ pub(super) fn of(args: &ShareArgs) -> Result<Wish, Failure> {
         }
     };
     look_at_networks(args)?;
-    let guests = match args.guests {
-        None => GuestsWord::Refused,
-        Some(GuestsChoice::Read) => GuestsWord::Read,
-        Some(GuestsChoice::Write) => GuestsWord::Write,
-    };
-    if (args.smb || args.ftp) && args.users.is_empty() && guests == GuestsWord::Refused {
-        return Err(Failure::usage(
-            "nobody could come in: name users with --user NAME, or let in anybody with --guests",
-        ));
-    }
+    let guests = guests(args)?;
     let mounts = shoal_drive::mounts().map_err(Failure::failed)?;
     let home = home_of(&shared.directory, &mounts);
     let file_system = home.as_ref().and_then(FileSystem::of);
@@ -105,6 +96,18 @@ impl Wish {
     }
 }
 
+/// What guests may do; without any, somebody has to have a name.
+fn guests(args: &ShareArgs) -> Result<GuestsWord, Failure> {
+    match args.guests {
+        None if (args.smb || args.ftp) && args.users.is_empty() => {
+            Err(Failure::usage("nobody could come in: name users with --user NAME, or let in anybody with --guests"))
+        }
+        None => Ok(GuestsWord::Refused),
+        Some(GuestsChoice::Read) => Ok(GuestsWord::Read),
+        Some(GuestsChoice::Write) => Ok(GuestsWord::Write),
+    }
+}
+
 /// Refuses what cannot be beside other shares.
 pub(super) fn hold_against_others(record: &Record, others: &[Record]) -> Result<(), Failure> {
     let export = |record: &Record| parse_id(&record.id).map(ShareId::export_id);
@@ -150,7 +153,7 @@ fn at(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 /// A directory, or where an array is mounted.
 fn shared(what: &SharedArgs) -> Result<Shared, Failure> {
-    if what.paths.is_empty() && what.socket.is_none() {
+    if what.is_empty() {
         return Err(Failure::usage("say what is to be shared: a directory, or an array that is mounted"));
     }
     let directories: Vec<_> = what.paths.iter().filter(|path| path.is_dir()).collect();
