@@ -17,6 +17,7 @@ use shoal_attach::{Client, ClientOptions};
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [kind, socket, seconds, rest @ ..] = &arguments[..] else { return Err("KIND SOCKET SECONDS ...".into()) };
+    shoal_attach::stay_out_of_reclaim();
     let deadline = Duration::from_secs(seconds.parse()?);
     let client =
         Client::connect(Path::new(socket), &ClientOptions { export: String::new(), deadline, connections: 1 })?;

@@ -7,9 +7,11 @@ mod client;
 pub mod fuse;
 pub mod kernel_nbd;
 mod loop_device;
+mod reclaim;
 pub mod ublk;
 
 pub use client::{
     Ability, Answer, Client, ClientError, ClientOptions, Done, HandshakeError, Operation, TRANSFER_BYTES_MAX,
 };
 pub use loop_device::{LoopDevice, LoopError, LoopOptions};
+pub use reclaim::stay_out_of_reclaim;

@@ -140,6 +140,7 @@ pub fn run(
     if options.name.is_empty() || options.name.contains(['/', '\0']) || [".", ".."].contains(&options.name.as_str()) {
         return Err(FuseError::Name(options.name.clone()));
     }
+    crate::stay_out_of_reclaim();
     probe()?;
     undo_stale(directory)?;
     mount_point::refuse_occupied(directory)?;

@@ -73,9 +73,13 @@ impl Control {
         self.command("stop the device", CommandCode::Stop, number, 0, &mut [])
     }
 
-    /// Takes the device away. Returns when nobody has it open.
+    /// Takes the device away, and its disk, if it has one. Returns when nobody has it open.
     pub(super) fn delete(&mut self, number: u32) -> Result<(), UblkError> {
-        self.command("take the device away", CommandCode::Delete, number, 0, &mut [])
+        match self.ring.command(CommandCode::Delete, number, 0, &mut []) {
+            // Somebody else was faster.
+            Ok(()) | Err(Errno::NODEV) => Ok(()),
+            Err(errno) => Err(UblkError::Command { what: "take the device away", errno }),
+        }
     }
 
     /// An error if the device is not there, or not one of ours.

@@ -132,6 +132,7 @@ pub fn run(
     if !block.is_power_of_two() || !(512..=4096).contains(&block) {
         return Err(UblkError::Block(block));
     }
+    crate::stay_out_of_reclaim();
     let parameters = parameters(client, block);
     let mut control = Control::open()?;
     let number = match &options.recovered {
@@ -142,13 +143,29 @@ pub fn run(
             number
         }
     };
-    let served = serve(&mut control, number, client, options.recovered.is_some(), ready, stop);
-    // A front that fails leaves nothing behind, but what it was to recover may be recovered by another.
-    if served.is_err() && options.recovered.is_none() {
-        let _ = control.stop(number);
-        let _ = control.delete(number);
+    let (tell, told) = channel();
+    let queue = match start(&mut control, number, client, options.recovered.is_some(), tell.clone()) {
+        Ok(queue) => queue,
+        Err(error) => {
+            // What was to be recovered may be recovered by another.
+            if options.recovered.is_none() {
+                let _ = control.delete(number);
+            }
+            return Err(error);
+        }
+    };
+    ready(&device_of(number));
+    std::thread::spawn(move || forward(&stop, &tell));
+    end(&mut control, number, &told, queue)
+}
+
+/// Tells that the device is to end. Whoever can no longer say so is gone, and then it should be, too.
+fn forward(stop: &Receiver<()>, tell: &Sender<Told>) {
+    let _ = stop.recv();
+    let _ = tell.send(Told::Stop);
+    if stop.recv().is_ok() {
+        let _ = tell.send(Told::Stop);
     }
-    served
 }
 
 /// Takes a device away whose front is gone. What is under way on it fails.
@@ -194,40 +211,32 @@ enum Told {
     Ended(io::Result<()>),
 }
 
-fn serve(
+/// Makes the disk, or goes on with it. The queue has to be there before, as the kernel reads the partitions at once.
+fn start(
     control: &mut Control,
     number: u32,
     client: &Client,
     is_recovered: bool,
-    ready: impl FnOnce(&Path),
-    stop: Receiver<()>,
-) -> Result<(), UblkError> {
-    let device = device_of(number);
-    let fails = |source| UblkError::Queue { device: device.clone(), source };
-    let (tell, told) = channel();
-    // The queue has to be there before the disk, whose partitions the kernel reads at once.
-    let queue = start_queue(number, client.clone(), tell.clone()).map_err(fails)?;
+    tell: Sender<Told>,
+) -> Result<JoinHandle<()>, UblkError> {
+    let queue = start_queue(number, client.clone(), tell)
+        .map_err(|source| UblkError::Queue { device: device_of(number), source })?;
     if is_recovered { control.end_recovery(number) } else { control.start(number) }?;
-    ready(&device);
-    std::thread::spawn(move || {
-        // Whoever can no longer say it is gone, and the device should be, too.
-        let _ = stop.recv();
-        let _ = tell.send(Told::Stop);
-        if stop.recv().is_ok() {
-            let _ = tell.send(Told::Stop);
-        }
-    });
-    let ended = match wait_for_end(&told, &device) {
-        Some(result) => result,
-        None => {
-            control.stop(number)?;
-            Ok(())
-        }
-    };
+    Ok(queue)
+}
+
+/// Waits for the end, and takes the device away; or leaves it for another front, if this one can no longer serve it.
+fn end(control: &mut Control, number: u32, told: &Receiver<Told>, queue: JoinHandle<()>) -> Result<(), UblkError> {
+    let device = device_of(number);
+    match wait_for_end(told, &device) {
+        Some(Err(source)) => return Err(UblkError::Queue { device, source }),
+        // Somebody else stopped it.
+        Some(Ok(())) => {}
+        None => control.stop(number)?,
+    }
     // The driver keeps the device as long as the queue has it open.
     let _ = queue.join();
-    control.delete(number)?;
-    ended.map_err(fails)
+    control.delete(number)
 }
 
 /// Returns when the device is to be stopped; or with what came of it, if it has ended by itself.
@@ -269,4 +278,29 @@ fn start_queue(number: u32, client: Client, tell: Sender<Told>) -> io::Result<Jo
         }
     })?;
     reported.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())).map(|()| thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_named_as_the_kernel_names_it() {
+        assert_eq!(number_of(&device_of(7)).unwrap(), 7);
+        for path in ["/dev/ublkc7", "/dev/ublkb", "/dev/ublkb7p1", "/dev/sda", "ublkb7"] {
+            assert!(matches!(number_of(Path::new(path)), Err(UblkError::Name(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_ublk_is_told_with_the_mend() {
+        if Path::new("/dev/ublk-control").exists() {
+            return;
+        }
+        let said = probe().unwrap_err().to_string();
+        assert!(
+            said.contains("/dev/ublk-control") && said.contains("modprobe ublk_drv") && !said.contains('\n'),
+            "{said}"
+        );
+    }
 }

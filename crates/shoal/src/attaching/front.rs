@@ -124,6 +124,7 @@ pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Fail
 /// What such a process does.
 pub(crate) fn run(front: &Front) -> Result<(), Failure> {
     let stop = stop_on_signals()?;
+    shoal_attach::stay_out_of_reclaim();
     let deadline = Duration::from_secs(front.deadline_s);
     let options = ClientOptions { export: String::new(), deadline, connections: 1 };
     let client = Client::connect(&front.socket, &options).map_err(Failure::failed)?;

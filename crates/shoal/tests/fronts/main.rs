@@ -1,0 +1,17 @@
+//! Arrays as files and block devices of this machine: FUSE with loop devices here, ublk in an emulated machine whose kernel has it.
+//!
+//! Server and front are the program, each as a process that can be killed.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../serve/served.rs"]
+#[allow(dead_code, reason = "each test file uses its part")]
+mod served;
+
+mod file_systems;
+mod front;
+mod fuse;
+mod ublk;
