@@ -9,7 +9,7 @@ use shoal_volume::inspect;
 use crate::args::{ArrayArgs, Cli, StatusArgs};
 use crate::attaching::{Attachment, attachments};
 use crate::documents::{
-    ArrayDocument, BackgroundDocument, EngineDocument, MemberDocument, StateDocument, array_document,
+    ArrayDocument, BackgroundDocument, EngineDocument, MemberDocument, RunningDocument, StateDocument, array_document,
 };
 use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
 use crate::exit::Failure;
@@ -83,7 +83,11 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
         let rate = bytes_per_s.map_or(String::new(), |rate| format!(", {}", format_rate(rate)));
         writeln!(text, "  {work}: {per_cent} %, {} of {}{rate}", format_size(*done_bytes), format_size(*total_bytes))?;
     }
-    let Some(running) = &document.running else { return Ok(()) };
+    document.running.as_ref().map_or(Ok(()), |running| tell_of_running(text, document, running))
+}
+
+/// The process that runs it, and what it has to tell.
+fn tell_of_running(text: &mut String, document: &StateDocument, running: &RunningDocument) -> std::fmt::Result {
     if let Some(scrub) = &document.scrub {
         let verdict = match &document.background {
             Some(background) if background.work == "scrub" => "so far",

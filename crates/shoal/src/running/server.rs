@@ -121,14 +121,7 @@ impl Server {
                 service.finish(self.host.array.as_mut(), &mut completions);
             }
             self.traffic.finish(self.host.array.as_ref(), &mut completions);
-            self.host.look();
-            let untold = self.host.bulletin.take_untold();
-            if !untold.is_empty() {
-                self.watch.see(&self.host.state(), self.host.bulletin.lost_ranges());
-            }
-            for news in untold {
-                output::warn(&format!("{}: {}", news.array, news.text));
-            }
+            self.tell_news();
         };
         self.watch.end();
         let served = self.service.map_or(Ok(()), |service| service.end(self.host.array.as_mut()));
@@ -149,6 +142,18 @@ impl Server {
 }
 
 impl Server {
+    /// Takes in what happened, and tells it to whoever watches.
+    fn tell_news(&mut self) {
+        self.host.look();
+        let untold = self.host.bulletin.take_untold();
+        if !untold.is_empty() {
+            self.watch.see(&self.host.state(), self.host.bulletin.lost_ranges());
+        }
+        for news in untold {
+            output::warn(&format!("{}: {}", news.array, news.text));
+        }
+    }
+
     /// Does what sessions have handed over. Returns the job that ends it all.
     fn take_jobs(&mut self) -> Result<Option<Option<StopReply>>, Failure> {
         for _ in 0..JOBS_MAX {

@@ -232,6 +232,54 @@ fn needs_kernel_administers_members() {
     is_whole(&mut stage, "with other members");
 }
 
+/// An array that others assembled is taken over, and what they set up stays theirs; one that only holds its devices is in
+/// nobody's way.
+#[test]
+fn needs_kernel_takes_over_what_others_assembled() {
+    let Some(mut stage) = stage("an array of others") else { return };
+    create(&mut stage, "5", 3, &pattern(3 * MIB_BYTES, 1));
+    inside(
+        &mut stage,
+        "attach_all 512 d0 d1 d2
+         mdadm --assemble --quiet /dev/md5 $DRIVES
+         shoal --json status d0 >theirs.json
+         start run --engine kernel d1
+         shoal read --length 3M d0 >out 2>out.json
+         cmp out content
+         shoal stop d2
+         [ -e /sys/block/loop0/loop ]
+         mdadm --incremental --quiet /dev/loop0
+         losetup --detach-all
+         [ \"$(cat /sys/block/md*/md/array_state)\" = inactive ]
+         start run --engine kernel d0 d1 d2
+         shoal read --length 3M d0 >out 2>out.json
+         cmp out content
+         shoal stop d2",
+    );
+    let theirs = json(&stage, "theirs.json");
+    assert_eq!((&theirs["engine"]["device"], &theirs["health"]), (&"/dev/md5".into(), &"optimal".into()), "{theirs}");
+    is_whole(&mut stage, "taken over from others");
+}
+
+/// Nothing is written to any member, whatever is asked for.
+#[test]
+fn needs_kernel_serves_for_reading_only() {
+    let Some(mut stage) = stage("an array of the kernel's for reading only") else { return };
+    create(&mut stage, "5", 3, &pattern(3 * MIB_BYTES, 1));
+    let before = ["d0", "d1", "d2"].map(|drive| stage.bytes(drive));
+    inside(
+        &mut stage,
+        "start serve --read-only --engine kernel --nbd unix:/run/nbd.sock d0 d1 d2
+         refused 3 'reading only' shoal fail --member d1 d0
+         refused 2 'reading only' shoal scrub d0
+         shoal write d0 <content 2>refusal && exit 1
+         shoal read --length 3M d0 >out 2>out.json
+         cmp out content
+         shoal stop d2",
+    );
+    assert!(before == ["d0", "d1", "d2"].map(|drive| stage.bytes(drive)), "a member was written to");
+}
+
 #[test]
 fn needs_kernel_refuses_what_shoal_refuses() {
     let Some(mut stage) = stage("arrays that are not handed over") else { return };

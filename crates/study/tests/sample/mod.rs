@@ -57,14 +57,7 @@ pub(crate) fn study() -> StudyReport {
         seed: 4_242_424_242,
         simulated: None,
         engine: None,
-        host: Host {
-            os: "Debian GNU/Linux 13 (trixie)".to_owned(),
-            kernel: "Linux 6.12.30".to_owned(),
-            cpu_model: "ARM Cortex-A76".to_owned(),
-            cores: 4,
-            memory_bytes: 8_192_000_000,
-            io_engine: "io_uring".to_owned(),
-        },
+        host: host(),
         drives: (0..6).map(description).collect(),
         alone: (0..6).map(|drive| alone(drive, &mut random)).collect(),
         together: METRICS
@@ -80,6 +73,17 @@ pub(crate) fn study() -> StudyReport {
     report.fault = Some(fault(&report.arrays, &mut random));
     report.analysis = shoal_study::analysis::analyse(&report);
     report
+}
+
+fn host() -> Host {
+    Host {
+        os: "Debian GNU/Linux 13 (trixie)".to_owned(),
+        kernel: "Linux 6.12.30".to_owned(),
+        cpu_model: "ARM Cortex-A76".to_owned(),
+        cores: 4,
+        memory_bytes: 8_192_000_000,
+        io_engine: "io_uring".to_owned(),
+    }
 }
 
 fn description(drive: u32) -> DriveDescription {
