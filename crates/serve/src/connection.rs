@@ -26,6 +26,8 @@ pub(crate) struct Connection {
     pub(crate) under_way: u32,
     /// Buffers of the pool.
     pub(crate) held: usize,
+    /// Those of them that the volume keeps for requests that were given up.
+    pub(crate) overdue: usize,
     /// It waits to be looked at again, for a buffer or a turn.
     pub(crate) is_in_line: bool,
     /// It is to be looked at again when something of its own has ended.
@@ -52,6 +54,16 @@ pub(crate) enum Reading {
     Payload { transaction: Key, part: Part, buffer: u32, filled: u32 },
     /// The payload of a write that was refused: so many bytes more.
     Refused(u32),
+}
+
+impl Reading {
+    /// The request that is in the making.
+    pub(crate) fn transaction(&self) -> Option<Key> {
+        match self {
+            Self::Begin(transaction) | Self::Payload { transaction, .. } => Some(*transaction),
+            Self::Request | Self::Refused(_) => None,
+        }
+    }
 }
 
 /// A part of a request that fits a buffer: whole blocks of the volume, and where the client's bytes lie in them.

@@ -5,21 +5,20 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
-use rustls::{ServerConfig, ServerConnection};
+use openssl::ssl::{Ssl, SslContext, SslStream};
+use rustix::net::{Shutdown, shutdown};
 
 use crate::Bell;
 use crate::export::Exports;
 use crate::negotiation::{Agreement, Negotiation, Step, TlsStage};
-use crate::transport::Transport;
+use crate::transport::{Transport, Wire};
 
 /// A client may take so long to come to an agreement.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
@@ -56,7 +55,8 @@ type Greeted = (u64, Arc<OwnedFd>);
 pub struct Door {
     arrivals: Sender<Arrival>,
     bell: Bell,
-    exports: Arc<Exports>,
+    /// As they are now; who is shaking hands has them as they were then.
+    exports: Arc<Mutex<Arc<Exports>>>,
     seats: Arc<AtomicUsize>,
     is_closed: Arc<AtomicBool>,
     /// Of the next client.
@@ -70,7 +70,7 @@ impl Door {
         Self {
             arrivals,
             bell,
-            exports,
+            exports: Arc::new(Mutex::new(exports)),
             seats: Arc::default(),
             is_closed: Arc::default(),
             number: Arc::default(),
@@ -83,8 +83,13 @@ impl Door {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
+    /// From now on clients are shown these.
+    pub(crate) fn show(&self, exports: Arc<Exports>) {
+        *self.exports.lock().unwrap_or_else(PoisonError::into_inner) = exports;
+    }
+
     /// Lets a client in who has just connected; over TLS, if there is a configuration for it.
-    pub fn let_in(&self, socket: impl Into<OwnedFd>, tls: Option<Arc<ServerConfig>>) {
+    pub fn let_in(&self, socket: impl Into<OwnedFd>, tls: Option<SslContext>) {
         if self.is_closed.load(Ordering::Relaxed) {
             return;
         }
@@ -102,15 +107,22 @@ impl Door {
         let thread = std::thread::Builder::new().name("shoal-handshake".to_owned()).stack_size(256 << 10);
         // A client for whom there is no thread is gone with its socket.
         let started = thread.spawn(move || {
-            let agreed = door.shake_hands(&socket, tls);
-            door.greeted().retain(|(other, _)| *other != number);
-            if let Ok(Some((session, agreement, rest))) = agreed {
-                door.hand_over(socket, session, agreement, rest);
+            let agreed = door.shake_hands(socket, tls);
+            // Whoever made room for another need not come in.
+            if let (true, Ok(Some((transport, agreement, rest)))) = (door.see_off(number), agreed) {
+                door.hand_over(transport, agreement, rest);
             }
         });
         if started.is_err() {
-            self.greeted().retain(|(other, _)| *other != number);
+            self.see_off(number);
         }
+    }
+
+    /// A client has shaken hands, or does not want to. Returns whether it was still at it.
+    fn see_off(&self, number: u64) -> bool {
+        let mut greeted = self.greeted();
+        let place = greeted.iter().position(|(other, _)| *other == number);
+        place.map(|place| greeted.remove(place)).is_some()
     }
 
     fn greeted(&self) -> MutexGuard<'_, Vec<Greeted>> {
@@ -118,48 +130,39 @@ impl Door {
         self.greeted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_over(&self, socket: Arc<OwnedFd>, session: Option<ServerConnection>, agreement: Agreement, rest: Vec<u8>) {
-        // Whoever made room for another is shut down, and need not come in.
-        let Some(socket) = Arc::into_inner(socket) else { return };
+    fn hand_over(&self, transport: Transport, agreement: Agreement, rest: Vec<u8>) {
         let seat = Seat(Arc::clone(&self.seats));
         if self.seats.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
             return;
         }
-        let transport = match session {
-            None => Transport::Plain(socket),
-            Some(session) => Transport::tls(socket, session),
-        };
         if self.arrivals.send(Arrival { transport, agreement, rest, seat }).is_ok() {
             self.bell.ring();
         }
     }
 
     /// Comes to an agreement; nothing if the client does not want to.
-    #[expect(clippy::type_complexity, reason = "what a handshake comes to has no other use")]
     fn shake_hands(
         &self,
-        socket: &OwnedFd,
-        tls: Option<Arc<ServerConfig>>,
-    ) -> io::Result<Option<(Option<ServerConnection>, Agreement, Vec<u8>)>> {
-        let mut wire = Patient { socket, deadline: Instant::now() + HANDSHAKE_PATIENCE };
+        socket: Arc<OwnedFd>,
+        tls: Option<SslContext>,
+    ) -> io::Result<Option<(Transport, Agreement, Vec<u8>)>> {
+        let mut wire = Wire::patient(Arc::clone(&socket), Instant::now() + HANDSHAKE_PATIENCE);
         let stage = if tls.is_some() { TlsStage::Required } else { TlsStage::Absent };
-        let mut negotiation = Negotiation::new(&self.exports, stage);
+        let exports = Arc::clone(&self.exports.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut negotiation = Negotiation::new(&exports, stage);
         wire.write_all(&Negotiation::greeting())?;
         let step = negotiate(&mut negotiation, &mut wire)?;
-        let (step, session) = match (step, tls) {
-            (Step::StartTls, Some(config)) => {
-                let mut session = ServerConnection::new(config).map_err(io::Error::other)?;
-                while session.is_handshaking() {
-                    session.complete_io(&mut wire)?;
-                }
+        let (step, transport) = match (step, tls) {
+            (Step::StartTls, Some(context)) => {
+                let mut stream = SslStream::new(Ssl::new(&context)?, wire)?;
+                stream.accept().map_err(io::Error::other)?;
                 negotiation.is_secured();
-                let step = negotiate(&mut negotiation, &mut rustls::Stream::new(&mut session, &mut wire))?;
-                (step, Some(session))
+                (negotiate(&mut negotiation, &mut stream)?, Transport::tls(stream))
             }
-            (step, _) => (step, None),
+            (step, _) => (step, Transport::Plain(socket)),
         };
         match step {
-            Step::Transmit(agreement) => Ok(Some((session, agreement, negotiation.into_rest()))),
+            Step::Transmit(agreement) => Ok(Some((transport, agreement, negotiation.into_rest()))),
             _ => Ok(None),
         }
     }
@@ -181,42 +184,6 @@ fn negotiate<W: Read + Write>(negotiation: &mut Negotiation<'_>, wire: &mut W) -
         if step != Step::Receive {
             return Ok(step);
         }
-    }
-}
-
-/// A socket that is read and written until a moment, however slowly the bytes move.
-struct Patient<'a> {
-    socket: &'a OwnedFd,
-    deadline: Instant,
-}
-
-impl Patient<'_> {
-    fn wait(&self, flags: PollFlags) -> io::Result<()> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut [PollFd::new(self.socket, flags)], Some(&timeout)) {
-            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-impl Read for Patient<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.wait(PollFlags::IN)?;
-        Ok(rustix::net::recv(self.socket.as_fd(), bytes, RecvFlags::DONTWAIT)?.0)
-    }
-}
-
-impl Write for Patient<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.wait(PollFlags::OUT)?;
-        Ok(rustix::net::send(self.socket.as_fd(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

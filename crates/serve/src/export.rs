@@ -67,6 +67,7 @@ pub enum ExportError {
 #[derive(Clone, Debug)]
 pub struct Exports {
     exports: Vec<Export>,
+    size_bytes: u64,
     block_bytes: u32,
 }
 
@@ -96,7 +97,23 @@ impl Exports {
                 return Err(ExportError::Range { name, end, size_bytes });
             }
         }
-        Ok(Self { exports, block_bytes })
+        Ok(Self { exports, size_bytes, block_bytes })
+    }
+
+    /// Bytes of the volume.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// The same when the volume has another size: exports of the whole follow, parts end where it ends.
+    pub(crate) fn resized(&self, size_bytes: u64) -> Self {
+        let mut exports = self.exports.clone();
+        for export in &mut exports {
+            let is_whole = export.offset == 0 && export.size_bytes == self.size_bytes;
+            let there_bytes = size_bytes.saturating_sub(export.offset);
+            export.size_bytes = if is_whole { size_bytes } else { export.size_bytes.min(there_bytes) };
+        }
+        Self { exports, size_bytes, block_bytes: self.block_bytes }
     }
 
     /// The export with this name; for the empty name, the first.
@@ -168,6 +185,11 @@ mod tests {
             check(&[export("pond", 0, 4096), export("pond", 4096, 4096)]),
             Some(ExportError::SameName { name: name() })
         );
+        let two = || vec![export("all", 0, 1 << 20), export("part", 4096, 8192)];
+        let sizes = |exports: Exports| exports.iter().map(|it| it.size_bytes).collect::<Vec<_>>();
+        let exports = Exports::new(two(), 1 << 20, 4096).unwrap();
+        assert_eq!(sizes(exports.resized(2 << 20)), [2 << 20, 8192]);
+        assert_eq!(sizes(exports.resized(8192)), [8192, 4096]);
         let good = Exports::new(vec![export("one", 0, 4096), export("two", 4096, 4096)], 1 << 20, 4096).unwrap();
         assert_eq!((good.find(b""), good.find(b"two"), good.find(b"three")), (Some(0), Some(1), None));
     }

@@ -47,8 +47,9 @@
 //!
 //! There is no cache to prefetch into, so `CACHE` succeeds and does nothing. Nobody knows which blocks of an array were
 //! ever written, so `BLOCK_STATUS` tells everything as allocated. Zeros are written, which is never faster than other
-//! bytes, so `FAST_ZERO` is answered with `ENOTSUP`. The size of an export is told at the handshake, and a client hears of a new one
-//! when it connects again. TLS knows certificates and no pre-shared keys, as rustls has none.
+//! bytes, so `FAST_ZERO` is answered with `ENOTSUP`. The size of an export is told at the handshake: a client hears of a new one
+//! when it connects again, or from whoever made it (the kernel's `nbd` can be told over netlink), and may use it at once on
+//! any connection. The protocol's experimental `RESIZE` is not there, as no client has it.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
@@ -74,7 +75,7 @@ pub use address::{Address, AddressError};
 pub use bell::Bell;
 pub use door::{CLIENTS_MAX, Door};
 pub use export::{Export, ExportError, Exports};
-pub use exporter::{BUFFER_BYTES_MIN, BUFFERS_MIN, Exporter, REQUEST_IDS};
+pub use exporter::{BUFFER_BYTES_MIN, BUFFERS_MIN, DEADLINE, Exporter, REQUEST_IDS};
 pub use listener::{ListenError, Listener, Protection};
 pub use negotiation::{Agreement, Negotiation, Step, TlsStage};
 pub use tls::{TlsError, TlsFiles};

@@ -6,12 +6,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
+use openssl::ssl::SslContext;
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
-use rustls::ServerConfig;
 
 use crate::address::{Address, resolve};
 use crate::door::{Door, prepare_tcp, prepare_unix};
@@ -45,7 +44,7 @@ pub enum ListenError {
     /// A port for the world without TLS.
     #[error(
         "{0} can be reached from other machines, and without TLS anybody could read and write the array: give certificates \
-         (--tls-certificates), listen at 127.0.0.1, or allow it (--allow-plain-tcp)"
+         (--tls-certificates) or keys (--tls-psk), listen at 127.0.0.1, or allow it (--allow-plain-tcp)"
     )]
     Unprotected(Address),
     /// The certificates.
@@ -73,7 +72,7 @@ impl ListenError {
 pub struct Listener {
     address: Address,
     socket: Socket,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<SslContext>,
 }
 
 #[derive(Debug)]

@@ -34,6 +34,13 @@ pub(crate) enum Order {
     BlockStatus,
 }
 
+impl Order {
+    /// Whether bytes follow the request.
+    pub(crate) fn brings_payload(self) -> bool {
+        matches!(self, Self::Write { .. })
+    }
+}
+
 /// Why a request is not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {

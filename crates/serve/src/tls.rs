@@ -1,20 +1,42 @@
-//! Certificates, as nbdkit keeps them: a directory with `ca-cert.pem`, `server-cert.pem` and `server-key.pem`.
+//! TLS as nbdkit has it: certificates in a directory (`ca-cert.pem`, `server-cert.pem`, `server-key.pem`), or a file of
+//! pre-shared keys, a line each of `USER:KEY` with the key in hexadecimal, as `psktool` of GnuTLS writes it.
+//!
+//! TLS 1.3, and 1.2 with forward secrecy. With certificates a client may have to show one; with keys it has to know one,
+//! and the server needs none of its own to be believed: whoever has not the client's key cannot answer it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use openssl::error::ErrorStack;
+use openssl::ssl::{
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion,
+};
+use openssl::x509::X509;
 
-/// Where certificates are, and whether clients have to show theirs.
+/// Ciphers of TLS 1.2 for certificates; those of 1.3 are all good.
+const CIPHERS: &str = "ECDHE+AESGCM:ECDHE+CHACHA20";
+/// The one with forward secrecy for pre-shared keys that needs no more than the keys.
+const KEY_CIPHERS: &str = "ECDHE-PSK-CHACHA20-POLY1305";
+/// The longest name and key that a client can send or use (GnuTLS has the same for names).
+const NAME_BYTES_MAX: usize = 128;
+const KEY_BYTES_MAX: usize = 256;
+/// Shorter ones can be guessed.
+const KEY_BYTES_MIN: usize = 16;
+/// A file of keys is no larger than this.
+const KEY_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What clients are told apart from strangers by.
 #[derive(Clone, Debug)]
-pub struct TlsFiles {
-    /// The directory.
-    pub directory: PathBuf,
-    /// Only clients with a certificate that `ca-cert.pem` vouches for are let in.
-    pub verify_peer: bool,
+pub enum TlsFiles {
+    /// Certificates.
+    Certificates {
+        /// The directory that they are in.
+        directory: PathBuf,
+        /// Only clients with a certificate that `ca-cert.pem` vouches for are let in.
+        verify_peer: bool,
+    },
+    /// A file of pre-shared keys.
+    Keys(PathBuf),
 }
 
 /// Why there can be no TLS.
@@ -28,48 +50,164 @@ pub enum TlsError {
         /// What should be in it.
         what: &'static str,
         /// What is wrong.
-        problem: pem::Error,
-    },
-    /// The files do not go together.
-    #[error("the certificates in {}: {problem}", directory.display())]
-    Unusable {
-        /// The directory.
-        directory: PathBuf,
-        /// What is wrong.
         problem: String,
+    },
+    /// A line of a file of keys is none.
+    #[error("{}, line {line}: {problem}: write USER:KEY, as `psktool -u USER -p FILE` does", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The library refuses.
+    #[error("TLS with {}: {problem}", path.display())]
+    Unusable {
+        /// The directory, or file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: ErrorStack,
     },
 }
 
 impl TlsFiles {
-    /// Reads the certificates.
-    pub fn load(&self) -> Result<Arc<ServerConfig>, TlsError> {
-        let unusable = |problem: String| TlsError::Unusable { directory: self.directory.clone(), problem };
-        let certificates = certificates(&self.directory.join("server-cert.pem"), "the server's certificate")?;
-        let path = self.directory.join("server-key.pem");
-        let key = PrivateKeyDer::from_pem_file(&path).map_err(|problem| TlsError::File {
-            path,
-            what: "the server's private key",
-            problem,
-        })?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let versions = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-        let builder = versions.map_err(|error| unusable(error.to_string()))?;
-        let builder = if self.verify_peer {
-            let mut roots = RootCertStore::empty();
-            for root in self::certificates(&self.directory.join("ca-cert.pem"), "the authority's certificate")? {
-                roots.add(root).map_err(|error| unusable(error.to_string()))?;
+    /// Reads the files.
+    pub(crate) fn load(&self) -> Result<SslContext, TlsError> {
+        let (Self::Certificates { directory: path, .. } | Self::Keys(path)) = self;
+        let unusable = |problem| TlsError::Unusable { path: path.clone(), problem };
+        let mut context = builder().map_err(unusable)?;
+        match self {
+            Self::Certificates { directory, verify_peer } => {
+                context.set_cipher_list(CIPHERS).map_err(unusable)?;
+                certify(&mut context, directory)?;
+                if *verify_peer {
+                    demand_certificates(&mut context, directory)?;
+                }
             }
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-            builder.with_client_cert_verifier(verifier.map_err(|error| unusable(error.to_string()))?)
-        } else {
-            builder.with_no_client_auth()
-        };
-        Ok(Arc::new(builder.with_single_cert(certificates, key).map_err(|error| unusable(error.to_string()))?))
+            Self::Keys(path) => {
+                let keys = keys(path)?;
+                context.set_cipher_list(KEY_CIPHERS).map_err(unusable)?;
+                context.set_psk_server_callback(move |_, name, key| Ok(keys.tell(name.unwrap_or_default(), key)));
+            }
+        }
+        Ok(context.build())
     }
 }
 
-fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let problem = |problem| TlsError::File { path: path.to_owned(), what, problem };
-    let all = CertificateDer::pem_file_iter(path).map_err(problem)?.collect::<Result<Vec<_>, _>>().map_err(problem)?;
-    if all.is_empty() { Err(problem(pem::Error::NoItemsFound)) } else { Ok(all) }
+/// What both have in common. Sessions are not resumed: each client shows who it is.
+fn builder() -> Result<SslContextBuilder, ErrorStack> {
+    let mut context = SslContext::builder(SslMethod::tls_server())?;
+    context.set_min_proto_version(Some(SslVersion::TLS1_2))?;
+    context.set_options(SslOptions::NO_TICKET | SslOptions::NO_RENEGOTIATION | SslOptions::NO_COMPRESSION);
+    context.set_session_cache_mode(SslSessionCacheMode::OFF);
+    context.set_num_tickets(0)?;
+    Ok(context)
+}
+
+/// Shows clients the server's certificate.
+fn certify(context: &mut SslContextBuilder, directory: &Path) -> Result<(), TlsError> {
+    let file = |name: &str, what| {
+        let path = directory.join(name);
+        move |problem: ErrorStack| TlsError::File { path, what, problem: first(&problem) }
+    };
+    let (certificate, key) = (directory.join("server-cert.pem"), directory.join("server-key.pem"));
+    let wrong_certificate = file("server-cert.pem", "the server's certificate");
+    context.set_certificate_chain_file(certificate).map_err(wrong_certificate)?;
+    let wrong_key = file("server-key.pem", "the server's private key");
+    context.set_private_key_file(key, SslFiletype::PEM).map_err(wrong_key)?;
+    context.check_private_key().map_err(file("server-key.pem", "the private key of the server's certificate"))
+}
+
+/// Lets only clients in that the authority vouches for.
+fn demand_certificates(context: &mut SslContextBuilder, directory: &Path) -> Result<(), TlsError> {
+    let path = directory.join("ca-cert.pem");
+    let wrong = |problem: String| TlsError::File { path: path.clone(), what: "the authority's certificate", problem };
+    let bytes = std::fs::read(&path).map_err(|error| wrong(error.to_string()))?;
+    let authorities = X509::stack_from_pem(&bytes).map_err(|problem| wrong(first(&problem)))?;
+    if authorities.is_empty() {
+        return Err(wrong("there is no certificate".to_owned()));
+    }
+    context.set_ca_file(&path).map_err(|problem| wrong(first(&problem)))?;
+    for authority in &authorities {
+        context.add_client_ca(authority).map_err(|problem| wrong(first(&problem)))?;
+    }
+    context.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
+    Ok(())
+}
+
+/// What went wrong first, in a few words.
+fn first(problem: &ErrorStack) -> String {
+    let error = problem.errors().first();
+    // What the system said is in the error's data: `calling fopen(...)`, and its number is the reason.
+    let reason = error.and_then(|error| error.reason()).unwrap_or("nothing that can be read");
+    reason.to_lowercase()
+}
+
+/// Keys by their users' names.
+struct Keys(HashMap<Vec<u8>, Vec<u8>>);
+
+impl Keys {
+    /// Puts a user's key into `key`; how long it is, or 0 for a stranger.
+    fn tell(&self, name: &[u8], key: &mut [u8]) -> usize {
+        let Some(known) = self.0.get(name).filter(|known| known.len() <= key.len()) else { return 0 };
+        key[..known.len()].copy_from_slice(known);
+        known.len()
+    }
+}
+
+fn keys(path: &Path) -> Result<Keys, TlsError> {
+    const WHAT: &str = "pre-shared keys";
+    let wrong = |problem: String| TlsError::File { path: path.to_owned(), what: WHAT, problem };
+    let size_bytes = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
+    if size_bytes > KEY_FILE_BYTES_MAX {
+        return Err(wrong(format!("{size_bytes} bytes are too many")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mut keys = HashMap::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |problem| TlsError::Key { path: path.to_owned(), line: number + 1, problem };
+        let (name, key) = user_and_key(line.trim()).map_err(wrong)?;
+        if keys.insert(name, key).is_some() {
+            return Err(wrong("this user has a key already"));
+        }
+    }
+    if keys.is_empty() { Err(wrong("there is no key".to_owned())) } else { Ok(Keys(keys)) }
+}
+
+fn user_and_key(line: &str) -> Result<(Vec<u8>, Vec<u8>), &'static str> {
+    let (name, key) = line.rsplit_once(':').ok_or("there is no colon")?;
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err("a user's name has 1 to 128 bytes");
+    }
+    let digits: Option<Vec<u8>> = key.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2)).ok_or("the key is not hexadecimal")?;
+    let key: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    match key.len() {
+        KEY_BYTES_MIN..=KEY_BYTES_MAX => Ok((name.as_bytes().to_vec(), key)),
+        _ => Err("a key has 16 to 256 bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_as_psktool_writes_them() {
+        let key = "00112233445566778899aabbccddeeFF";
+        let bytes: Vec<u8> = (0..16).map(|digit| digit * 17).collect();
+        assert_eq!(user_and_key(&format!("alice:{key}")), Ok((b"alice".to_vec(), bytes.clone())));
+        assert_eq!(user_and_key(&format!("al:ice:{key}")), Ok((b"al:ice".to_vec(), bytes.clone())));
+        for line in ["alice", "alice:", "alice:001", "alice:zz", "alice:0011", &format!(":{key}"), &format!("a:{key}é")]
+        {
+            assert!(user_and_key(line).is_err(), "{line}");
+        }
+        assert!(user_and_key(&format!("a:{}", "00".repeat(257))).is_err());
+        let keys = Keys(HashMap::from([(b"alice".to_vec(), bytes.clone())]));
+        let mut room = [9; 20];
+        assert_eq!((keys.tell(b"alice", &mut room), &room[..16]), (16, &bytes[..]));
+        assert_eq!((keys.tell(b"bob", &mut room), keys.tell(b"alice", &mut [0; 8])), (0, 0));
+    }
 }

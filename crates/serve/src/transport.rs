@@ -2,41 +2,44 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
 
+use openssl::ssl::{ErrorCode, SslStream};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use rustls::ServerConnection;
 use shoal_volume::{Arena, Memory, Piece};
 
-/// Content is encrypted in portions of so much: what a client does not take stays in buffers, and not here as well.
+/// Content is handed to the library in portions of so much: what a client does not take stays in buffers, and not here as
+/// well.
 const PORTION_BYTES: usize = 256 << 10;
 
 /// See the module's documentation. Every call moves what can be moved now; `Errno::AGAIN` means nothing.
 #[derive(Debug)]
 pub(crate) enum Transport {
-    Plain(OwnedFd),
+    Plain(Arc<OwnedFd>),
     Tls(Box<Tls>),
 }
 
-/// A socket and what TLS keeps for it.
+/// A TLS session over a socket.
 #[derive(Debug)]
 pub(crate) struct Tls {
-    socket: OwnedFd,
-    session: ServerConnection,
+    stream: SslStream<Wire>,
     scratch: Vec<u8>,
 }
 
 impl Transport {
     /// A socket under a TLS session whose handshake is done.
-    pub(crate) fn tls(socket: OwnedFd, mut session: ServerConnection) -> Self {
-        session.set_buffer_limit(None); // portions bound it
-        Self::Tls(Box::new(Tls { socket, session, scratch: Vec::new() }))
+    pub(crate) fn tls(mut stream: SslStream<Wire>) -> Self {
+        stream.get_mut().deadline = None;
+        Self::Tls(Box::new(Tls { stream, scratch: Vec::new() }))
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match self {
             Self::Plain(socket) => socket.as_fd(),
-            Self::Tls(tls) => tls.socket.as_fd(),
+            Self::Tls(tls) => tls.stream.get_ref().socket.as_fd(),
         }
     }
 
@@ -70,7 +73,7 @@ impl Transport {
         }
     }
 
-    /// Takes pieces to be sent: how many of their bytes.
+    /// Takes pieces to be sent: how many of their bytes. What was not taken has to be offered again, from its beginning on.
     pub(crate) fn send(&mut self, arena: &Arena, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
         match self {
             Self::Plain(socket) => arena.send_to(socket.as_fd(), pieces),
@@ -78,19 +81,10 @@ impl Transport {
         }
     }
 
-    /// Sends what was taken and is still here; false if some of it stays.
-    pub(crate) fn flush(&mut self) -> Result<bool, Errno> {
-        match self {
-            Self::Plain(_) => Ok(true),
-            Self::Tls(tls) => tls.flush(),
-        }
-    }
-
     /// Says goodbye, as far as that can be done without waiting.
     pub(crate) fn close(&mut self) {
         if let Self::Tls(tls) = self {
-            tls.session.send_close_notify();
-            let _ = tls.flush();
+            let _ = tls.stream.shutdown();
         }
         // One that is closed already needs nothing more.
         let _ = rustix::net::shutdown(self.socket(), rustix::net::Shutdown::Both);
@@ -99,73 +93,83 @@ impl Transport {
 
 impl Tls {
     fn receive(&mut self, bytes: &mut [u8]) -> Result<usize, Errno> {
-        loop {
-            match self.session.reader().read(bytes) {
-                Ok(count) => return Ok(count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // It has gone without a goodbye.
-                Err(_) => return Ok(0),
-            }
-            match self.session.read_tls(&mut Socket(self.socket.as_fd())) {
-                Ok(0) => return Ok(0),
-                Ok(_) => {}
-                Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-            }
-            let processed = self.session.process_new_packets();
-            // An alert, or an answer to a change of keys.
-            self.flush()?;
-            processed.map_err(|_| Errno::PROTO)?;
+        match self.stream.ssl_read(bytes) {
+            Ok(count) => Ok(count),
+            Err(error) => match error.code() {
+                ErrorCode::WANT_READ | ErrorCode::WANT_WRITE => Err(Errno::AGAIN),
+                // It has gone, with a goodbye or without.
+                ErrorCode::ZERO_RETURN => Ok(0),
+                _ => Err(error.io_error().and_then(Errno::from_io_error).unwrap_or(Errno::PROTO)),
+            },
         }
     }
 
+    /// Puts pieces together to a portion, so that records are full, and encrypts as much of it as the socket takes.
     fn send(&mut self, arena: &Arena, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
-        if !self.flush()? {
-            return Err(Errno::AGAIN);
+        self.scratch.clear();
+        for piece in pieces {
+            let start = self.scratch.len();
+            let length = piece.len_bytes().min(PORTION_BYTES - start);
+            match piece {
+                Piece::Bytes(bytes) => self.scratch.extend_from_slice(&bytes[..length]),
+                Piece::Memory(memory) => {
+                    self.scratch.resize(start + length, 0);
+                    arena.read(*memory, &mut self.scratch[start..]);
+                }
+            }
         }
         let mut taken = 0;
-        for piece in pieces {
-            let length = piece.len_bytes().min(PORTION_BYTES - taken);
-            let portion = match piece {
-                Piece::Bytes(bytes) => &bytes[..length],
-                Piece::Memory(memory) => {
-                    self.scratch.resize(length, 0);
-                    arena.read(*memory, &mut self.scratch);
-                    &self.scratch[..]
-                }
-            };
-            taken += self.session.writer().write(portion).map_err(|_| Errno::PIPE)?;
-            if taken == PORTION_BYTES {
-                break;
+        while taken < self.scratch.len() {
+            match self.stream.ssl_write(&self.scratch[taken..]) {
+                Ok(count) => taken += count,
+                Err(error) => match error.code() {
+                    ErrorCode::WANT_READ | ErrorCode::WANT_WRITE if taken > 0 => break,
+                    ErrorCode::WANT_READ | ErrorCode::WANT_WRITE => return Err(Errno::AGAIN),
+                    _ => return Err(error.io_error().and_then(Errno::from_io_error).unwrap_or(Errno::PIPE)),
+                },
             }
         }
-        self.flush()?;
         Ok(taken)
     }
+}
 
-    fn flush(&mut self) -> Result<bool, Errno> {
-        while self.session.wants_write() {
-            match self.session.write_tls(&mut Socket(self.socket.as_fd())) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-            }
+/// A socket for those who know only readers and writers: it is waited for until a moment, however slowly the bytes move,
+/// or never.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    socket: Arc<OwnedFd>,
+    deadline: Option<Instant>,
+}
+
+impl Wire {
+    /// To be waited for until then.
+    pub(crate) fn patient(socket: Arc<OwnedFd>, deadline: Instant) -> Self {
+        Self { socket, deadline: Some(deadline) }
+    }
+
+    fn wait(&self, flags: PollFlags) -> io::Result<()> {
+        let Some(deadline) = self.deadline else { return Ok(()) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&self.socket, flags)], Some(&timeout)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        Ok(true)
     }
 }
 
-/// A socket for those who know only readers and writers. It never waits.
-struct Socket<'a>(BorrowedFd<'a>);
-
-impl Read for Socket<'_> {
+impl Read for Wire {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::net::recv(self.0, bytes, RecvFlags::DONTWAIT)?.0)
+        self.wait(PollFlags::IN)?;
+        Ok(rustix::net::recv(&self.socket, bytes, RecvFlags::DONTWAIT)?.0)
     }
 }
 
-impl Write for Socket<'_> {
+impl Write for Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::net::send(self.0, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
+        self.wait(PollFlags::OUT)?;
+        Ok(rustix::net::send(&self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

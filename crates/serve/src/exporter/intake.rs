@@ -161,6 +161,8 @@ impl Exporter {
             has_sent: false,
             is_durable: false,
             error: None,
+            moved_at: self.now,
+            is_given_up: false,
         });
         match order {
             Order::Flush => self.submit(volume, Piece { transaction, role: Role::Flush, part: None, buffer: None }),
@@ -195,20 +197,16 @@ impl Exporter {
             connection.is_paused = true;
             return Went::Nowhere;
         }
-        let needs_buffer = match order {
-            Order::Trim { .. } => false,
-            Order::WriteZeroes { .. } => part.is_ragged(),
-            _ => true,
-        };
+        let needs_buffer = needs_buffer(order, part);
         let buffer = if needs_buffer { self.take_buffer(key) } else { None };
         if needs_buffer && buffer.is_none() {
-            self.line_up(key);
-            return Went::Nowhere;
+            return self.wait_for_a_buffer(volume, key, transaction);
         }
         self.batch_left_bytes = self.batch_left_bytes.saturating_sub(part.length);
         let it = self.transactions.at_mut(transaction).expect("it was just there");
         it.next += u64::from(part.payload);
         it.unfinished += 1;
+        it.moved_at = self.now;
         if let (Order::Write { .. }, Some(buffer)) = (order, buffer) {
             self.read_next(key, Reading::Payload { transaction, part, buffer, filled: 0 });
         } else {
@@ -216,6 +214,17 @@ impl Exporter {
             self.submit_part(volume, piece);
         }
         Went::On
+    }
+
+    /// There is no buffer for the next part of a request.
+    fn wait_for_a_buffer(&mut self, volume: &mut dyn Volume, key: Key, transaction: Key) -> Went {
+        if self.connections.get(key).is_some_and(|it| it.overdue > 0) {
+            // What is its own is with drives that do not answer.
+            self.give_up(volume, transaction);
+            return Went::On;
+        }
+        self.line_up(key);
+        Went::Nowhere
     }
 
     fn take_buffer(&mut self, key: Key) -> Option<u32> {
@@ -254,7 +263,10 @@ impl Exporter {
             }
         }
         let piece = Piece { transaction: *transaction, role: Role::Write, part: Some(*part), buffer: Some(*buffer) };
-        connection.reading = Reading::Begin(*transaction);
+        connection.reading = Reading::Begin(piece.transaction);
+        if let Some(it) = self.transactions.at_mut(piece.transaction) {
+            it.moved_at = self.now;
+        }
         self.submit_part(volume, piece);
         Went::On
     }
@@ -295,6 +307,15 @@ impl Exporter {
             _ => Command::Flush,
         };
         self.ask(volume, piece, command);
+    }
+}
+
+/// Whether a part has content of its own.
+fn needs_buffer(order: Order, part: Part) -> bool {
+    match order {
+        Order::Trim { .. } => false,
+        Order::WriteZeroes { .. } => part.is_ragged(),
+        _ => true,
     }
 }
 

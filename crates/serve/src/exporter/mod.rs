@@ -11,6 +11,7 @@
 //! may vanish at any time: its pieces end unheard, and their buffers go back to the pool.
 
 mod intake;
+mod patience;
 mod pieces;
 mod ragged;
 
@@ -34,15 +35,12 @@ use crate::pool::Pool;
 use crate::slab::{Key, Slab};
 
 use intake::BATCH_BYTES;
+pub use patience::DEADLINE;
 use pieces::{Piece, Transaction};
 use ragged::Ragged;
 
-/// A client that has begun a request, or is to take an answer, and has moved no byte for so long is sent away.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often clients are looked at for that.
-const LOOK: Duration = Duration::from_secs(1);
-/// With nothing to do, the owner may sleep for so long.
-const LONG: Duration = Duration::from_secs(3600);
+/// A shorter deadline would keep the owner busy looking at it.
+const DEADLINE_MIN: Duration = Duration::from_millis(40);
 /// How long clients may take over what they are still owed when the server ends.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// The event data of the bell; no connection's key has such a number.
@@ -74,12 +72,16 @@ pub struct Exporter {
     /// Connections with something to be sent.
     to_send: Vec<Key>,
     is_ending: bool,
+    /// A request of which nothing has moved for so long is answered with an error.
+    deadline: Duration,
     /// How much content may still be begun in this turn.
     batch_left_bytes: u32,
     /// The volume's time at the last turn.
     now: Instant,
-    /// When clients were looked at, or the end began.
+    /// When clients and their requests were looked at.
     looked_at: Instant,
+    /// When the end began.
+    ended_at: Instant,
 }
 
 impl Exporter {
@@ -110,10 +112,17 @@ impl Exporter {
             line: VecDeque::new(),
             to_send: Vec::new(),
             is_ending: false,
+            deadline: DEADLINE,
             batch_left_bytes: BATCH_BYTES,
             now: Instant { ns: 0 },
             looked_at: Instant { ns: 0 },
+            ended_at: Instant { ns: 0 },
         })
+    }
+
+    /// Requests of which nothing has moved for so long are answered with an error, instead of after [`DEADLINE`].
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        Self { deadline: deadline.max(DEADLINE_MIN), ..self }
     }
 
     /// Where clients come in.
@@ -140,6 +149,10 @@ impl Exporter {
     /// for its volume and for [`Exporter::file`].
     pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
         self.now = volume.now();
+        if volume.size_bytes() != self.exports.size_bytes() {
+            self.exports = Arc::new(self.exports.resized(volume.size_bytes()));
+            self.door.show(Arc::clone(&self.exports));
+        }
         self.batch_left_bytes = BATCH_BYTES;
         let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 32];
         let count = epoll::wait(&self.epoll, &mut events[..], Some(&Timespec::default())).unwrap_or(0);
@@ -179,13 +192,19 @@ impl Exporter {
     pub fn end(&mut self) {
         self.is_ending = true;
         self.door.close();
-        self.looked_at = self.now;
+        self.ended_at = self.now;
     }
 
     /// Whether nothing is under way after [`Exporter::end`], or clients have taken too long over it.
     pub fn has_ended(&self) -> bool {
         let owed = self.connections.iter().any(|(_, it)| !it.output.is_empty());
-        self.transactions.len() == 0 && (!owed || self.since(self.looked_at) > FAREWELL)
+        let is_answered = self.transactions.iter().all(|(_, it)| it.is_given_up);
+        is_answered && (!owed || self.since(self.ended_at) > FAREWELL)
+    }
+
+    /// Whether the volume still has something of the exporter's, which may be because a drive does not answer.
+    pub fn is_waiting_for_the_volume(&self) -> bool {
+        self.pieces.len() > 0
     }
 
     fn since(&self, then: Instant) -> Duration {
@@ -241,6 +260,7 @@ impl Exporter {
             output: Output::default(),
             under_way: 0,
             held: 0,
+            overdue: 0,
             is_in_line: false,
             is_paused: false,
             is_leaving: false,
@@ -283,12 +303,11 @@ impl Exporter {
         let sent = connection.output.send(&mut connection.transport, volume.arena(), &mut free);
         connection.held -= free.len();
         free.into_iter().for_each(|buffer| self.pool.give_back(buffer));
-        let flushed = connection.transport.flush();
-        let (Ok(has_moved), Ok(is_flushed)) = (sent, flushed) else { return self.drop_connection(key) };
+        let Ok(has_moved) = sent else { return self.drop_connection(key) };
         if has_moved {
             connection.moved_at = self.now;
         }
-        let is_done = connection.output.is_empty() && is_flushed;
+        let is_done = connection.output.is_empty();
         if is_done && connection.is_leaving && connection.under_way == 0 {
             return self.drop_connection(key);
         }
@@ -356,27 +375,5 @@ impl Exporter {
         }
         let _ = epoll::delete(&self.epoll, connection.transport.socket());
         connection.transport.close();
-    }
-
-    /// Sends away who keeps others' buffers, and says how long the owner may wait.
-    fn patience(&mut self, volume: &mut dyn Volume) -> Duration {
-        let owes = |it: &Connection| {
-            let is_late = !it.input.is_empty() || matches!(it.reading, Reading::Payload { .. } | Reading::Refused(_));
-            !it.output.is_empty() || (is_late && !it.is_in_line && !it.is_paused)
-        };
-        let debtors: Vec<Key> = self.connections.iter().filter(|(_, it)| owes(it)).map(|(key, _)| key).collect();
-        if debtors.is_empty() {
-            return LONG;
-        }
-        if self.since(self.looked_at) >= LOOK && !self.is_ending {
-            self.looked_at = self.now;
-            for key in debtors {
-                if self.connections.get(key).is_some_and(|it| self.since(it.moved_at) > PATIENCE) {
-                    self.drop_connection(key);
-                }
-            }
-            self.settle(volume);
-        }
-        LOOK
     }
 }

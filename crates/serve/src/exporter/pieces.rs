@@ -1,6 +1,6 @@
 //! Requests under way, and what comes of their pieces.
 
-use shoal_volume::{Command, Request, RequestError, RequestId, Volume};
+use shoal_volume::{Command, Instant, Request, RequestError, RequestId, Volume};
 
 use super::{Exporter, REQUEST_IDS};
 use crate::connection::{Part, Reading};
@@ -36,6 +36,10 @@ pub(super) struct Transaction {
     pub(super) is_durable: bool,
     /// What went wrong first.
     pub(super) error: Option<RequestError>,
+    /// When something of it was begun, received or ended.
+    pub(super) moved_at: Instant,
+    /// Whether it was answered though the volume has not.
+    pub(super) is_given_up: bool,
 }
 
 /// Something on its way through the volume.
@@ -103,6 +107,7 @@ impl Exporter {
             self.ragged_goes_on(volume, &piece);
         }
         let Some(it) = self.transactions.at_mut(piece.transaction) else { return };
+        it.moved_at = self.now;
         if piece.role == Role::Flush {
             it.is_durable = true;
         } else {
@@ -122,11 +127,12 @@ impl Exporter {
         }
     }
 
-    fn release(&mut self, transaction: Key, buffer: u32) {
+    pub(super) fn release(&mut self, transaction: Key, buffer: u32) {
         self.pool.give_back(buffer);
-        let connection = self.transactions.get(transaction).map(|it| it.connection);
-        if let Some(connection) = connection.and_then(|key| self.connections.at_mut(key)) {
+        let Some(it) = self.transactions.get(transaction) else { return };
+        if let Some(connection) = self.connections.at_mut(it.connection) {
             connection.held -= 1;
+            connection.overdue -= usize::from(it.is_given_up);
         }
     }
 
@@ -140,7 +146,7 @@ impl Exporter {
             it.end = it.next;
         }
         let key = it.connection;
-        if it.error.is_some() || self.connections.get(key).is_none() {
+        if it.error.is_some() || it.is_given_up || self.connections.get(key).is_none() {
             return self.release(piece.transaction, buffer);
         }
         let content = Content { memory: part.payload_in(volume.request_memory(buffer)), buffer };
@@ -163,6 +169,10 @@ impl Exporter {
     /// All parts have ended: flushes if that was asked for, and then answers.
     pub(super) fn conclude(&mut self, volume: &mut dyn Volume, transaction: Key) {
         let Some(it) = self.transactions.get(transaction) else { return };
+        if it.is_given_up {
+            self.transactions.remove(transaction);
+            return;
+        }
         let durable = match it.order {
             Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable } => durable,
             _ => false,

@@ -9,7 +9,8 @@
 //!            └────────── writes that overlap it are held meanwhile, and let go at the end ──────────┘
 //! ```
 //!
-//! All of it needs no buffer but the one for edges, which is always there, and no client: it cannot be held up.
+//! All of it needs no buffer but the one for edges, which is always there, and no client: it cannot be held up but by
+//! drives that do not answer. What waits here for those is dropped when its request is given up.
 
 use std::collections::VecDeque;
 
@@ -18,6 +19,7 @@ use shoal_volume::{Memory, RequestError, Volume};
 use super::Exporter;
 use super::pieces::{Piece, Role};
 use crate::connection::Part;
+use crate::slab::Key;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -53,6 +55,11 @@ impl Ragged {
     /// Whether a write must wait for what is being mended.
     pub(super) fn bars(&self, part: Part) -> bool {
         self.mended.as_ref().is_some_and(|it| it.part.overlaps(part.offset, u64::from(part.length)))
+    }
+
+    /// What is being mended, while its edges are read: it has a buffer, and is not with the volume itself.
+    pub(super) fn being_read(&self) -> Option<&Piece> {
+        self.mended.as_ref().filter(|it| matches!(it.stage, Stage::Reads { .. })).map(|it| &it.piece)
     }
 
     /// Keeps a write until then.
@@ -132,7 +139,10 @@ impl Exporter {
         let (edges_left, error) = (edges_left - 1, error.or(result.err()));
         let stage = if edges_left == 0 { Stage::Writes } else { Stage::Reads { edges_left, error } };
         self.ragged.mended = Some(Mended { piece, part, stage });
+        let is_given_up = self.transactions.get(piece.transaction).is_none_or(|it| it.is_given_up);
         match (edges_left, error) {
+            // It ends unwritten: its client may have written something else since.
+            (0, _) if is_given_up => self.part_done(volume, piece),
             (0, None) => {
                 self.put_edges(volume, &piece, part);
                 self.submit(volume, piece);
@@ -146,6 +156,25 @@ impl Exporter {
             }
             _ => {}
         }
+    }
+
+    /// Drops what waits of a request, and has not reached the volume.
+    pub(super) fn drop_waiting(&mut self, volume: &mut dyn Volume, transaction: Key) {
+        let mut dropped = Vec::new();
+        let mut stays = |piece: &Piece| {
+            let stays = piece.transaction != transaction;
+            dropped.extend((!stays).then_some(*piece));
+            stays
+        };
+        self.ragged.waiting.retain(|(piece, _)| stays(piece));
+        self.ragged.held.retain(&mut stays);
+        if self.ragged.mended.as_ref().is_some_and(|it| it.stage == Stage::Waits && !stays(&it.piece)) {
+            self.ragged.mended = None;
+        }
+        for piece in dropped {
+            self.part_lost(transaction, piece.buffer);
+        }
+        self.mend_next(volume);
     }
 
     /// Puts what was read around the client's bytes.

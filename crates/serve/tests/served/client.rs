@@ -59,6 +59,14 @@ impl Client {
         client
     }
 
+    /// How large an export is told to be.
+    pub(crate) fn size(served: &Served, export: &str) -> u64 {
+        let mut client = Self::connect(served, false);
+        let option = [b"IHAVEOPT", &1_u32.to_be_bytes()[..], &(export.len() as u32).to_be_bytes(), export.as_bytes()];
+        client.stream.write_all(&[&3_u32.to_be_bytes()[..], &option.concat()].concat()).unwrap();
+        u64::from_be_bytes(*client.receive(10).first_chunk().unwrap())
+    }
+
     /// Connects, and hears the greeting.
     pub(crate) fn connect(served: &Served, structured: bool) -> Self {
         let (stream, theirs) = UnixStream::pair().unwrap();

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
 mod client;
+mod deadline;
 mod volume;
 
 use std::collections::HashMap;

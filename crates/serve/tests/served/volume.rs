@@ -11,9 +11,15 @@ use shoal_serve::{BUFFER_BYTES_MIN, BUFFERS_MIN, Bell, Door, Export, Exporter, E
 use shoal_volume::{Arena, Command, Completion, Instant, LiveVolume, Request, RequestError, Span, Volume, VolumeError};
 
 pub(crate) const BLOCK: u32 = 4096;
+/// How long nothing of a request may move.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(4);
 pub(crate) const SIZE: u64 = 8 << 20;
 /// Reads that touch this block fail.
 pub(crate) const BAD_BLOCK: u64 = SIZE - 4096;
+/// What touches this block is not answered before [`Served::thaw`].
+pub(crate) const FROZEN_BLOCK: u64 = SIZE - (1 << 20);
+/// What the volume grows by.
+pub(crate) const GROWTH: u64 = 1 << 20;
 const BUFFERS: u32 = BUFFERS_MIN + 6;
 
 pub(crate) struct MemoryVolume {
@@ -24,6 +30,9 @@ pub(crate) struct MemoryVolume {
     is_in_order: bool,
     watched: Option<Arc<OwnedFd>>,
     pub(crate) flushes: Arc<AtomicU64>,
+    is_frozen: Arc<AtomicBool>,
+    has_grown: Arc<AtomicBool>,
+    origin: std::time::Instant,
 }
 
 impl MemoryVolume {
@@ -41,11 +50,11 @@ impl MemoryVolume {
         };
         let range = |offset: u64, length: u32| {
             assert!(offset.is_multiple_of(u64::from(BLOCK)) && length.is_multiple_of(BLOCK) && length > 0);
-            assert!(offset + u64::from(length) <= SIZE);
+            assert!(offset + u64::from(length) <= SIZE + GROWTH);
             offset as usize..offset as usize + length as usize
         };
         match command {
-            Command::Read { offset, span } if offset + u64::from(span.length) > BAD_BLOCK => {
+            Command::Read { offset, span } if offset < SIZE && offset + u64::from(span.length) > BAD_BLOCK => {
                 return Err(RequestError::Unreadable { offset: BAD_BLOCK.max(offset) });
             }
             Command::Read { offset, span } => {
@@ -65,7 +74,7 @@ impl MemoryVolume {
 
 impl Volume for MemoryVolume {
     fn size_bytes(&self) -> u64 {
-        SIZE
+        if self.has_grown.load(Ordering::Relaxed) { SIZE + GROWTH } else { SIZE }
     }
 
     fn logical_block_bytes(&self) -> u32 {
@@ -77,7 +86,7 @@ impl Volume for MemoryVolume {
     }
 
     fn now(&self) -> Instant {
-        Instant { ns: 0 }
+        Instant { ns: self.origin.elapsed().as_nanos() as u64 }
     }
 
     fn request_buffers(&self) -> u32 {
@@ -96,6 +105,9 @@ impl Volume for MemoryVolume {
         // Some of them, in any order; the others stay under way.
         for _ in 0..self.queue.len().min(3) {
             let chosen = if self.is_in_order { 0 } else { self.chance(self.queue.len()) };
+            if self.is_frozen.load(Ordering::Relaxed) && touches_frozen(&self.queue[chosen].command) {
+                continue;
+            }
             let Request { id, command } = self.queue.remove(chosen);
             completions.push(Completion { id, result: self.carry_out(command) });
         }
@@ -105,7 +117,9 @@ impl Volume for MemoryVolume {
 
 impl LiveVolume for MemoryVolume {
     fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
-        if let (true, Some(file)) = (self.queue.is_empty(), &self.watched) {
+        let is_frozen = self.is_frozen.load(Ordering::Relaxed);
+        let is_idle = self.queue.iter().all(|it| is_frozen && touches_frozen(&it.command));
+        if let (true, Some(file)) = (is_idle, &self.watched) {
             let timeout = Timespec::try_from(patience).unwrap();
             poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)).unwrap();
         }
@@ -118,12 +132,35 @@ impl LiveVolume for MemoryVolume {
     }
 }
 
+/// The owner's loop.
+fn serve_until(is_over: &AtomicBool, exporter: &mut Exporter, volume: &mut MemoryVolume) {
+    volume.watch(exporter.file()).unwrap();
+    let mut completions = Vec::new();
+    let mut is_ending = false;
+    while !is_ending || !exporter.has_ended() {
+        if is_over.load(Ordering::Relaxed) && !std::mem::replace(&mut is_ending, true) {
+            exporter.end();
+        }
+        let patience = exporter.serve(volume).min(Duration::from_millis(50));
+        volume.turn(patience, &mut completions).unwrap();
+        exporter.finish(volume, &mut completions);
+        assert!(completions.is_empty(), "all requests are the exporter's");
+    }
+}
+
+fn touches_frozen(command: &Command) -> bool {
+    let (Command::Read { offset, span } | Command::Write { offset, span }) = *command else { return false };
+    offset <= FROZEN_BLOCK && FROZEN_BLOCK < offset + u64::from(span.length)
+}
+
 /// A volume that is served: all of it as `pond`, and a part as `ice`, which nobody may write.
 pub(crate) struct Served {
     pub(crate) door: Door,
     pub(crate) flushes: Arc<AtomicU64>,
     bell: Bell,
     stop: Arc<AtomicBool>,
+    is_frozen: Arc<AtomicBool>,
+    has_grown: Arc<AtomicBool>,
     owner: Option<std::thread::JoinHandle<Vec<u8>>>,
 }
 
@@ -137,31 +174,46 @@ impl Served {
         let pond = Export::whole("pond", "", SIZE, false);
         let ice = Export { offset: 1 << 20, size_bytes: 1 << 20, ..Export::whole("ice", "", 0, true) };
         let exports = Exports::new(vec![pond, ice], SIZE, BLOCK).unwrap();
-        let mut exporter = Exporter::new(exports, 0..BUFFERS).unwrap();
+        let mut exporter = Exporter::new(exports, 0..BUFFERS).unwrap().with_deadline(DEADLINE);
         let flushes = Arc::new(AtomicU64::new(0));
         let (door, bell, stop) = (exporter.door(), exporter.bell(), Arc::new(AtomicBool::new(false)));
+        let (is_frozen, has_grown) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
+        let (frozen, grown) = (Arc::clone(&is_frozen), Arc::clone(&has_grown));
         let (counter, is_over) = (Arc::clone(&flushes), Arc::clone(&stop));
         let owner = std::thread::spawn(move || {
             let arena = Arena::new((BUFFERS * BUFFER_BYTES_MIN) as usize).unwrap();
-            let (content, random) = (vec![0; SIZE as usize], seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+            let (content, random) = (vec![0; (SIZE + GROWTH) as usize], seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
             let (queue, watched) = (Vec::new(), None);
-            let mut volume = MemoryVolume { content, arena, queue, random, is_in_order, watched, flushes: counter };
+            let origin = std::time::Instant::now();
+            let mut volume = MemoryVolume {
+                content,
+                arena,
+                queue,
+                random,
+                is_in_order,
+                watched,
+                flushes: counter,
+                is_frozen: frozen,
+                has_grown: grown,
+                origin,
+            };
             ready();
-            volume.watch(exporter.file()).unwrap();
-            let mut completions = Vec::new();
-            let mut is_ending = false;
-            while !is_ending || !exporter.has_ended() {
-                if is_over.load(Ordering::Relaxed) && !std::mem::replace(&mut is_ending, true) {
-                    exporter.end();
-                }
-                let patience = exporter.serve(&mut volume).min(Duration::from_millis(50));
-                volume.turn(patience, &mut completions).unwrap();
-                exporter.finish(&mut volume, &mut completions);
-                assert!(completions.is_empty(), "all requests are the exporter's");
-            }
+            serve_until(&is_over, &mut exporter, &mut volume);
             volume.content
         });
-        Self { door, flushes, bell, stop, owner: Some(owner) }
+        Self { door, flushes, bell, stop, is_frozen, has_grown, owner: Some(owner) }
+    }
+
+    /// From now on all blocks are answered for.
+    pub(crate) fn thaw(&self) {
+        self.is_frozen.store(false, Ordering::Relaxed);
+        self.bell.ring();
+    }
+
+    /// From now on the volume is larger.
+    pub(crate) fn grow(&self) {
+        self.has_grown.store(true, Ordering::Relaxed);
+        self.bell.ring();
     }
 
     /// Ends it; what is in the volume then.

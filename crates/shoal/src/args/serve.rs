@@ -30,12 +30,15 @@ pub(crate) struct ServeArgs {
     /// Let only clients in whose certificate ca-cert.pem vouches for.
     #[arg(long, requires = "tls_certificates")]
     pub(crate) tls_verify_peer: bool,
-    /// Refused, and here to say so: the TLS library knows no pre-shared keys.
+    /// Demand TLS of every client, with a user and key out of this file: lines of USER:HEXKEY, as psktool writes them.
     #[arg(long, value_name = "FILE", conflicts_with = "tls_certificates")]
     pub(crate) tls_psk: Option<PathBuf>,
     /// Serve at an address that other machines reach without TLS: anybody who reaches it can read and write the array.
-    #[arg(long, conflicts_with = "tls_certificates")]
+    #[arg(long, conflicts_with_all = ["tls_certificates", "tls_psk"])]
     pub(crate) allow_plain_tcp: bool,
+    /// Answer with an error (EIO) where drives have let nothing of a request move for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = shoal_serve::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) deadline: u64,
     /// Serve a degraded array that was not shut down cleanly, though some blocks may be wrong.
     #[arg(long, short)]
     pub(crate) force: bool,

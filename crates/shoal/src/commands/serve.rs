@@ -1,6 +1,7 @@
 //! `shoal serve`: an array in a process of its own, as a network block device.
 
 use std::path::Path;
+use std::time::Duration;
 
 use shoal_serve::{Address, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::Volume;
@@ -22,7 +23,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
             "an array is served by naming its members, or any one of them and --scan DIR, or its --uuid",
         ));
     }
-    let protection = protection(args)?;
+    let protection = protection(args);
     let opening = Opening { writable: !args.read_only, force: args.force, engine: args.engine.engine };
     let array = from_anywhere(&args.array)?;
     gather::wait_for_members(&args.unattended, &array)?;
@@ -41,19 +42,15 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
 }
 
 /// What keeps strangers out.
-fn protection(args: &ServeArgs) -> Result<Protection, Failure> {
-    if args.tls_psk.is_some() {
-        return Err(Failure::usage(
-            "--tls-psk: the TLS library (rustls) knows no pre-shared keys: use --tls-certificates DIR",
-        ));
-    }
-    Ok(match &args.tls_certificates {
-        Some(directory) => {
-            Protection::Tls(TlsFiles { directory: directory.clone(), verify_peer: args.tls_verify_peer })
+fn protection(args: &ServeArgs) -> Protection {
+    match (&args.tls_certificates, &args.tls_psk) {
+        (Some(directory), _) => {
+            Protection::Tls(TlsFiles::Certificates { directory: directory.clone(), verify_peer: args.tls_verify_peer })
         }
-        None if args.allow_plain_tcp => Protection::None,
-        None => Protection::Local,
-    })
+        (None, Some(file)) => Protection::Tls(TlsFiles::Keys(file.clone())),
+        (None, None) if args.allow_plain_tcp => Protection::None,
+        (None, None) => Protection::Local,
+    }
 }
 
 /// Opens the sockets of an array that is at hand.
@@ -68,6 +65,7 @@ fn service(
     let exports = exports(args, name, uuid, volume)?;
     let buffers = SERVED_BUFFERS.start..volume.request_buffers();
     let exporter = Exporter::new(exports, buffers).map_err(Failure::failed)?;
+    let exporter = exporter.with_deadline(Duration::from_secs(args.deadline));
     let mut addresses = args.nbd.clone();
     if addresses.is_empty() {
         addresses.push(Address::Unix(place_for_clients(uuid)?));

@@ -29,6 +29,9 @@ use crate::output;
 const TURN: Duration = Duration::from_secs(3600);
 /// Jobs taken in one go.
 const JOBS_MAX: usize = 64;
+/// Why an array is not brought to rest.
+const NO_ANSWER: &str =
+    "a drive does not answer: the array was left as by a power cut; look at its drives before it is run again";
 /// How long the client that stopped the array may take over its answer.
 const LAST_ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -124,18 +127,17 @@ impl Server {
             self.tell_news();
         };
         self.watch.end();
-        let served = self.service.map_or(Ok(()), |service| service.end(self.host.array.as_mut()));
-        let rest = served.and_then(|()| self.host.array.rest());
-        let state = rest.map(|()| self.host.state());
+        let (state, is_stuck) = come_to_rest(self.service, &mut self.host);
         // Nobody is to find the socket once the array is at rest; whoever waits for its end may go on.
         drop(self.sockets);
-        if let Some(StopReply { result, answered }) = stop {
-            let told = state.as_ref().map_or_else(|failure| Err(Failure::failed(failure)), |state| Ok(state.clone()));
-            let _ = result.send(told);
-            let _ = answered.recv_timeout(LAST_ANSWER_PATIENCE);
-        }
+        tell_end(stop, &state);
         // Whoever is told may be slow, and the members are to be free for others meanwhile.
-        drop(self.host);
+        if is_stuck {
+            // Letting go of drives waits for them. The process can end without that, and the kernel sees to the rest.
+            std::mem::forget(self.host);
+        } else {
+            drop(self.host);
+        }
         drop(self.watch);
         state
     }
@@ -191,6 +193,25 @@ impl Server {
             nbd: self.service.as_ref().map(Service::addresses).unwrap_or_default(),
             news: self.host.bulletin.news(),
         }
+    }
+}
+
+/// Tells the client that stopped the array, if one did, how it is.
+fn tell_end(stop: Option<StopReply>, state: &Result<StateDocument, Failure>) {
+    if let Some(StopReply { result, answered }) = stop {
+        let told = state.as_ref().map_or_else(|failure| Err(Failure::failed(failure)), |state| Ok(state.clone()));
+        let _ = result.send(told);
+        let _ = answered.recv_timeout(LAST_ANSWER_PATIENCE);
+    }
+}
+
+/// Ends what clients have under way, and brings the array to rest; or leaves it as a power cut would, if a drive keeps
+/// everybody waiting. Says whether that is so.
+fn come_to_rest(service: Option<Service>, host: &mut Host) -> (Result<StateDocument, Failure>, bool) {
+    match service.map_or(Ok(true), |service| service.end(host.array.as_mut())) {
+        Ok(true) => (host.array.rest().map(|()| host.state()), false),
+        Ok(false) => (Err(Failure::failed(NO_ANSWER)), true),
+        Err(failure) => (Err(failure), false),
     }
 }
 

@@ -51,8 +51,9 @@ impl Service {
         self.exporter.finish(array, completions);
     }
 
-    /// Ends what clients have under way, and sends them away.
-    pub(super) fn end(mut self, array: &mut dyn LiveVolume) -> Result<(), Failure> {
+    /// Ends what clients have under way, and sends them away. Returns whether the array has answered everything, which it
+    /// has not if a drive does not answer.
+    pub(super) fn end(mut self, array: &mut dyn LiveVolume) -> Result<bool, Failure> {
         self.listeners.clear();
         self.exporter.end();
         let start = Instant::now();
@@ -64,6 +65,6 @@ impl Service {
             // The administrators' are lost with their sessions.
             completions.clear();
         }
-        Ok(())
+        Ok(!self.exporter.is_waiting_for_the_volume())
     }
 }

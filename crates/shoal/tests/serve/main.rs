@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod libnbd;
 mod served;
 mod tls;
 
@@ -50,8 +51,18 @@ fn needs_nbdinfo_exports_are_told_as_they_are() {
     {
         assert_eq!(field(0, able), true, "{able}");
     }
-    let map = tool("nbdinfo", &["--map", &served.uri("pond")]);
-    assert!(String::from_utf8(map).unwrap().contains("data"));
+    // Nobody knows which blocks were ever written, so all of it is data: one extent, as large as the export.
+    let map: serde_json::Value =
+        serde_json::from_slice(&tool("nbdinfo", &["--map", "--json", &served.uri("pond")])).unwrap();
+    let extents = map.as_array().unwrap();
+    assert_eq!((extents.len(), &extents[0]["description"]), (1, &"data".into()));
+    assert_eq!((&extents[0]["offset"], &extents[0]["length"]), (&0.into(), &field(0, "export-size")));
+    if is_there("qemu-img", "qemu-utils") {
+        let map = tool("qemu-img", &["map", "--output=json", "-f", "raw", &served.uri("pond")]);
+        let map: serde_json::Value = serde_json::from_slice(&map).unwrap();
+        assert_eq!((map.as_array().unwrap().len(), &map[0]["data"], &map[0]["zero"]), (1, &true.into(), &false.into()));
+        assert_eq!(&map[0]["length"], &field(0, "export-size"));
+    }
     served.stopped();
 }
 
@@ -184,7 +195,11 @@ fn what_would_be_unsafe_or_cannot_be_is_refused_in_one_line() {
     let bay = Bay::new(2);
     bay.done("create --level 1 --name pond d0 d1");
     bay.refused("serve --nbd tcp:0.0.0.0:0 d0 d1", 3, &["0.0.0.0", "--tls-certificates"]);
-    bay.refused("serve --tls-psk keys d0 d1", 2, &["pre-shared", "--tls-certificates"]);
+    bay.refused("serve --tls-psk nowhere d0 d1", 1, &["nowhere", "pre-shared keys"]);
+    std::fs::write(bay.path("keys"), "alice:00112233445566778899aabbccddeeff\nbob:short\n").unwrap();
+    bay.refused("serve --tls-psk keys d0 d1", 1, &["keys, line 2", "hexadecimal"]);
+    let unclear = bay.run("serve --deadline 0 d0 d1");
+    assert!(unclear.code == 2 && unclear.stderr.contains("--deadline"), "{}", unclear.stderr);
     bay.refused("serve --tls-certificates nowhere d0 d1", 1, &["nowhere/server-cert.pem"]);
     bay.refused("serve --nbd unix:d0 d0 d1", 3, &["d0", "no socket"]);
     let unclear = bay.run("serve --nbd pond d0 d1");

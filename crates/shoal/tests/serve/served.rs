@@ -34,6 +34,11 @@ impl Served {
         format!("nbd+unix:///{export}?socket={}", self.socket.display())
     }
 
+    /// Where clients of this machine come in.
+    pub(crate) fn socket(&self) -> &std::path::Path {
+        &self.socket
+    }
+
     /// The port that was found.
     pub(crate) fn port(&self) -> u16 {
         let address = self.told.split_whitespace().find(|word| word.starts_with("tcp:")).unwrap();

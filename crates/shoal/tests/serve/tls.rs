@@ -1,4 +1,4 @@
-//! The server over TLS: certificates made by openssl, clients of libnbd, which has GnuTLS.
+//! The server over TLS: certificates made by openssl, or keys; clients of libnbd and QEMU, which have GnuTLS.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -69,4 +69,61 @@ fn needs_nbdcopy_and_openssl_content_is_served_over_tls_and_not_without() {
     let refused = Command::new("timeout").args(["60", "nbdinfo", &uri(&served, &stranger)]).output().unwrap();
     assert!(!refused.status.success(), "a stranger was let in");
     served.stopped();
+}
+
+const ALICES: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const BOBS: &str = "fedcba9876543210fedcba9876543210";
+
+/// Whether nbdinfo is told anything, as a user with the keys of a file.
+fn is_told(served: &Served, user: &str, keys: &Path) -> bool {
+    let socket = served.socket().display();
+    let uri = format!("nbds+unix://{user}@/?socket={socket}&tls-psk-file={}", keys.display());
+    Command::new("timeout").args(["30", "nbdinfo", &uri]).output().unwrap().status.success()
+}
+
+/// The same for QEMU, which wants a directory.
+fn qemu_is_told(bay: &Bay, served: &Served, user: &str, keys: &Path) -> bool {
+    let directory = bay.path(&format!("keys-of-{user}"));
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::copy(keys, directory.join("keys.psk")).unwrap();
+    let object = format!("tls-creds-psk,id=t,endpoint=client,username={user},dir={}", directory.display());
+    let image = format!("driver=nbd,server.type=unix,server.path={},tls-creds=t", served.socket().display());
+    let arguments = ["30", "qemu-img", "info", "--object", &object, "--image-opts", &image];
+    Command::new("timeout").args(arguments).output().unwrap().status.success()
+}
+
+#[test]
+fn needs_nbdcopy_who_knows_a_key_is_let_in_and_nobody_else() {
+    if !is_there("nbdcopy", "libnbd-bin") {
+        return;
+    }
+    let bay = Bay::new(2);
+    bay.done(&format!("create --level 0 --chunk 64K {}", names(0..2)));
+    let image = pattern(3_000_000, 5);
+    bay.write(&format!("write {}", names(0..2)), &image);
+    let keys = bay.path("keys.psk");
+    std::fs::write(&keys, format!("alice:{ALICES}\nbob:{BOBS}\n")).unwrap();
+    let served = Served::start(&bay, &format!("--tls-psk keys.psk {}", names(0..2)));
+    let (socket, copy) = (served.socket().display().to_string(), bay.path("copy"));
+    for user in ["alice", "bob"] {
+        let uri = format!("nbds+unix://{user}@/?socket={socket}&tls-psk-file={}", keys.display());
+        tool("nbdcopy", &[&uri, copy.to_str().unwrap()]);
+        assert!(std::fs::read(&copy).unwrap().starts_with(&image), "{user} read something else");
+        tool("nbdcopy", &["--flush", copy.to_str().unwrap(), &uri]);
+    }
+    assert!(is_told(&served, "alice", &keys));
+    let wrong = bay.path("wrong.psk");
+    std::fs::write(&wrong, format!("alice:{BOBS}\ncarol:{ALICES}\n")).unwrap();
+    assert!(!is_told(&served, "alice", &wrong), "another key was taken for alice's");
+    assert!(!is_told(&served, "carol", &wrong), "a stranger was let in");
+    let plain = Command::new("timeout").args(["30", "nbdinfo", &served.uri("")]).output().unwrap();
+    assert!(!plain.status.success(), "it was told without TLS");
+    if is_there("qemu-img", "qemu-utils") {
+        assert!(qemu_is_told(&bay, &served, "bob", &keys), "QEMU was not let in");
+        assert!(!qemu_is_told(&bay, &served, "alice", &wrong), "QEMU's wrong key was taken");
+    }
+    // Strangers cost nobody anything.
+    assert!(is_told(&served, "bob", &keys));
+    served.stopped();
+    assert!(bay.done(&format!("read {}", names(0..2))).stdout.starts_with(&image));
 }
