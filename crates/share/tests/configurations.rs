@@ -167,10 +167,18 @@ fn strangers_are_kept_out_by_every_configuration() {
 fn samba_finds_no_fault() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("smb.conf");
+    let [state, runtime] = ["state", "runtime"].map(|name| directory.path().join(name));
+    let site = Site { places: Places::new(&state, &runtime).unwrap(), ..site() };
+    // It looks whether they are there.
+    for place in
+        ["state/samba/private", "state/samba/state", "runtime/samba/cache", "runtime/samba/lock", "runtime/samba/pid"]
+    {
+        std::fs::create_dir_all(directory.path().join(place)).unwrap();
+    }
     for (path_of_share, guests) in [("/srv/a (b) = [c]; ä & {d}", Guests::Refused), ("/srv/plain", Guests::Write)] {
         let shared = PlainPath::new(Path::new(path_of_share)).unwrap();
         let odd = share("odd".parse().unwrap(), shared, vec!["anna".parse().unwrap()], guests);
-        std::fs::write(&path, samba::file(&site(), &[plain(), odd])).unwrap();
+        std::fs::write(&path, samba::file(&site, &[plain(), odd])).unwrap();
         let Ok(output) = Command::new("testparm").args(["-s", "--suppress-prompt"]).arg(&path).output() else {
             println!("SKIPPED: smb.conf as Samba reads it needs testparm");
             return;

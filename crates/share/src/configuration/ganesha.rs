@@ -12,7 +12,7 @@ pub fn file(site: &Site, shares: &[Share]) -> String {
         block("NFSv4", &version_4(site), ""),
         block("LOG", &[set("Default_Log_Level", "EVENT", "")], ""),
     ];
-    let exports = shared().map(|share| export(share));
+    let exports = shared().map(export);
     format!("{HEAD}{}{}", blocks.concat(), exports.collect::<String>())
 }
 
