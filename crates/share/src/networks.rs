@@ -115,6 +115,7 @@ fn interface(line: &str) -> Option<Interface> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 mod tests {
     use super::*;
 

@@ -85,6 +85,7 @@ impl Presence {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 mod tests {
     use super::*;
 
