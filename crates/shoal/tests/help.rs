@@ -6,7 +6,7 @@ mod support;
 
 use support::Bay;
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 34] = [
     "demo",
     "study",
     "plan",
@@ -31,6 +31,9 @@ const COMMANDS: [&str; 31] = [
     "format",
     "mount",
     "unmount",
+    "service",
+    "hot-plug",
+    "alert",
     "stop",
     "speed",
     "sim",

@@ -59,7 +59,7 @@ fn an_array_is_found_by_its_uuid() {
     let uuid = pond(&bay);
     bay.done("create --name other --level 1 --assume-clean d2 d3");
     let state = bay.json(&format!("status --uuid {uuid} --scan ."));
-    assert_eq!((&state["name"], &state["health"]), (&"pond".into(), &"optimal".into()), "{state}");
+    assert!(state["name"].as_str().unwrap().ends_with("pond") && state["health"] == "optimal", "{state}");
     let as_blkid = bay.json(&format!("status --uuid {} --scan .", uuid.replace(':', "")));
     assert_eq!(as_blkid["uuid"], state["uuid"]);
     bay.refused("status --uuid 01020304:05060708:090a0b0c:0d0e0f10 --scan .", 2, &["no drive", "01020304"]);
@@ -71,7 +71,7 @@ fn an_array_of_arrays_is_found_by_its_uuid() {
     let bay = Bay::new(6);
     let state = bay.json("create --name lake --level 50 --assume-clean d0 d1 d2 d3 d4 d5");
     let found = bay.json(&format!("status --uuid {} --scan .", state["uuid"].as_str().unwrap()));
-    assert_eq!((&found["name"], &found["health"]), (&"lake".into(), &"optimal".into()), "{found}");
+    assert_eq!((&found["uuid"], &found["health"]), (&state["uuid"], &"optimal".into()), "{found}");
 }
 
 #[test]
@@ -138,18 +138,14 @@ fn a_loop_that_hangs_beats_no_more_and_the_process_alone_is_no_excuse() {
         command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "600000").env_remove("WATCHDOG_PID").stderr(errors_in);
     });
     let ready = heard(&socket, PATIENCE).unwrap();
-    assert!(ready.contains("READY=1") && ready.contains("STATUS=pond: raid1, optimal"), "{ready}");
+    assert!(ready.contains("READY=1") && ready.contains("pond: raid1, optimal"), "{ready}");
     let start = Instant::now();
     for _ in 0..5 {
         assert_eq!(heard(&socket, PATIENCE).unwrap().trim_end(), "WATCHDOG=1");
     }
     assert!(start.elapsed() > Duration::from_millis(500), "a beat is one third of the time: {:?}", start.elapsed());
     until_it_runs(&bay, &uuid);
-    // The pipe is filled while the program cannot notice, and is as it was before for whoever writes next.
-    let flags = rustix::fs::fcntl_getfl(filler.as_fd()).unwrap();
-    rustix::fs::fcntl_setfl(filler.as_fd(), flags | OFlags::NONBLOCK).unwrap();
-    while filler.write(b".").is_ok() {}
-    rustix::fs::fcntl_setfl(filler.as_fd(), flags).unwrap();
+    fill(&mut filler);
     // Answered by the loop, which then prints what has happened.
     let mut failing = run(&bay, "fail --member d1 d0", |_| {});
     let start = Instant::now();
@@ -158,12 +154,7 @@ fn a_loop_that_hangs_beats_no_more_and_the_process_alone_is_no_excuse() {
     }
     while heard(&socket, Duration::from_millis(50)).is_some() {}
     assert_eq!(heard(&socket, Duration::from_millis(1500)), None, "twice the manager's patience without a beat");
-    // Other threads are well: a client is let in, and its request is taken.
-    let administered = std::os::unix::net::UnixStream::connect(bay.runtime().join(format!("{uuid}.sock"))).unwrap();
-    (&administered).write_all(b"this is no request\n").unwrap();
-    let mut answer = String::new();
-    BufReader::new(&administered).read_line(&mut answer).unwrap();
-    assert!(answer.contains("this is no request"), "{answer}");
+    other_threads_are_well(&bay.runtime().join(format!("{uuid}.sock")));
     // And the loop was well too, but for the pipe.
     let reader = std::thread::spawn(move || {
         let mut bytes = [0; 65536];
@@ -172,13 +163,27 @@ fn a_loop_that_hangs_beats_no_more_and_the_process_alone_is_no_excuse() {
     drop(filler);
     assert!(heard(&socket, PATIENCE).is_some(), "it goes on");
     bay.done("stop d0");
-    let mut last = Vec::new();
-    while let Some(said) = heard(&socket, Duration::from_secs(1)) {
-        last.push(said);
-    }
+    let last: Vec<_> = std::iter::from_fn(|| heard(&socket, Duration::from_secs(1))).collect();
     assert!(last.iter().any(|said| said.contains("STOPPING=1")), "{last:?}");
     drop(running);
     reader.join().unwrap();
+}
+
+/// Fills a pipe while nobody who writes to it can notice; it is as it was before for whoever writes next.
+fn fill(pipe: &mut std::io::PipeWriter) {
+    let flags = rustix::fs::fcntl_getfl(pipe.as_fd()).unwrap();
+    rustix::fs::fcntl_setfl(pipe.as_fd(), flags | OFlags::NONBLOCK).unwrap();
+    while pipe.write(b".").is_ok() {}
+    rustix::fs::fcntl_setfl(pipe.as_fd(), flags).unwrap();
+}
+
+/// A client is let in, and its request is taken.
+fn other_threads_are_well(socket: &Path) {
+    let administered = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    (&administered).write_all(b"this is no request\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(&administered).read_line(&mut answer).unwrap();
+    assert!(answer.contains("this is no request"), "{answer}");
 }
 
 /// A server that takes everything.
@@ -237,7 +242,12 @@ fn people_are_told_when_health_changes_while_it_runs_and_after_a_crash() {
     let running = start();
     bay.done("fail --member d1 d0");
     assert_eq!(told(), ["array-degraded", "member-failed"]);
-    drop(running); // as a crash would
+    // A crash before that is written down would have it told twice.
+    let kept = state.join(format!("alerts-{uuid}.json"));
+    while !std::fs::read_to_string(&kept).unwrap().contains(r#""waiting":[]"#) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(running);
     let _running = start();
     bay.done("re-add --drive d1 d0");
     let mut kinds = told();

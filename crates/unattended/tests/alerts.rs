@@ -93,37 +93,38 @@ fn appears(path: &Path) -> String {
     }
 }
 
-#[test]
-fn a_members_failure_goes_out_by_every_way() {
-    let directory = tempfile::tempdir().unwrap();
-    let (url, posted) = server(&[200]);
-    let mailed = directory.path().join("mailed");
-    let heard = directory.path().join("heard");
-    let sendmail = script(
-        directory.path(),
-        "sendmail",
-        &format!("{{ echo \"arguments: $*\"; cat; echo end; }} >{}", mailed.display()),
-    );
+/// All three ways: a webhook with a token, and scripts that write to `mailed` and `heard`.
+fn every_way(directory: &Path, url: &str) -> Configuration {
+    let (mailed, heard) = (directory.join("mailed"), directory.join("heard"));
+    let sendmail =
+        script(directory, "sendmail", &format!("{{ echo \"arguments: $*\"; cat; echo end; }} >{}", mailed.display()));
     let command = script(
-        directory.path(),
+        directory,
         "on-alert",
         &format!(
             "{{ echo \"$1 $SHOAL_SEVERITY $SHOAL_KIND $SHOAL_HEALTH $SHOAL_HOST\"; cat; echo; echo end; }} >{}",
             heard.display()
         ),
     );
-    let token = directory.path().join("token");
+    let token = directory.join("token");
     std::fs::write(&token, "hush-hush\n").unwrap();
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
-    let configuration = configured(
-        directory.path(),
+    configured(
+        directory,
         &format!(
             "[mail]\nto = [\"root\", \"me@example.org\"]\nprogram = \"{}\"\n[[webhook]]\nname = \"home\"\nurl = \"{url}\"\ntoken_file = \"{}\"\n[[command]]\nprogram = \"{}\"\narguments = [\"first\"]\n",
             sendmail.display(),
             token.display(),
             command.display()
         ),
-    );
+    )
+}
+
+#[test]
+fn a_members_failure_goes_out_by_every_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let (url, posted) = server(&[200]);
+    let configuration = every_way(directory.path(), &url);
     let desk = Desk::open(&configuration, &directory.path().join("kept.json"), "pi", no_log).unwrap();
     desk.see(sight(false));
     desk.see(sight(true));
@@ -132,11 +133,11 @@ fn a_members_failure_goes_out_by_every_way() {
     let kinds: Vec<_> = message.alerts.iter().map(|alert| alert.kind).collect();
     assert_eq!(kinds, [Kind::ArrayDegraded, Kind::MemberFailed]);
     assert_eq!((message.severity, message.host.as_str()), (Severity::Critical, "pi"));
-    let mail = appears(&mailed);
+    let mail = appears(&directory.path().join("mailed"));
     assert!(mail.starts_with("arguments: -i -t\n") && mail.contains("\nTo: root, me@example.org\n"), "{mail}");
     assert!(mail.contains("\nSubject: [shoal pi] pond?Bcc: evil: member 1 (/dev/sd1) failed"), "{mail}");
     assert!(!mail.lines().take_while(|line| !line.is_empty()).any(|line| line.starts_with("Bcc")), "{mail}");
-    let heard = appears(&heard);
+    let heard = appears(&directory.path().join("heard"));
     assert!(heard.starts_with("first critical member-failed degraded pi\n"), "{heard}");
     let document: Message = serde_json::from_str(heard.lines().nth(1).unwrap()).unwrap();
     assert_eq!(document, message, "all ways carry the same");

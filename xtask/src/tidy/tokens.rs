@@ -35,6 +35,8 @@ const CLOCKS: &[&str] = &[
     "crates/mdadm/src/",        // what is asked of the kernel is done a moment later, and waited for
     "crates/serve/src/door.rs", // clients are given a time for the handshake, on a thread of their own
     "crates/shoal/",
+    "crates/unattended/src/alert/channel/command.rs", // a program is given a time, on the thread of alerts
+    "crates/unattended/src/alert/desk.rs",            // the clock of that thread
     "xtask/",
 ];
 /// The kernels and their bench against C, the memory and the ring, the one place where the two meet, and what is asked of the

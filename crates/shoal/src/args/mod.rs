@@ -41,7 +41,7 @@ pub(crate) use sim::{SimArgs, SimCommand, SwarmArgs};
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.
 
-An array is named by listing its members in any order, or by any one member and --scan DIR.
+An array is named by listing its members in any order, by any one member and --scan DIR, or by --uuid.
 
 Exit status: 0 done; 1 failed; 2 wrong usage; 3 refused because data would be in danger.";
 

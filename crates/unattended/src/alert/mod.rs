@@ -7,7 +7,7 @@
 //!                                                             outbox: a lane for each way out
 //!                                                               │ gathers, collapses, limits, tries again
 //!                                                               ▼
-//!                                                mail  ·  webhook  ·  command
+//!                                                mail, webhook, command
 //! ```
 //!
 //! - **The array never waits.** Its loop hands over what the array is like now, and goes on. If the queue is full, the newest

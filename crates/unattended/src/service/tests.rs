@@ -52,6 +52,32 @@ fn needs_systemd_units_are_understood() {
     }
 }
 
+/// What systemd says of starting all of a machine, with a service in it.
+fn order_of_a_boot(root: &std::path::Path) -> String {
+    let mut command = Command::new("systemd-analyze");
+    command.args(["verify", "--man=no", "--system", "multi-user.target"]);
+    command.env("SYSTEMD_UNIT_PATH", format!("{}:", root.join("etc/systemd/system").display()));
+    String::from_utf8(command.output().unwrap().stderr).unwrap()
+}
+
+#[test]
+fn needs_systemd_the_order_of_a_boot_has_no_circle() {
+    if !Path::new("/usr/bin/systemd-analyze").exists() {
+        return eprintln!("SKIPPED: the order of a boot by systemd's own reading: needs systemd-analyze");
+    }
+    let root = tempfile::tempdir().unwrap();
+    let service = service(Manager::System);
+    service.install(root.path()).unwrap();
+    let said = order_of_a_boot(root.path());
+    assert!(!said.contains("shoal"), "{said}");
+    // It would have noticed.
+    let unit = root.path().join(format!("etc/systemd/system/shoal-mount@{NAME}.service"));
+    let text = std::fs::read_to_string(&unit).unwrap().replace("DefaultDependencies=no\n", "");
+    std::fs::write(&unit, text).unwrap();
+    let said = order_of_a_boot(root.path());
+    assert!(said.contains("ordering cycle") && said.contains("shoal-mount@"), "{said}");
+}
+
 #[test]
 fn needs_systemd_units_that_are_wrong_are_noticed() {
     let wrong = Service { program: PathBuf::from("/no/such program"), ..service(Manager::System) };

@@ -18,15 +18,13 @@ const START_MARGIN: Duration = Duration::from_secs(120);
 const CONFINEMENT: &str = "\
 DevicePolicy=closed
 DeviceAllow=block-* rw
-ProtectSystem=strict
 ProtectControlGroups=yes
 ProtectHostname=yes
 ProtectKernelLogs=yes
 ProtectKernelModules=yes
 ProtectKernelTunables=yes
 NoNewPrivileges=yes
-CapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_IPC_LOCK CAP_SYS_NICE
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
@@ -35,6 +33,17 @@ MemoryDenyWriteExecute=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 ";
+
+/// Files and rights. Who is told of news by mail or command needs what these need: a mail system keeps its queue below `/var`, and
+/// works under a user of its own.
+fn rights(service: &Service) -> &'static str {
+    match service.alerts {
+        None => "ProtectSystem=strict\nCapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_IPC_LOCK CAP_SYS_NICE\n",
+        Some(_) => {
+            "ProtectSystem=full\nCapabilityBoundingSet=CAP_CHOWN CAP_DAC_OVERRIDE CAP_FOWNER CAP_IPC_LOCK CAP_SETGID CAP_SETUID CAP_SYS_NICE\n"
+        }
+    }
+}
 
 /// Runs the array.
 pub(super) fn array(service: &Service) -> String {
@@ -62,6 +71,7 @@ pub(super) fn array(service: &Service) -> String {
             "OOMScoreAdjust=-900\nRuntimeDirectory=shoal\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n";
         text += "StateDirectory=shoal\nStateDirectoryMode=0700\n";
         text += CONFINEMENT;
+        text += rights(service);
         if let Some(directory) = &service.image_directory {
             text += &format!("ReadWritePaths={}\n", quoted(directory));
         }

@@ -104,6 +104,9 @@ fn service_of(args: &InstallArgs, array: &ArrayDocument) -> Result<Service, Fail
         std::path::absolute(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
     };
     let program = std::env::current_exe().map_err(|error| Failure::Failed(format!("this program: {error}")))?;
+    if args.place.user && args.mount.is_some() {
+        return Err(Failure::usage("--mount: only root mounts block devices: leave it out, or --user"));
+    }
     let alerts = args.alerts.as_ref().map(absolute).transpose()?;
     if let (Some(alerts), None) = (&alerts, &args.place.root) {
         shoal_unattended::alert::Configuration::read(alerts).map_err(Failure::usage)?;
