@@ -48,7 +48,7 @@ pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
     let state = match reach_running(&args.array)? {
         Some(mut array) => array.execute(Command::Stop)?,
         None => stop_in_kernel(cli, &from_anywhere(&args.array)?)?
-            .ok_or_else(|| Failure::usage("nobody runs the array: there is nothing to stop"))?,
+            .ok_or_else(|| Failure::usage("no process runs the array: there is nothing to stop"))?,
     };
     output::document(cli, &state, state_text)
 }

@@ -13,6 +13,7 @@ shoal() {
 
 # start run|serve ...: sets PID to a process that runs an array, and waits until it does.
 start() {
+    : >run.err
     shoal "$@" >run.out 2>run.err &
     PID=$!
     until grep -q 'administered at' run.err; do
