@@ -1,9 +1,14 @@
 #!/usr/bin/python3
 """What libnbd's tests start as `nbdkit`: a bridge from its standard input, a socket, to the server at SHOAL_SOCKET."""
 
+import ctypes
 import os
+import signal
 import socket
 import threading
+
+# It ends with whoever started it, even where that has stopped it meanwhile, as some tests do: PR_SET_PDEATHSIG.
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 server = socket.socket(socket.AF_UNIX)
 server.connect(os.environ["SHOAL_SOCKET"])
