@@ -33,6 +33,9 @@ pub(crate) struct InstallArgs {
     /// Mount its file system here: at boot, before whatever needs local file systems.
     #[arg(long, value_name = "DIR")]
     pub(crate) mount: Option<PathBuf>,
+    /// Keep the shares that `shoal share` has made, too, from boot on.
+    #[arg(long)]
+    pub(crate) shares: bool,
     /// Wait so long for members that are not there yet; then the array is run without them, if it can be.
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     pub(crate) wait: u64,

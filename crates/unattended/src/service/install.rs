@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use shoal_md::Uuid;
 use thiserror::Error;
 
-use super::{Content, HOT_PLUG_UNIT, Manager, Service, ServiceFile, array_unit, mount_unit, udev};
+use super::{Content, HOT_PLUG_UNIT, Manager, SHARES_UNIT, Service, ServiceFile, array_unit, mount_unit, udev};
 
 /// The first line of every file, by which it is known again.
 pub(super) const MARK: &str = "# Written by `shoal service install`; `shoal service remove` takes it away.\n";
@@ -132,7 +132,8 @@ pub fn installed(root: &Path, manager: &Manager, uuid: &Uuid) -> Result<Vec<Path
         paths.push(udev::rules_path(uuid));
         paths.push(super::mdadm_path(uuid));
         if !has_others(&below(root, units), &array)? {
-            paths.push(units.join(HOT_PLUG_UNIT));
+            paths.push(manager.wants("multi-user.target").join(SHARES_UNIT));
+            paths.extend([HOT_PLUG_UNIT, SHARES_UNIT].map(|unit| units.join(unit)));
         }
     }
     paths.retain(|path| below(root, path).symlink_metadata().is_ok());

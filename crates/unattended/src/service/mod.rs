@@ -52,6 +52,8 @@ pub struct Service {
     pub patience: Duration,
     /// Where its file system is to be mounted, if it has one.
     pub mount_point: Option<PathBuf>,
+    /// Whether the process that keeps the machine's shares is to be a service too.
+    pub shares: bool,
     /// Who is told when its health changes, an absolute path.
     pub alerts: Option<PathBuf>,
     /// Whose manager runs it.
@@ -123,6 +125,9 @@ impl Service {
         if let Some(mount_point) = &self.mount_point {
             wanted.push(("local-fs.target", mount_unit(uuid), unit::mount(self, mount_point)));
         }
+        if self.shares {
+            wanted.push(("multi-user.target", SHARES_UNIT.to_owned(), unit::shares(self)));
+        }
         for (target, name, content) in wanted {
             let link =
                 ServiceFile { path: self.manager.wants(target).join(&name), content: Content::Link(units.join(&name)) };
@@ -152,6 +157,8 @@ impl Service {
     }
 }
 
+/// The unit that keeps shares, of all arrays.
+const SHARES_UNIT: &str = "shoal-shares.service";
 /// The template whose instances hand drives to arrays.
 pub const HOT_PLUG_UNIT: &str = "shoal-hot-plug@.service";
 

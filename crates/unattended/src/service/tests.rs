@@ -14,6 +14,7 @@ fn service(manager: Manager) -> Service {
         program: PathBuf::from("/bin/true"),
         patience: Duration::from_secs(90),
         mount_point: Some(PathBuf::from("/srv/pond")),
+        shares: false,
         alerts: Some(PathBuf::from("/etc/shoal/alerts.toml")),
         manager,
     }
@@ -80,6 +81,8 @@ fn needs_systemd_the_order_of_a_boot_has_no_circle() {
 
 #[test]
 fn needs_systemd_units_that_are_wrong_are_noticed() {
+    let sharing = Service { shares: true, ..service(Manager::System) };
+    assert_eq!(verified(&sharing).as_deref(), Some("exit status: 0"), "systemd has something to say of shares");
     let wrong = Service { program: PathBuf::from("/no/such program"), ..service(Manager::System) };
     let Some(said) = verified(&wrong) else { return };
     assert!(said.contains("/no/such program"), "{said}");
@@ -164,7 +167,8 @@ fn an_arrays_name_stays_in_its_line() {
 #[test]
 fn what_was_installed_is_removed_and_nothing_else() {
     let root = tempfile::tempdir().unwrap();
-    let (first, mut second) = (service(Manager::System), service(Manager::System));
+    let (first, second) = (service(Manager::System), service(Manager::System));
+    let mut second = Service { shares: true, ..second };
     second.arrays[0].uuid = "11111111:22222222:33333333:44444444".parse().unwrap();
     let own = root.path().join("etc/systemd/system/sshd.service");
     std::fs::create_dir_all(own.parent().unwrap()).unwrap();
@@ -182,7 +186,7 @@ fn what_was_installed_is_removed_and_nothing_else() {
         paths.len()
     };
     assert_eq!(take(&first), 6, "the template serves the other array too");
-    assert_eq!(take(&second), 7);
+    assert_eq!(take(&second), 9);
     assert_eq!(std::fs::read_to_string(&own).unwrap(), "somebody's");
     assert_eq!(std::fs::read_dir(own.parent().unwrap()).unwrap().count(), 3, "it, and two empty directories");
 }

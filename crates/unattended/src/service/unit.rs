@@ -107,6 +107,16 @@ pub(super) fn hot_plug(service: &Service) -> String {
     text
 }
 
+/// Keeps the servers of all shares, which stop and start with what is mounted. Not confined: Samba and the others are
+/// services of their own kind.
+pub(super) fn shares(service: &Service) -> String {
+    let mut text = "[Unit]\nDescription=Shares, kept by shoal\nDocumentation=man:shoal-share(1)\n".to_owned();
+    text += "Wants=network-online.target\nAfter=network-online.target local-fs.target remote-fs.target\n";
+    text += &format!("\n[Service]\nType=exec\nExecStart={} --quiet share --serve\n", quoted(&service.program));
+    text += "Restart=on-failure\nRestartSec=5\nTimeoutStopSec=2min\n";
+    text + &install(service, "multi-user.target")
+}
+
 /// What all of them begin with. A user's manager has none of the machine's targets, and nothing is before it.
 fn header(service: &Service, description: &str, manual: &str) -> String {
     let text = format!("[Unit]\nDescription={description}\nDocumentation=man:{manual}(1)\n");

@@ -104,8 +104,10 @@ fn service_of(args: &InstallArgs, array: &ArrayDocument) -> Result<Service, Fail
         std::path::absolute(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
     };
     let program = std::env::current_exe().map_err(|error| Failure::Failed(format!("this program: {error}")))?;
-    if args.place.user && args.mount.is_some() {
-        return Err(Failure::usage("--mount: only root mounts block devices: leave it out, or --user"));
+    if args.place.user && (args.mount.is_some() || args.shares) {
+        return Err(Failure::usage(
+            "only root mounts block devices and keeps servers: leave --mount and --shares out, or --user",
+        ));
     }
     let alerts = args.alerts.as_ref().map(absolute).transpose()?;
     if let (Some(alerts), None) = (&alerts, &args.place.root) {
@@ -117,6 +119,7 @@ fn service_of(args: &InstallArgs, array: &ArrayDocument) -> Result<Service, Fail
         program,
         patience: Duration::from_secs(args.wait),
         mount_point: args.mount.as_ref().map(absolute).transpose()?,
+        shares: args.shares,
         alerts,
         manager: manager(&args.place)?,
     })
