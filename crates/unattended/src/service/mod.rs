@@ -25,7 +25,8 @@
 //! # Who owns an array
 //!
 //! mdadm has udev rules of its own, which give every member to the kernel. What it is not to touch is told to it in its own
-//! configuration ([`crate::mdadm_conf`]); a copy of that is in the initramfs, which has to be made anew.
+//! configuration ([`crate::mdadm_conf`]). An initramfs with mdadm has a copy of that, made by a hook of the distribution's; Debian's
+//! copies `mdadm.conf` alone, so there the line has to be put in by hand, which is said when a service is installed.
 
 mod install;
 mod udev;

@@ -177,10 +177,11 @@ fn notes(service: &Service, place: &ServicePlaceArgs) -> Vec<String> {
         false => format!("it starts at boot, when a member is plugged in, or now: systemctl start {unit}"),
     }];
     if !place.user {
-        notes.push(
-            "an initramfs with mdadm has a copy of its configuration: make it anew (update-initramfs -u, dracut -f)"
-                .to_owned(),
-        );
+        // Debian's hook copies one file, and not the directory beside it.
+        let lines = mdadm_conf::left_alone(&service.arrays).trim_end().replace('\n', "; ");
+        notes.push(format!(
+            "if this machine's initramfs has mdadm, put into /etc/mdadm/mdadm.conf too: {lines}; and make it anew: update-initramfs -u"
+        ));
     }
     notes
 }
