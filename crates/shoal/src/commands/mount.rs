@@ -25,7 +25,7 @@ pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
         until_unmounted: true,
         ..Wish::default()
     };
-    let already = attachment_of(&array)?.is_some();
+    let already = attachment_of(&array)?.is_some_and(|attachment| attachment.is_alive());
     let attachment = attach(cli, &array, &wish)?;
     let mounted = mount_on(args, &attachment, &place);
     if mounted.is_err() && !already {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::pond::{Pond, lacks};
+use crate::pond::{Pond, lacks, meanwhile};
 
 fn program() -> Option<PathBuf> {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/fsx/bin/fsx");
@@ -47,13 +47,8 @@ fn story(kind: &str, mkfs: (&str, &str), drive_bytes: u64) {
     };
     let breath = if crate::is_long() { Duration::from_secs(30) } else { Duration::from_secs(1) };
     let mut pond = Pond::new(kind, drive_bytes);
-    let (directory, stop) = (pond.directory(), AtomicBool::new(false));
-    let runs = std::thread::scope(|scope| {
-        let load = scope.spawn(|| exercise(&program, &directory, &stop));
-        pond.befall(breath);
-        stop.store(true, Ordering::Relaxed);
-        load.join().unwrap()
-    });
+    let directory = pond.directory();
+    let runs = meanwhile(|stop| exercise(&program, &directory, stop), || pond.befall(breath));
     println!("fsx on {kind}: {runs} thousand operations while the server was killed and a member replaced");
     pond.is_consistent();
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{Bay, has};
@@ -15,6 +16,24 @@ pub(crate) struct Pond {
     place: tempfile::TempDir,
     /// The server that took over from one that was killed.
     server: Option<Child>,
+}
+
+/// Runs a load in a thread of its own while a story is told, and then tells it to stop; also if the story breaks off.
+pub(crate) fn meanwhile<R: Send>(load: impl FnOnce(&AtomicBool) -> R + Send, story: impl FnOnce()) -> R {
+    struct StopAtTheEnd<'a>(&'a AtomicBool);
+    impl Drop for StopAtTheEnd<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| load(&stop));
+        let end = StopAtTheEnd(&stop);
+        story();
+        drop(end);
+        load.join().unwrap()
+    })
 }
 
 /// Says what a test lacks here; nothing if it has all.
@@ -84,6 +103,8 @@ impl Pond {
     }
 
     pub(crate) fn add_a_spare(&self) {
+        // Unless told, a rebuild leaves a load nearly all of the drives.
+        self.bay.done("speed --min 1G d0");
         self.bay.done("add --drive d3 --no-rebuild d0");
         self.wait_until("the array is whole again", |state| state["health"] == "optimal");
     }

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::pond::{Pond, lacks};
+use crate::pond::{Pond, lacks, meanwhile};
 
 /// Commits of one writer, one after the other, each answered before the next.
 struct Writer {
@@ -84,14 +84,8 @@ fn holds(database: &Path, committed: u64) {
 /// Transactions a second in a plain directory, for a while.
 fn rate_in_plain_directory(pond: &Pond, duration: Duration) -> f64 {
     let database = pond.bay.path("plain.sqlite");
-    let stop = AtomicBool::new(false);
     let mut writer = Writer::start(&database);
-    let rate = std::thread::scope(|scope| {
-        let rate = scope.spawn(|| writer.run(&stop));
-        std::thread::sleep(duration);
-        stop.store(true, Ordering::Relaxed);
-        rate.join().unwrap()
-    });
+    let rate = meanwhile(|stop| writer.run(stop), || std::thread::sleep(duration));
     holds(&database, writer.kill());
     rate
 }
@@ -106,13 +100,7 @@ fn needs_root_fuse_sqlite_loses_nothing_that_it_committed() {
     let plain = rate_in_plain_directory(&pond, breath * 2);
     let database = pond.directory().join("pond.sqlite");
     let mut writer = Writer::start(&database);
-    let stop = AtomicBool::new(false);
-    let rate = std::thread::scope(|scope| {
-        let rate = scope.spawn(|| writer.run(&stop));
-        pond.befall(breath);
-        stop.store(true, Ordering::Relaxed);
-        rate.join().unwrap()
-    });
+    let rate = meanwhile(|stop| writer.run(stop), || pond.befall(breath));
     let committed = writer.kill();
     println!(
         "SQLite: {rate:.0} transactions/s on the array, its server killed and a member replaced meanwhile; {plain:.0} in a \

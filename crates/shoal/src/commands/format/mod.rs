@@ -23,7 +23,8 @@ use text::{made_text, plan_text};
 
 /// Shows the plan and carries it out.
 pub(crate) fn run(cli: &Cli, args: &FormatArgs) -> Result<(), Failure> {
-    let already = attachment_of(&args.array)?;
+    // What has lost its front is attached anew.
+    let already = attachment_of(&args.array)?.filter(Attachment::is_alive);
     if let Some(attachment) = &already {
         refuse_use(attachment)?;
     }
