@@ -57,7 +57,7 @@ fn what_would_lose_content_or_cannot_be_is_refused_in_one_line() {
     bay.refused("format --fs xfs d0 d1 d2", 2, &["xfs needs at least 300 MiB"]);
     let unknown = bay.run("format --fs zfs d0 d1 d2");
     assert!(unknown.code == 2 && unknown.stderr.contains("take one of ext4, xfs"), "{}", unknown.stderr);
-    bay.refused("format --fs vfat --label pond d0 d1 d2", 2, &["vfat", "POND"]);
+    bay.refused("format --fs ext4 --label a-label-that-is-too-long d0 d1 d2", 2, &["ext4", "16 is the most"]);
     bay.refused("mount d0", 2, &["and then the directory"]);
     bay.refused("mount d0 nowhere", 2, &["nowhere"]);
     bay.refused("unmount d0 d1 d2", 2, &["not attached"]);
