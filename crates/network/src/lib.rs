@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod cpu;
+mod files;
 mod host;
 mod judge;
 mod link;

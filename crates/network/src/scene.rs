@@ -4,8 +4,8 @@
 //! study's seed and is incompressible; after each transfer both sides are compared, byte by byte and outside of the
 //! measured time. Before content is read it is thrown out of the server's page cache.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -13,19 +13,16 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{Advice, fadvise};
 
 use crate::cpu::CpuClock;
+use crate::files::{BLOCK_BYTES, copy, fill, remove, same, settle};
 use crate::nfs::{NfsFile, Stability};
 use crate::pair::{Pair, SERVER};
 use crate::result::Run;
 use crate::servers::{OWNER, PASSWORD, SHARE, USER};
 use crate::workload::{Direction, NFS_ASYNC, NFS_SYNC, Protocol, Workload};
 
-/// What is put and got in.
-const BLOCK_BYTES: usize = 1 << 20;
 /// What a transfer may take beside the time of its bytes at a tenth of the slowest link.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often a client is asked whether it is done.
@@ -65,6 +62,25 @@ pub(crate) struct Scene<'a> {
     /// A directory in memory, of the same name everywhere.
     place: PathBuf,
     size_bytes: u64,
+    /// How many there have been.
+    transfers: u32,
+}
+
+/// Why a transfer came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum TransferError {
+    /// A file that the study itself handles.
+    #[error("the study's files: {0}")]
+    File(#[from] io::Error),
+    /// The client, or what came of it.
+    #[error("{0}")]
+    Client(String),
+}
+
+impl From<String> for TransferError {
+    fn from(reason: String) -> Self {
+        Self::Client(reason)
+    }
 }
 
 impl<'a> Scene<'a> {
@@ -76,7 +92,7 @@ impl<'a> Scene<'a> {
         size_bytes: u64,
         seed: u64,
     ) -> io::Result<Self> {
-        let scene = Self { pair, served, place: place.to_owned(), size_bytes };
+        let scene = Self { pair, served, place: place.to_owned(), size_bytes, transfers: 0 };
         fill(&scene.of_client("source"), size_bytes, seed)?;
         let credentials = format!("username = {USER}\npassword = {PASSWORD}\n");
         std::fs::write(scene.of_client("smb"), credentials)?;
@@ -89,49 +105,63 @@ impl<'a> Scene<'a> {
             std::fs::set_permissions(&offered, PermissionsExt::from_mode(0o644))?;
             File::open(&offered)?.sync_all()?;
         }
+        if served.device.is_some() {
+            scene.nbdcopy(Protocol::Device, Direction::Put).map_err(io::Error::other)?;
+        }
         Ok(scene)
     }
 
     /// Transfers once, and compares what came.
-    pub(crate) fn run(&self, workload: &Workload) -> Result<Run, String> {
-        let (got, put) = (self.of_client("got"), self.of_directory(workload.name));
-        remove(&got).map_err(|error| error.to_string())?;
-        if let Some(put) = put.as_ref().filter(|_| workload.protocol.is_of_files()) {
-            remove(put).map_err(|error| error.to_string())?;
-        }
-        self.cool().map_err(|error| format!("the page cache cannot be emptied: {error}"))?;
+    pub(crate) fn run(&mut self, workload: &Workload) -> Result<Run, String> {
+        self.transfers += 1;
+        self.once(workload).map_err(|error| error.to_string())
+    }
+
+    fn once(&self, workload: &Workload) -> Result<Run, TransferError> {
+        let put = self.put_of(workload);
+        remove(&self.of_client("got"))?;
+        self.cool()?;
         let (before, start) = (CpuClock::now(&self.pair.server), Instant::now());
         self.transfer(workload)?;
         let elapsed = start.elapsed();
-        let settle = match (workload.direction, workload.protocol.is_of_files(), &put) {
-            (Direction::Put, true, Some(put)) => Some(settle(put)?),
+        let settle = match (workload.direction, &put) {
+            (Direction::Put, Some(put)) => Some(settle(put)?),
             // What was put is flushed, and nothing but the array's drives holds it.
-            (Direction::Put, ..) => Some(Duration::ZERO),
-            (Direction::Get, ..) => None,
+            (Direction::Put, None) => Some(Duration::ZERO),
+            (Direction::Get, _) => None,
         };
         let cpu = before.until(&CpuClock::now(&self.pair.server));
-        self.compare(workload, &got)?;
+        self.compare(workload, put.as_deref())?;
         // Room for the next one.
-        put.filter(|_| workload.protocol.is_of_files())
-            .map_or(Ok(()), |put| remove(&put))
-            .map_err(|e| e.to_string())?;
+        put.as_deref().map_or(Ok(()), remove)?;
         Ok(Run { elapsed_ns: nanoseconds(elapsed), settle_ns: settle.map(nanoseconds), cpu })
+    }
+
+    /// What a put file is called: another name each time, as servers may remember a file that went behind their backs.
+    fn put_name(&self) -> String {
+        format!("put-{}", self.transfers)
+    }
+
+    /// The file that a workload puts, if it does.
+    fn put_of(&self, workload: &Workload) -> Option<PathBuf> {
+        let puts_file = workload.direction == Direction::Put && workload.protocol.is_of_files();
+        self.of_directory(&self.put_name()).filter(|_| puts_file)
     }
 
     /// Lets the client do its work, to its end.
     fn transfer(&self, workload: &Workload) -> Result<(), String> {
         match (workload.protocol, workload.direction) {
-            (Protocol::Array, Direction::Put) => self.copy_onto(workload).map_err(|error| error.to_string()),
+            (Protocol::Array, Direction::Put) => self.copy_onto().map_err(|error| error.to_string()),
             (Protocol::Array, Direction::Get) => self.read_off().map_err(|error| error.to_string()),
             (Protocol::Device | Protocol::Nbd, direction) => self.nbdcopy(workload.protocol, direction),
             (Protocol::Nfs, direction) => self.nfs(workload, direction),
-            (Protocol::Smb, direction) => self.smbclient(workload, direction),
-            (Protocol::Ftp, direction) => self.curl(workload, direction),
+            (Protocol::Smb, direction) => self.smbclient(direction),
+            (Protocol::Ftp, direction) => self.curl(direction),
         }
     }
 
-    fn copy_onto(&self, workload: &Workload) -> io::Result<()> {
-        let put = self.of_directory(workload.name).ok_or(io::ErrorKind::NotFound)?;
+    fn copy_onto(&self) -> io::Result<()> {
+        let put = self.of_directory(&self.put_name()).ok_or(io::ErrorKind::NotFound)?;
         copy(&self.of_client("source"), &put)
     }
 
@@ -170,8 +200,8 @@ impl<'a> Scene<'a> {
         let stream = self.pair.client.within(connect).map_err(|error| error.to_string())?;
         let stream = stream.map_err(|error| format!("{address}: {error}"))?;
         let (name, put) = match direction {
-            Direction::Put => (workload.name, true),
-            Direction::Get => (OFFERED, false),
+            Direction::Put => (self.put_name(), true),
+            Direction::Get => (OFFERED.to_owned(), false),
         };
         let stability = match workload.name {
             NFS_SYNC => Stability::EachWrite,
@@ -179,7 +209,7 @@ impl<'a> Scene<'a> {
             _ => Stability::AtEnd,
         };
         let copy = || {
-            let mut file = NfsFile::open(stream, (OWNER.user_id, OWNER.group_id), &[SHARE, name], put)?;
+            let mut file = NfsFile::open(stream, (OWNER.user_id, OWNER.group_id), &[SHARE, &name], put)?;
             match put {
                 true => file.put(&File::open(self.of_client("source"))?, self.size_bytes, stability)?,
                 false => file.get(&File::create(self.of_client("got"))?, self.size_bytes)?,
@@ -189,25 +219,25 @@ impl<'a> Scene<'a> {
         copy().map_err(|error: crate::nfs::NfsError| error.to_string())
     }
 
-    fn smbclient(&self, workload: &Workload, direction: Direction) -> Result<(), String> {
+    fn smbclient(&self, direction: Direction) -> Result<(), String> {
         let mut command = self.pair.client.command("smbclient");
         command.args(["--configfile=/dev/null", "--option=client max protocol = SMB3", "--debuglevel=0"]);
         command.arg("--authentication-file").arg(self.of_client("smb")).arg(format!("//{SERVER}/{SHARE}"));
         let words = match direction {
-            Direction::Put => format!("put {} {}", self.of_client("source").display(), workload.name),
+            Direction::Put => format!("put {} {}", self.of_client("source").display(), self.put_name()),
             Direction::Get => format!("get {OFFERED} {}", self.of_client("got").display()),
         };
         command.arg("--command").arg(words);
         self.finish(command)
     }
 
-    fn curl(&self, workload: &Workload, direction: Direction) -> Result<(), String> {
+    fn curl(&self, direction: Direction) -> Result<(), String> {
         let mut command = self.pair.client.command("curl");
         command.args(["--silent", "--show-error", "--netrc-file"]).arg(self.of_client("netrc"));
         match direction {
             Direction::Put => {
                 command.arg("--upload-file").arg(self.of_client("source"));
-                command.arg(format!("ftp://{SERVER}/{}", workload.name))
+                command.arg(format!("ftp://{SERVER}/{}", self.put_name()))
             }
             Direction::Get => {
                 command.arg("--output").arg(self.of_client("got")).arg(format!("ftp://{SERVER}/{OFFERED}"))
@@ -251,18 +281,18 @@ impl<'a> Scene<'a> {
     }
 
     /// Whether the content is what was sent.
-    fn compare(&self, workload: &Workload, got: &Path) -> Result<(), String> {
-        let there = match (workload.direction, workload.protocol) {
-            (Direction::Get, Protocol::Array) => return Ok(()),
-            (Direction::Get, _) => got.to_owned(),
+    fn compare(&self, workload: &Workload, put: Option<&Path>) -> Result<(), TransferError> {
+        let there = match (workload.direction, workload.protocol, put) {
+            // Nothing is kept of what is only read.
+            (Direction::Get, Protocol::Array, _) => return Ok(()),
+            (Direction::Get, ..) => self.of_client("got"),
+            (Direction::Put, _, Some(put)) => put.to_owned(),
             // A block device has no file to look at; what it holds is compared when it is got.
-            (Direction::Put, Protocol::Device | Protocol::Nbd) => return Ok(()),
-            (Direction::Put, _) => self.of_directory(workload.name).ok_or("no directory is served")?,
+            (Direction::Put, _, None) => return Ok(()),
         };
-        match same(&self.of_client("source"), &there) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err("what arrived is not what was sent".to_owned()),
-            Err(error) => Err(format!("what arrived cannot be read: {error}")),
+        match same(&self.of_client("source"), &there)? {
+            true => Ok(()),
+            false => Err(TransferError::Client("what arrived is not what was sent".to_owned())),
         }
     }
 
@@ -274,64 +304,6 @@ impl<'a> Scene<'a> {
     /// A file of the served directory, as this process sees it.
     fn of_directory(&self, name: &str) -> Option<PathBuf> {
         self.served.directory.as_ref().map(|directory| self.pair.server.path(directory).join(name))
-    }
-}
-
-/// Fills a file with what no compression makes smaller.
-fn fill(path: &Path, size_bytes: u64, seed: u64) -> io::Result<()> {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let (mut file, mut block, mut left) = (File::create(path)?, vec![0; BLOCK_BYTES], size_bytes);
-    while left > 0 {
-        let length = usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
-        random.fill_bytes(&mut block);
-        file.write_all(&block[..length])?;
-        left -= length as u64;
-    }
-    Ok(())
-}
-
-/// Copies a file, as `cp` does where files cannot share blocks.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut from, mut to, mut block) = (File::open(from)?, File::create(to)?, vec![0; BLOCK_BYTES]);
-    loop {
-        match from.read(&mut block)? {
-            0 => return Ok(()),
-            got => to.write_all(&block[..got])?,
-        }
-    }
-}
-
-/// Whether two files hold the same.
-fn same(one: &Path, other: &Path) -> io::Result<bool> {
-    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
-    if one.metadata()?.len() != other.metadata()?.len() {
-        return Ok(false);
-    }
-    let (mut left, mut right) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
-    loop {
-        let got = one.read(&mut left)?;
-        other.read_exact(&mut right[..got])?;
-        if left[..got] != right[..got] {
-            return Ok(false);
-        }
-        if got == 0 {
-            return Ok(true);
-        }
-    }
-}
-
-/// Makes what was put durable, on the server; returns how long that took.
-fn settle(path: &Path) -> Result<Duration, String> {
-    let start = Instant::now();
-    let synced = OpenOptions::new().read(true).open(path).and_then(|file| file.sync_all());
-    synced.map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(start.elapsed())
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

@@ -201,7 +201,7 @@ pub fn run(
         links.push(pair.calibrate(link, options.calibration)?);
     }
     progress("content for both sides", 0);
-    let scene = Scene::prepare(pair, served, place, options.size_bytes, options.seed)?;
+    let mut scene = Scene::prepare(pair, served, place, options.size_bytes, options.seed)?;
     let Plan { steps, mut left_out, .. } = plan;
     let mut servers = match &served.directory {
         Some(directory) => Some(Servers::prepare(&pair.server, directory, place).map_err(StudyError::Servers)?),
@@ -215,7 +215,7 @@ pub fn run(
             left_out.push(LeftOut { what: protocol.name().to_owned(), reason: error.to_string() });
         }
     }
-    let measured = carry_out(&scene, pair, &steps, &mut left_out, progress)?;
+    let measured = carry_out(&mut scene, pair, &steps, &mut left_out, progress)?;
     if let Some(servers) = servers {
         // They are killed with their host if they do not end; what they served has been compared.
         let _ = servers.stop();
@@ -227,7 +227,7 @@ pub fn run(
 
 /// Goes through the steps. What failed once is not tried again.
 fn carry_out(
-    scene: &Scene<'_>,
+    scene: &mut Scene<'_>,
     pair: &Pair,
     steps: &[Step],
     left_out: &mut Vec<LeftOut>,

@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::simulated::SimulatedDrives;
 
 /// An array's geometry. `erase_unit_bytes` is what the user knows of its drives.
-pub(super) fn geometry(
+pub(crate) fn geometry(
     state: &StateDocument,
     logical_block_bytes: u32,
     size_bytes: u64,

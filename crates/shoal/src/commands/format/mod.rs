@@ -3,7 +3,7 @@
 //! The order is what keeps content safe: the array is looked at and refused if it holds something or is in use; the plan is
 //! made, or refused, from what the array is; it is shown; and only then the array is attached, and its old signatures go.
 
-mod geometry;
+pub(crate) mod geometry;
 mod text;
 
 use std::fs::File;

@@ -39,6 +39,8 @@ pub(crate) struct NetworkPlanDocument {
     pub(crate) links_bits_per_s: Vec<u64>,
     /// What each transfer would move.
     pub(crate) size_bytes: u64,
+    /// How often each would be measured.
+    pub(crate) repeats: u32,
     /// The transfers, in order.
     pub(crate) steps: Vec<String>,
     /// What would not be measured, and why.
@@ -59,6 +61,7 @@ impl NetworkPlanDocument {
             overwrites_array: offer.device,
             links_bits_per_s: options.links.iter().copied().map(LinkSpeed::bits_per_s).collect(),
             size_bytes: options.size_bytes,
+            repeats: options.repeats,
             steps: plan.steps.iter().map(ToString::to_string).collect(),
             left_out: plan.left_out.clone(),
             written_bytes: plan.written_bytes,

@@ -15,18 +15,22 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use shoal_filesystem::Kind;
 use shoal_network::{Offer, Pair, SERVER, Served, ServedDevice};
 use tempfile::TempDir;
 
 use crate::args::{ArrayArgs, Cli, NetworkArgs};
+use crate::commands::format::geometry::geometry;
 use crate::commands::status::at_rest;
-use crate::documents::ArrayDocument;
+use crate::documents::StateDocument;
 use crate::exit::Failure;
 use crate::running::reach_running;
 use crate::size::format_size;
 
 /// Where NBD is looked for (IANA).
 const NBD_PORT: u16 = 10_809;
+/// What a loop device's blocks are unless told.
+const LOOP_BLOCK_BYTES: u32 = 512;
 /// How long a server may take to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Exports begin and end at multiples of this.
@@ -43,7 +47,7 @@ pub(super) enum Target {
         /// Its members.
         members: Vec<PathBuf>,
         /// What it is.
-        array: Box<ArrayDocument>,
+        state: Box<StateDocument>,
     },
 }
 
@@ -63,17 +67,26 @@ impl Target {
             let name = running.execute(crate::running::Command::Status)?.array.name;
             return Err(Failure::Refused(format!("array {name} runs: stop it first, or give a directory on it")));
         }
-        let array = Box::new(at_rest(cli, &named)?);
+        let array = at_rest(cli, &named)?;
+        let state = Box::new(StateDocument {
+            array,
+            engine: None,
+            background: None,
+            scrub: None,
+            running: None,
+            simulated: None,
+        });
         let members = crate::drives::member_paths(&named)?;
         let members = members.iter().map(std::fs::canonicalize).collect::<Result<_, _>>().map_err(Failure::failed)?;
-        Ok(Self::Array { members, array })
+        Ok(Self::Array { members, state })
     }
 
     /// What it is, for people.
     pub(super) fn description(&self) -> String {
         match self {
             Self::Directory(path) => format!("the directory {}", path.display()),
-            Self::Array { array, .. } => {
+            Self::Array { state, .. } => {
+                let array = &state.array;
                 format!("array {}, {} of {}, as ext4", array.name, array.level, array.members.len())
             }
         }
@@ -93,8 +106,8 @@ impl Target {
                 let statistics = statistics.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
                 (statistics.f_bavail.saturating_mul(statistics.f_frsize), files)
             }
-            Self::Array { array, .. } => {
-                let capacity = array.capacity_bytes.unwrap_or(0);
+            Self::Array { state, .. } => {
+                let capacity = state.array.capacity_bytes.unwrap_or(0);
                 (capacity, size_bytes + files + files / 8 + FILESYSTEM_BYTES)
             }
         };
@@ -127,7 +140,7 @@ fn check_memory(size_bytes: u64) -> Result<(), Failure> {
 pub(super) struct Ground {
     pub(super) pair: Pair,
     /// The array's server and its file.
-    _array: Vec<Child>,
+    processes: Vec<Child>,
     pub(super) served: Served,
     place: TempDir,
     _own: Option<TempDir>,
@@ -147,10 +160,10 @@ impl Ground {
         make_directory(&files)?;
         let served =
             Served { description: target.description(), directory: Some(files), below: Vec::new(), device: None };
-        let mut ground = Self { pair, _array: Vec::new(), served, place, _own: own };
+        let mut ground = Self { pair, processes: Vec::new(), served, place, _own: own };
         match target {
             Target::Directory(_) => ground.bind()?,
-            Target::Array { members, array } => ground.serve(members, array, size_bytes)?,
+            Target::Array { members, state } => ground.serve(members, state, size_bytes)?,
         }
         Ok(ground)
     }
@@ -179,32 +192,62 @@ impl Ground {
 }
 
 impl Ground {
-    /// Serves the array: its end as blocks.
-    fn serve(&mut self, members: &[PathBuf], array: &ArrayDocument, size_bytes: u64) -> Result<(), Failure> {
-        let capacity = array.capacity_bytes.unwrap_or(0);
+    /// Serves the array: its end as blocks, what is before that as a file, and on that a file system.
+    fn serve(&mut self, members: &[PathBuf], state: &StateDocument, size_bytes: u64) -> Result<(), Failure> {
+        let capacity = state.array.capacity_bytes.unwrap_or(0);
         let files = capacity.saturating_sub(size_bytes) / ALIGNMENT * ALIGNMENT;
         let socket = self.place().join("nbd");
-        let log = self.place().join("serve.log");
-        let complaints = File::create(&log).map_err(Failure::failed)?;
-        let program = std::env::current_exe().map_err(Failure::failed)?;
-        let mut command = self.pair.server.command(program);
+        let mut command = self.shoal()?;
         command.arg("serve").args(members).arg("--nbd").arg(format!("unix:{}", socket.display()));
         command.args(["--nbd", &format!("tcp:{SERVER}:{NBD_PORT}"), "--allow-plain-tcp"]);
+        // Who names no export gets the first.
         command.args(["--export", &format!("files=0+{files}"), "--export", &format!("blocks={files}+{size_bytes}")]);
-        command.env("SHOAL_RUNTIME_DIRECTORY", self.place().join("run"));
-        command.stdout(Stdio::null()).stderr(complaints);
-        let child = command.spawn().map_err(Failure::failed)?;
-        self._array.push(child);
-        self.wait_for(&socket, &log)?;
+        self.start(command, &socket)?;
+        let directory = self.place().join("device");
+        make_directory(&directory)?;
+        let file = directory.join("files");
+        let mut front = self.shoal()?;
+        front.args(["front", "--as", "fuse", "--served-at"]).arg(&socket);
+        front.arg("--directory").arg(&directory).args(["--name", "files"]);
+        self.start(front, &file)?;
+        self.make_filesystem(&file, state, files)?;
+        self.served.below.push(file);
         self.served.device = Some(ServedDevice { socket, port: NBD_PORT, export: "blocks".to_owned() });
         Ok(())
+    }
+
+    /// Makes a file system that fits the array, and mounts it where servers look.
+    fn make_filesystem(&self, file: &Path, state: &StateDocument, size_bytes: u64) -> Result<(), Failure> {
+        let geometry = geometry(state, LOOP_BLOCK_BYTES, size_bytes, None)?;
+        let plan = shoal_filesystem::plan(Kind::Ext4, &geometry, None).map_err(Failure::failed)?;
+        let words = plan.command(file);
+        let (program, arguments) = words.split_first().expect("a plan begins with its program");
+        self.on_server(Command::new(program).args(arguments))?;
+        self.on_server(Command::new("mount").args(["-o", "loop"]).arg(file).arg(self.place().join("files")))
+    }
+
+    /// This program, on the server's host.
+    fn shoal(&self) -> Result<Command, Failure> {
+        let program = std::env::current_exe().map_err(Failure::failed)?;
+        let mut command = self.pair.server.command(program);
+        command.env("SHOAL_RUNTIME_DIRECTORY", self.place().join("run"));
+        Ok(command)
+    }
+
+    /// Starts a process that goes on, and waits for what it makes.
+    fn start(&mut self, mut command: Command, made: &Path) -> Result<(), Failure> {
+        let log = self.place().join("log");
+        let complaints = File::create(&log).map_err(Failure::failed)?;
+        let child = command.stdout(Stdio::null()).stderr(complaints).spawn().map_err(Failure::failed)?;
+        self.processes.push(child);
+        self.wait_for(made, &log)
     }
 
     /// Waits until the process that was started last has made a file.
     fn wait_for(&mut self, file: &Path, log: &Path) -> Result<(), Failure> {
         let start = Instant::now();
         while !self.pair.server.path(file).exists() {
-            let ended = self._array.last_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
+            let ended = self.processes.last_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
             if ended || start.elapsed() > PATIENCE {
                 let said = std::fs::read_to_string(log).unwrap_or_default();
                 let said = said.lines().last().unwrap_or("it said nothing").trim_start_matches("shoal: ").to_owned();
@@ -213,6 +256,23 @@ impl Ground {
             thread::sleep(Duration::from_millis(20));
         }
         Ok(())
+    }
+}
+
+impl Drop for Ground {
+    /// Ends the array in order, so that nothing has to be made consistent when it is opened again.
+    fn drop(&mut self) {
+        if self.processes.is_empty() {
+            return;
+        }
+        // What does not end is killed with the host.
+        let _ = self.on_server(Command::new("umount").arg(self.place().join("files")));
+        let _ = self.on_server(Command::new("sh").args(["-c", "kill -TERM -1"]));
+        let start = Instant::now();
+        let mut runs = |child: &mut Child| matches!(child.try_wait(), Ok(None));
+        while self.processes.iter_mut().any(&mut runs) && start.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 

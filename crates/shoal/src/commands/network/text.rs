@@ -29,7 +29,9 @@ fn describe_plan(text: &mut String, plan: &NetworkPlanDocument) -> std::fmt::Res
     for out in &plan.left_out {
         writeln!(text, "  {}: not measured: {}", out.what, out.reason)?;
     }
-    writeln!(text, "  order, by seed {}: {}", plan.seed, plan.steps.join(", "))
+    let first = plan.steps.len() / plan.repeats.max(1) as usize;
+    let more = if plan.repeats > 1 { ", and so on in other orders" } else { "" };
+    writeln!(text, "  in an order by seed {}: {}{more}", plan.seed, plan.steps[..first].join(", "))
 }
 
 /// What was found.
