@@ -207,8 +207,9 @@ impl Ground {
         make_directory(&directory)?;
         let file = directory.join("files");
         let mut front = self.shoal()?;
-        front.args(["front", "--as", "fuse", "--served-at"]).arg(&socket);
-        front.arg("--directory").arg(&directory).args(["--name", "files"]);
+        front.args(["front", "--method", "fuse", "--socket"]).arg(&socket);
+        front.arg("--directory").arg(&directory).args(["--name", "files", "--deadline-s", "60"]);
+        front.args(["--logical-block-bytes", &LOOP_BLOCK_BYTES.to_string()]);
         self.start(front, &file)?;
         self.make_filesystem(&file, state, files)?;
         self.served.below.push(file);
@@ -250,8 +251,8 @@ impl Ground {
             let ended = self.processes.last_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
             if ended || start.elapsed() > PATIENCE {
                 let said = std::fs::read_to_string(log).unwrap_or_default();
-                let said = said.lines().last().unwrap_or("it said nothing").trim_start_matches("shoal: ").to_owned();
-                return Err(Failure::Failed(format!("the array's server did not come up: {said}")));
+                let said = said.lines().next().unwrap_or("it said nothing").trim_start_matches("shoal: ").to_owned();
+                return Err(Failure::Failed(format!("what serves the array did not come up: {said}")));
             }
             thread::sleep(Duration::from_millis(20));
         }
