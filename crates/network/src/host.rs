@@ -15,6 +15,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// What the first process does: makes room, says that it is there, and waits for the end. Then it takes away what it was
@@ -136,6 +137,14 @@ impl Host {
         command.args(["--target", &self.first.to_string(), "--net", "--mount", "--pid", "--"]).arg(program);
         command.stdin(Stdio::null());
         command
+    }
+
+    /// Asks a program that was started by [`Self::command`] to end. Its first process is only the way into the host, and
+    /// passes nothing on.
+    pub fn ask_to_end(&self, program: &Child) {
+        let inside = first_child(program.id()).and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        // One that has ended already is what was wanted.
+        let _ = inside.map(|inside| kill_process(inside, Signal::TERM));
     }
 
     /// Configures this host's network. The tool sees this machine's processes, so that it can name those of other hosts.

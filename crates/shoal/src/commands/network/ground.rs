@@ -268,11 +268,13 @@ impl Drop for Ground {
         }
         // What does not end is killed with the host.
         let _ = self.on_server(Command::new("umount").arg(self.place().join("files")));
-        let _ = self.on_server(Command::new("sh").args(["-c", "kill -TERM -1"]));
         let start = Instant::now();
-        let mut runs = |child: &mut Child| matches!(child.try_wait(), Ok(None));
-        while self.processes.iter_mut().any(&mut runs) && start.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(10));
+        // The array's file goes before the array's server.
+        for child in self.processes.iter_mut().rev() {
+            self.pair.server.ask_to_end(child);
+            while matches!(child.try_wait(), Ok(None)) && start.elapsed() < PATIENCE {
+                thread::sleep(Duration::from_millis(10));
+            }
         }
     }
 }
