@@ -1,4 +1,21 @@
-//! The network study: a client and a server with a shaped link between them, on one machine.
+//! The network study: what an array is worth to another host. A client and a server with a shaped link between them, on one
+//! machine; content is moved over it by each protocol and in both directions, and held against the array itself and
+//! against the link.
+//!
+//! ```text
+//!  host.rs       a machine of its own: network, mounts, processes; gone with whoever made it
+//!  link.rs       what a link of Ethernet carries, and the queue that carries just that
+//!  pair.rs       two hosts, joined; what their link really carries
+//!  workload.rs   what is transferred how: names, methods, clients, servers
+//!  servers.rs    Samba, NFS-Ganesha and vsftpd, as `shoal share` runs them
+//!  nfs/          a client of NFS 4.0, as far as copying a file takes
+//!  scene.rs      one transfer: prepared, timed, made durable, compared
+//!  study.rs      all of them, in an order by seed
+//!  judge.rs      rows: medians and extremes, shares, what set the pace, what speaks against it
+//! ```
+//!
+//! One machine plays client, server and drives: where its processors are busy the row says so. The link delays nothing but
+//! by its rate; the time of a byte there and back is that of two hosts of one machine, and is told.
 
 #![forbid(unsafe_code)]
 
