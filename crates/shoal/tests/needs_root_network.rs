@@ -19,7 +19,9 @@ fn stage() -> Option<Bay> {
         eprintln!("SKIPPED: a network study needs root");
         return None;
     }
-    for program in ["unshare", "ip", "tc", "nbdcopy", "ganesha.nfsd", "smbd", "smbclient", "vsftpd", "curl", "mkfs.ext4"] {
+    for program in
+        ["unshare", "ip", "tc", "nbdcopy", "ganesha.nfsd", "smbd", "smbclient", "vsftpd", "curl", "mkfs.ext4"]
+    {
         let places = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
         if !places.iter().any(|place| Path::new(place).join(program).exists()) {
             eprintln!("SKIPPED: a network study of everything needs {program}");
@@ -43,14 +45,27 @@ fn check(schema: &str, document: &Value) {
 #[test]
 fn needs_root_every_workload_goes_over_the_link() {
     let Some(bay) = stage() else { return };
-    let document = bay.json("network d0 d1 d2 d3 --force --link 1Gbit --size 6M --repeat 1 --as eide --with nbd,nfs,smb,ftp");
+    let document =
+        bay.json("network d0 d1 d2 d3 --force --link 1Gbit --size 6M --repeat 1 --as eide --with nbd,nfs,smb,ftp");
     check("network", &document);
     let of = |entry: &str| document[entry].as_array().unwrap().clone();
     assert_eq!(of("left_out"), Vec::<Value>::new());
     let rows: Vec<String> = of("rows").iter().map(|row| row["workload"].as_str().unwrap().to_owned()).collect();
     let expected = [
-        "array-write", "array-read", "device-write", "device-read", "nbd-put", "nbd-get", "nfs-sync-put", "nfs-put",
-        "nfs-async-put", "nfs-get", "smb-put", "smb-get", "ftp-put", "ftp-get",
+        "array-write",
+        "array-read",
+        "device-write",
+        "device-read",
+        "nbd-put",
+        "nbd-get",
+        "nfs-sync-put",
+        "nfs-put",
+        "nfs-async-put",
+        "nfs-get",
+        "smb-put",
+        "smb-get",
+        "ftp-put",
+        "ftp-get",
     ];
     assert_eq!(rows, expected);
     for row in of("rows") {

@@ -8,7 +8,7 @@ mod text;
 
 use std::time::Duration;
 
-use shoal_network::{LinkSpeed, Options, Protocol};
+use shoal_network::{Findings, LinkSpeed, Options, Plan, Protocol};
 
 pub(crate) use document::{NetworkDocument, NetworkPlanDocument};
 
@@ -50,16 +50,7 @@ pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
         Some(Preset::PiZero) => small::measure(cli, &target, args.repeat)?,
         _ => Vec::new(),
     };
-    let ground = Ground::lay(&target, options.size_bytes)?;
-    let bar = count_bar(cli, plan.steps.len() as u64, "transfers");
-    let mut tell = |what: &str, done: usize| {
-        bar.set_message(what.to_owned());
-        bar.set_position(done as u64);
-    };
-    let findings = shoal_network::run(&ground.pair, &ground.served, ground.place(), &options, plan, &mut tell);
-    bar.finish_and_clear();
-    let findings = findings.map_err(Failure::failed)?;
-    drop(ground);
+    let findings = carry_out(cli, &target, &options, plan)?;
     let published = args.preset.map(|preset| PublishedDocument {
         study: preset.study().to_owned(),
         figures: published::beside(preset, &findings, &small),
@@ -70,6 +61,19 @@ pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
         0 => Err(Failure::Shown("nothing could be measured: the reasons are above".to_owned())),
         _ => Ok(()),
     }
+}
+
+/// Sets up the hosts, measures, and takes them away again.
+fn carry_out(cli: &Cli, target: &Target, options: &Options, plan: Plan) -> Result<Findings, Failure> {
+    let ground = Ground::lay(target, options.size_bytes)?;
+    let bar = count_bar(cli, plan.steps.len() as u64, "transfers");
+    let mut tell = |what: &str, done: usize| {
+        bar.set_message(what.to_owned());
+        bar.set_position(done as u64);
+    };
+    let findings = shoal_network::run(&ground.pair, &ground.served, ground.place(), options, plan, &mut tell);
+    bar.finish_and_clear();
+    findings.map_err(Failure::failed)
 }
 
 /// Says on the side what is about to be done.
