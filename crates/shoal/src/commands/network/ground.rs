@@ -143,7 +143,7 @@ pub(super) struct Ground {
     processes: Vec<Child>,
     pub(super) served: Served,
     place: TempDir,
-    _own: Option<TempDir>,
+    own: Option<TempDir>,
 }
 
 impl Ground {
@@ -160,7 +160,7 @@ impl Ground {
         make_directory(&files)?;
         let served =
             Served { description: target.description(), directory: Some(files), below: Vec::new(), device: None };
-        let mut ground = Self { pair, processes: Vec::new(), served, place, _own: own };
+        let mut ground = Self { pair, processes: Vec::new(), served, place, own };
         match target {
             Target::Directory(_) => ground.bind()?,
             Target::Array { members, state } => ground.serve(members, state, size_bytes)?,
@@ -175,7 +175,7 @@ impl Ground {
 
     /// Shows the study's part of a directory at the place where servers look.
     fn bind(&self) -> Result<(), Failure> {
-        let own = self._own.as_ref().expect("a directory has a part of the study's own").path();
+        let own = self.own.as_ref().expect("a directory has a part of the study's own").path();
         self.on_server(Command::new("mount").arg("--bind").arg(own).arg(self.place().join("files")))
     }
 

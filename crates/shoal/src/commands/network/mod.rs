@@ -87,12 +87,14 @@ fn announce(cli: &Cli, plan: &NetworkPlanDocument) {
 fn options(args: &NetworkArgs) -> Result<Options, Failure> {
     let preset = args.preset;
     let speeds = |bits: &[u64]| bits.iter().copied().filter_map(LinkSpeed::of).collect::<Vec<_>>();
-    let links = match preset {
+    let mut links = match preset {
         _ if !args.link.is_empty() => args.link.clone(),
         Some(Preset::Eide) => speeds(&[1_000_000_000]),
         Some(Preset::PiZero) => speeds(&[100_000_000]),
         None => speeds(&[1_000_000_000, 100_000_000]),
     };
+    links.sort_unstable_by(|one, other| other.cmp(one));
+    links.dedup();
     let protocols = match preset {
         _ if !args.with.is_empty() => args.with.clone(),
         Some(Preset::Eide) => vec![Protocol::Nfs, Protocol::Ftp],
