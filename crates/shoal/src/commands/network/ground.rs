@@ -71,6 +71,7 @@ impl Target {
         let state = Box::new(StateDocument {
             array,
             engine: None,
+            attached: None,
             background: None,
             scrub: None,
             running: None,
