@@ -7,6 +7,7 @@
 //! - [`members`]: whether there is anything to wait for.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
 pub mod alert;
 pub mod heart;

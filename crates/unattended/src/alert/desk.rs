@@ -211,8 +211,11 @@ fn read(path: &Path, log: fn(&str)) -> io::Result<Kept> {
     }))
 }
 
+/// A way out by its name, and what came of a message.
+pub type Tried = (String, Result<(), SendError>);
+
 /// Sends a test over each way out at once, and says what came of it.
-pub fn try_all(configuration: &Configuration, host: &str) -> Result<Vec<(String, Result<(), SendError>)>, DeskError> {
+pub fn try_all(configuration: &Configuration, host: &str) -> Result<Vec<Tried>, DeskError> {
     let alert = Alert {
         time_unix_s: now_s(),
         array: "no array".to_owned(),

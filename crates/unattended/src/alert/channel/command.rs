@@ -48,13 +48,10 @@ pub(super) fn feed(mut command: Command, input: &[u8]) -> Result<(), SendError> 
     // A program that does not read would hold this up. It ends with the program, whose end of the pipe is closed then.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let ended = wait(&mut child, start + PATIENCE);
-    let status = match ended {
-        Ok(Some(status)) => status,
-        Ok(None) | Err(_) => {
-            end(&mut child);
-            let _ = writer.join();
-            return Err(SendError::Time { program });
-        }
+    let Ok(Some(status)) = ended else {
+        end(&mut child);
+        let _ = writer.join();
+        return Err(SendError::Time { program });
     };
     let _ = writer.join();
     if status.success() { Ok(()) } else { Err(SendError::Status { program, status }) }
