@@ -79,8 +79,8 @@ fn needs_root_every_workload_goes_over_the_link() {
     let figures = document["published"]["figures"].as_array().unwrap();
     assert!(figures.iter().all(|figure| figure["measured"].is_number()), "{figures:?}");
     let state = bay.json("status d0 d1 d2 d3");
-    assert_eq!(state["array"]["health"], "optimal");
-    assert_eq!(state["array"]["needs_resync"], false, "the array was ended in order");
+    assert_eq!(state["health"], "optimal");
+    assert_eq!(state["needs_resync"], false, "the array was ended in order");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn needs_root_nothing_stays_of_a_study_that_is_killed() {
         std::thread::sleep(Duration::from_millis(20));
     }
     // Whatever it wrote is gone, the array is not.
-    assert_eq!(bay.json("status d0 d1 d2 d3")["array"]["health"], "optimal");
+    assert_eq!(bay.json("status d0 d1 d2 d3")["health"], "optimal");
 }
 
 fn wait_for<T>(mut look: impl FnMut() -> Option<T>, otherwise: &str) -> T {
