@@ -4,7 +4,7 @@
 //! members are there that its freshest one counts on, or the time is up; then it is up to the array whether it can do
 //! without them.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use shoal_drive::{Access, Drive};
@@ -43,7 +43,7 @@ fn lacking(array: &ArrayArgs) -> Option<String> {
         Ok(paths) => paths,
         Err(failure) => return Some(failure.to_string()),
     };
-    let candidates: Vec<_> = paths.iter().filter_map(candidate).collect();
+    let candidates: Vec<_> = paths.iter().filter_map(|path| candidate(path)).collect();
     if candidates.len() < paths.len() {
         return Some("not all that were found could be read".to_owned());
     }
@@ -58,7 +58,7 @@ fn lacking(array: &ArrayArgs) -> Option<String> {
     })
 }
 
-fn candidate(path: &PathBuf) -> Option<Candidate> {
+fn candidate(path: &Path) -> Option<Candidate> {
     let drive = Drive::open(path, Access::Read).ok()?;
     let superblock = probe(&drive).ok()?;
     Some(Candidate { drive: path.display().to_string(), superblock })
