@@ -175,7 +175,8 @@ fn samba_finds_no_fault() {
     {
         std::fs::create_dir_all(directory.path().join(place)).unwrap();
     }
-    for (path_of_share, guests) in [("/srv/a (b) = [c]; \u{e4} & {d}", Guests::Refused), ("/srv/plain", Guests::Write)] {
+    for (path_of_share, guests) in [("/srv/a (b) = [c]; \u{e4} & {d}", Guests::Refused), ("/srv/plain", Guests::Write)]
+    {
         let shared = PlainPath::new(Path::new(path_of_share)).unwrap();
         let odd = share("odd".parse().unwrap(), shared, vec!["anna".parse().unwrap()], guests);
         std::fs::write(&path, samba::file(&site, &[plain(), odd])).unwrap();

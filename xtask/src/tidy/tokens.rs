@@ -23,18 +23,21 @@ struct Ban {
 
 const NOWHERE: &[&str] = &[];
 const PROGRAMS: &[&str] = &["crates/shoal/", "xtask/"];
-/// Programs, the harness that looks for them and waits for them, and who has mdadm do its work.
-const RUNS_PROGRAMS: &[&str] = &["crates/lab/", "crates/mdadm/src/tools.rs", "crates/shoal/", "xtask/"];
+/// Programs, the harness that looks for them and waits for them, and who has mdadm or mkfs do its work.
+const RUNS_PROGRAMS: &[&str] =
+    &["crates/filesystem/src/make.rs", "crates/lab/", "crates/mdadm/src/tools.rs", "crates/shoal/", "xtask/"];
 /// The worlds in which volumes run, what times them, the harness that waits, the programs.
 const CLOCKS: &[&str] = &[
+    "crates/attach/src/", // a request to a server that may be gone has a deadline; what is asked of drivers takes a moment
     "crates/volume/src/world",
     "crates/volume/src/simulated/pace.rs",
     "crates/drive/src/",
     "crates/bench/src/null_volume.rs",
     "crates/lab/",
-    "crates/network/src/",      // it times what real servers and clients do between two hosts
-    "crates/mdadm/src/",        // what is asked of the kernel is done a moment later, and waited for
-    "crates/serve/src/door.rs", // clients are given a time for the handshake, on a thread of their own
+    "crates/network/src/",           // it times what real servers and clients do between two hosts
+    "crates/mdadm/src/",             // what is asked of the kernel is done a moment later, and waited for
+    "crates/serve/src/transport.rs", // the same, of their TLS
+    "crates/serve/src/door.rs",      // clients are given a time for the handshake, on a thread of their own
     "crates/shoal/",
     "crates/unattended/src/alert/channel/command.rs", // a program is given a time, on the thread of alerts
     "crates/unattended/src/alert/desk.rs",            // the clock of that thread

@@ -137,13 +137,7 @@ impl Exporter {
             _ => (origin + header.offset, header.length),
         };
         let block = u64::from(volume.logical_block_bytes());
-        let end = offset + u64::from(length);
-        let (first, stop) = match order {
-            // Only whole blocks can be without use.
-            Order::Trim { .. } => (offset.next_multiple_of(block), end / block * block),
-            Order::Flush => (0, 0),
-            _ => (offset, end),
-        };
+        let (first, stop) = extent(order, offset, length, block);
         connection.under_way += 1;
         let structured = connection.agreement.structured;
         let alone = order == Order::Read && !structured && length > volume.request_buffer_bytes() - 2 * block as u32;
@@ -346,3 +340,14 @@ fn piece_without_payload(
 }
 
 const _: () = assert!(TRIM_BYTES_MAX >= PAYLOAD_BYTES_MAX, "trims are cut more coarsely than content");
+
+/// The first byte of the volume that a request is about, and the first behind them.
+fn extent(order: Order, offset: u64, length: u32, block: u64) -> (u64, u64) {
+    let end = offset + u64::from(length);
+    match order {
+        // Only whole blocks can be without use.
+        Order::Trim { .. } => (offset.next_multiple_of(block), end / block * block),
+        Order::Flush => (0, 0),
+        _ => (offset, end),
+    }
+}

@@ -19,10 +19,7 @@ use crate::{Share, Site};
 
 /// What the kernel's NFS server needs.
 pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
-    if shares.iter().filter_map(|share| share.nfs).any(|nfs| nfs.version_3) {
-        let reason = "the kernel's NFS server is run here with version 4 alone: NFS-Ganesha does version 3";
-        return Err(ServerError::Refused(reason.to_owned()));
-    }
+    refuse_version_3(shares)?;
     let directory = site.places.runtime().join("nfs");
     let state = site.places.state().join("nfs");
     let at = |name: &str| directory.join(name);
@@ -59,6 +56,14 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         marker: Some(at("running")),
         ..Plan::default()
     })
+}
+
+fn refuse_version_3(shares: &[Share]) -> Result<(), ServerError> {
+    if shares.iter().filter_map(|share| share.nfs).any(|nfs| nfs.version_3) {
+        let reason = "the kernel's NFS server is run here with version 4 alone: NFS-Ganesha does version 3";
+        return Err(ServerError::Refused(reason.to_owned()));
+    }
+    Ok(())
 }
 
 /// What the server finds in place of the system's files, and the tree that clients see.
