@@ -126,11 +126,10 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Where a program is; people's own path often lacks where those for administrators are.
+/// Where a program is. People's own paths often lack where those for administrators are, and this is to depend on none.
 pub(crate) fn program(name: &'static str, package: &'static str) -> Result<PathBuf, MakeError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);
-    let found = std::env::split_paths(&path).chain(usual).map(|directory| directory.join(name)).find(|it| it.is_file());
+    const PLACES: [&str; 6] = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
+    let found = PLACES.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file());
     found.ok_or(MakeError::NoProgram { program: name, package })
 }
 

@@ -18,7 +18,7 @@ const KINDS: [(&str, &str, &str, &[&str], &[&str]); 5] = [
     ("ext4", "mkfs.ext4", "e2fsprogs", &[], &["fsck.ext4", "-f", "-n"]),
     ("xfs", "mkfs.xfs", "xfsprogs", &[], &["xfs_repair", "-n"]),
     ("btrfs", "mkfs.btrfs", "btrfs-progs", &[], &["btrfs", "check", "--readonly"]),
-    ("f2fs", "mkfs.f2fs", "f2fs-tools", &["fs/f2fs/f2fs"], &["fsck.f2fs", "--dry-run"]),
+    ("f2fs", "mkfs.f2fs", "f2fs-tools", &["crypto/crc32_generic", "fs/f2fs/f2fs"], &["fsck.f2fs", "--dry-run"]),
     (
         "vfat",
         "mkfs.vfat",
