@@ -8,6 +8,7 @@ pub mod fuse;
 pub mod kernel_nbd;
 mod loop_device;
 mod reclaim;
+mod remote;
 pub mod ublk;
 
 pub use client::{
@@ -15,3 +16,4 @@ pub use client::{
 };
 pub use loop_device::{LoopDevice, LoopError, LoopOptions};
 pub use reclaim::stay_out_of_reclaim;
+pub use remote::Remote;

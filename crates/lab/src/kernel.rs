@@ -11,7 +11,7 @@ use crate::{Guest, GuestError, Missing, SHARED, registers};
 /// Where Debian's package puts the modules.
 const MODULES: &str = "/usr/lib/uml/modules";
 /// What md and the drives need, by name; what these need in turn is found.
-const WANTED: [&str; 7] = ["loop", "linear", "raid0", "raid1", "raid10", "raid456", "ext4"];
+const WANTED: [&str; 8] = ["loop", "linear", "raid0", "raid1", "raid10", "raid456", "ext4", "nbd"];
 /// Programs that scripts use.
 const PROGRAMS: [&str; 5] = ["mdadm", "losetup", "mkfs.ext4", "insmod", "stty"];
 /// The guest's memory: it caches what the loop devices read and write.

@@ -167,7 +167,7 @@ fn start(
         requests::start(own, client.clone(), move || drop(tell.send(Told::Left)))?;
         kernels.push(kernel);
     }
-    let attributes = attributes(client, options).sockets(kernels.iter().map(AsFd::as_fd));
+    let attributes = attributes(client).sockets(kernels.iter().map(AsFd::as_fd));
     if let Some(device) = &options.recovered {
         let index = index_of(device)?;
         let attributes = attributes.short(netlink::INDEX, index);
@@ -185,7 +185,7 @@ fn start(
 }
 
 /// What both a new device and one that is taken over are told.
-fn attributes(client: &Client, _: &NbdOptions) -> Attributes {
+fn attributes(client: &Client) -> Attributes {
     let deadline_s = client.deadline().as_secs().max(1);
     let attributes = Attributes::default()
         .number(netlink::TIMEOUT_S, deadline_s + MARGIN_S)

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use served::{Medium, SIZE, Server, socket};
-use shoal_attach::{Ability, Answer, Client, ClientOptions, Operation};
+use shoal_attach::{Ability, Answer, Client, ClientOptions, Operation, Remote};
+use shoal_volume::{Command, Completion, Request, RequestError, RequestId, Volume};
 
 /// How long anything may take on a machine that is busy.
 const SLACK: Duration = Duration::from_secs(20);
@@ -64,6 +65,37 @@ fn content_of_any_size_and_place_comes_back() {
         assert_eq!(answer(&client, Operation::Flush), Ok(Vec::new()));
         assert!(medium.flushes.load(Ordering::Relaxed) > 0);
     }
+    server.kill();
+}
+
+#[test]
+fn an_export_is_a_volume() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &Medium::new(), 1);
+    let client = Client::connect(&socket(directory.path()), &options(30_000, 1)).unwrap();
+    let mut volume = Remote::new(client, 3, 65_536).unwrap();
+    assert_eq!((volume.size_bytes(), volume.logical_block_bytes()), (SIZE, 512));
+    let data = pattern(65_536, 5);
+    volume.arena().write(volume.request_memory(1), &data);
+    let (from, to) = (volume.request_span(1, 65_536), volume.request_span(2, 65_536));
+    let beyond = Command::Read { offset: SIZE, span: volume.request_span(0, 512) };
+    for (command, expected) in [
+        (Command::Write { offset: 1 << 20, span: from }, Ok(())),
+        (Command::Flush, Ok(())),
+        (Command::Read { offset: 1 << 20, span: to }, Ok(())),
+        (beyond, Err(RequestError::OutOfRange)),
+    ] {
+        volume.submit(Request { id: RequestId(7), command });
+        let mut completions = Vec::new();
+        volume.poll(1, Some(SLACK), &mut completions).unwrap();
+        assert_eq!(completions, [Completion { id: RequestId(7), result: expected }], "{command:?}");
+    }
+    let mut read = vec![0; 65_536];
+    volume.arena().read(volume.request_memory(2), &mut read);
+    assert!(read == data);
+    let mut completions = Vec::new();
+    volume.poll(1, None, &mut completions).unwrap();
+    assert!(completions.is_empty(), "with nothing under way it returns at once");
     server.kill();
 }
 

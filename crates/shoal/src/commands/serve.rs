@@ -86,7 +86,11 @@ fn exports(args: &ServeArgs, name: &str, uuid: &str, volume: &dyn Volume) -> Res
         let all = whole(&export.name, args.read_only || export.read_only);
         exports.push(match export.part {
             None => all,
-            Some((offset, size_bytes)) => Export { offset, size_bytes, ..all },
+            Some((offset, size_bytes)) => {
+                // Two halves of an array must not be taken for each other.
+                let description = format!("{size_bytes} bytes from byte {offset} of {description}");
+                Export { offset, size_bytes, description, ..all }
+            }
         });
     }
     if exports.is_empty() {

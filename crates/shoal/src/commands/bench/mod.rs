@@ -1,6 +1,7 @@
 //! `shoal bench`
 
 mod directory;
+mod remote;
 mod target;
 mod text;
 

@@ -1,6 +1,8 @@
 //! What `shoal bench` measures: plain files and devices, or the array that they are members of; simulated drives, alone or
 //! as an array that is made for the occasion.
 
+use std::path::Path;
+
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_drive::{Access, Drive, DriveKind};
 use shoal_mdadm::KernelVolume;
@@ -10,6 +12,7 @@ use shoal_volume::{
 };
 
 use super::directory::FileInDirectory;
+use super::remote::{self, Named};
 use crate::args::{ArrayArgs, BenchArgs, Cli, EngineChoice, SimulatedArgs};
 use crate::commands::create::create_failure;
 use crate::drives::{
@@ -54,6 +57,13 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
     if let Some(drives) = SimulatedDrives::named(&args.targets)? {
         return simulated(cli, args, &drives, workload);
     }
+    if let Some(exports) = remote::named(&args.targets)? {
+        return exports
+            .iter()
+            .zip(&args.targets)
+            .map(|(named, target)| export(args, named, target, workload))
+            .collect();
+    }
     let options = [("--level", args.simulated.array.level.is_some()), ("--real-time", args.simulated.real_time)];
     refuse_options(
         &options,
@@ -80,6 +90,30 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
     refuse_held(&paths)?;
     let drives = open_drives(&paths, access)?;
     Ok(vec![array(cli, drives, workload, spare_content)?])
+}
+
+/// An export of an NBD server. What it holds cannot be told as a drive's can, so nothing is written unless that is said to be meant.
+fn export(args: &BenchArgs, named: &Named, target: &Path, workload: &Workload) -> Result<Target, Failure> {
+    let name = target.display().to_string();
+    if access(workload) == Access::Write && !args.force {
+        return Err(Failure::Refused(format!(
+            "{name}: what the export holds would be overwritten: use --force to do it"
+        )));
+    }
+    let volume = remote::open(named, workload.depth, workload.block_size_bytes)?;
+    let description = TargetDescription {
+        name,
+        kind: TargetKind::Device,
+        size_bytes: volume.size_bytes(),
+        logical_block_bytes: volume.logical_block_bytes(),
+        level: None,
+        layout: None,
+        chunk_bytes: None,
+        member_count: None,
+        simulated: None,
+        engine: None,
+    };
+    Ok(Target { description, conditions: Conditions::default(), kind: Kind::Drive(Box::new(volume)) })
 }
 
 /// Whether the targets are members of an array: all of them, or none.
