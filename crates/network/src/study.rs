@@ -148,7 +148,7 @@ fn is_installed(program: &str) -> bool {
 fn duration(steps: &[Step], options: &Options) -> Duration {
     let transfer = |step: &Step| {
         let link = step.link.map_or(u64::MAX, LinkSpeed::payload_bytes_per_s);
-        let bytes_per_s = link.min(ASSUMED_ARRAY_BYTES_PER_S).max(1);
+        let bytes_per_s = link.clamp(1, ASSUMED_ARRAY_BYTES_PER_S);
         Duration::from_millis(options.size_bytes.saturating_mul(1000) / bytes_per_s) + BESIDE
     };
     let links = u32::try_from(options.links.len()).unwrap_or(u32::MAX);

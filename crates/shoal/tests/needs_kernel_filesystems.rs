@@ -13,8 +13,10 @@ use std::process::Command;
 use stage::Stage;
 use support::{has, pattern};
 
-/// The program, its package, the modules in order, the check.
-const KINDS: [(&str, &str, &str, &[&str], &[&str]); 5] = [
+/// A kind, the program that makes it, its package, the modules in order, the check.
+type Kind = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const KINDS: [Kind; 5] = [
     ("ext4", "mkfs.ext4", "e2fsprogs", &[], &["fsck.ext4", "-f", "-n"]),
     ("xfs", "mkfs.xfs", "xfsprogs", &[], &["xfs_repair", "-n"]),
     ("btrfs", "mkfs.btrfs", "btrfs-progs", &[], &["btrfs", "check", "--readonly"]),

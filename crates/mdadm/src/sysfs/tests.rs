@@ -12,7 +12,7 @@ fn lines(name: &str) -> Lines {
     let mut lines = Lines::new();
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let (name, line) = line.split_once(':').unwrap();
-        let whole = lines.entry(name.to_owned()).or_insert_with(String::new);
+        let whole = lines.entry(name.to_owned()).or_default();
         if !whole.is_empty() {
             whole.push('\n');
         }

@@ -104,12 +104,7 @@ impl SharedArgs {
 
     /// What was named, as an array.
     pub(crate) fn array(&self) -> ArrayArgs {
-        ArrayArgs {
-            drives: self.paths.clone(),
-            scan: self.scan.clone(),
-            uuid: self.uuid.clone(),
-            socket: self.socket.clone(),
-        }
+        ArrayArgs { drives: self.paths.clone(), scan: self.scan.clone(), uuid: self.uuid, socket: self.socket.clone() }
     }
 }
 

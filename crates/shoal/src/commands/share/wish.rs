@@ -239,10 +239,10 @@ fn owner(wanted: Option<&str>, directory: &Path) -> Result<((u32, u32), bool), F
 
 /// A user's number and group: of an account, or as UID:GID.
 fn numbers(text: &str) -> Result<(u32, u32), Failure> {
-    if let Some((user, group)) = text.split_once(':') {
-        if let (Ok(user), Ok(group)) = (user.parse(), group.parse()) {
-            return Ok((user, group));
-        }
+    if let Some((user, group)) = text.split_once(':')
+        && let (Ok(user), Ok(group)) = (user.parse(), group.parse())
+    {
+        return Ok((user, group));
     }
     let ask = |option: &str| -> Option<u32> {
         let output =
