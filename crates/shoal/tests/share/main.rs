@@ -44,7 +44,15 @@ fn needs_root_shares_are_served_while_their_mount_is_there() {
     machine.until("shoal share --status", "pond, served");
     machine.done("smbclient //10.77.0.1/pond -U anna%otter -c 'get x back'; cmp sent back");
 
-    // A server that is killed is started again, and so is the keeper, by hand.
+    killed_servers_come_back(&machine);
+    let text = machine.done("shoal unshare pond");
+    assert!(text.contains("nothing is shared"), "{text}");
+    assert!(!machine.done("ss -ltn").contains("10.77.0.1:"));
+    machine.done("umount pond");
+}
+
+/// A server that is killed is started again, and so is the keeper, by hand.
+fn killed_servers_come_back(machine: &Machine) {
     machine.done("kill -9 $(pgrep -P $(cat runtime/sharing/keeper.lock) -x smbd)");
     machine.until("shoal share --status; cat runtime/sharing/keeper.log", "pond: failed");
     machine.until("smbclient //10.77.0.1/pond -U anna%otter -c ls || true", "blocks available");
@@ -53,11 +61,6 @@ fn needs_root_shares_are_served_while_their_mount_is_there() {
     machine.until("ss -ltn | wc -l", "1");
     machine.done("shoal share --serve 2>serve.log & sleep 0.1");
     machine.until("shoal share --status", "pond, served");
-
-    let text = machine.done("shoal unshare pond");
-    assert!(text.contains("nothing is shared"), "{text}");
-    assert!(!machine.done("ss -ltn").contains("10.77.0.1:"));
-    machine.done("umount pond");
 }
 
 #[test]
