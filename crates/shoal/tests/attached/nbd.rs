@@ -33,8 +33,22 @@ fn needs_kernel_nbd_keeps_a_mount_while_a_member_and_the_server_are_killed() {
     let (Ok(lab), true) = (lab, needs("fio", has("fio"))) else { return };
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut guest = lab.boot(directory.path()).unwrap();
+    mount(&mut guest);
+    let refused = guest.run(&script("shoal detach /dev/nbd0")).unwrap();
+    assert!(refused.status == 3 && refused.output.contains("is mounted on /run/pond"), "{refused:?}");
+    let report = outage(&mut guest);
+    let verified = verified(&report);
+    tell("kernel nbd and ext4, degraded, server killed", verified);
+    assert!(verified.outage >= Duration::from_secs(2), "nobody has noticed that the server was gone");
+    let said = the_front_is_killed_too(&mut guest);
+    assert!(said.contains("is no longer /dev/nbd0"), "{said}");
+    assert_eq!(said.lines().last(), Some("attaching.lock"), "something is left behind: {said}");
+}
+
+/// Makes an array, attaches it, and mounts a file system on it.
+fn mount(guest: &mut Guest) {
     done(
-        &mut guest,
+        guest,
         "truncate -s 48M d0 d1 d2 d3
          shoal create --level 5 --chunk 64K --consistency-policy ppl d0 d1 d2 d3 2>/dev/null
          shoal attach --as nbd --deadline 100 d0 d1 d2 d3
@@ -42,16 +56,18 @@ fn needs_kernel_nbd_keeps_a_mount_while_a_member_and_the_server_are_killed() {
          mkdir -p /run/pond
          mount -n -i -t ext4 /dev/nbd0 /run/pond",
     );
-    let refused = guest.run(&script("shoal detach /dev/nbd0")).unwrap();
-    assert!(refused.status == 3 && refused.output.contains("is mounted on /run/pond"), "{refused:?}");
+}
+
+/// A load, and what happens meanwhile; fio's report.
+fn outage(guest: &mut Guest) -> String {
     let load = [
         "fio --name=load --filename=/run/pond/load --rw=randwrite --bs=16k --ioengine=psync --direct=1 --thread"
             .to_owned(),
         format!("--size={LOAD_BYTES} --rate={LOAD_BYTES_PER_S} --verify=crc32c --verify_fatal=1 --fsync=50"),
         "--output-format=json --output=/run/report".to_owned(),
     ];
-    let report = done(
-        &mut guest,
+    done(
+        guest,
         &format!(
             "cd /run; {} & load=$!; cd /run/shared
              sleep 1
@@ -64,13 +80,13 @@ fn needs_kernel_nbd_keeps_a_mount_while_a_member_and_the_server_are_killed() {
              cat /run/report",
             load.join(" ")
         ),
-    );
-    let verified = verified(&report);
-    tell("kernel nbd and ext4, degraded, server killed", verified);
-    assert!(verified.outage >= Duration::from_secs(2), "nobody has noticed that the server was gone");
-    // A front that is killed too is followed by another, and the mount lives.
-    let said = done(
-        &mut guest,
+    )
+}
+
+/// It is followed by another, and the mount lives; then all is undone.
+fn the_front_is_killed_too(guest: &mut Guest) -> String {
+    done(
+        guest,
         "cp /run/pond/load /run/before
          front=$(pgrep -f 'shoal front')
          kill -KILL $front
@@ -82,7 +98,5 @@ fn needs_kernel_nbd_keeps_a_mount_while_a_member_and_the_server_are_killed() {
          shoal detach /dev/nbd0
          ls /run/shoal
          pgrep shoal || true",
-    );
-    assert!(said.contains("is no longer /dev/nbd0"), "{said}");
-    assert_eq!(said.lines().last(), Some("attaching.lock"), "something is left behind: {said}");
+    )
 }
