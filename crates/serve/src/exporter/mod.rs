@@ -10,6 +10,7 @@
 //! is on its way through the volume is a *piece*. Everything is found by keys that outlive what they name, so a client
 //! may vanish at any time: its pieces end unheard, and their buffers go back to the pool.
 
+mod attention;
 mod intake;
 mod patience;
 mod pieces;
@@ -34,6 +35,7 @@ use crate::output::{Output, Reply};
 use crate::pool::Pool;
 use crate::slab::{Key, Slab};
 
+use attention::Attention;
 use intake::BATCH_BYTES;
 pub use patience::DEADLINE;
 use pieces::{Piece, Transaction};
@@ -76,6 +78,7 @@ pub struct Exporter {
     deadline: Duration,
     /// How much content may still be begun in this turn.
     batch_left_bytes: u32,
+    attention: Attention,
     /// The volume's time at the last turn.
     now: Instant,
     /// When clients and their requests were looked at.
@@ -114,6 +117,7 @@ impl Exporter {
             is_ending: false,
             deadline: DEADLINE,
             batch_left_bytes: BATCH_BYTES,
+            attention: Attention::new(),
             now: Instant { ns: 0 },
             looked_at: Instant { ns: 0 },
             ended_at: Instant { ns: 0 },
@@ -148,14 +152,15 @@ impl Exporter {
     /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long the owner may wait
     /// for its volume and for [`Exporter::file`].
     pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
-        self.now = volume.now();
         if volume.size_bytes() != self.exports.size_bytes() {
             self.exports = Arc::new(self.exports.resized(volume.size_bytes()));
             self.door.show(Arc::clone(&self.exports));
         }
         self.batch_left_bytes = BATCH_BYTES;
         let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 32];
-        let count = epoll::wait(&self.epoll, &mut events[..], Some(&Timespec::default())).unwrap_or(0);
+        let is_idle = self.pieces.len() == 0 && self.connections.len() > 0 && self.line.is_empty();
+        let count = self.attention.events(&self.epoll, volume, is_idle, &mut events);
+        self.now = volume.now();
         for event in &events[..count] {
             // Copies, as the struct is packed.
             let (flags, number) = (event.flags, event.data.u64());
