@@ -59,7 +59,7 @@ fn killed_servers_come_back(machine: &Machine) {
     machine.done("kill -9 $(cat runtime/sharing/keeper.lock)");
     machine.until("shoal share --status", "stopped");
     machine.until("ss -ltn | wc -l", "1");
-    machine.done("shoal share --serve 2>serve.log & sleep 0.1");
+    machine.done("shoal share --serve >serve.log 2>&1 </dev/null & sleep 0.1");
     machine.until("shoal share --status", "pond, served");
 }
 
