@@ -1,6 +1,7 @@
 //! The process that keeps a device: a client of the server on one side, a driver of the kernel on the other.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -104,7 +105,10 @@ fn first_line(output: ChildStdout) -> Option<PathBuf> {
 pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
     let Attachment { name, front, .. } = attachment;
     let was_killed = !front.is_alive();
-    if !front.end(END_PATIENCE) {
+    // Without a server nobody can finish what waits for one, and so nobody can close the device: told again, it ends at once.
+    let server_is_gone = || UnixStream::connect(&attachment.socket).is_err();
+    let has_ended = front.end(END_PATIENCE) || (server_is_gone() && front.end(END_PATIENCE));
+    if !has_ended {
         let (device, id) = (attachment.device.display(), front.process_id);
         return Err(Failure::Refused(format!(
             "array {name}: {device} is still in use; process {id} ends when it is closed: close it, and detach again"

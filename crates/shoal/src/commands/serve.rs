@@ -23,6 +23,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
             "an array is served by naming its members, or any one of them and --scan DIR, or its --uuid",
         ));
     }
+    // An array that is attached to this machine is written back to by the very memory management that this process relies on.
+    shoal_attach::stay_out_of_reclaim();
     let protection = protection(args);
     let opening = Opening { writable: !args.read_only, force: args.force, engine: args.engine.engine };
     let array = from_anywhere(&args.array)?;
