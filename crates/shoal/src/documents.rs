@@ -240,7 +240,7 @@ pub(crate) struct BenchDocument {
     /// One entry a target and repeat.
     pub(crate) results: Vec<Measurement>,
     /// Directories: what was written into them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) directories: Vec<DirectoryDocument>,
 }
 
