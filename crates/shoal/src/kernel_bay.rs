@@ -8,10 +8,7 @@ use shoal_mdadm::{Kernel, KernelVolume};
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
 use shoal_study::model::DriveDescription;
 use shoal_study::running::RunningArray;
-use shoal_volume::{
-    Arena, ArrayStatus, ArrayVolume, Completion, DriveId, Instant, MemberOn, News, OpenOptions, RealWorld, Request,
-    ScrubMode, Volume, VolumeError,
-};
+use shoal_volume::{ArrayStatus, ArrayVolume, DriveId, MemberOn, News, OpenOptions, RealWorld, ScrubMode, Volume};
 
 use crate::bay::PathBay;
 use crate::exit::Failure;
@@ -85,6 +82,14 @@ impl KernelArray {
 }
 
 impl RunningArray for KernelArray {
+    fn content(&self) -> &dyn Volume {
+        &self.volume
+    }
+
+    fn content_mut(&mut self) -> &mut dyn Volume {
+        &mut self.volume
+    }
+
     fn status(&self) -> ArrayStatus {
         self.volume.array().status()
     }
@@ -122,48 +127,5 @@ impl RunningArray for KernelArray {
 
     fn close(mut self: Box<Self>) -> Result<(), BayError> {
         Ok(self.volume.rest()?)
-    }
-}
-
-impl Volume for KernelArray {
-    fn size_bytes(&self) -> u64 {
-        self.volume.size_bytes()
-    }
-
-    fn logical_block_bytes(&self) -> u32 {
-        self.volume.logical_block_bytes()
-    }
-
-    fn arena(&self) -> &Arena {
-        self.volume.arena()
-    }
-
-    fn request_buffers(&self) -> u32 {
-        self.volume.request_buffers()
-    }
-
-    fn request_buffer_bytes(&self) -> u32 {
-        self.volume.request_buffer_bytes()
-    }
-
-    fn submit(&mut self, request: Request) {
-        self.volume.submit(request);
-    }
-
-    fn poll(
-        &mut self,
-        at_least: usize,
-        timeout: Option<Duration>,
-        completions: &mut Vec<Completion>,
-    ) -> Result<(), VolumeError> {
-        self.volume.poll(at_least, timeout, completions)
-    }
-
-    fn now(&self) -> Instant {
-        self.volume.now()
-    }
-
-    fn is_degraded(&self) -> bool {
-        self.volume.is_degraded()
     }
 }

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use shoal_volume::{
-    Arena, ArrayStatus, ArrayVolume, Completion, DriveId, Instant, News, Request, ScrubMode, Volume, VolumeError, World,
-};
+use shoal_volume::{ArrayStatus, ArrayVolume, DriveId, News, ScrubMode, Volume, World};
 
 use crate::bay::BayError;
 
 /// See the module's documentation. Drives are named by their index in the bay.
-pub trait RunningArray: Volume {
+pub trait RunningArray {
+    /// The content.
+    fn content(&self) -> &dyn Volume;
+    /// The content, to work with.
+    fn content_mut(&mut self) -> &mut dyn Volume;
     /// What it is and how it is now.
     fn status(&self) -> ArrayStatus;
     /// Whether the page cache stands between the array and any of its members.
@@ -49,6 +51,14 @@ impl<W: World> OwnArray<W> {
 }
 
 impl<W: World> RunningArray for OwnArray<W> {
+    fn content(&self) -> &dyn Volume {
+        &self.array
+    }
+
+    fn content_mut(&mut self) -> &mut dyn Volume {
+        &mut self.array
+    }
+
     fn status(&self) -> ArrayStatus {
         self.array.status()
     }
@@ -88,48 +98,5 @@ impl<W: World> RunningArray for OwnArray<W> {
     fn close(self: Box<Self>) -> Result<(), BayError> {
         self.array.close()?;
         Ok(())
-    }
-}
-
-impl<W: World> Volume for OwnArray<W> {
-    fn size_bytes(&self) -> u64 {
-        self.array.size_bytes()
-    }
-
-    fn logical_block_bytes(&self) -> u32 {
-        self.array.logical_block_bytes()
-    }
-
-    fn arena(&self) -> &Arena {
-        self.array.arena()
-    }
-
-    fn request_buffers(&self) -> u32 {
-        self.array.request_buffers()
-    }
-
-    fn request_buffer_bytes(&self) -> u32 {
-        self.array.request_buffer_bytes()
-    }
-
-    fn submit(&mut self, request: Request) {
-        self.array.submit(request);
-    }
-
-    fn poll(
-        &mut self,
-        at_least: usize,
-        timeout: Option<Duration>,
-        completions: &mut Vec<Completion>,
-    ) -> Result<(), VolumeError> {
-        self.array.poll(at_least, timeout, completions)
-    }
-
-    fn now(&self) -> Instant {
-        self.array.now()
-    }
-
-    fn is_degraded(&self) -> bool {
-        self.array.is_degraded()
     }
 }

@@ -32,7 +32,7 @@ impl<B: Bay> Study<'_, B> {
         watch: &mut Watch<'_>,
     ) -> Result<(), StepError> {
         let mut volume = self.build(planned, self.requests())?;
-        let begun = volume.now();
+        let begun = volume.content().now();
         let configuration = configuration(planned, volume.as_ref());
         let mut cell = self.array_cell(&configuration, volume.as_ref(), seed);
         let result = result.get_or_insert(ArrayResult { configuration, measurements: Vec::new(), verification: None });
@@ -43,23 +43,23 @@ impl<B: Bay> Study<'_, B> {
                 let done = index as u64 * 1000 + u64::from(per_mille);
                 tracker.tell(done / (workloads.len() as u64 + 1), watch.progress);
             };
-            let measured = cell.measure(volume.as_mut(), (index, workload), 1, watch.interrupt, &mut tell)?;
+            let measured = cell.measure(volume.content_mut(), (index, workload), 1, watch.interrupt, &mut tell)?;
             result.measurements.extend(measured.into_iter().map(|mut measurement| {
                 measurement.repeat = repeat;
                 measurement
             }));
         }
-        tracker.worked(volume.now().since_ns(begun));
+        tracker.worked(volume.content().now().since_ns(begun));
         volume.close().map_err(StepError::Run)?;
         let mut volume = self.build(planned, Requests { count: VERIFY_DEPTH, bytes: VERIFY_BYTES, compared: true })?;
-        let begun = volume.now();
+        let begun = volume.content().now();
         let verify_bytes = self.verify_bytes(planned);
-        if let Some(verified) = self.verify(volume.as_mut(), verify_bytes, (repeat, seed), tracker, watch)? {
+        if let Some(verified) = self.verify(volume.content_mut(), verify_bytes, (repeat, seed), tracker, watch)? {
             let sum = result.verification.get_or_insert(model::Verification { bytes: 0, wrong_blocks: 0 });
             sum.bytes += verified.bytes;
             sum.wrong_blocks += verified.wrong_blocks;
         }
-        tracker.worked(volume.now().since_ns(begun));
+        tracker.worked(volume.content().now().since_ns(begun));
         volume.close().map_err(StepError::Run)?;
         Ok(())
     }
@@ -82,14 +82,14 @@ impl<B: Bay> Study<'_, B> {
     fn array_cell(&self, configuration: &Configuration, volume: &dyn RunningArray, seed: u64) -> Cell {
         let status = volume.status();
         Cell {
-            target: describe(configuration, volume, self.bay),
+            target: describe(configuration, volume.content(), self.bay),
             conditions: Conditions {
                 buffered: volume.is_buffered(),
                 unwritten: None,
                 degraded: status.health != Health::Optimal,
                 resyncing: status.progress.is_some(),
             },
-            range_bytes: volume.size_bytes(),
+            range_bytes: volume.content().size_bytes(),
             written_bytes: 0,
             seed,
         }
@@ -165,7 +165,7 @@ fn verified_blocks<V: Volume + ?Sized>(volume: &V, verify_bytes: u64) -> Result<
 pub(crate) fn configuration(planned: &PlannedArray, volume: &dyn RunningArray) -> Configuration {
     let status = volume.status();
     Configuration {
-        capacity_bytes: volume.size_bytes(),
+        capacity_bytes: volume.content().size_bytes(),
         redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
         ..planned_configuration(planned)
     }

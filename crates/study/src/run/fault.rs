@@ -94,7 +94,7 @@ impl FaultStory {
         let scene = Scene {
             story: self,
             blocks: whole(volume.as_ref())?,
-            target: describe(&configuration, volume.as_ref(), bay),
+            target: describe(&configuration, volume.content(), bay),
             configuration,
         };
         let record = scene.play(volume.as_mut(), watch)?;
@@ -108,7 +108,8 @@ fn background(what: &str) -> StepError {
 }
 
 fn whole(volume: &dyn RunningArray) -> Result<Blocks, StepError> {
-    let blocks = Blocks::of_range(0, 0, VERIFY_BYTES, volume.size_bytes(), volume.logical_block_bytes());
+    let blocks =
+        Blocks::of_range(0, 0, VERIFY_BYTES, volume.content().size_bytes(), volume.content().logical_block_bytes());
     Ok(blocks.map_err(BenchError::Workload)?)
 }
 
@@ -144,16 +145,16 @@ impl Scene<'_> {
     ) -> Result<Option<FaultRecord>, StepError> {
         (watch.progress)("filling the array", 0);
         let filling = Verification { blocks: self.blocks, depth: VERIFY_DEPTH, seed: self.story.seed, pass: 0 };
-        if !filling.write(volume, watch.interrupt, &mut |_, _| {})?.is_good() {
+        if !filling.write(volume.content_mut(), watch.interrupt, &mut |_, _| {})?.is_good() {
             return self.interrupted(watch, "filling the array failed");
         }
-        let begun = volume.now();
+        let begun = volume.content().now();
         let mut notes = Notes::default();
         let mut phases = Vec::new();
         for (number, state) in (0..).zip(PHASES) {
             (watch.progress)(name(state), 200 + 100 * number);
             if state == FaultState::Rebuilding {
-                notes.rebuild_started_ns = Some(volume.now().since_ns(begun));
+                notes.rebuild_started_ns = Some(volume.content().now().since_ns(begun));
                 volume.add_drive(self.story.replacement_drive).map_err(StepError::Run)?;
                 notes.rebuild_bytes = volume.status().progress.map_or(0, |progress| progress.total_bytes);
             }
@@ -195,15 +196,15 @@ impl Scene<'_> {
         let mut failed = Ok(());
         let failing = PHASES[usize::try_from(number).unwrap_or(0)] == FaultState::Failing;
         let mut hook = |volume: &mut dyn RunningArray| {
-            start_ns.get_or_insert(volume.now().since_ns(begun));
+            start_ns.get_or_insert(volume.content().now().since_ns(begun));
             writes += 1;
             if failing && writes == blocks.count / 2 {
-                notes.failed_at_ns = Some(volume.now().since_ns(begun));
+                notes.failed_at_ns = Some(volume.content().now().since_ns(begun));
                 failed = volume.fail_drive(self.story.failed_drive);
             }
             if notes.rebuild_started_ns.is_some() && notes.rebuilt_at_ns.is_none() && volume.status().progress.is_none()
             {
-                notes.rebuilt_at_ns = Some(volume.now().since_ns(begun));
+                notes.rebuilt_at_ns = Some(volume.content().now().since_ns(begun));
             }
             if notes.is_degraded() {
                 notes.written_while_degraded_bytes += u64::from(VERIFY_BYTES);
@@ -244,7 +245,7 @@ impl Scene<'_> {
                 return Ok(false);
             }
         }
-        notes.rebuilt_at_ns.get_or_insert(volume.now().since_ns(begun));
+        notes.rebuilt_at_ns.get_or_insert(volume.content().now().since_ns(begun));
         let finished = volume.take_news().iter().any(|news| matches!(news.event, Event::RebuildFinished(_)));
         if finished { Ok(true) } else { Err(background("the rebuild did not finish")) }
     }
@@ -259,11 +260,11 @@ impl Scene<'_> {
         for number in 0..PHASES.len() as u64 {
             let blocks = self.part(number);
             let part = Verification { blocks, depth: VERIFY_DEPTH, seed: self.seed(number), pass: 0 };
-            let compared: Verified = part.compare_load(volume, interrupt, &mut |_, _| {})?;
+            let compared: Verified = part.compare_load(volume.content_mut(), interrupt, &mut |_, _| {})?;
             if compared.interrupted {
                 return Ok(None);
             }
-            let found = outcome(volume, blocks, &[compared]);
+            let found = outcome(volume.content(), blocks, &[compared]);
             sum.bytes += found.bytes;
             sum.wrong_blocks += found.wrong_blocks;
         }

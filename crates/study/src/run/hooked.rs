@@ -14,30 +14,30 @@ pub(super) struct Hooked<'a> {
 
 impl Volume for Hooked<'_> {
     fn size_bytes(&self) -> u64 {
-        self.inner.size_bytes()
+        self.inner.content().size_bytes()
     }
 
     fn logical_block_bytes(&self) -> u32 {
-        self.inner.logical_block_bytes()
+        self.inner.content().logical_block_bytes()
     }
 
     fn arena(&self) -> &Arena {
-        self.inner.arena()
+        self.inner.content().arena()
     }
 
     fn request_buffers(&self) -> u32 {
-        self.inner.request_buffers()
+        self.inner.content().request_buffers()
     }
 
     fn request_buffer_bytes(&self) -> u32 {
-        self.inner.request_buffer_bytes()
+        self.inner.content().request_buffer_bytes()
     }
 
     fn submit(&mut self, request: Request) {
         if matches!(request.command, Command::Write { .. }) {
             (self.before_write)(self.inner);
         }
-        self.inner.submit(request);
+        self.inner.content_mut().submit(request);
     }
 
     fn poll(
@@ -46,10 +46,10 @@ impl Volume for Hooked<'_> {
         timeout: Option<Duration>,
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError> {
-        self.inner.poll(at_least, timeout, completions)
+        self.inner.content_mut().poll(at_least, timeout, completions)
     }
 
     fn now(&self) -> Instant {
-        self.inner.now()
+        self.inner.content().now()
     }
 }
