@@ -32,12 +32,14 @@ const WAKE: u64 = u64::MAX;
 pub(super) struct ControlRing {
     ring: IoUring<squeue::Entry128, cqueue::Entry>,
     control: File,
+    /// The kernel has not told what became of a command: what comes next may be its answer.
+    is_lost: bool,
 }
 
 impl ControlRing {
     pub(super) fn open() -> io::Result<Self> {
         let control = File::options().read(true).write(true).open(CONTROL)?;
-        Ok(Self { ring: IoUring::builder().build(4)?, control })
+        Ok(Self { ring: IoUring::builder().build(4)?, control, is_lost: false })
     }
 
     /// Has a command carried out, which reads or writes `buffer`, and waits for it.
@@ -48,21 +50,28 @@ impl ControlRing {
         data: u64,
         buffer: &mut [u8],
     ) -> Result<(), Errno> {
+        if self.is_lost {
+            return Err(Errno::IO);
+        }
         let length = u16::try_from(buffer.len()).expect("commands have short buffers");
-        let address = if buffer.is_empty() { 0 } else { buffer.as_mut_ptr().addr() as u64 };
+        let mut lent = ManuallyDrop::new(buffer.to_vec());
+        let address = if lent.is_empty() { 0 } else { lent.as_mut_ptr().addr() as u64 };
         let bytes = control_bytes(device, length, address, data);
         let control = types::Fd(self.control.as_raw_fd());
         let entry = opcode::UringCmd80::new(control, code.number()).cmd(bytes).build();
-        // SAFETY: the buffer is borrowed until the completion has been seen, below.
+        // SAFETY: what is lent is not freed before the completion has been seen, below, and never without one.
         unsafe { self.ring.submission().push(&entry) }.expect("the ring is empty between commands");
         loop {
             match self.ring.submit_and_wait(1) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The kernel may have taken the entry, so nobody may have the buffer back.
-                Err(error) => panic!("the kernel refuses a ring that it has made: {error}"),
+                Err(error) => {
+                    self.is_lost = true;
+                    return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+                }
             }
             if let Some(completion) = self.ring.completion().next() {
+                buffer.copy_from_slice(&ManuallyDrop::into_inner(lent));
                 return errno_of(completion.result()).map_or(Ok(()), Err);
             }
         }

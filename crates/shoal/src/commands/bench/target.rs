@@ -101,9 +101,15 @@ fn export(args: &BenchArgs, named: &Named, target: &Path, workload: &Workload) -
         )));
     }
     let volume = remote::open(named, workload.depth, workload.block_size_bytes)?;
-    let description = TargetDescription {
+    let description = whole(name, TargetKind::Device, &volume);
+    Ok(Target { description, conditions: Conditions::default(), kind: Kind::Drive(Box::new(volume)) })
+}
+
+/// What has no members.
+fn whole(name: String, kind: TargetKind, volume: &dyn Volume) -> TargetDescription {
+    TargetDescription {
         name,
-        kind: TargetKind::Device,
+        kind,
         size_bytes: volume.size_bytes(),
         logical_block_bytes: volume.logical_block_bytes(),
         level: None,
@@ -112,8 +118,7 @@ fn export(args: &BenchArgs, named: &Named, target: &Path, workload: &Workload) -
         member_count: None,
         simulated: None,
         engine: None,
-    };
-    Ok(Target { description, conditions: Conditions::default(), kind: Kind::Drive(Box::new(volume)) })
+    }
 }
 
 /// Whether the targets are members of an array: all of them, or none.
@@ -158,18 +163,7 @@ fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, Ta
     let conditions = Conditions { buffered: !drive.is_direct(), ..Conditions::default() };
     let opened = join(cli, vec![drive], workload.depth, workload.block_size_bytes)?;
     let volume = DriveVolume::new(opened.world, opened.drives[0], opened.plan);
-    let description = TargetDescription {
-        name,
-        kind,
-        size_bytes: volume.size_bytes(),
-        logical_block_bytes: volume.logical_block_bytes(),
-        level: None,
-        layout: None,
-        chunk_bytes: None,
-        member_count: None,
-        simulated: None,
-        engine: None,
-    };
+    let description = whole(name, kind, &volume);
     Ok(Target { description, conditions, kind: Kind::Drive(Box::new(volume)) })
 }
 
