@@ -21,7 +21,7 @@ use crate::negotiation::{Agreement, Negotiation, Step, TlsStage};
 use crate::transport::{Transport, Wire};
 
 /// A client may take so long to come to an agreement.
-const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(60);
 /// So many may be at it at a time.
 const HANDSHAKES_MAX: usize = 32;
 /// So many may be served at a time.

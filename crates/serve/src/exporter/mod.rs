@@ -34,6 +34,7 @@ use crate::export::Exports;
 use crate::output::{Output, Reply};
 use crate::pool::Pool;
 use crate::slab::{Key, Slab};
+use crate::transport::Transport;
 
 use attention::Attention;
 use intake::BATCH_BYTES;
@@ -241,21 +242,17 @@ impl Exporter {
     /// Drops connections whose clients have ended them, with what was not read of them. A client that was not answered may
     /// connect again and ask again: what it asked the first time must not be begun after what it asks the second time.
     fn forget_the_gone(&mut self) {
-        let has_gone = |connection: &Connection| {
-            let mut it = [PollFd::from_borrowed_fd(connection.transport.socket(), PollFlags::empty())];
-            // Both are told unasked.
-            let gone = PollFlags::HUP | PollFlags::ERR;
-            poll(&mut it, Some(&Timespec::default())).is_ok() && it[0].revents().intersects(gone)
-        };
+        let has_gone = |it: &Connection| has_gone(&it.transport);
         let gone: Vec<Key> = self.connections.iter().filter(|(_, it)| has_gone(it)).map(|(key, _)| key).collect();
         gone.into_iter().for_each(|key| self.drop_connection(key));
     }
 
     fn welcome(&mut self, volume: &mut dyn Volume, arrival: Arrival) {
-        if self.is_ending {
+        let Arrival { transport, agreement, rest, seat } = arrival;
+        // Handshakes may end in another order than that in which clients came, so one that has gone may come in last.
+        if self.is_ending || has_gone(&transport) {
             return;
         }
-        let Arrival { transport, agreement, rest, seat } = arrival;
         let interest = EventFlags::IN;
         let connection = Connection {
             transport,
@@ -381,4 +378,12 @@ impl Exporter {
         let _ = epoll::delete(&self.epoll, connection.transport.socket());
         connection.transport.close();
     }
+}
+
+/// Whether the client has ended the connection.
+fn has_gone(transport: &Transport) -> bool {
+    let mut it = [PollFd::from_borrowed_fd(transport.socket(), PollFlags::empty())];
+    // Both are told unasked.
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut it, Some(&Timespec::default())).is_ok() && it[0].revents().intersects(gone)
 }

@@ -5,10 +5,12 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::volume::Served;
 
-/// How long an answer may take on a machine that is busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// What takes longer hangs, however busy the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(crate) const READ: u16 = 0;
 pub(crate) const WRITE: u16 = 1;
@@ -87,6 +89,12 @@ impl Client {
         let mut bytes = vec![0; count];
         self.stream.read_exact(&mut bytes).unwrap();
         bytes
+    }
+
+    /// Whether the server has sent anything that was not received yet.
+    pub(crate) fn has_answer(&self) -> bool {
+        let mut it = [PollFd::new(&self.stream, PollFlags::IN)];
+        poll(&mut it, Some(&Timespec::default())).unwrap() > 0
     }
 
     /// Whether the server has closed the connection.

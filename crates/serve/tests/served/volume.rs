@@ -1,18 +1,23 @@
 //! A volume in memory that answers in any order: each request is carried out when it is answered, after a delay by chance,
-//! so that two writes of one block which are under way together show. All chance follows from a seed.
+//! so that two writes of one block which are under way together show. All chance follows from a seed. Its time stands
+//! still but for [`Served::pass`], so that no stall of the machine is taken for one of a drive.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use shoal_serve::{BUFFER_BYTES_MIN, BUFFERS_MIN, Bell, Door, Export, Exporter, Exports};
 use shoal_volume::{Arena, Command, Completion, Instant, LiveVolume, Request, RequestError, Span, Volume, VolumeError};
 
+use crate::client::PATIENCE;
+
 pub(crate) const BLOCK: u32 = 4096;
 /// How long nothing of a request may move.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(4);
+/// How often requests are looked at, so how much later than the deadline they may be given up.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 pub(crate) const SIZE: u64 = 8 << 20;
 /// Reads that touch this block fail.
 pub(crate) const BAD_BLOCK: u64 = SIZE - 4096;
@@ -22,6 +27,19 @@ pub(crate) const FROZEN_BLOCK: u64 = SIZE - (1 << 20);
 pub(crate) const GROWTH: u64 = 1 << 20;
 const BUFFERS: u32 = BUFFERS_MIN + 6;
 
+/// What a volume's owner and the test share.
+struct Shared {
+    flushes: AtomicU64,
+    is_over: AtomicBool,
+    is_frozen: AtomicBool,
+    has_grown: AtomicBool,
+    now_ns: AtomicU64,
+    /// Turns in which there was nothing to do but what is frozen.
+    rests: AtomicU64,
+    /// Whoever has it holds the owner up.
+    reins: Mutex<()>,
+}
+
 pub(crate) struct MemoryVolume {
     content: Vec<u8>,
     arena: Arena,
@@ -29,13 +47,16 @@ pub(crate) struct MemoryVolume {
     random: u64,
     is_in_order: bool,
     watched: Option<Arc<OwnedFd>>,
-    pub(crate) flushes: Arc<AtomicU64>,
-    is_frozen: Arc<AtomicBool>,
-    has_grown: Arc<AtomicBool>,
-    origin: std::time::Instant,
+    shared: Arc<Shared>,
 }
 
 impl MemoryVolume {
+    /// Nothing is under way but what is frozen.
+    fn is_idle(&self) -> bool {
+        let is_frozen = self.shared.is_frozen.load(Ordering::Relaxed);
+        self.queue.iter().all(|it| is_frozen && touches_frozen(&it.command))
+    }
+
     fn chance(&mut self, below: usize) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -64,7 +85,7 @@ impl MemoryVolume {
                 self.arena.read(place(span), &mut self.content[range(offset, span.length)]);
             }
             Command::Flush => {
-                self.flushes.fetch_add(1, Ordering::Relaxed);
+                self.shared.flushes.fetch_add(1, Ordering::Relaxed);
             }
             Command::Discard { .. } => return Err(RequestError::Unsupported),
         }
@@ -74,7 +95,7 @@ impl MemoryVolume {
 
 impl Volume for MemoryVolume {
     fn size_bytes(&self) -> u64 {
-        if self.has_grown.load(Ordering::Relaxed) { SIZE + GROWTH } else { SIZE }
+        if self.shared.has_grown.load(Ordering::Relaxed) { SIZE + GROWTH } else { SIZE }
     }
 
     fn logical_block_bytes(&self) -> u32 {
@@ -86,7 +107,7 @@ impl Volume for MemoryVolume {
     }
 
     fn now(&self) -> Instant {
-        Instant { ns: self.origin.elapsed().as_nanos() as u64 }
+        Instant { ns: self.shared.now_ns.load(Ordering::Relaxed) }
     }
 
     fn request_buffers(&self) -> u32 {
@@ -105,7 +126,7 @@ impl Volume for MemoryVolume {
         // Some of them, in any order; the others stay under way.
         for _ in 0..self.queue.len().min(3) {
             let chosen = if self.is_in_order { 0 } else { self.chance(self.queue.len()) };
-            if self.is_frozen.load(Ordering::Relaxed) && touches_frozen(&self.queue[chosen].command) {
+            if self.shared.is_frozen.load(Ordering::Relaxed) && touches_frozen(&self.queue[chosen].command) {
                 continue;
             }
             let Request { id, command } = self.queue.remove(chosen);
@@ -117,9 +138,7 @@ impl Volume for MemoryVolume {
 
 impl LiveVolume for MemoryVolume {
     fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
-        let is_frozen = self.is_frozen.load(Ordering::Relaxed);
-        let is_idle = self.queue.iter().all(|it| is_frozen && touches_frozen(&it.command));
-        if let (true, Some(file)) = (is_idle, &self.watched) {
+        if let (true, Some(file)) = (self.is_idle(), &self.watched) {
             let timeout = Timespec::try_from(patience).unwrap();
             poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)).unwrap();
         }
@@ -133,18 +152,22 @@ impl LiveVolume for MemoryVolume {
 }
 
 /// The owner's loop.
-fn serve_until(is_over: &AtomicBool, exporter: &mut Exporter, volume: &mut MemoryVolume) {
+fn serve_until_over(exporter: &mut Exporter, volume: &mut MemoryVolume) {
+    let shared = Arc::clone(&volume.shared);
     volume.watch(exporter.file()).unwrap();
     let mut completions = Vec::new();
     let mut is_ending = false;
     while !is_ending || !exporter.has_ended() {
-        if is_over.load(Ordering::Relaxed) && !std::mem::replace(&mut is_ending, true) {
+        drop(shared.reins.lock().unwrap());
+        if shared.is_over.load(Ordering::Relaxed) && !std::mem::replace(&mut is_ending, true) {
             exporter.end();
         }
         let patience = exporter.serve(volume).min(Duration::from_millis(50));
+        let is_idle = volume.is_idle();
         volume.turn(patience, &mut completions).unwrap();
         exporter.finish(volume, &mut completions);
         assert!(completions.is_empty(), "all requests are the exporter's");
+        shared.rests.fetch_add(u64::from(is_idle), Ordering::Relaxed);
     }
 }
 
@@ -156,70 +179,100 @@ fn touches_frozen(command: &Command) -> bool {
 /// A volume that is served: all of it as `pond`, and a part as `ice`, which nobody may write.
 pub(crate) struct Served {
     pub(crate) door: Door,
-    pub(crate) flushes: Arc<AtomicU64>,
     bell: Bell,
-    stop: Arc<AtomicBool>,
-    is_frozen: Arc<AtomicBool>,
-    has_grown: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     owner: Option<std::thread::JoinHandle<Vec<u8>>>,
 }
 
 impl Served {
     pub(crate) fn start(seed: u64) -> Self {
-        Self::start_when(seed, false, || {})
+        Self::start_as(seed, false)
     }
 
-    /// The same, but that nothing is served until `ready` returns; and in the order in which it was asked for, if so wanted.
-    pub(crate) fn start_when(seed: u64, is_in_order: bool, ready: impl FnOnce() + Send + 'static) -> Self {
+    /// The same, but that requests are carried out in the order in which they are submitted.
+    pub(crate) fn start_in_order(seed: u64) -> Self {
+        Self::start_as(seed, true)
+    }
+
+    fn start_as(seed: u64, is_in_order: bool) -> Self {
         let pond = Export::whole("pond", "", SIZE, false);
         let ice = Export { offset: 1 << 20, size_bytes: 1 << 20, ..Export::whole("ice", "", 0, true) };
         let exports = Exports::new(vec![pond, ice], SIZE, BLOCK).unwrap();
         let mut exporter = Exporter::new(exports, 0..BUFFERS).unwrap().with_deadline(DEADLINE);
-        let flushes = Arc::new(AtomicU64::new(0));
-        let (door, bell, stop) = (exporter.door(), exporter.bell(), Arc::new(AtomicBool::new(false)));
-        let (is_frozen, has_grown) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
-        let (frozen, grown) = (Arc::clone(&is_frozen), Arc::clone(&has_grown));
-        let (counter, is_over) = (Arc::clone(&flushes), Arc::clone(&stop));
+        let (door, bell) = (exporter.door(), exporter.bell());
+        let shared = Arc::new(Shared {
+            flushes: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            is_frozen: AtomicBool::new(true),
+            has_grown: AtomicBool::new(false),
+            now_ns: AtomicU64::new(0),
+            rests: AtomicU64::new(0),
+            reins: Mutex::new(()),
+        });
+        let theirs = Arc::clone(&shared);
         let owner = std::thread::spawn(move || {
             let arena = Arena::new((BUFFERS * BUFFER_BYTES_MIN) as usize).unwrap();
             let (content, random) = (vec![0; (SIZE + GROWTH) as usize], seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
             let (queue, watched) = (Vec::new(), None);
-            let origin = std::time::Instant::now();
-            let mut volume = MemoryVolume {
-                content,
-                arena,
-                queue,
-                random,
-                is_in_order,
-                watched,
-                flushes: counter,
-                is_frozen: frozen,
-                has_grown: grown,
-                origin,
-            };
-            ready();
-            serve_until(&is_over, &mut exporter, &mut volume);
+            let mut volume = MemoryVolume { content, arena, queue, random, is_in_order, watched, shared: theirs };
+            serve_until_over(&mut exporter, &mut volume);
             volume.content
         });
-        Self { door, flushes, bell, stop, is_frozen, has_grown, owner: Some(owner) }
+        Self { door, bell, shared, owner: Some(owner) }
+    }
+
+    /// Flushes that have been carried out.
+    pub(crate) fn flushes(&self) -> u64 {
+        self.shared.flushes.load(Ordering::Relaxed)
+    }
+
+    /// Until this is dropped the owner does nothing.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
+        self.shared.reins.lock().unwrap()
+    }
+
+    /// Waits until there is nothing left to do with what clients have sent, but what is frozen.
+    pub(crate) fn rest(&self) {
+        // One such turn may be under way, and have begun before the last was sent.
+        let rests = || self.shared.rests.load(Ordering::Relaxed);
+        let enough = rests() + 2;
+        let start = std::time::Instant::now();
+        while rests() < enough {
+            assert!(start.elapsed() < PATIENCE, "the owner does not come to rest");
+            self.bell.ring();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Lets the volume's time pass, after all that could be done before, and until all is done that could be then.
+    pub(crate) fn pass(&self, time: Duration) {
+        self.rest();
+        self.shared.now_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+        self.rest();
     }
 
     /// From now on all blocks are answered for.
     pub(crate) fn thaw(&self) {
-        self.is_frozen.store(false, Ordering::Relaxed);
+        self.shared.is_frozen.store(false, Ordering::Relaxed);
         self.bell.ring();
     }
 
     /// From now on the volume is larger.
     pub(crate) fn grow(&self) {
-        self.has_grown.store(true, Ordering::Relaxed);
+        self.shared.has_grown.store(true, Ordering::Relaxed);
         self.bell.ring();
     }
 
-    /// Ends it; what is in the volume then.
+    /// Ends it, which waits for no drive; what is in the volume then.
     pub(crate) fn stop(mut self) -> Vec<u8> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.shared.is_over.store(true, Ordering::Relaxed);
         self.bell.ring();
-        self.owner.take().unwrap().join().unwrap()
+        let owner = self.owner.take().unwrap();
+        let start = std::time::Instant::now();
+        while !owner.is_finished() {
+            assert!(start.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        owner.join().unwrap()
     }
 }
