@@ -92,6 +92,8 @@ pub(crate) struct Output {
     replies: VecDeque<Reply>,
     /// Bytes of the first that are sent.
     sent: usize,
+    /// Bytes of all that are not.
+    unsent: usize,
 }
 
 impl Output {
@@ -99,7 +101,13 @@ impl Output {
         self.replies.is_empty()
     }
 
+    /// What the client has not taken yet.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        self.unsent
+    }
+
     pub(crate) fn push(&mut self, reply: Reply) {
+        self.unsent += reply.len_bytes();
         self.replies.push_back(reply);
     }
 
@@ -154,6 +162,7 @@ impl Output {
 
     fn advance(&mut self, sent: usize, free: &mut Vec<u32>) {
         self.sent += sent;
+        self.unsent -= sent;
         while let Some(reply) = self.replies.front().filter(|reply| reply.len_bytes() <= self.sent) {
             self.sent -= reply.len_bytes();
             free.extend(reply.content.map(|content| content.buffer));
@@ -163,7 +172,7 @@ impl Output {
 
     /// Nobody wants it any more: the buffers.
     pub(crate) fn forget(&mut self) -> Vec<u32> {
-        self.sent = 0;
+        (self.sent, self.unsent) = (0, 0);
         self.replies.drain(..).filter_map(|reply| reply.content).map(|content| content.buffer).collect()
     }
 }

@@ -6,8 +6,9 @@
 //! started and waits for the rest, so that no drive writes into memory that is gone.
 //!
 //! Files that live in memory (tmpfs) are read and written on the spot, in [`IoLoop::submit`], unless an engine was asked
-//! for: nothing is waited for there but the copy itself. io_uring would hand each such I/O to a worker thread, as those
-//! file systems cannot say that they would not block, and two switches of threads cost more than a copy of 4 KiB.
+//! for: nothing is waited for there but the copy itself. io_uring hands each such I/O to a worker thread, as those
+//! file systems cannot say that they would not block, and two switches of threads cost more than a copy of 4 KiB. What
+//! takes longer to copy than to switch is the workers' all the same, where there is a second processor for them.
 
 mod threads;
 mod transfer;
@@ -102,12 +103,15 @@ pub struct IoLoop {
     queued: VecDeque<Io>,
     /// Failed before it was started, or done on the spot.
     settled: Vec<Finished>,
-    /// No engine was asked for, so memory is reached without one.
-    does_memory_at_once: bool,
+    /// I/O of up to so many bytes on files that live in memory needs no engine.
+    at_once_bytes_max: u32,
     watched: Option<Arc<OwnedFd>>,
     /// io_uring completes I/O on the thread that submitted it, so the loop cannot be sent to another.
     stays_on_its_thread: PhantomData<*mut ()>,
 }
+
+/// To copy so much takes 5 to 15 us, as long as to hand it to another thread and to hear of its end.
+const AT_ONCE_BYTES_MAX: u32 = 64 << 10;
 
 /// The deepest queue, which is the largest ring that the kernel makes.
 const MAX_DEPTH: u32 = 32_768;
@@ -123,7 +127,7 @@ impl IoLoop {
     /// if the kernel lets us, else threads.
     pub fn new(engine: Option<IoEngine>, arena: Arena, depth: u32) -> Result<Self, LoopError> {
         let depth = depth.clamp(1, MAX_DEPTH);
-        let does_memory_at_once = engine.is_none();
+        let at_once_bytes_max = if engine.is_some() { 0 } else { at_once_bytes_max() };
         let uring = || uring::Uring::new(arena.clone(), depth).map(|uring| Engine::Uring(Box::new(uring)));
         let threads = || Engine::Threads(threads::Threads::new(arena.clone(), depth));
         let engine = match engine {
@@ -138,7 +142,7 @@ impl IoLoop {
             depth: depth as usize,
             queued: VecDeque::new(),
             settled: Vec::new(),
-            does_memory_at_once,
+            at_once_bytes_max,
             watched: None,
             stays_on_its_thread: PhantomData,
         })
@@ -273,10 +277,11 @@ impl IoLoop {
         }
     }
 
-    /// Reads or writes a file that lives in memory; nothing if it does not, or if something else is asked for.
+    /// Reads or writes a little of a file that lives in memory; nothing if it does not, or if something else is asked for.
     fn do_at_once(&self, io: &Io) -> Option<io::Result<()>> {
-        let drive = self.present(io.drive).filter(|drive| self.does_memory_at_once && drive.is_in_memory())?;
-        matches!(io.kind, IoKind::Read(_) | IoKind::Write(_))
+        let (IoKind::Read(memory) | IoKind::Write(memory)) = io.kind else { return None };
+        let drive = self.present(io.drive)?;
+        (memory.length <= self.at_once_bytes_max && drive.is_in_memory())
             .then(|| transfer::perform(*io, drive.kind(), drive.file(), &self.arena))
     }
 
@@ -319,6 +324,12 @@ impl IoLoop {
             self.start(io);
         }
     }
+}
+
+/// See the module's documentation.
+fn at_once_bytes_max() -> u32 {
+    let has_company = std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
+    if has_company { AT_ONCE_BYTES_MAX } else { u32::MAX }
 }
 
 /// Waits until one of the files is ready or the time is over. Being interrupted is no error: the caller looks again.

@@ -64,19 +64,24 @@ impl Exporter {
         let is_overdue = |it: &Transaction| !it.is_given_up && self.since(it.moved_at) > self.deadline;
         let overdue: Vec<Key> = self.transactions.iter().filter(|(_, it)| is_overdue(it)).map(|(key, _)| key).collect();
         for key in overdue {
-            let waits_for_client = self.transactions.get(key).is_some_and(|it| it.unfinished == 1)
-                && self.is_reading(key, |reading| matches!(reading, Reading::Payload { .. }));
             // How long a client may take is another question.
-            if !waits_for_client {
+            if !self.waits_for_client(key) {
                 self.give_up(volume, key);
             }
         }
     }
 
-    /// Whether the transaction's client is at it, and in such a way.
-    fn is_reading(&self, transaction: Key, is_so: impl Fn(&Reading) -> bool) -> bool {
-        let connection = self.transactions.get(transaction).and_then(|it| self.connections.get(it.connection));
-        connection.is_some_and(|it| it.reading.transaction() == Some(transaction) && is_so(&it.reading))
+    /// Whether all that a transaction waits for is its client: for more of what it brings, or for it to take what it has
+    /// asked for before.
+    fn waits_for_client(&self, transaction: Key) -> bool {
+        let Some(it) = self.transactions.get(transaction) else { return false };
+        let Some(connection) = self.connections.get(it.connection) else { return false };
+        connection.reading.transaction() == Some(transaction)
+            && match connection.reading {
+                Reading::Payload { .. } => it.unfinished == 1,
+                Reading::Begin(_) => it.unfinished == 0 && !connection.output.is_empty(),
+                Reading::Request | Reading::Refused(_) => false,
+            }
     }
 
     /// Answers a request with an error, whatever the volume still has of it; nothing more of it is begun.

@@ -146,3 +146,21 @@ fn a_volume_that_grows_is_seen_by_who_connects_next_and_can_be_used_by_all() {
     assert_eq!(before.call(0, READ, SIZE + GROWTH, 1, &[]), Answer::Error(22));
     served.stop();
 }
+
+#[test]
+fn who_is_slow_to_take_what_the_drives_have_answered_is_told_of_no_error() {
+    const REQUESTS: u64 = 40;
+    const LENGTH: u32 = 128 << 10;
+    let served = Served::start(37);
+    let mut slow = Client::open(&served, "pond", true);
+    slow.write(0, &pattern(LENGTH as usize, 6));
+    for cookie in 0..REQUESTS {
+        slow.request(0, READ, cookie, 0, LENGTH, &[]);
+    }
+    std::thread::sleep(DEADLINE + Duration::from_secs(2));
+    for _ in 0..REQUESTS {
+        let (_, answer) = slow.answer(0);
+        assert!(matches!(answer, Answer::Content(_)), "{answer:?}");
+    }
+    served.stop();
+}

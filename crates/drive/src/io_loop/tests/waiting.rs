@@ -121,7 +121,7 @@ fn who_waits_for_drives_alone_sleeps_while_a_bell_rings() {
 }
 
 #[test]
-fn files_in_memory_are_read_and_written_on_the_spot() {
+fn a_little_of_files_in_memory_is_read_and_written_on_the_spot() {
     let arena = Arena::new(MIB as usize).unwrap();
     let mut io_loop = IoLoop::new(None, arena.clone(), 8).unwrap();
     let (memory_file, disk_file) = (file_of(Path::new("/dev/shm"), MIB), file_of(&beside_the_binary(), MIB));
@@ -134,6 +134,9 @@ fn files_in_memory_are_read_and_written_on_the_spot() {
     io_loop.submit(beyond);
     assert_eq!(&std::fs::read(memory_file.path()).unwrap()[8192..8196], b"fish");
     io_loop.submit(Io { token: 3, kind: IoKind::Flush, ..write });
+    let much = Memory { offset: 0, length: 512 << 10 };
+    io_loop.submit(Io { token: 4, kind: IoKind::Write(much), offset: 256 << 10, ..write });
     let results = drain(&mut io_loop);
-    assert!(results[&1].is_ok() && results[&2].is_err() && results[&3].is_ok());
+    assert!(results[&1].is_ok() && results[&2].is_err() && results[&3].is_ok() && results[&4].is_ok());
+    assert_eq!(&std::fs::read(memory_file.path()).unwrap()[256 << 10..][..4], b"fish");
 }
