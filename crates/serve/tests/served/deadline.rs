@@ -8,6 +8,13 @@ use crate::volume::{DEADLINE, FROZEN_BLOCK, GROWTH, LOOK, SIZE, Served};
 
 const EIO: u32 = 5;
 
+/// Somebody whom the owner has let in, so that it has whatever is sent from now on.
+fn client(served: &Served, structured: bool) -> Client {
+    let mut client = Client::open(served, "pond", structured);
+    assert_eq!(client.read(0, 1).len(), 1);
+    client
+}
+
 /// A little more than the deadline passes, and nobody is given up before that.
 fn give_up(served: &Served, clients: &[&Client]) {
     served.pass(DEADLINE);
@@ -21,17 +28,18 @@ fn what_a_drive_never_answers_fails_in_time_and_nothing_else_waits() {
     let requests =
         [(true, READ, 4096), (false, READ, 4096), (true, WRITE, 4096), (false, WRITE, 700), (true, READ, 600_000)];
     let mut clients = requests.map(|(structured, kind, length)| {
-        let mut client = Client::open(&served, "pond", structured);
+        let mut client = client(&served, structured);
         let payload = vec![1; if kind == WRITE { length } else { 0 }];
         client.request(0, kind, 1, FROZEN_BLOCK, length as u32, &payload);
         client
     });
-    // The clients themselves and others go on meanwhile, while no time passes.
-    let bytes = pattern(5000, 3);
+    // The clients themselves and others go on meanwhile, while no time passes. (Only a write of a part of a block would
+    // wait, for the one like it that waits for the drive.)
+    let bytes = pattern(8192, 3);
     clients[0].write(0, &bytes);
-    assert!(clients[1].read(0, 5000) == bytes);
-    let mut other = Client::open(&served, "pond", true);
-    assert!(other.read(0, 5000) == bytes);
+    assert!(clients[1].read(0, 8192) == bytes);
+    let mut other = client(&served, true);
+    assert!(other.read(0, 8192) == bytes);
     // The rest of the long read may come at any time.
     let [a, b, c, d, _] = &clients;
     give_up(&served, &[a, b, c, d]);
@@ -39,11 +47,11 @@ fn what_a_drive_never_answers_fails_in_time_and_nothing_else_waits() {
     for client in &mut clients {
         assert_eq!(client.answer(0), (1, Answer::Error(EIO)));
         // And afterwards.
-        assert!(client.read(0, 5000) == bytes);
+        assert!(client.read(0, 8192) == bytes);
         assert_eq!(client.call(0, FLUSH, 0, 0, &[]), Answer::Done);
     }
     served.thaw();
-    let mut client = Client::open(&served, "pond", true);
+    let mut client = client(&served, true);
     assert_eq!(client.read(FROZEN_BLOCK, 4096).len(), 4096);
     served.stop();
 }
@@ -52,11 +60,11 @@ fn what_a_drive_never_answers_fails_in_time_and_nothing_else_waits() {
 fn a_client_that_asks_a_dead_drive_for_everything_is_answered_and_takes_nothing_from_others() {
     const REQUESTS: u64 = 200;
     let served = Served::start(32);
-    let mut greedy = Client::open(&served, "pond", true);
+    let mut greedy = client(&served, true);
     for cookie in 0..REQUESTS {
         greedy.request(0, READ, cookie, FROZEN_BLOCK, 4096, &[]);
     }
-    let mut other = Client::open(&served, "pond", true);
+    let mut other = client(&served, true);
     let bytes = pattern(300_000, 5);
     other.write(1000, &bytes);
     assert!(other.read(1000, 300_000) == bytes);
@@ -79,7 +87,7 @@ fn a_client_that_asks_a_dead_drive_for_everything_is_answered_and_takes_nothing_
 #[test]
 fn a_write_that_was_given_up_before_it_began_does_not_undo_a_later_one() {
     let served = Served::start(33);
-    let mut client = Client::open(&served, "pond", true);
+    let mut client = client(&served, true);
     // The first is being put together with a block that does not come; the second waits for it.
     client.request(0, WRITE, 1, FROZEN_BLOCK + 5, 10, &[1; 10]);
     client.request(0, WRITE, 2, 8192 + 5, 10, &[2; 10]);
@@ -103,7 +111,7 @@ fn a_write_that_was_given_up_before_it_began_does_not_undo_a_later_one() {
 #[test]
 fn a_long_write_that_is_given_up_half_way_is_read_to_its_end() {
     let served = Served::start(34);
-    let mut client = Client::open(&served, "pond", true);
+    let mut client = client(&served, true);
     // Around a block that does not come, of which a part is to follow.
     let offset = FROZEN_BLOCK - (1 << 20);
     let head = [&0x2560_9513_u32.to_be_bytes()[..], &[0, 0, 0, 1], &1_u64.to_be_bytes()].concat();
@@ -122,7 +130,7 @@ fn a_long_write_that_is_given_up_half_way_is_read_to_its_end() {
 #[test]
 fn the_end_does_not_wait_for_a_drive_that_does_not_answer() {
     let served = Served::start(35);
-    let mut client = Client::open(&served, "pond", true);
+    let mut client = client(&served, true);
     client.request(0, READ, 1, FROZEN_BLOCK, 4096, &[]);
     give_up(&served, &[&client]);
     assert_eq!(client.answer(0), (1, Answer::Error(EIO)));
@@ -132,14 +140,14 @@ fn the_end_does_not_wait_for_a_drive_that_does_not_answer() {
 #[test]
 fn a_volume_that_grows_is_seen_by_who_connects_next_and_can_be_used_by_all() {
     let served = Served::start(36);
-    let mut before = Client::open(&served, "pond", true);
+    let mut before = client(&served, true);
     assert_eq!(before.call(0, READ, SIZE, 4096, &[]), Answer::Error(22));
     assert_eq!(Client::size(&served, "pond"), SIZE);
     served.grow();
     served.rest();
     assert_eq!((Client::size(&served, "pond"), Client::size(&served, "ice")), (SIZE + GROWTH, 1 << 20));
     let bytes = pattern(GROWTH as usize, 8);
-    let mut after = Client::open(&served, "pond", true);
+    let mut after = client(&served, true);
     after.write(SIZE, &bytes);
     // Who has heard of it otherwise need not connect again.
     assert!(before.read(SIZE, GROWTH as u32) == bytes);
@@ -152,7 +160,7 @@ fn who_is_slow_to_take_what_the_drives_have_answered_is_told_of_no_error() {
     const REQUESTS: u64 = 40;
     const LENGTH: u32 = 128 << 10;
     let served = Served::start(37);
-    let mut slow = Client::open(&served, "pond", true);
+    let mut slow = client(&served, true);
     slow.write(0, &pattern(LENGTH as usize, 6));
     for cookie in 0..REQUESTS {
         slow.request(0, READ, cookie, 0, LENGTH, &[]);
