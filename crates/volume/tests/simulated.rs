@@ -254,16 +254,18 @@ fn a_paced_world_takes_as_long_as_its_drives_would() {
     let took = began.elapsed();
     assert!(took >= Duration::from_millis(25), "{took:?}"); // 20 times 1.4 ms
     // Time passes outside, too, and drives go on meanwhile.
+    let began = std::time::Instant::now();
     world.submit(io(20, drive, IoKind::Write(MEMORY)));
-    assert!(wait_for(&mut world, 0, None).is_empty());
+    let early = wait_for(&mut world, 0, None).len();
+    assert!(early == 0 || began.elapsed() >= Duration::from_millis(1), "it took no time");
     std::thread::sleep(Duration::from_millis(10));
     assert!(world.now().ns >= 35_000_000);
-    assert_eq!(wait_for(&mut world, 0, None).len(), 1);
+    assert_eq!(early + wait_for(&mut world, 0, None).len(), 1);
     // Who watches a file is woken by it.
     let (reader, mut writer) = std::io::pipe().unwrap();
     world.watch(Arc::new(reader.into())).unwrap();
     writer.write_all(b"!").unwrap();
     let before = std::time::Instant::now();
-    world.sleep_or_wake(Duration::from_secs(60));
-    assert!(before.elapsed() < Duration::from_secs(30));
+    world.sleep_or_wake(Duration::from_secs(600));
+    assert!(before.elapsed() < Duration::from_secs(300));
 }
