@@ -15,9 +15,9 @@ use crate::status::{array_status, progress};
 use crate::sysfs::{Device, Snapshot};
 
 /// How long md may take to end a scrub.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const END_PATIENCE: Duration = Duration::from_secs(60);
 /// A scrub that is not seen to begin within this was over before anybody could see it.
-const SCRUB_UNSEEN: Duration = Duration::from_millis(500);
+const SCRUB_UNSEEN: Duration = Duration::from_secs(2);
 
 /// A device of the array's, as people name it.
 #[derive(Debug)]

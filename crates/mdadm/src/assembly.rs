@@ -22,7 +22,7 @@ use crate::tools;
 /// time; and nothing is written yet.
 const ASSEMBLE_OPTIONS: [&str; 3] = ["--config=/dev/null", "--run", "--readonly"];
 /// How long md may take over letting an array go: others may be looking at it.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a process may take over closing the array's device.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often that is looked at.

@@ -22,7 +22,7 @@ use crate::tools;
 /// How long md may take to begin what follows from a command.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(5);
 /// How long md may take to let a device go that failed: I/O may be under way on it.
-const REMOVE_PATIENCE: Duration = Duration::from_secs(20);
+const REMOVE_PATIENCE: Duration = Duration::from_secs(60);
 
 impl KernelArray {
     /// Takes a member out, for good, or ends the filling of a replacement. Refused where data would be lost by it.

@@ -96,7 +96,7 @@ impl Pair {
     fn connect(&self) -> Result<(TcpStream, TcpStream), LinkError> {
         let listener = self.server.within(|| TcpListener::bind(SocketAddr::new(SERVER, 0)))??;
         let address = listener.local_addr()?;
-        let patience = Duration::from_secs(5);
+        let patience = Duration::from_secs(60);
         let client = self.client.within(|| TcpStream::connect_timeout(&address, patience))??;
         let server = listener.accept()?.0;
         for end in [&client, &server] {

@@ -71,7 +71,7 @@ pub use handshake::HandshakeError;
 pub use operation::{Ability, Answer, Done, Operation, TRANSFER_BYTES_MAX};
 
 /// How long the first handshake may take.
-const FIRST_PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_PATIENCE: Duration = Duration::from_secs(60);
 /// More connections than this help nobody.
 const CONNECTIONS_MAX: u32 = 8;
 

@@ -49,7 +49,7 @@ const CONNECTIONS: usize = 2;
 /// The driver's own timeout is so much longer than the deadline: only a process that is gone ever meets it.
 pub const MARGIN_S: u64 = 30;
 /// How long the device may take to show.
-const DEVICE_PATIENCE: Duration = Duration::from_secs(10);
+const DEVICE_PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How the device is to be.

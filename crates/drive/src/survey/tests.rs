@@ -107,7 +107,7 @@ fn needs_root_loop_a_claimed_device_is_in_use() {
     assert_eq!(findings(device.path()), ["in use by another program or driver"]);
     drop(claim);
     // A child that another test forks holds a copy of the claim until it starts its program.
-    let freed = (0..100).any(|_| {
+    let freed = (0..18_000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         findings(device.path()).is_empty()
     });

@@ -14,7 +14,7 @@ echo "$MDADM_CONF" >/etc/mdadm/mdadm.conf
 # An array that is not started is a device without content.
 is_there() { [ "$(dd if="$ROOT" bs=4096 count=1 2>/dev/null | wc -c)" -eq 4096 ]; }
 # Members come one by one, when their bus has found them, and each is handed to mdadm once, as udev does. When all are there the
-# array starts; if some are not there after a while, one that can do without them is started as it is.
+# array starts; if some are not there a while after the last stick was seen, one that can do without them is started as it is.
 patience=100
 until is_there; do
     for drive in /dev/sd?; do
@@ -22,7 +22,7 @@ until is_there; do
         : >"/run/${drive##*/}"
         mdadm --incremental --quiet "$drive"
     done
-    patience=$((patience - 1))
+    [ "$(ls -d /dev/sd? 2>/dev/null | wc -l)" -lt "$STICKS" ] || patience=$((patience - 1))
     if [ $patience -eq 0 ]; then
         echo "members are missing: starting without them"
         mdadm --run --quiet "$ROOT"

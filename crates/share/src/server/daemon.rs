@@ -16,10 +16,10 @@ use super::ServerError;
 use crate::Entry;
 
 /// How long a server may take until it listens.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 
 /// How long it may take to end in order.
-const END: Duration = Duration::from_secs(15);
+const END: Duration = Duration::from_secs(60);
 
 /// How often it is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(20);

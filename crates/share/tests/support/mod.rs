@@ -40,7 +40,7 @@ impl Stage {
         }
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let holder = Command::new("unshare").args(["--net", "sleep", "600"]).spawn().unwrap();
+        let holder = Command::new("unshare").args(["--net", "sleep", "3600"]).spawn().unwrap();
         let stage = Self { holder, directory };
         if !stage.becomes_separate() {
             println!("SKIPPED: servers need a network namespace");
@@ -63,7 +63,7 @@ impl Stage {
     /// Waits until the holder has left this machine's network.
     fn becomes_separate(&self) -> bool {
         let own = fs::read_link("/proc/self/ns/net").unwrap();
-        (0..500).any(|_| {
+        (0..18_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             fs::read_link(self.namespace()).is_ok_and(|theirs| theirs != own)
         })
