@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::Bay;
 
@@ -52,6 +52,22 @@ impl Link {
         inside(&self.client)
     }
 
+    /// Waits until the client has sent so much more: it is in the midst of a load.
+    pub(crate) fn until_sent(&self, bytes: u64) {
+        let wanted = self.received_bytes() + bytes;
+        let deadline = Instant::now() + crate::PATIENCE;
+        while self.received_bytes() < wanted {
+            assert!(Instant::now() < deadline, "the client sends nothing");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn received_bytes(&self) -> u64 {
+        let told = ip(&["-n", &self.server, "-statistics", "-json", "link", "show", "eth0"]);
+        let links: serde_json::Value = serde_json::from_str(&told).unwrap();
+        links[0]["stats64"]["rx"]["bytes"].as_u64().unwrap()
+    }
+
     /// Pulls the cable, and plugs it back after a while.
     pub(crate) fn cut(&self, length: Duration) {
         ip(&["-n", &self.server, "link", "set", "eth0", "down"]);
@@ -77,7 +93,8 @@ fn inside(host: &str) -> [String; 2] {
     ["nsenter".to_owned(), format!("--net=/run/netns/{host}")]
 }
 
-fn ip(arguments: &[&str]) {
+fn ip(arguments: &[&str]) -> String {
     let output = Command::new("ip").args(arguments).output().unwrap();
     assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }

@@ -1,5 +1,5 @@
-//! Arrays that are used while what they are made of fails: a member is taken out, the server is killed and started again,
-//! the link to the client is cut. All under a load that verifies every byte.
+//! Arrays that are used while what they are made of fails: a drive is pulled out or stops to answer, the server is killed and
+//! started again, the link to the client is cut. All under loads that verify every byte, and nobody tells the array.
 //!
 //! The array is RAID5 with a partial parity log. After a crash that array is dirty, and without a member it is degraded; both at once
 //! is the write hole, where shoal (as md) refuses to start the array unless it is forced to, which may cost bytes. The log closes the hole: the
@@ -14,25 +14,30 @@ mod support;
 mod fio;
 mod link;
 mod nbd;
+mod stick;
+mod usb;
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use fio::{Load, Verified};
 use link::Link;
-use support::{Bay, has, names};
+use stick::Stick;
+use support::{Bay, has, names, pattern};
 
 const DRIVE_BYTES: u64 = 48 << 20;
-const LOAD_BYTES: u64 = 48 << 20;
-/// With this rate a load takes 12 s, in the midst of which everything happens.
-const LOAD_BYTES_PER_S: u64 = 4 << 20;
 /// How long anything may take on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(150);
 const DEADLINE_S: u64 = 100;
 /// How long nobody serves the array.
 const AWAY: Duration = Duration::from_secs(2);
+/// More than any member's chunk: it needs them all.
+const CONTENT_BYTES: usize = 8 << 20;
 
 /// Whether all is there; says loudly if not.
 pub(crate) fn needs(what: &str, is_there: bool) -> bool {
@@ -53,10 +58,61 @@ pub(crate) fn tell(story: &str, verified: Verified) {
     assert!(outage < Duration::from_secs(DEADLINE_S), "longer than the deadline");
 }
 
-fn pond(options: &str) -> Bay {
-    let bay = Bay::with_sizes(&[DRIVE_BYTES; 4]);
-    bay.done(&format!("create --quiet --level 5 --chunk 64K --name pond {options} {}", names(0..4)));
-    bay
+/// An array of image files, and of a drive that can be pulled out.
+struct Pond {
+    bay: Bay,
+    stick: Stick,
+}
+
+impl Pond {
+    fn new(options: &str) -> Self {
+        let bay = Bay::with_sizes(&[DRIVE_BYTES; 3]);
+        let pond = Self { bay, stick: Stick::new(DRIVE_BYTES) };
+        let drives = pond.all();
+        pond.bay.done(&format!("create --quiet --level 5 --chunk 64K --name pond {options} {drives}"));
+        pond
+    }
+
+    /// The drives that cannot be pulled out.
+    fn rest(&self) -> String {
+        names(0..3)
+    }
+
+    fn all(&self) -> String {
+        format!("d0 {} d1 d2", self.stick.path().display())
+    }
+
+    fn wait_until(&self, what: &str, is_so: impl Fn(&Value) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let status = self.bay.json("status d0");
+            if is_so(&status) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "not in {PATIENCE:?}: {what}: {status}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// The drive is pulled out, and the array has found out by itself.
+    fn pull(&self) {
+        self.stick.pull();
+        self.wait_until("the drive is missed", |status| status["health"] == "degraded");
+    }
+
+    /// The drive is plugged back, and becomes a member again by a command.
+    fn plug(&self, command: &str) {
+        self.stick.plug(DRIVE_BYTES);
+        // Unless told, a rebuild leaves a load nearly all of the drives.
+        self.bay.done("speed --min 1G d0");
+        self.bay.done(&format!("{command} --no-rebuild --drive {} d0", self.stick.path().display()));
+        self.wait_until("the array is whole again", |status| status["health"] == "optimal");
+    }
+
+    fn is_consistent(&self) {
+        let scrub = self.bay.json(&format!("scrub {}", self.all()));
+        assert_eq!(scrub["mismatched_bytes"].as_u64(), Some(0), "{scrub}");
+    }
 }
 
 /// An attached array, detached even if the test fails.
@@ -67,24 +123,18 @@ struct Attached<'a> {
 }
 
 impl<'a> Attached<'a> {
-    fn new(bay: &'a Bay, options: &str) -> Self {
-        let line = format!("attach {options} --deadline {DEADLINE_S} {}", names(0..4));
+    fn new(bay: &'a Bay, drives: &str) -> Self {
+        let line = format!("attach --as fuse --deadline {DEADLINE_S} {drives}");
         let device = bay.json(&line)["device"].as_str().unwrap().into();
         Self { bay, device, is_over: false }
     }
 
-    fn server(&self) -> u64 {
-        self.bay.json("status d0")["running"]["process_id"].as_u64().unwrap()
-    }
-
-    /// Ends the process that runs the array, as a crash would.
-    fn kill_server(&self) {
-        kill("-KILL", self.server());
-    }
-
-    /// Starts it again, as whoever attaches it again does.
-    fn serve_again(&self) {
-        self.bay.done(&format!("attach {}", names(0..4)));
+    /// Ends the process that runs the array, as a crash would; after a while it is started again with these drives, as whoever
+    /// attaches it again does.
+    fn kill_server(&self, away: Duration, drives: &str) {
+        kill("-KILL", self.bay.json("status d0")["running"]["process_id"].as_u64().unwrap());
+        std::thread::sleep(away);
+        self.bay.done(&format!("attach {drives}"));
     }
 
     fn detach(mut self) {
@@ -105,13 +155,63 @@ fn kill(signal: &str, process_id: u64) {
     assert!(Command::new("kill").args([signal, &process_id.to_string()]).status().unwrap().success());
 }
 
+/// A process that serves an array; killed if the test ends before it does.
+struct Served(Child);
+
+impl Served {
+    fn start(bay: &Bay, line: &str) -> Self {
+        let mut child = bay.command(line.split_whitespace()).spawn().unwrap();
+        let mut told = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut told).unwrap();
+        let served = Self(child);
+        assert!(told.contains("is served at"), "{told}");
+        served
+    }
+
+    fn id(&self) -> u64 {
+        u64::from(self.0.id())
+    }
+
+    fn stopped(mut self, bay: &Bay) {
+        bay.done("stop d0");
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Done,
+    Failed,
+    /// By the test's patience.
+    Never,
+}
+
+/// A copy by dd, in the bay.
+fn copy(bay: &Bay, line: &str) -> Ended {
+    let mut command = Command::new("timeout");
+    command.arg(PATIENCE.as_secs().to_string()).arg("dd").args(line.split_whitespace()).current_dir(bay.path(""));
+    let output = command.output().unwrap();
+    match output.status.code() {
+        Some(0) => Ended::Done,
+        Some(124) => Ended::Never,
+        _ => Ended::Failed,
+    }
+}
+
 /// A load on a file or device of this machine.
 fn load_on(bay: &Bay, device: &Path) -> Load {
-    let target = ["--ioengine=libaio", "--direct=1"].map(str::to_owned).into_iter();
     // fio takes colons as what separates several files.
     let name = device.display().to_string().replace(':', "\\:");
-    let target: Vec<String> = target.chain([format!("--filename={name}")]).collect();
-    Load::start(&[], &target, LOAD_BYTES, LOAD_BYTES_PER_S, bay.path("report"))
+    let target = ["--ioengine=libaio".to_owned(), "--direct=1".to_owned(), format!("--filename={name}")];
+    Load::start(&[], &target, &bay.path(""))
 }
 
 fn has_fuse() -> bool {
@@ -120,45 +220,75 @@ fn has_fuse() -> bool {
 }
 
 #[test]
-fn needs_fuse_a_member_and_the_server_are_killed_under_a_verified_load() {
+fn needs_fuse_a_drive_is_pulled_and_the_server_killed_under_a_verified_load() {
     if !has_fuse() {
         return;
     }
-    let bay = pond("--consistency-policy ppl");
-    let attached = Attached::new(&bay, "--as fuse");
-    let load = load_on(&bay, &attached.device);
-    std::thread::sleep(Duration::from_secs(2));
-    bay.done("fail --member d1 d0");
-    std::thread::sleep(Duration::from_secs(1));
-    attached.kill_server();
-    std::thread::sleep(AWAY);
-    attached.serve_again();
-    let verified = load.finish(PATIENCE);
-    tell("FUSE, degraded, server killed", verified);
-    assert!(verified.outage >= AWAY, "nobody has noticed that the server was gone");
-    assert_eq!(bay.json("status d0")["health"], "degraded");
+    let pond = Pond::new("--consistency-policy ppl");
+    let attached = Attached::new(&pond.bay, &pond.all());
+    let load = load_on(&pond.bay, &attached.device);
+    load.another_pass();
+    pond.pull();
+    load.another_pass();
+    attached.kill_server(AWAY, &pond.rest());
+    load.another_pass();
+    assert_eq!(pond.bay.json("status d0")["health"], "degraded");
+    pond.plug("add --force");
+    load.another_pass();
+    tell("FUSE, drive pulled, server killed while degraded, drive added", load.finish());
     attached.detach();
-    assert!(!bay.runtime().join("pond").exists());
+    assert!(!pond.bay.runtime().join("pond").exists());
+    pond.is_consistent();
 }
 
 #[test]
-fn needs_fuse_a_server_is_killed_twice_and_the_array_is_resynced() {
+fn needs_fuse_a_drive_is_pulled_and_re_added_and_the_server_killed_under_a_verified_load() {
     if !has_fuse() {
         return;
     }
-    let bay = pond("");
-    let attached = Attached::new(&bay, "--as fuse");
-    let load = load_on(&bay, &attached.device);
+    let pond = Pond::new("--bitmap internal");
+    let attached = Attached::new(&pond.bay, &pond.all());
+    let load = load_on(&pond.bay, &attached.device);
     for _ in 0..2 {
-        std::thread::sleep(Duration::from_secs(2));
-        attached.kill_server();
-        std::thread::sleep(AWAY / 2);
-        attached.serve_again();
+        load.another_pass();
+        pond.pull();
+        load.another_pass();
+        pond.plug("re-add");
+        attached.kill_server(AWAY / 2, &pond.all());
     }
-    tell("FUSE, whole, server killed twice", load.finish(PATIENCE));
+    load.another_pass();
+    tell("FUSE, drive pulled and re-added, server killed, twice", load.finish());
     attached.detach();
-    let scrub = bay.json(&format!("scrub {}", names(0..4)));
-    assert_eq!(scrub["scrub"]["mismatched_bytes"].as_u64().unwrap_or(0), 0, "{scrub}");
+    pond.is_consistent();
+}
+
+/// Whatever is asked while a drive does not answer ends, and in time: by an error, if it needs that drive.
+#[test]
+fn needs_fuse_a_drive_hangs_for_longer_than_the_deadline() {
+    if !has_fuse() {
+        return;
+    }
+    let pond = Pond::new("--bitmap internal --assume-clean");
+    let served = Served::start(&pond.bay, &format!("serve --deadline 2 {}", pond.all()));
+    let attached = Attached::new(&pond.bay, &pond.all());
+    let device = attached.device.display();
+    let write = |seed| {
+        std::fs::write(pond.bay.path("content"), pattern(CONTENT_BYTES, seed)).unwrap();
+        copy(&pond.bay, &format!("if=content of={device} bs=1M oflag=direct conv=notrunc"))
+    };
+    assert_eq!(write(1), Ended::Done);
+    pond.stick.hang();
+    for seed in 2..4 {
+        assert_eq!(write(seed), Ended::Failed, "of a drive that does not answer");
+        assert_eq!(pond.bay.json("status d0")["health"], "optimal", "it has not failed");
+    }
+    pond.stick.wake();
+    assert_eq!(write(4), Ended::Done);
+    assert_eq!(copy(&pond.bay, &format!("if={device} of=read bs=1M count=8 iflag=direct")), Ended::Done);
+    assert!(std::fs::read(pond.bay.path("read")).unwrap() == pattern(CONTENT_BYTES, 4), "wrong bytes");
+    attached.detach();
+    served.stopped(&pond.bay);
+    pond.is_consistent();
 }
 
 #[test]
@@ -166,8 +296,9 @@ fn needs_fuse_what_is_used_is_not_detached() {
     if !has_fuse() {
         return;
     }
-    let bay = pond("");
-    let attached = Attached::new(&bay, "--as fuse");
+    let pond = Pond::new("");
+    let bay = &pond.bay;
+    let attached = Attached::new(bay, &pond.all());
     bay.refused_running("attach --as ublk d0", 3, &["is attached by fuse", "detach it first"]);
     let same = bay.json("attach d0")["device"].clone();
     assert_eq!(same.as_str().map(Path::new), Some(&*attached.device));
@@ -187,17 +318,18 @@ fn needs_root_a_link_is_cut_under_a_verified_load() {
         return;
     }
     let cut = std::env::var("SHOAL_CUT_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    let bay = pond("");
+    let pond = Pond::new("");
     let link = Link::new();
-    let uri = link.serve(&bay, &names(0..4));
-    let target = vec!["--ioengine=nbd".to_owned(), format!("--uri={uri}")];
-    let launcher = link.at_client();
-    let launcher = [&*launcher[0], &*launcher[1]];
-    let load = Load::start(&launcher, &target, LOAD_BYTES, LOAD_BYTES_PER_S, bay.path("report"));
-    std::thread::sleep(Duration::from_secs(2));
-    bay.done("fail --member d1 d0");
+    let uri = link.serve(&pond.bay, &pond.all());
+    let target = ["--ioengine=nbd".to_owned(), format!("--uri={uri}")];
+    let load = Load::start(&link.at_client(), &target, &pond.bay.path(""));
+    load.another_pass();
+    pond.pull();
+    load.another_pass();
+    link.until_sent(1 << 20);
     link.cut(Duration::from_secs(cut));
-    let verified = load.finish(PATIENCE);
-    tell(&format!("TCP, degraded, link cut for {cut} s"), verified);
-    assert!(verified.outage >= Duration::from_secs(cut - 1), "the link was not cut");
+    load.another_pass();
+    let verified = load.finish();
+    tell(&format!("TCP, drive pulled, link cut for {cut} s"), verified);
+    assert!(verified.outage >= Duration::from_secs(cut / 2), "the link was not cut");
 }
