@@ -67,15 +67,48 @@ impl Stripes {
     }
 }
 
+/// An array whose members are arrays: where the outer one's data begin in the inner ones.
+///
+/// What is aligned in the outer array is aligned in the inner ones only if that is the beginning of a stripe of theirs. Nothing
+/// that a file system is told can mend it: it is the same for every place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nesting {
+    /// Where the outer array's data begin.
+    pub outer_offset_bytes: u64,
+    /// Stripes of the inner arrays.
+    pub inner: Option<Stripes>,
+}
+
+impl Nesting {
+    /// Where content begins on the drives, if the inner arrays' data begin there at `inner_offset_bytes`; none if it begins
+    /// at different places, in the midst of a stripe.
+    pub fn data_offset_bytes(&self, inner_offset_bytes: u64) -> Option<u64> {
+        let Some(inner) = self.inner else { return inner_offset_bytes.checked_add(self.outer_offset_bytes) };
+        if self.cut_stripe_bytes().is_some() {
+            return None;
+        }
+        let rows = self.outer_offset_bytes / inner.width_bytes();
+        inner_offset_bytes.checked_add(rows.checked_mul(inner.chunk_bytes)?)
+    }
+
+    /// The inner stripe within which content begins.
+    fn cut_stripe_bytes(&self) -> Option<u64> {
+        let width_bytes = self.inner?.width_bytes();
+        (!self.outer_offset_bytes.is_multiple_of(width_bytes)).then_some(width_bytes)
+    }
+}
+
 /// An array as a file system's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// None for levels that have no stripes: linear and 1.
     pub stripes: Option<Stripes>,
+    /// None if the members are drives, or if nobody knows.
+    pub nesting: Option<Nesting>,
     /// What a member's flash erases at a time, the largest of the members'; none if nobody knows, and for disks.
     pub erase_unit_bytes: Option<u64>,
-    /// Where content begins on the members; what is aligned above is aligned on the drives only if this is. None if it is
-    /// not known.
+    /// Where content begins on the drives; what is aligned above is aligned on the drives only if this is. None if it is
+    /// not known, or not one place.
     pub data_offset_bytes: Option<u64>,
     /// The smallest unit of I/O.
     pub logical_block_bytes: u32,
@@ -99,9 +132,22 @@ impl Geometry {
     /// What large structures had best begin at, the best first: erase units of all members, stripes, chunks.
     pub fn alignments(&self) -> Vec<Alignment> {
         let erase = self.erase_stripe_bytes().map(|bytes| Alignment { bytes, of: AlignedTo::EraseUnits });
-        let stripe = self.stripes.map(|it| Alignment { bytes: it.width_bytes(), of: AlignedTo::Stripes });
+        let is_cut = self.nesting.is_some_and(|nesting| nesting.cut_stripe_bytes().is_some());
+        let stripe =
+            self.stripes.filter(|_| !is_cut).map(|it| Alignment { bytes: it.width_bytes(), of: AlignedTo::Stripes });
         let chunk = self.stripes.map(|it| Alignment { bytes: it.chunk_bytes, of: AlignedTo::Chunks });
         erase.into_iter().chain(stripe).chain(chunk).collect()
+    }
+
+    /// What is told of stripes that cannot be met.
+    pub fn misnested(&self) -> Option<String> {
+        let nesting = self.nesting?;
+        let (offset, stripe) =
+            (crate::text::size(nesting.outer_offset_bytes), crate::text::size(nesting.cut_stripe_bytes()?));
+        Some(format!(
+            "the outer array's data begin at {offset} in each inner array, within a stripe of {stripe}: what is written in whole stripes \
+             is not whole on those; inner arrays with 2, 4 or 8 members of data would be met"
+        ))
     }
 
     /// What is told of an erase unit that cannot be met.
@@ -110,6 +156,9 @@ impl Geometry {
         let unit = crate::text::size(unit_bytes);
         match self.data_offset_bytes {
             Some(offset) if offset.is_multiple_of(unit_bytes) => None,
+            None if self.misnested().is_some() => {
+                Some(format!("so nothing is aligned to the drives' erase units of {unit} either"))
+            }
             Some(offset) => Some(format!(
                 "the members' data begin at {}, within an erase unit of {unit}: no file system on them can be aligned to those",
                 crate::text::size(offset),
@@ -205,6 +254,7 @@ mod tests {
         let stripes = Stripes::of(Level::Striped { parity_members: 1 }, 64 * K, 4);
         let geometry = |data_offset_bytes| Geometry {
             stripes,
+            nesting: None,
             erase_unit_bytes: Some(4096 * K),
             data_offset_bytes: Some(data_offset_bytes),
             logical_block_bytes: 512,
@@ -214,6 +264,31 @@ mod tests {
         assert_eq!(geometry(1024 * K).erase_stripe_bytes(), None);
         assert!(geometry(1024 * K).misaligned().expect("told").contains("1 MiB"));
         assert_eq!(geometry(8192 * K).misaligned(), None);
+    }
+
+    #[test]
+    fn an_outer_array_begins_at_a_stripe_of_the_inner_ones_or_within_one() {
+        let inner = |members| Stripes::of(Level::Striped { parity_members: 1 }, 64 * K, members);
+        let nesting = |members| Nesting { outer_offset_bytes: 1024 * K, inner: inner(members) };
+        assert_eq!(nesting(3).data_offset_bytes(2048 * K), Some((2048 + 512) * K));
+        assert_eq!(nesting(5).data_offset_bytes(2048 * K), Some((2048 + 256) * K));
+        assert_eq!(nesting(4).data_offset_bytes(2048 * K), None, "three chunks of data do not divide it");
+        let geometry = |members: u64| Geometry {
+            stripes: Stripes::nested(Stripes::of(Level::Striped { parity_members: 0 }, 64 * K, 2), inner(members)),
+            nesting: Some(nesting(members)),
+            erase_unit_bytes: Some(512 * K),
+            data_offset_bytes: nesting(members).data_offset_bytes(1024 * K),
+            logical_block_bytes: 512,
+            size_bytes: 1 << 30,
+        };
+        assert_eq!((geometry(3).misnested(), geometry(3).misaligned()), (None, None));
+        assert_eq!(geometry(3).alignments()[0].of, AlignedTo::EraseUnits);
+        let told = geometry(4).misnested().expect("told");
+        assert!(told.contains("begin at 1 MiB") && told.contains("stripe of 192 KiB"), "{told}");
+        assert!(geometry(4).misaligned().expect("told too").contains("either"));
+        assert_eq!(geometry(4).alignments().iter().map(|it| it.of).collect::<Vec<_>>(), [AlignedTo::Chunks]);
+        let mirrors = Nesting { outer_offset_bytes: 1024 * K, inner: None };
+        assert_eq!(mirrors.data_offset_bytes(2048 * K), Some(3072 * K));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //!
 //! let geometry = Geometry {
 //!     stripes: Stripes::of(Level::Striped { parity_members: 1 }, 64 << 10, 4),
+//!     nesting: None,
 //!     erase_unit_bytes: None,
 //!     data_offset_bytes: Some(1 << 20),
 //!     logical_block_bytes: 512,
@@ -35,7 +36,7 @@ mod plan;
 mod text;
 
 pub use erase_unit::erase_unit_of_device;
-pub use geometry::{AlignedTo, Alignment, Geometry, Level, Stripes};
+pub use geometry::{AlignedTo, Alignment, Geometry, Level, Nesting, Stripes};
 pub use holders::{Holder, Through, holders};
 pub use kind::Kind;
 pub use make::{Identity, MakeError, check_tools, identify, make};

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Arena, Drive, DriveKey, IoEngine, IoLoop};
-use shoal_volume::{BufferPlan, OpenOptions, RealWorld, superblock_in_content};
+use shoal_volume::{BufferPlan, OpenOptions, RealWorld, Superblock, superblock_in_content};
 
 use crate::args::ArrayArgs;
 use crate::drives::{open_drives, probe};
@@ -82,17 +82,22 @@ fn put(groups: &mut Vec<Group>, array: Uuid, path: &Path) {
 
 /// The array that a group's array is a member of, if it is one and enough of it is there to read that.
 fn outer_array(group: &Group) -> Option<Uuid> {
-    let plan = BufferPlan::for_drives(group.paths.len(), 1, 4096);
+    Some(outer_superblock(&group.paths)?.array_uuid.to_string())
+}
+
+/// The superblock that the content of the array of these drives carries; none if it is no member of an array, or too little of it
+/// is there.
+pub(crate) fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {
+    let plan = BufferPlan::for_drives(paths.len(), 1, 4096);
     let arena = Arena::new(plan.arena_bytes()).ok()?;
     // A few blocks are read: threads do, and ask nothing of the kernel.
     let io_loop = IoLoop::new(Some(IoEngine::Threads), arena.clone(), 64).ok()?;
     let mut world = RealWorld::new(io_loop, arena);
     let mut drives = Vec::new();
-    for path in &group.paths {
+    for path in paths {
         drives.push(world.add_drive(Drive::open(path, Access::Read).ok()?).ok()?);
     }
-    let superblock = superblock_in_content(world, plan, &drives, &OpenOptions::read_only())?;
-    Some(superblock.array_uuid.to_string())
+    superblock_in_content(world, plan, &drives, &OpenOptions::read_only())
 }
 
 /// The machine's drives and partitions: block devices with hardware behind them. Others are made by programs, of this one

@@ -18,11 +18,11 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
     );
     match geometry.stripes {
         None => plan.note("the array's level has no stripes: neither stride nor stripe width is given".to_owned()),
-        Some(stripes) => add_stripes(plan, &stripes),
+        Some(stripes) => add_stripes(plan, &stripes, geometry.misnested().is_none()),
     }
 }
 
-fn add_stripes(plan: &mut MkfsPlan, stripes: &Stripes) {
+fn add_stripes(plan: &mut MkfsPlan, stripes: &Stripes, is_aligned: bool) {
     let (chunk, width) = (size(stripes.chunk_bytes), size(stripes.width_bytes()));
     let (stride, blocks) = (stripes.chunk_bytes / BLOCK_BYTES, stripes.width_bytes() / BLOCK_BYTES);
     let fits = (1..=STRIDE_BLOCKS_MAX).contains(&stride) && blocks <= WIDTH_BLOCKS_MAX;
@@ -30,7 +30,7 @@ fn add_stripes(plan: &mut MkfsPlan, stripes: &Stripes) {
         plan.note(format!("chunks of {chunk} do not fit ext4's fields: neither stride nor stripe width is given"));
         return;
     }
-    let why = if stripes.has_parity { ", so that parity needs no reading" } else { "" };
+    let why = if stripes.has_parity && is_aligned { ", so that parity needs no reading" } else { "" };
     plan.add(
         ["-E", &format!("stride={stride},stripe_width={blocks}")],
         format!(

@@ -135,6 +135,7 @@ pub fn plan(kind: Kind, geometry: &Geometry, label: Option<&str>) -> Result<Mkfs
         check_label(kind, label)?;
     }
     let mut plan = MkfsPlan { kind, arguments: Vec::new(), notes: Vec::new() };
+    plan.notes.extend(geometry.misnested());
     plan.notes.extend(geometry.misaligned());
     match kind {
         Kind::Ext4 => ext4::fit(&mut plan, geometry),

@@ -16,6 +16,7 @@ const G: u64 = 1 << 30;
 fn raid5(size_bytes: u64) -> Geometry {
     Geometry {
         stripes: Stripes::of(Level::Striped { parity_members: 1 }, 64 * K, 4),
+        nesting: None,
         erase_unit_bytes: None,
         data_offset_bytes: Some(M),
         logical_block_bytes: 512,
@@ -26,6 +27,7 @@ fn raid5(size_bytes: u64) -> Geometry {
 fn on_cards(members: u64, size_bytes: u64) -> Geometry {
     Geometry {
         stripes: Stripes::of(Level::Striped { parity_members: 1 }, 512 * K, members),
+        nesting: None,
         erase_unit_bytes: Some(4 * M),
         data_offset_bytes: Some(128 * M),
         logical_block_bytes: 512,

@@ -4,7 +4,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Drive};
-use shoal_filesystem::{Geometry, Level, Stripes, erase_unit_of_device};
+use shoal_filesystem::{Geometry, Level, Nesting, Stripes, erase_unit_of_device};
 use shoal_md::{ConsistencyPolicy, CreateRequest, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
 use shoal_sim::Medium;
 use shoal_study::model::DriveDescription;
@@ -13,6 +13,7 @@ use shoal_volume::ArrayLevel;
 use crate::documents::{ArrayDocument, StateDocument};
 use crate::drives::probe;
 use crate::exit::Failure;
+use crate::scan::outer_superblock;
 use crate::simulated::SimulatedDrives;
 
 /// An array's geometry. `erase_unit_bytes` is what the user knows of its drives.
@@ -24,22 +25,38 @@ pub(crate) fn geometry(
 ) -> Result<Geometry, Failure> {
     let simulated = state.simulated.as_ref().map(|it| PathBuf::from(&it.drives));
     let simulated = simulated.map(|notation| SimulatedDrives::named(&[notation])).transpose()?.flatten();
-    let (known, data_offset_bytes) = match &simulated {
-        Some(models) => (erase_unit_of_models(models), placed_by_us(&state.array, models)),
-        None => {
-            let drives = drives_of(&state.array);
-            (drives.iter().filter_map(|drive| erase_unit_of(drive)).max(), as_recorded(&drives))
-        }
+    let drives = drives_of(&state.array);
+    let known = match &simulated {
+        Some(models) => erase_unit_of_models(models),
+        None => drives.iter().filter_map(|drive| erase_unit_of(drive)).max(),
     };
-    // In an array of arrays the outer one's data begin somewhere in a stripe of the inner ones.
+    let nesting = nesting(&state.array);
     let is_nested = state.array.members.iter().any(|member| member.array.is_some());
+    let data_offset_bytes = match (&simulated, nesting) {
+        // What the memory of another process says of outer arrays is not told.
+        (Some(_), _) if is_nested => None,
+        (Some(models), _) => placed_by_us(&state.array, models),
+        (None, None) if is_nested => None,
+        (None, None) => as_recorded(&drives),
+        (None, Some(nesting)) => as_recorded(&drives).and_then(|inner| nesting.data_offset_bytes(inner)),
+    };
     Ok(Geometry {
         stripes: stripes(&state.array),
+        nesting,
         erase_unit_bytes: erase_unit_bytes.or(known),
-        data_offset_bytes: data_offset_bytes.filter(|_| !is_nested),
+        data_offset_bytes,
         logical_block_bytes,
         size_bytes,
     })
+}
+
+/// Where the data of an array of arrays begin in those, by the superblock that lies there.
+fn nesting(array: &ArrayDocument) -> Option<Nesting> {
+    let inner: Vec<_> = array.members.iter().filter_map(|member| member.array.as_deref()).collect();
+    let offset = |inner: &&ArrayDocument| outer_superblock(&drives_of(inner)).map(|it| it.data_offset_bytes());
+    // All of them at a multiple of this; what is not there says nothing.
+    let outer_offset_bytes = inner.iter().filter_map(offset).reduce(greatest_common_divisor)?;
+    Some(Nesting { outer_offset_bytes, inner: stripes(inner.first()?) })
 }
 
 /// The stripes of an array, and of the arrays that are its members.
