@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use shoal_drive::{Access, Drive};
-use shoal_volume::{ArrayStatus, Background, Event, News, Progress, ScrubMode, read_superblock};
+use shoal_volume::{
+    ArrayStatus, Background, Event, MemberState, MemberStatus, News, Progress, Role, ScrubMode, read_superblock,
+};
 
 use crate::assembly::{patiently, same_drive};
 use crate::error::KernelError;
 use crate::kernel::Kernel;
 use crate::news;
 use crate::places::{MdDevice, device_path, drive_behind, is_buffered};
-use crate::status::{array_status, progress};
+use crate::status::{array_status, progress, redundancy};
 use crate::sysfs::{Device, Snapshot};
 
 /// How long md may take to end a scrub.
@@ -119,6 +121,11 @@ impl KernelArray {
         let mut events = news::events(&before, &self.snapshot, self.base.members.len());
         events.extend(self.scrub_end());
         self.remarks.extend(news::remarks(&before, &self.snapshot, |name| self.name_of(name)));
+        if before.shape != self.snapshot.shape {
+            self.take_over_shape();
+        }
+        // It grows at the end of a reshape, a moment before or after that is seen.
+        self.base.capacity_bytes = self.device.size_bytes();
         if !events.is_empty() {
             self.read_superblock();
         }
@@ -143,6 +150,16 @@ impl KernelArray {
             self.base.events = newest.events;
             self.base.update_time_unix_s = newest.update_time.seconds();
         }
+    }
+
+    /// The array is to be what it is becoming: whoever looks at it sees the members that it has now.
+    fn take_over_shape(&mut self) {
+        let Some(shape) = self.snapshot.shape else { return };
+        let member = |role| MemberStatus { role: Role(role), state: MemberState::Missing, on: None, replacement: None };
+        self.base.level = shape.level;
+        self.base.chunk_bytes = shape.chunk_bytes;
+        self.base.redundancy = redundancy(&shape).unwrap_or(self.base.redundancy);
+        self.base.members = (0..shape.members).map(member).collect();
     }
 
     /// The end of the scrub under way, if it has come.

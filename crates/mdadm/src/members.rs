@@ -20,7 +20,7 @@ use crate::sysfs::{Device, Snapshot};
 use crate::tools;
 
 /// How long md may take to begin what follows from a command.
-const BEGIN_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const BEGIN_PATIENCE: Duration = Duration::from_secs(5);
 /// How long md may take to let a device go that failed: I/O may be under way on it.
 const REMOVE_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -60,15 +60,22 @@ impl KernelArray {
     pub fn add(&mut self, path: &Path, opened: Drive) -> Result<(), KernelError> {
         self.look()?;
         self.refuse_if_read_only("a drive cannot be added")?;
+        self.add_spare(path, opened)?;
+        self.wait_until_begun()?;
+        self.look()
+    }
+
+    /// Hands a drive to md, to wait until it is needed; what it is called there.
+    pub(crate) fn add_spare(&mut self, path: &Path, opened: Drive) -> Result<String, KernelError> {
         let (known, held) = prepare(path, Some(opened))?;
         let node = device_path(&known.kernel_name);
         // What is left of other arrays, of any version; there may be nothing.
         let _ = tools::run("mdadm", ["--zero-superblock".as_ref(), node.as_os_str()]);
         self.manage(&["--add-spare".as_ref(), node.as_os_str()])?;
         drop(held);
+        let name = known.kernel_name.clone();
         self.known.push(known);
-        self.wait_until_begun()?;
-        self.look()
+        Ok(name)
     }
 
     /// Lets a drive go that failed, or a spare.
@@ -87,7 +94,7 @@ impl KernelArray {
         self.look()
     }
 
-    fn remove_device(&mut self, name: &str) -> Result<(), KernelError> {
+    pub(crate) fn remove_device(&mut self, name: &str) -> Result<(), KernelError> {
         let start = Instant::now();
         // It is busy until md has taken it out of its role, and all I/O on it has ended.
         while let Err(error) = self.write(&format!("dev-{name}/state"), "remove") {
@@ -170,7 +177,7 @@ impl KernelArray {
     }
 
     /// Waits until md has begun what there is to do: no spare waits while a member is missing or to be replaced.
-    fn wait_until_begun(&mut self) -> Result<(), KernelError> {
+    pub(crate) fn wait_until_begun(&mut self) -> Result<(), KernelError> {
         let (directory, count) = (self.device.directory(), self.base.members.len());
         let has_begun = || {
             let Ok(snapshot) = Snapshot::read(&directory) else { return true };

@@ -38,6 +38,9 @@ fn role_events(before: &Snapshot, after: &Snapshot, role: u16, events: &mut Vec<
 /// What people should know and no event of the engine's says: a sentence each. `name_of` gives what people call a device.
 pub(crate) fn remarks(before: &Snapshot, after: &Snapshot, name_of: impl Fn(&str) -> String) -> Vec<String> {
     let mut remarks = Vec::new();
+    if before.is_reshaping() && !after.is_reshaping() {
+        remarks.push("it has its new shape".to_owned());
+    }
     for is in &after.devices {
         let Some(was) = before.devices.iter().find(|was| was.name == is.name) else { continue };
         let name = name_of(&is.name);

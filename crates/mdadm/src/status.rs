@@ -1,12 +1,12 @@
 //! An array's status out of what sysfs says, and of what is known from its superblocks.
 
-use shoal_array::{Array, BufferId, Config, Scratch, Shape};
+use shoal_array::{Array, BufferId, Config, Geometry, Scratch, Shape};
 use shoal_volume::{
     ArrayStatus, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Progress, ReplacementStatus, Role,
     Verdict,
 };
 
-use crate::sysfs::{Action, Device, Snapshot};
+use crate::sysfs::{self, Action, Device, Snapshot};
 
 /// The array at the moment of the snapshot. `base` says what does not change while md runs it; `name_of` gives what people
 /// call a device.
@@ -57,9 +57,8 @@ pub(crate) fn progress(snapshot: &Snapshot) -> Option<Progress> {
 /// How well an array of this shape is with its members in these states, by the engine's own rules.
 pub(crate) fn health(level: Level, chunk_bytes: u32, redundancy: usize, states: &[MemberState]) -> Health {
     let count = states.len();
-    let member_bytes = vec![u64::from(chunk_bytes.max(1 << 20)) * 4; count];
     let scratch = Scratch { first: BufferId(0), count: Scratch::least_count(count), bytes_each: 4096 };
-    let shape = Shape { level, chunk_bytes, member_bytes };
+    let shape = shape_of(level, chunk_bytes, count);
     let config = Config { writable: false, ..Config::new(shape, states.to_vec(), scratch) };
     let out_of_sync = states.iter().filter(|state| **state != MemberState::InSync).count();
     Array::new(config).map_or(
@@ -70,6 +69,17 @@ pub(crate) fn health(level: Level, chunk_bytes: u32, redundancy: usize, states: 
         },
         |array| array.health(),
     )
+}
+
+/// How many members an array of this shape may lose, whichever they are.
+pub(crate) fn redundancy(shape: &sysfs::Shape) -> Option<usize> {
+    let sysfs::Shape { level, chunk_bytes, members, .. } = *shape;
+    Geometry::new(shape_of(level, chunk_bytes, usize::from(members))).ok().map(|geometry| geometry.redundancy())
+}
+
+/// With members of any size, where only how they stand to each other matters.
+fn shape_of(level: Level, chunk_bytes: u32, count: usize) -> Shape {
+    Shape { level, chunk_bytes, member_bytes: vec![u64::from(chunk_bytes.max(1 << 20)) * 4; count] }
 }
 
 #[cfg(test)]

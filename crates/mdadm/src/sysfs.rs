@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use shoal_volume::{DiskLevel, Level};
+
 /// Why a tree is not understood.
 #[derive(Debug, thiserror::Error)]
 pub enum SysfsError {
@@ -90,8 +92,23 @@ pub struct Snapshot {
     pub consistency_policy: String,
     /// Bytes of each member that are used; 0 where they differ.
     pub component_bytes: u64,
+    /// Where content lies; none if this kernel has a level that is not understood.
+    pub shape: Option<Shape>,
     /// In no order.
     pub devices: Vec<Device>,
+}
+
+/// Where content lies. While an array is reshaped, that is where it will lie at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Level and layout.
+    pub level: Level,
+    /// 0 where the level has none.
+    pub chunk_bytes: u32,
+    /// Members of the complete array.
+    pub members: u16,
+    /// Content still lies elsewhere, too.
+    pub is_changing: bool,
 }
 
 /// Reads the files that [`Snapshot::parse`] looks at.
@@ -117,7 +134,7 @@ pub(crate) fn read(md: &Path) -> Result<Lines, SysfsError> {
 }
 
 /// A file of the array's.
-const ATTRIBUTES: [&str; 9] = [
+const ATTRIBUTES: [&str; 12] = [
     "array_state",
     "degraded",
     "sync_action",
@@ -126,6 +143,9 @@ const ATTRIBUTES: [&str; 9] = [
     "resync_start",
     "consistency_policy",
     "component_size",
+    "level",
+    "layout",
+    "chunk_size",
     "raid_disks",
 ];
 /// A file of each device's.
@@ -157,6 +177,7 @@ impl Snapshot {
             needs_resync: resync_start != "none" || action == Action::Resync,
             consistency_policy: lines.get("consistency_policy").cloned().unwrap_or_default(),
             component_bytes: number_or(lines, "component_size", 0)?.saturating_mul(1024),
+            shape: shape(lines),
             devices: devices(lines)?,
         })
     }
@@ -179,6 +200,11 @@ impl Snapshot {
     /// The array does not run: too little of it is there, or nobody has started it.
     pub fn is_inactive(&self) -> bool {
         matches!(self.array_state.as_str(), "inactive" | "clear")
+    }
+
+    /// Content is being moved to another shape, or is about to be.
+    pub fn is_reshaping(&self) -> bool {
+        self.action == Action::Reshape || self.shape.is_some_and(|shape| shape.is_changing)
     }
 
     /// Nothing is written to it.
@@ -236,6 +262,21 @@ fn completed(line: &str) -> Result<Option<(u64, u64)>, SysfsError> {
     let (done, all) = line.split_once(" / ").ok_or_else(|| not_understood(name, line))?;
     let (done, all) = (sectors(number(name, done)?), sectors(number(name, all)?));
     Ok(Some((done.min(all), all)))
+}
+
+/// `NEW (OLD)` while it changes, else one number each.
+fn shape(lines: &Lines) -> Option<Shape> {
+    let line = |name: &str| lines.get(name).map(String::as_str);
+    let new = |name: &str| line(name)?.split_whitespace().next();
+    let level = new("level")?;
+    let level = if level == "linear" { -1 } else { level.strip_prefix("raid")?.parse().ok()? };
+    let disk_level = DiskLevel { level, layout: new("layout")?.parse().ok()? };
+    Some(Shape {
+        level: disk_level.level().ok()?,
+        chunk_bytes: new("chunk_size")?.parse().ok()?,
+        members: new("raid_disks")?.parse().ok()?,
+        is_changing: ["layout", "chunk_size", "raid_disks"].into_iter().filter_map(line).any(|line| line.contains('(')),
+    })
 }
 
 fn devices(lines: &Lines) -> Result<Vec<Device>, SysfsError> {

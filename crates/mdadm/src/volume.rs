@@ -53,6 +53,7 @@ impl KernelVolume {
         let begun = self.now();
         loop {
             self.array.look()?;
+            self.measure_if_grown();
             let elapsed = Duration::from_nanos(self.now().since_ns(begun));
             let Some(left) = patience.checked_sub(elapsed).filter(|_| self.array.progress().is_some()) else { break };
             std::thread::sleep(left.min(BUSY_LOOK_DISTANCE / 4));
@@ -84,6 +85,17 @@ impl KernelVolume {
         self.looked_at = self.now();
         // What cannot be seen now may be seen the next time; requests tell by themselves what does not work.
         let _ = self.array.look();
+        self.measure_if_grown();
+    }
+
+    /// A device that has grown is used to its new end.
+    fn measure_if_grown(&mut self) {
+        let Some(drive) = self.drive else { return };
+        if self.array.device().size_bytes() != self.content.facts().size_bytes {
+            // Until it can be measured it is used as far as it was.
+            let _ = self.content.world_mut().measure_drive(drive);
+            self.content.look_again();
+        }
     }
 
     fn look_distance(&self) -> Duration {

@@ -35,6 +35,11 @@ impl<W: World> DriveVolume<W> {
         &self.facts
     }
 
+    /// Takes over what the world knows of the drive by now: it may have become larger.
+    pub fn look_again(&mut self) {
+        self.facts = self.world.facts(self.drive);
+    }
+
     /// The world under it.
     pub fn world_mut(&mut self) -> &mut W {
         &mut self.world

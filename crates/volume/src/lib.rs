@@ -107,7 +107,7 @@ pub use shoal_array::{
     Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
 pub use shoal_drive::{Arena, DriveId, Memory, Piece};
-pub use shoal_md::{ConsistencyPolicy, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict};
+pub use shoal_md::{ConsistencyPolicy, DiskLevel, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict};
 pub use shoal_parity::{Kernel, Parity};
 pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};
 pub use status::{ArrayStatus, MemberOn, MemberStatus, ReplacementStatus};

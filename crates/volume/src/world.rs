@@ -104,6 +104,11 @@ impl RealWorld {
         Some(drive)
     }
 
+    /// Finds anew how large a drive is: devices such as md's may grow while they are open.
+    pub fn measure_drive(&mut self, id: DriveId) -> std::io::Result<()> {
+        self.io_loop.measure_drive(id)
+    }
+
     /// The open drive behind an id.
     pub fn drive(&self, id: DriveId) -> &Drive {
         self.io_loop.drive(id)

@@ -33,7 +33,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Finds them. Turns O_DIRECT off where it was accepted at opening but does not work.
-    pub(super) fn find(mut file: &File, kind: DriveKind, stat: &Stat) -> io::Result<Self> {
+    pub(super) fn find(file: &File, kind: DriveKind, stat: &Stat) -> io::Result<Self> {
         let opened_direct = rustix::fs::fcntl_getfl(file)?.contains(OFlags::DIRECT);
         let alignment = if opened_direct { direct_alignment(file, kind)? } else { None };
         if opened_direct && alignment.is_none() {
@@ -49,11 +49,10 @@ impl Facts {
             DriveKind::BlockDevice => rustix::fs::ioctl_blkpbszget(file)?,
             DriveKind::File => u32::try_from(stat.st_blksize).unwrap_or(LARGE_BLOCK_BYTES),
         };
-        let size_bytes = file.seek(SeekFrom::End(0))?; // for devices, too, this is their capacity
         let is_in_memory = lives_in_page_cache(file, kind);
         Ok(Self {
             kind,
-            size_bytes: size_bytes - size_bytes % u64::from(logical_block_bytes),
+            size_bytes: size_bytes(file, logical_block_bytes)?,
             logical_block_bytes,
             physical_block_bytes: physical.max(logical_block_bytes),
             is_direct: alignment.is_some() && !is_in_memory,
@@ -61,6 +60,12 @@ impl Facts {
             can_discard: can_discard(file, kind, stat),
         })
     }
+}
+
+/// Capacity in whole blocks.
+pub(super) fn size_bytes(mut file: &File, logical_block_bytes: u32) -> io::Result<u64> {
+    let size_bytes = file.seek(SeekFrom::End(0))?; // for devices, too, this is their capacity
+    Ok(size_bytes - size_bytes % u64::from(logical_block_bytes))
 }
 
 /// What direct I/O has to be aligned to: offset, length and memory alike; nothing if it does not work here.

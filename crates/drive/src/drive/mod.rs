@@ -153,6 +153,12 @@ impl Drive {
         self.facts.size_bytes
     }
 
+    /// Finds anew how large it is: a device may grow while it is open.
+    pub fn measure(&mut self) -> io::Result<()> {
+        self.facts.size_bytes = facts::size_bytes(&self.file, self.facts.logical_block_bytes)?;
+        Ok(())
+    }
+
     /// Smallest unit of I/O: offset, length and memory are multiples of it.
     pub fn logical_block_bytes(&self) -> u32 {
         self.facts.logical_block_bytes

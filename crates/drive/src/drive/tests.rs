@@ -24,6 +24,11 @@ fn a_file_is_measured_in_whole_blocks() {
     assert!(matches!(drive.logical_block_bytes(), 512 | 4096));
     assert!(drive.physical_block_bytes() >= drive.logical_block_bytes());
     assert_eq!(drive.identity(), Identity::default());
+    let mut drive = drive;
+    file.as_file().set_len(3 << 20).unwrap();
+    assert_eq!(drive.size_bytes(), 1 << 20, "as it was found");
+    drive.measure().unwrap();
+    assert_eq!(drive.size_bytes(), 3 << 20);
 }
 
 #[test]

@@ -171,6 +171,12 @@ impl IoLoop {
         self.present(id).expect("the owner knows which drives it took in")
     }
 
+    /// Finds anew how large a drive is that was taken in. Panics if it was never, or was given back.
+    pub fn measure_drive(&mut self, id: DriveId) -> io::Result<()> {
+        let drive = self.drives.get_mut(id.0 as usize).and_then(Option::as_mut);
+        drive.expect("the owner knows which drives it took in").measure()
+    }
+
     /// Gives a drive back, once nothing is in flight on it.
     pub fn remove_drive(&mut self, id: DriveId) -> Option<Drive> {
         self.present(id)?;

@@ -70,3 +70,10 @@ fn health_is_that_of_the_level() {
     let missing = [MemberState::Missing, MemberState::Missing, MemberState::InSync, MemberState::InSync];
     assert_eq!(health(NEAR_2, 64 << 10, 1, &missing), Health::Failed);
 }
+
+#[test]
+fn redundancy_is_that_of_the_shape() {
+    let of = |level, members| redundancy(&sysfs::Shape { level, chunk_bytes: 64 << 10, members, is_changing: false });
+    assert_eq!([of(Level::Raid1, 3), of(RAID5, 5), of(NEAR_2, 6)], [Some(2), Some(1), Some(1)]);
+    assert_eq!(of(RAID5, 1), None);
+}

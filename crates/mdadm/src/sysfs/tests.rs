@@ -1,5 +1,7 @@
 //! Trees that Linux 6.1 showed, recorded file by file as `name:line`.
 
+use shoal_volume::ParityLayout;
+
 use super::*;
 
 /// A recorded tree, understood.
@@ -85,6 +87,26 @@ fn bad_blocks_and_corrected_errors_are_counted() {
     let member = snapshot.member(0).unwrap();
     assert_eq!((member.bad_bytes, member.corrected_errors), (8 * 512, 3));
     assert_eq!(super::bad_bytes("16 8\n100 1\nnonsense\n200"), 9 * 512);
+}
+
+#[test]
+fn a_shape_that_changes_is_what_it_becomes() {
+    let shape = |changed: &[(&str, &str)]| {
+        let mut lines = lines("raid5-clean");
+        for (name, line) in [("level", "raid5"), ("layout", "2"), ("chunk_size", "65536")].iter().chain(changed) {
+            lines.insert((*name).to_owned(), (*line).to_owned());
+        }
+        Snapshot::parse(&lines).unwrap()
+    };
+    let level = Level::Raid5(ParityLayout::LeftSymmetric);
+    let rests = Shape { level, chunk_bytes: 64 << 10, members: 3, is_changing: false };
+    assert_eq!((shape(&[]).shape, shape(&[]).is_reshaping()), (Some(rests), false));
+    let grows = shape(&[("raid_disks", "4 (3)"), ("chunk_size", "131072 (65536)")]);
+    assert_eq!(grows.shape, Some(Shape { chunk_bytes: 128 << 10, members: 4, is_changing: true, ..rests }));
+    assert!(grows.is_reshaping());
+    for foreign in [("level", "raid7"), ("layout", "77"), ("chunk_size", "much"), ("raid_disks", "-1")] {
+        assert_eq!(shape(&[foreign]).shape, None, "{foreign:?}");
+    }
 }
 
 #[test]

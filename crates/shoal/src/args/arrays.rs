@@ -265,7 +265,8 @@ pub(crate) struct GrowArgs {
     /// Overwrite what added drives hold. A drive in use is refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
-    /// Level 1: add the members and return; `shoal rebuild` fills them later.
+    /// Level 1: add the members and return; `shoal rebuild` fills them later. Of an array that the kernel runs: return when it has
+    /// begun.
     #[arg(long)]
     pub(crate) no_rebuild: bool,
     /// Which array.

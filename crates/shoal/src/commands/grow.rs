@@ -13,19 +13,17 @@ use crate::drives::{check_wipeable, join_with_room, member_paths, open_drives, o
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::{bytes_bar, interrupt_flag, run_background};
-use crate::running::{Opening, reach, reach_running};
+use crate::running::{Command, Handle, Opening, reach, reach_running};
 
 /// Memory that content goes through: so many pieces of so many bytes.
 const PIECES: (u32, u32) = (32, 1 << 20);
 
-/// Gives an array more members, another chunk or another layout. Nobody else may use it meanwhile.
+/// Gives an array more members, another chunk or another layout: here, if nobody uses it, or where the kernel runs it.
 pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
-    if reach_running(&args.array)?.is_some() {
-        return Err(Failure::Refused(
-            "the array is running: `shoal stop` it first; it grows while nobody uses it".into(),
-        ));
-    }
     let options = options(args)?;
+    if let Some(running) = reach_running(&args.array)? {
+        return grow_running(cli, args, running);
+    }
     let mut members = member_paths(&args.array)?;
     members.retain(|member| !args.add.iter().any(|added| same_file(member, added)));
     let all: Vec<PathBuf> = members.iter().chain(&args.add).cloned().collect();
@@ -36,6 +34,26 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
         return Err(Failure::failed("stopped before the end: `shoal grow --continue` goes on where it stood"));
     }
     show(cli, args, all, grown == Grown::ToBeFilled && !args.no_rebuild)
+}
+
+/// The array goes on to be used meanwhile.
+fn grow_running(cli: &Cli, args: &GrowArgs, mut array: Box<dyn Handle>) -> Result<(), Failure> {
+    if args.go_on {
+        return Err(Failure::usage("the array is running: what the kernel has begun there goes on by itself"));
+    }
+    array.execute(Command::Grow {
+        raid_devices: args.raid_devices,
+        chunk_bytes: args.chunk,
+        layout: args.layout.clone(),
+        add: args.add.clone(),
+        force: args.force,
+    })?;
+    let reshape = if args.no_rebuild { None } else { Some(run_background(cli, array.as_mut(), "reshape")?) };
+    let document = array.finish()?;
+    if let Some(reshape) = reshape {
+        reshape.finished_or("`shoal status` shows how far it is")?;
+    }
+    output::document(cli, &document, state_text)
 }
 
 fn options(args: &GrowArgs) -> Result<GrowOptions, Failure> {

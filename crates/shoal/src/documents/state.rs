@@ -57,7 +57,7 @@ pub(crate) struct SimulatedDocument {
 /// Work that an array does beside requests.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BackgroundDocument {
-    /// "resync", "rebuild", "replacement" or "scrub".
+    /// "resync", "rebuild", "replacement", "reshape" or "scrub".
     pub(crate) work: String,
     /// Bytes of each member done.
     pub(crate) done_bytes: u64,

@@ -4,15 +4,19 @@
 //! Drives are named by paths here, as people name them; what an engine calls them is its own affair. A drive that is to
 //! come has been surveyed and opened by whoever asks, as that may take long, and comes along open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shoal_drive::Drive;
+use shoal_mdadm::Growth;
 use shoal_volume::{ArrayStatus, ArrayVolume, Background, LiveVolume, ManageError, News, Progress, ScrubMode};
 
 use super::world::HostWorld;
 use crate::documents::EngineDocument;
 use crate::exit::Failure;
+
+/// Why an array does not grow that is run by shoal's own engine.
+pub(super) const GROWS_AT_REST: &str = "the array is running: `shoal stop` it first; it grows while nobody uses it, or while the kernel runs it (--engine kernel)";
 
 /// See the module's documentation.
 pub(crate) trait Engine: LiveVolume {
@@ -40,6 +44,16 @@ pub(crate) trait Engine: LiveVolume {
     fn replace(&mut self, member: &Path, spare: &Path, opened: Option<Drive>) -> Result<(), Failure>;
     /// Takes a former member back.
     fn re_add(&mut self, path: &Path, opened: Result<Drive, Failure>) -> Result<(), Failure>;
+    /// Gives it more members, by drives that came along and may be wiped and by spares that it has, another chunk or another
+    /// layout, while it is used.
+    fn grow(&mut self, growth: &Growth, added: Vec<(PathBuf, Drive)>) -> Result<(), Failure> {
+        let _ = (growth, added);
+        Err(Failure::Refused(GROWS_AT_REST.to_owned()))
+    }
+    /// Whether content is being moved to another shape.
+    fn is_reshaping(&self) -> bool {
+        false
+    }
     /// Starts to compare parity and mirrors with the data.
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure>;
     /// Ends that.

@@ -53,6 +53,7 @@ impl Host {
             Order::Remove { drive } => self.array.remove(&drive)?,
             Order::Replace { member, spare, opened } => self.array.replace(&member, &spare, opened)?,
             Order::ReAdd { path, opened } => self.array.re_add(&path, opened)?,
+            Order::Grow { growth, added } => self.array.grow(&growth, added)?,
             Order::Scrub(mode) => {
                 self.array.scrub(mode)?;
                 self.bulletin.start_scrub(mode == ScrubMode::Repair);
@@ -77,6 +78,7 @@ impl Host {
         let progress = self.array.progress();
         let rebuilding = |member: &shoal_volume::MemberStatus| matches!(member.state, MemberState::Rebuilding { .. });
         let work = match self.bulletin.scrubs() {
+            _ if self.array.is_reshaping() => "reshape",
             true => "scrub",
             false if status.needs_resync => "resync",
             false if status.members.iter().any(rebuilding) => "rebuild",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Drive};
-use shoal_mdadm::{Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
+use shoal_mdadm::{Growth, Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
 use shoal_volume::{ArrayStatus, Background, News, OpenOptions, Progress, ScrubMode, inspect};
 
 use super::engine::Engine;
@@ -190,6 +190,14 @@ impl Engine for KernelVolume {
             Err(failure) => return Err(failure),
         };
         self.array_mut().re_add(path, opened).map_err(kernel_failure)
+    }
+
+    fn grow(&mut self, growth: &Growth, added: Vec<(PathBuf, Drive)>) -> Result<(), Failure> {
+        self.array_mut().grow(growth, added).map_err(kernel_failure)
+    }
+
+    fn is_reshaping(&self) -> bool {
+        self.array().snapshot().is_reshaping()
     }
 
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure> {

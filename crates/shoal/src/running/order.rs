@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Drive, DriveKey};
+use shoal_mdadm::Growth;
 use shoal_volume::ScrubMode;
 
+use super::engine::GROWS_AT_REST;
 use super::protocol::Command;
 use crate::documents::{ArrayDocument, StateDocument};
 use crate::drives::{check_wipeable, open_drives, same_file};
@@ -25,6 +27,8 @@ pub(super) enum Order {
     Replace { member: PathBuf, spare: PathBuf, opened: Option<Drive> },
     /// Takes a drive back that was a member, opened anew unless the array itself has it.
     ReAdd { path: PathBuf, opened: Result<Drive, Failure> },
+    /// Gives it another shape, with drives that may be wiped.
+    Grow { growth: Growth, added: Vec<(PathBuf, Drive)> },
     /// Compares parity and mirrors with the data.
     Scrub(ScrubMode),
     /// Ends that.
@@ -61,10 +65,26 @@ pub(super) fn prepare(
             let opened = open_drives(std::slice::from_ref(&drive), Access::Write);
             Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)) }
         }
+        Command::Grow { raid_devices, chunk_bytes, layout, add, force } => {
+            let added = open_newcomers(&ask(Order::Show)?, add, force)?;
+            Order::Grow { growth: Growth { raid_devices, chunk_bytes, layout }, added }
+        }
         Command::Scrub { repair } => Order::Scrub(if repair { ScrubMode::Repair } else { ScrubMode::Check }),
         Command::StopScrub => Order::StopScrub,
         Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },
     })
+}
+
+/// Opens the drives by which an array is to grow, if it is run by somebody who can do that.
+fn open_newcomers(state: &StateDocument, add: Vec<PathBuf>, force: bool) -> Result<Vec<(PathBuf, Drive)>, Failure> {
+    if state.engine.is_none() {
+        return Err(Failure::Refused(GROWS_AT_REST.to_owned()));
+    }
+    let open = |drive: PathBuf| {
+        refuse_own(&state.array, &drive)?;
+        open_wipeable(&drive, force).map(|opened| (drive, opened))
+    };
+    add.into_iter().map(open).collect()
 }
 
 /// Opens a drive that may be wiped.

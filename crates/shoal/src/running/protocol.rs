@@ -76,6 +76,24 @@ pub(crate) enum Command {
         /// The drive.
         drive: PathBuf,
     },
+    /// Give it more members, another chunk or another layout, if the kernel runs it; what is left out stays.
+    Grow {
+        /// Members of the complete array.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raid_devices: Option<usize>,
+        /// The chunk.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chunk_bytes: Option<u32>,
+        /// The layout, as `create` takes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        layout: Option<String>,
+        /// Drives to add; what they hold is lost. Spares of the array are used besides.
+        #[serde(default)]
+        add: Vec<PathBuf>,
+        /// Even if they hold something.
+        #[serde(default)]
+        force: bool,
+    },
     /// Compare parity and mirrors with the data.
     Scrub {
         /// Make them agree.
@@ -103,6 +121,7 @@ impl Command {
             Self::Fail { member } => vec![member],
             Self::Add { drive, .. } | Self::Remove { drive } | Self::ReAdd { drive } => vec![drive],
             Self::Replace { member, drive, .. } => vec![member, drive],
+            Self::Grow { add, .. } => add.iter_mut().collect(),
             Self::Status | Self::Scrub { .. } | Self::StopScrub | Self::Speed { .. } | Self::Stop => Vec::new(),
         }
     }
@@ -266,6 +285,13 @@ mod tests {
             Command::Replace { member: "/a".into(), drive: "/b".into(), force: true },
             Command::Speed { min_bytes_per_s: None, max_bytes_per_s: Some(7) },
             Command::StopScrub,
+            Command::Grow {
+                raid_devices: Some(4),
+                chunk_bytes: None,
+                layout: Some("left-asymmetric".to_owned()),
+                add: vec!["/dev/sde".into()],
+                force: false,
+            },
         ] {
             let line = serde_json::to_vec(&Request { id: 9, command: command.clone() }).unwrap_or_default();
             assert_eq!(parse(&line), Ok((9, Asked::Administer(command))));

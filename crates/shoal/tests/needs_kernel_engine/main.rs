@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
+mod growth;
+mod logs;
 #[path = "../support/stage.rs"]
 mod stage;
 #[path = "../support/mod.rs"]
