@@ -36,7 +36,6 @@ pub(super) const USB: Kernel = Kernel {
         "raid10",
         "raid456",
         "ext4",
-        "nbd",
     ],
     proof: "ehci-pci.ko",
     what: "a kernel for x86-64 with EHCI and md as modules",

@@ -15,7 +15,6 @@ mod fio;
 mod link;
 mod nbd;
 mod stick;
-mod usb;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

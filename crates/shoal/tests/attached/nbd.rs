@@ -36,7 +36,7 @@ wake() { dmsetup resume "$1"; }
 "#;
 
 /// Words for loads, which any shell understands: fio on TARGET again and again, as in `fio.rs`.
-pub(crate) const LOAD: &str = r#"
+const LOAD: &str = r#"
 load_on() {
     echo 0 >/run/passes
     (
@@ -68,7 +68,7 @@ enough() {
 "#;
 
 /// `LOAD` with passes of so many bytes, by this engine of fio's.
-pub(crate) fn load_words(bytes: u64, rate_bytes_per_s: u64, engine: &str) -> String {
+fn load_words(bytes: u64, rate_bytes_per_s: u64, engine: &str) -> String {
     LOAD.replace(
         "ARGUMENTS",
         &format!("--ioengine={engine} --direct=1 {}", arguments(bytes, rate_bytes_per_s).join(" ")),
@@ -76,7 +76,7 @@ pub(crate) fn load_words(bytes: u64, rate_bytes_per_s: u64, engine: &str) -> Str
 }
 
 /// What all reports that `enough` gives come to.
-pub(crate) fn all_verified(reports: &str) -> Verified {
+fn all_verified(reports: &str) -> Verified {
     let reports = reports.split("end of report").filter(|report| report.contains('{'));
     reports.map(verified).fold(Verified::default(), Verified::and)
 }
@@ -119,8 +119,20 @@ fn needs_kernel_nbd_keeps_a_mount_while_drives_are_pulled_and_the_server_is_kill
          cat /run/refusal
          [ $code = 3 ] && grep -q 'is mounted on /run/pond' /run/refusal",
     );
+    let reports = outages(&mut guest);
+    tell(
+        "kernel nbd and ext4, drive pulled, server killed while degraded, drive added, another pulled",
+        all_verified(&reports),
+    );
+    let said = the_front_is_killed_too(&mut guest);
+    assert!(said.contains("is no longer /dev/nbd0"), "{said}");
+    assert_eq!(said.lines().last(), Some("attaching.lock"), "something is left behind: {said}");
+}
+
+/// What happens under the load; what that reports.
+fn outages(guest: &mut Guest) -> String {
     done(
-        &mut guest,
+        guest,
         "load_on /run/pond/load
          another_pass
          pull d1
@@ -132,27 +144,20 @@ fn needs_kernel_nbd_keeps_a_mount_while_drives_are_pulled_and_the_server_is_kill
          another_pass",
     );
     done(
-        &mut guest,
+        guest,
         "plug d1
          shoal speed --min 1G $D0 >/run/speed
          shoal add --force --no-rebuild --drive $D1 $D0 >/run/added
          until_is optimal
          another_pass",
     );
-    let reports = done(
-        &mut guest,
+    done(
+        guest,
         "pull d2
          until_is degraded
          another_pass
          enough",
-    );
-    tell(
-        "kernel nbd and ext4, drive pulled, server killed while degraded, drive added, another pulled",
-        all_verified(&reports),
-    );
-    let said = the_front_is_killed_too(&mut guest);
-    assert!(said.contains("is no longer /dev/nbd0"), "{said}");
-    assert_eq!(said.lines().last(), Some("attaching.lock"), "something is left behind: {said}");
+    )
 }
 
 /// It is followed by another, and the mount lives; then all is undone.
