@@ -33,7 +33,7 @@ const JOBS_MAX: usize = 64;
 const NO_ANSWER: &str =
     "a drive does not answer: the array was left as by a power cut; look at its drives before it is run again";
 /// How long the client that stopped the array may take over its answer.
-const LAST_ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+const LAST_ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// An array with everything that makes it a running one.
 pub(crate) struct Server {

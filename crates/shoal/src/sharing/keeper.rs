@@ -214,7 +214,7 @@ pub(crate) fn call_keeper() -> Result<(), RecordError> {
 
 /// Has the keeper end, and waits until it has.
 pub(crate) fn stop_keeper() -> Result<(), RecordError> {
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_secs(180);
     const PAUSE: Duration = Duration::from_millis(50);
     let Some(keeper) = keeper_process() else { return Ok(()) };
     rustix::process::kill_process(keeper, rustix::process::Signal::TERM).map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Bay, has};
 
 /// However slow a machine is, by then all is done, or it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// An array that is mounted; unmounted, detached and stopped when it is dropped, however the test ends.
 pub(crate) struct Pond {

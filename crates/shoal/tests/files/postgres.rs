@@ -38,7 +38,7 @@ impl Cluster {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]).arg(self.bin.join(program));
         command.current_dir(&self.directory).env("PGHOST", &self.directory).env("PGUSER", "postgres");
-        command.env("PGCONNECT_TIMEOUT", "30").stdin(Stdio::null());
+        command.env("PGCONNECT_TIMEOUT", "300").stdin(Stdio::null());
         command
     }
 
@@ -67,7 +67,7 @@ impl Cluster {
     fn stop(&self, mode: &str) {
         self.done(
             "pg_ctl",
-            &["stop", "--silent", "--wait", "--mode", mode, "--timeout", "100", "--pgdata", &self.data()],
+            &["stop", "--silent", "--wait", "--mode", mode, "--timeout", "300", "--pgdata", &self.data()],
         );
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use shoal_attach::{LoopDevice, LoopError, LoopOptions};
 
-use crate::front::{Front, is_mounted};
+use crate::front::{Front, LONG_S, is_mounted};
 use crate::fuse::{is_possible, pond};
 use crate::served::tool;
 use crate::support::Bay;
@@ -35,7 +35,7 @@ fn holds(make: &str, make_options: &[&str], check: &str, check_options: &[&str])
         return;
     }
     let (bay, served) = pond(DRIVE_BYTES);
-    let front = Front::start(&bay, 30);
+    let front = Front::start(&bay, LONG_S);
     let options = LoopOptions { logical_block_bytes: 512, is_read_only: false, has_partitions: false };
     let disk = Disk(LoopDevice::attach(&front.file, options).unwrap());
     let device = disk.0.device().to_str().unwrap().to_owned();
@@ -100,7 +100,7 @@ impl Mounted {
     /// What is written, and read back.
     fn fio(directory: &Path, options: &[&str]) -> Command {
         let mut fio = Command::new("timeout");
-        fio.args(["120", "fio", "--name=load", "--ioengine=libaio", "--direct=1", "--rw=randwrite", "--bs=4k"]);
+        fio.args(["600", "fio", "--name=load", "--ioengine=libaio", "--direct=1", "--rw=randwrite", "--bs=4k"]);
         fio.args(["--size=12M", "--iodepth=4", "--fsync=64", "--verify=crc32c", "--verify_fatal=1"]).args(options);
         // What it keeps beside goes with the bay, and is there for the second time.
         fio.arg(format!("--directory={}", directory.display())).current_dir(directory.parent().unwrap());

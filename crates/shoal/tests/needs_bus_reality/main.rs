@@ -27,7 +27,7 @@ use shoal_sim::DriveModel;
 const LIMITS: Limits = Limits { read_bytes_per_s: 4_000_000, write_bytes_per_s: 2_000_000 };
 const SEQUENTIAL: [Kind; 2] = [Kind::SequentialRead, Kind::SequentialWrite];
 /// How often a figure may be measured until it agrees.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 12;
 
 #[test]
 fn needs_bus_sticks_do_as_the_simulator_says() {

@@ -64,7 +64,7 @@ pub(crate) fn shoal_writes(stage: &mut Stage, drives: &str, seed: u64) {
 /// Runs shoal and interrupts it, again and again, until it leaves the array as wanted; earlier or later each time.
 pub(crate) fn interrupted(stage: &mut Stage, line: &str, is_as_wanted: impl Fn(&mut Stage) -> bool) {
     let mut delay = Duration::from_millis(150);
-    for _ in 0..20 {
+    for _ in 0..100 {
         let child = stage.shoal_command(line).spawn().unwrap();
         thread::sleep(delay);
         let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();

@@ -110,7 +110,7 @@ fn needs_libnbd_source_its_own_programs_find_nothing_wrong() {
         for name in programs {
             let program = build(&source, name, &bay.path(""));
             let mut command = Command::new("timeout");
-            command.arg("60").arg(program).arg(served.socket()).stdin(Stdio::null());
+            command.arg("300").arg(program).arg(served.socket()).stdin(Stdio::null());
             let ended = command.env("PATH", &search).env("SHOAL_SOCKET", served.socket()).output().unwrap();
             assert!(ended.status.success(), "{name}: {}", String::from_utf8_lossy(&ended.stderr));
         }

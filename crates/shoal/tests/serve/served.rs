@@ -70,9 +70,9 @@ impl Drop for Served {
     }
 }
 
-/// Runs somebody else's program, which has to succeed within a minute; its standard output.
+/// Runs somebody else's program, which has to succeed within five minutes; its standard output.
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> Vec<u8> {
-    let output = Command::new("timeout").arg("60").arg(program).args(arguments).output().unwrap();
+    let output = Command::new("timeout").arg("300").arg(program).args(arguments).output().unwrap();
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{program} {arguments:?}: {}\n{out}{error}", output.status);
     output.stdout

@@ -66,7 +66,7 @@ fn needs_nbdcopy_and_openssl_content_is_served_over_tls_and_not_without() {
     let stranger = bay.path("stranger");
     std::fs::create_dir(&stranger).unwrap();
     std::fs::copy(directory.join("ca-cert.pem"), stranger.join("ca-cert.pem")).unwrap();
-    let refused = Command::new("timeout").args(["60", "nbdinfo", &uri(&served, &stranger)]).output().unwrap();
+    let refused = Command::new("timeout").args(["300", "nbdinfo", &uri(&served, &stranger)]).output().unwrap();
     assert!(!refused.status.success(), "a stranger was let in");
     served.stopped();
 }
@@ -78,7 +78,7 @@ const BOBS: &str = "fedcba9876543210fedcba9876543210";
 fn is_told(served: &Served, user: &str, keys: &Path) -> bool {
     let socket = served.socket().display();
     let uri = format!("nbds+unix://{user}@/?socket={socket}&tls-psk-file={}", keys.display());
-    Command::new("timeout").args(["30", "nbdinfo", &uri]).output().unwrap().status.success()
+    Command::new("timeout").args(["300", "nbdinfo", &uri]).output().unwrap().status.success()
 }
 
 /// The same for QEMU, which wants a directory.
@@ -88,7 +88,7 @@ fn qemu_is_told(bay: &Bay, served: &Served, user: &str, keys: &Path) -> bool {
     std::fs::copy(keys, directory.join("keys.psk")).unwrap();
     let object = format!("tls-creds-psk,id=t,endpoint=client,username={user},dir={}", directory.display());
     let image = format!("driver=nbd,server.type=unix,server.path={},tls-creds=t", served.socket().display());
-    let arguments = ["30", "qemu-img", "info", "--object", &object, "--image-opts", &image];
+    let arguments = ["300", "qemu-img", "info", "--object", &object, "--image-opts", &image];
     Command::new("timeout").args(arguments).output().unwrap().status.success()
 }
 
@@ -116,7 +116,7 @@ fn needs_nbdcopy_who_knows_a_key_is_let_in_and_nobody_else() {
     std::fs::write(&wrong, format!("alice:{BOBS}\ncarol:{ALICES}\n")).unwrap();
     assert!(!is_told(&served, "alice", &wrong), "another key was taken for alice's");
     assert!(!is_told(&served, "carol", &wrong), "a stranger was let in");
-    let plain = Command::new("timeout").args(["30", "nbdinfo", &served.uri("")]).output().unwrap();
+    let plain = Command::new("timeout").args(["300", "nbdinfo", &served.uri("")]).output().unwrap();
     assert!(!plain.status.success(), "it was told without TLS");
     if is_there("qemu-img", "qemu-utils") {
         assert!(qemu_is_told(&bay, &served, "bob", &keys), "QEMU was not let in");

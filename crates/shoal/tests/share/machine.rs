@@ -31,7 +31,7 @@ impl Machine {
         std::fs::File::create(directory.path().join("img")).unwrap().set_len(64 << 20).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_shoal"), directory.path().join("shoal")).unwrap();
         // When the first process of a process namespace ends, all others do; and so do its mounts.
-        let unshare = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sleep", "600"];
+        let unshare = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sleep", "3600"];
         let holder = Command::new("unshare").args(unshare).stdin(Stdio::null()).spawn().unwrap();
         let machine = Self { holder, directory };
         machine.until("ip -oneline link show 2>&1 | wc -l; readlink /proc/1/exe", "sleep");
@@ -68,7 +68,7 @@ impl Machine {
     /// Runs a script until it prints something.
     pub(crate) fn until(&self, script: &str, wanted: &str) {
         let mut text = String::new();
-        for _ in 0..150 {
+        for _ in 0..1800 {
             text = self.run(script).1;
             if text.contains(wanted) {
                 return;

@@ -32,7 +32,7 @@ const NBD_PORT: u16 = 10_809;
 /// What a loop device's blocks are unless told.
 const LOOP_BLOCK_BYTES: u32 = 512;
 /// How long a server may take to come up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Exports begin and end at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
 /// What a file system may take for itself: an eighth, and so much.

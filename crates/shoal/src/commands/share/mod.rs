@@ -20,7 +20,7 @@ use crate::sharing::{
 };
 
 /// How long servers may take to start or to stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// `share` and `unshare`: the machine's shares afterwards.
