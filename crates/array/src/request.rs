@@ -32,7 +32,8 @@ pub enum Command {
     /// Make every write that completed before this request was submitted durable. Fails with [`RequestError::Failed`] if
     /// more members are gone than the level survives, as completed writes are gone with them.
     Flush,
-    /// Tell the members that this range's content is no longer needed.
+    /// Tell the members that this range's content is no longer needed. When it is done the range reads as zeros; with
+    /// [`RequestError::Unsupported`] some of it may, and what the rest reads as is undefined.
     Discard {
         /// First byte.
         offset: u64,
@@ -73,7 +74,7 @@ pub enum RequestError {
     },
     /// The array or drive is open for reading only.
     ReadOnly,
-    /// The level or its members cannot do this (discard on parity levels).
+    /// The level, or one of its members, cannot do this (discard; parity levels never can).
     Unsupported,
 }
 

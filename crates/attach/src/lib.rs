@@ -7,12 +7,14 @@ mod client;
 pub mod fuse;
 pub mod kernel_nbd;
 mod loop_device;
+mod ranges;
 mod reclaim;
 mod remote;
 pub mod ublk;
 
 pub use client::{
-    Ability, Answer, Client, ClientError, ClientOptions, Done, HandshakeError, Operation, TRANSFER_BYTES_MAX,
+    Ability, Answer, Client, ClientError, ClientOptions, Done, HandshakeError, Operation, TRANSFER_BYTES_MAX, Terms,
+    TermsError,
 };
 pub use loop_device::{LoopDevice, LoopError, LoopOptions};
 pub use reclaim::stay_out_of_reclaim;

@@ -46,8 +46,8 @@
 //! # What is not here
 //!
 //! There is no cache to prefetch into, so `CACHE` succeeds and does nothing. Nobody knows which blocks of an array were
-//! ever written, so `BLOCK_STATUS` tells everything as allocated. Zeros are written, which is never faster than other
-//! bytes, so `FAST_ZERO` is answered with `ENOTSUP`. The size of an export is told at the handshake: a client hears of a new one
+//! ever written, so `BLOCK_STATUS` tells everything as allocated. Zeros are made by discarding, which the volume promises to read as
+//! zeros, and written where the volume cannot; whoever asks for `FAST_ZERO` is told `ENOTSUP` then. The size of an export is told at the handshake: a client hears of a new one
 //! when it connects again, or from whoever made it (the kernel's `nbd` can be told over netlink), and may use it at once on
 //! any connection. The protocol's experimental `RESIZE` is not there, as no client has it.
 

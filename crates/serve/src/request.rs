@@ -28,6 +28,10 @@ pub(crate) enum Order {
     },
     WriteZeroes {
         durable: bool,
+        /// Whether the room may be given up.
+        may_discard: bool,
+        /// Whether it is not to be done at all if content had to be written for it.
+        is_fast: bool,
     },
     /// There is no cache to be filled, so nothing is to be done.
     Cache,
@@ -51,6 +55,9 @@ pub(crate) struct Refusal {
 const fn refusal(errno: Errno, why: &'static str) -> Refusal {
     Refusal { errno, why }
 }
+
+/// Why zeros are refused that are not to take as long as other content.
+const SLOW_ZEROS: &str = "zeros that keep their room are written, which is no faster than other bytes";
 
 impl Header {
     /// Nothing if it is no request: then nobody can tell what follows.
@@ -105,8 +112,8 @@ impl Header {
         if self.has(command::FLAG_DF) && self.length > unsplit_bytes_max {
             return Err(refusal(Errno::Overflow, "the read is too long to be sent in one piece"));
         }
-        if self.has(command::FLAG_FAST_ZERO) {
-            return Err(refusal(Errno::NotSupported, "zeros are written, which is no faster than other bytes"));
+        if matches!(order, Order::WriteZeroes { is_fast: true, may_discard: false, .. }) {
+            return Err(refusal(Errno::NotSupported, SLOW_ZEROS));
         }
         Ok(order)
     }
@@ -124,7 +131,11 @@ impl Header {
             command::FLUSH => (Order::Flush, 0),
             command::TRIM => (Order::Trim { durable }, 0),
             command::CACHE => (Order::Cache, 0),
-            command::WRITE_ZEROES => (Order::WriteZeroes { durable }, command::FLAG_NO_HOLE | command::FLAG_FAST_ZERO),
+            command::WRITE_ZEROES => {
+                let (no_hole, fast) = (command::FLAG_NO_HOLE, command::FLAG_FAST_ZERO);
+                let (may_discard, is_fast) = (!self.has(no_hole), self.has(fast));
+                (Order::WriteZeroes { durable, may_discard, is_fast }, no_hole | fast)
+            }
             command::BLOCK_STATUS if agreement.block_status => (Order::BlockStatus, command::FLAG_ONE),
             command::BLOCK_STATUS => {
                 return Err(refusal(Errno::Invalid, "no metadata context was agreed on for this export"));
@@ -165,7 +176,8 @@ mod tests {
         use command as c;
         let end = 1_u64 << 30;
         let (invalid, write) = (Err(Errno::Invalid), Ok(Order::Write { durable: false }));
-        let zeroes = Ok(Order::WriteZeroes { durable: true });
+        let zeroes = Ok(Order::WriteZeroes { durable: true, may_discard: false, is_fast: false });
+        let hole = Ok(Order::WriteZeroes { durable: false, may_discard: true, is_fast: true });
         #[rustfmt::skip]
         let table: &[Row] = &[
             (c::READ, 0, 0, 1, true, Ok(Order::Read), Ok(Order::Read)),
@@ -189,7 +201,8 @@ mod tests {
             (c::CACHE, 0, 0, 7, true, Ok(Order::Cache), Ok(Order::Cache)),
             (c::CACHE, c::FLAG_DF, 0, 7, true, invalid, invalid),
             (c::WRITE_ZEROES, c::FLAG_FUA | c::FLAG_NO_HOLE, 0, 1 << 29, false, zeroes, zeroes),
-            (c::WRITE_ZEROES, c::FLAG_FAST_ZERO, 0, 7, false, Err(Errno::NotSupported), Err(Errno::NotSupported)),
+            (c::WRITE_ZEROES, c::FLAG_FAST_ZERO, 0, 7, false, hole, hole),
+            (c::WRITE_ZEROES, c::FLAG_FAST_ZERO | c::FLAG_NO_HOLE, 0, 7, false, Err(Errno::NotSupported), Err(Errno::NotSupported)),
             (c::BLOCK_STATUS, c::FLAG_ONE, 0, 1 << 30, true, Ok(Order::BlockStatus), invalid),
             (c::DISC + 100, 0, 0, 7, false, invalid, invalid),
         ];

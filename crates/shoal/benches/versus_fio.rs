@@ -1,19 +1,21 @@
 //! shoal's RAID0 over six files against fio on six files at once: throughput, IOPS and CPU time, whole processes, in
 //! interleaved rounds.
 //!
-//! `cargo bench -p shoal --bench versus_fio -- [--directory DIR] [--rounds N] [--seconds S] [--file-mib M]`
+//! `cargo bench -p shoal --bench versus_fio -- [--directory DIR] [--rounds N] [--seconds S] [--mib M] [--only WORD]`
 //!
 //! Both do the same: io_uring, direct I/O, one thread, the same depth and block size, on files of one size that hold
 //! random bytes. fio spreads its I/O over its files by itself; shoal through an array with a chunk of 512 KiB. fio's
 //! write buffers are made once, as shoal's are but for a stamp. CPU time is what the system bills to the process and to
 //! the kernel's workers on its behalf, over the bytes moved.
 
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+#[path = "versus/mod.rs"]
+mod versus;
+
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::Value;
+use versus::{Failure, Options, median, write_random};
 
 const FILES: usize = 6;
 
@@ -40,79 +42,35 @@ struct Run {
     cpu_ns_per_byte: f64,
 }
 
-struct Options {
-    directory: PathBuf,
-    rounds: usize,
-    seconds: u32,
-    file_mib: u64,
-}
-
 fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) => options,
-        Err(message) => {
-            eprintln!("versus_fio: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    if Command::new("fio").arg("--version").stdout(Stdio::null()).status().is_err() {
-        println!("SKIPPED: versus_fio needs fio: apt-get install fio");
-        return ExitCode::SUCCESS;
-    }
-    match compare(&options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("versus_fio: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let (directory, only) = (PathBuf::from("target"), String::new());
+    let options = Options { directory, rounds: 5, seconds: 5, mib: FILES as u64 * 256, only };
+    versus::run("versus_fio", &[("fio", "fio")], options, compare)
 }
 
-fn options() -> Result<Options, String> {
-    let mut options = Options { directory: PathBuf::from("target"), rounds: 5, seconds: 5, file_mib: 256 };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        if name == "--bench" {
-            continue; // cargo passes it
-        }
-        let value = arguments.next().ok_or_else(|| format!("{name} wants a value"))?;
-        let number = || value.parse::<u32>().map_err(|_| format!("{name} wants a number, not {value}"));
-        match name.as_str() {
-            "--directory" => options.directory = PathBuf::from(&value),
-            "--rounds" => options.rounds = number()? as usize,
-            "--seconds" => options.seconds = number()?,
-            "--file-mib" => options.file_mib = u64::from(number()?),
-            _ => return Err(format!("{name} is no option: see the head of versus_fio.rs")),
-        }
-    }
-    if options.rounds == 0 || options.seconds == 0 {
-        return Err("at least one round of one second".to_owned());
-    }
-    Ok(options)
-}
-
-fn compare(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+fn compare(options: &Options) -> Result<(), Failure> {
     let directory = tempfile::tempdir_in(&options.directory)?;
     let files = |prefix: &str| -> Vec<PathBuf> {
         (0..FILES).map(|number| directory.path().join(format!("{prefix}{number}"))).collect()
     };
     let (members, plain) = (files("member"), files("plain"));
+    let file_mib = options.mib / FILES as u64;
     for path in members.iter().chain(&plain) {
-        write_random(path, options.file_mib)?;
+        write_random(path, file_mib)?;
     }
     let create = shoal().args(["create", "--level", "0", "--force"]).args(&members).stdout(Stdio::null()).status()?;
     if !create.success() {
         return Err("shoal create failed".into());
     }
     println!(
-        "six files of {} MiB, {} rounds of {} s, medians; ratios shoal / fio",
-        options.file_mib, options.rounds, options.seconds
+        "six files of {file_mib} MiB, {} rounds of {} s, medians; ratios shoal / fio",
+        options.rounds, options.seconds
     );
     println!(
         "{:24} {:>12} {:>12} {:>8} {:>20} {:>8}",
         "", "shoal MB/s", "fio MB/s", "ratio", "CPU ns per KiB", "ratio"
     );
-    for point in &POINTS {
+    for point in POINTS.iter().filter(|point| point.name.contains(&options.only)) {
         let mut pairs = Vec::new();
         for round in 0..options.rounds {
             // Who goes first takes turns, so that a drift of the machine's speed favours neither.
@@ -148,26 +106,11 @@ fn print_point(point: &Point, pairs: &[(Run, Run)]) {
     );
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
-}
-
-/// Random bytes, so that no file system or drive can cheat, written through so that nothing is left to be written.
-fn write_random(path: &Path, mib: u64) -> std::io::Result<()> {
-    let mut random = File::open("/dev/urandom")?;
-    let mut file = File::create(path)?;
-    std::io::copy(&mut std::io::Read::by_ref(&mut std::io::Read::take(&mut random, mib << 20)), &mut file)?;
-    file.flush()?;
-    file.sync_all()
-}
-
 fn shoal() -> Command {
     Command::new(env!("CARGO_BIN_EXE_shoal"))
 }
 
-fn run_shoal(point: &Point, members: &[PathBuf], options: &Options) -> Result<Run, Box<dyn std::error::Error>> {
+fn run_shoal(point: &Point, members: &[PathBuf], options: &Options) -> Result<Run, Failure> {
     let mut command = shoal();
     command.args(["bench", "--json", "--quiet", "--repeat", "1", "--warm-up", "0", "--force", "--depth", point.depth]);
     command.args(["--block-size", &point.block_size.to_uppercase(), "--seconds", &options.seconds.to_string()]);
@@ -183,7 +126,7 @@ fn run_shoal(point: &Point, members: &[PathBuf], options: &Options) -> Result<Ru
     Ok(Run { bytes_per_s: result["bytes_per_s"].as_f64().ok_or("no rate")?, cpu_ns_per_byte: cpu_ns / bytes })
 }
 
-fn run_fio(point: &Point, files: &[PathBuf], options: &Options) -> Result<Run, Box<dyn std::error::Error>> {
+fn run_fio(point: &Point, files: &[PathBuf], options: &Options) -> Result<Run, Failure> {
     let names: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
     let direction = if point.write { "write" } else { "read" };
     let pattern = if point.random { format!("rand{direction}") } else { direction.to_owned() };
@@ -199,7 +142,7 @@ fn run_fio(point: &Point, files: &[PathBuf], options: &Options) -> Result<Run, B
         &format!("--iodepth={}", point.depth),
         &format!("--runtime={}", options.seconds),
         &format!("--filename={}", names.join(":")),
-        &format!("--size={}M", options.file_mib * FILES as u64),
+        &format!("--size={}M", options.mib / FILES as u64 * FILES as u64),
     ]))?;
     let job = &document["jobs"][0];
     let result = &job[direction];
@@ -209,7 +152,7 @@ fn run_fio(point: &Point, files: &[PathBuf], options: &Options) -> Result<Run, B
     Ok(Run { bytes_per_s: result["bw_bytes"].as_f64().ok_or("no rate")?, cpu_ns_per_byte: cpu_ns / bytes })
 }
 
-fn json(command: &mut Command) -> Result<Value, Box<dyn std::error::Error>> {
+fn json(command: &mut Command) -> Result<Value, Failure> {
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("{} ended with {}", command.get_program().display(), output.status).into());

@@ -86,8 +86,8 @@ impl Array {
     pub(super) fn piece_ended(&mut self, key: Key<Active>, offset: u64, length: u64, role: Role, outcome: &Outcome) {
         let action = self.requests[key].action;
         match (action, outcome) {
-            (Action::Discard, Outcome::Done) => self.requests[key].discarded = true,
-            (_, Outcome::Done) | (Action::Discard, Outcome::Failed(Fault::Unsupported)) => {}
+            (_, Outcome::Done) => {}
+            (Action::Discard, Outcome::Failed(Fault::Unsupported)) => self.requests[key].is_unsupported = true,
             (Action::Read, Outcome::Failed(fault)) => return self.read_failed(key, offset, length, role, *fault),
             (_, Outcome::Failed(_)) => self.write_failed(key, offset, length, role),
             (_, Outcome::Differs(_)) => panic!("member I/O was answered like a comparison"),

@@ -39,8 +39,8 @@ pub(super) struct Active {
     pending: u32,
     /// The error with the lowest offset.
     error: Option<(u64, RequestError)>,
-    /// Discards: some member did it.
-    pub(super) discarded: bool,
+    /// Discards: some member cannot.
+    pub(super) is_unsupported: bool,
     ticket: Option<Key<Ticket<Owner>>>,
     /// The stream of writes that it belongs to.
     pub(super) stream: Option<usize>,
@@ -106,9 +106,9 @@ impl Array {
             return self.answer(request.id, Err(error));
         }
         let cut = start;
-        let (error, discarded, ticket, stream, pending) = (None, false, None, None, 0);
+        let (error, is_unsupported, ticket, stream, pending) = (None, false, None, None, 0);
         let id = request.id;
-        let active = Active { id, action, start, end, span, cut, pending, error, discarded, ticket, stream };
+        let active = Active { id, action, start, end, span, cut, pending, error, is_unsupported, ticket, stream };
         if action == Action::Flush {
             let key = self.requests.insert(active);
             return self.start_flush(key);
@@ -203,10 +203,9 @@ impl Array {
         if let Some(ticket) = request.ticket {
             self.order.leave(ticket, |owner| self.runnable.push_back(owner));
         }
-        let unsupported = request.action == Action::Discard && !request.discarded && request.error.is_none();
         let result = match request.error {
-            _ if unsupported => Err(RequestError::Unsupported),
             Some((_, error)) => Err(error),
+            None if request.is_unsupported => Err(RequestError::Unsupported),
             None => Ok(()),
         };
         self.answer(request.id, result);

@@ -8,6 +8,9 @@
 //! The options go out together: a client that knows what it wants need not wait for each answer. Whatever comes, no more than
 //! one answer of [`ANSWER_BYTES_MAX`] is kept.
 
+use std::fmt;
+use std::str::FromStr;
+
 use shoal_serve::protocol::{
     GREETING, OPTION, OPTION_REPLY, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX, handshake, info, option, reply, transmission,
 };
@@ -19,9 +22,9 @@ const ANSWER_HEADER_BYTES: usize = 20;
 /// Answers that a server may give before it comes to the point.
 const ANSWERS_MAX: u32 = 64;
 
-/// What the server has promised.
+/// What the server has promised. As text it is one line, so that a process can hand it to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub struct Terms {
     pub(crate) size_bytes: u64,
     /// What the export can do, in the protocol's bits.
     pub(crate) flags: u16,
@@ -38,6 +41,34 @@ pub(crate) struct BlockBytes {
     pub(crate) least: u32,
     pub(crate) preferred: u32,
     pub(crate) most: u32,
+}
+
+impl fmt::Display for Terms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { size_bytes, flags, is_structured, description, block_bytes } = self;
+        let BlockBytes { least, preferred, most } = block_bytes;
+        write!(f, "{size_bytes} {flags} {} {least} {preferred} {most} {description}", u8::from(*is_structured))
+    }
+}
+
+/// The text is none of [`Terms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no terms of a server's")]
+pub struct TermsError;
+
+impl FromStr for Terms {
+    type Err = TermsError;
+
+    fn from_str(text: &str) -> Result<Self, TermsError> {
+        fn number<T: FromStr>(words: &mut std::str::SplitN<'_, char>) -> Result<T, TermsError> {
+            words.next().and_then(|word| word.parse().ok()).ok_or(TermsError)
+        }
+        let words = &mut text.splitn(7, ' ');
+        let (size_bytes, flags, is_structured) = (number(words)?, number(words)?, number::<u8>(words)? != 0);
+        let block_bytes = BlockBytes { least: number(words)?, preferred: number(words)?, most: number(words)? };
+        let description = words.next().ok_or(TermsError)?.to_owned();
+        Ok(Self { size_bytes, flags, is_structured, description, block_bytes })
+    }
 }
 
 /// Why there is nothing to be agreed on.
@@ -247,6 +278,19 @@ mod tests {
             for bytes in to_server.chunks(portion) {
                 assert!(server.receive(bytes, &mut to_client) != Step::End || !to_client.is_empty());
             }
+        }
+    }
+
+    #[test]
+    fn terms_are_one_line_that_is_read_back() {
+        let block_bytes = BlockBytes { least: 1, preferred: 4096, most: 1 << 25 };
+        for description in ["", "array 1:2:3:4, run by shoal"] {
+            let description = description.to_owned();
+            let terms = Terms { size_bytes: 1 << 40, flags: 0x8d, is_structured: true, description, block_bytes };
+            assert_eq!(terms.to_string().parse(), Ok(terms));
+        }
+        for text in ["", "1 2 1 1 4096", "1 2 1 1 4096 33554432", "1 70000 1 1 4096 33554432 array"] {
+            assert_eq!(text.parse::<Terms>(), Err(TermsError), "{text}");
         }
     }
 

@@ -168,6 +168,7 @@ fn request(operation: &Operation, cookie: u64) -> [u8; REQUEST_BYTES] {
             let flags = if *may_discard { 0 } else { command::FLAG_NO_HOLE };
             (flags, command::WRITE_ZEROES, *offset, *length)
         }
+        Operation::FastZeroes { offset, length } => (command::FLAG_FAST_ZERO, command::WRITE_ZEROES, *offset, *length),
     };
     let mut head = [0; REQUEST_BYTES];
     head[..4].copy_from_slice(&REQUEST.to_be_bytes());

@@ -80,10 +80,15 @@ struct Waiting {
 }
 
 impl Line {
-    /// On a socket on which everything is agreed.
-    pub(super) fn start(socket: OwnedFd, is_structured: bool, again: Option<Again>) -> std::io::Result<Arc<Self>> {
+    /// On a socket on which everything is agreed, and whether answers are structured there; without one it is to be connected.
+    pub(super) fn start(agreed: Option<(OwnedFd, bool)>, again: Option<Again>) -> std::io::Result<Arc<Self>> {
         let ledger = Ledger::new(again.is_some());
-        let link = Link::Up { socket: Arc::new(socket), incoming: Incoming::new(is_structured) };
+        let link = match agreed {
+            Some((socket, is_structured)) => {
+                Link::Up { socket: Arc::new(socket), incoming: Incoming::new(is_structured) }
+            }
+            None => Link::Down { again_at: Instant::now() },
+        };
         let state = State { link, ledger, trouble: None, is_closing: false, is_resting: false };
         let line = Arc::new(Self { again, bell: Bell::new()?, state: Mutex::new(state) });
         let own = Arc::clone(&line);

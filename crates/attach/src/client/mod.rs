@@ -62,12 +62,12 @@ use rustix::io::Errno;
 use shoal_serve::Address;
 use shoal_serve::protocol::transmission;
 
-use handshake::{Handshake, Terms};
+use handshake::Handshake;
 use line::{Again, Line};
 use room::Room;
 use socket::ShakeError;
 
-pub use handshake::HandshakeError;
+pub use handshake::{HandshakeError, Terms, TermsError};
 pub use operation::{Ability, Answer, Done, Operation, TRANSFER_BYTES_MAX};
 
 /// How long the first handshake may take.
@@ -137,15 +137,30 @@ impl Client {
             export: options.export.clone(),
             terms: terms.clone(),
         });
-        let mut lines = vec![Line::start(socket, terms.is_structured, again.clone())?];
+        let mut lines = vec![Line::start(Some((socket, terms.is_structured)), again.clone())?];
         if terms.flags & transmission::CAN_MULTI_CONN != 0 {
             for _ in 1..options.connections.min(CONNECTIONS_MAX) {
                 let (socket, terms) = agree(address, &options.export, true)?;
-                lines.push(Line::start(socket, terms.is_structured, again.clone())?);
+                lines.push(Line::start(Some((socket, terms.is_structured)), again.clone())?);
             }
         }
         let (turn, room) = (AtomicUsize::new(0), Arc::default());
         Ok(Self(Arc::new(Inner { terms, deadline: options.deadline, lines, turn, room })))
+    }
+
+    /// A client of a server at a Unix socket that promised `terms` to another client, which is gone. It need not be there yet: it is
+    /// connected to as if a connection had just broken, and operations wait for that until their deadline.
+    pub fn expect(socket: &Path, terms: Terms, options: &ClientOptions) -> Result<Self, ClientError> {
+        let address = Address::Unix(socket.to_owned());
+        let again = Again { address, export: options.export.clone(), terms: terms.clone() };
+        let lines = vec![Line::start(None, Some(again))?];
+        let (turn, room) = (AtomicUsize::new(0), Arc::default());
+        Ok(Self(Arc::new(Inner { terms, deadline: options.deadline, lines, turn, room })))
+    }
+
+    /// What the server has promised.
+    pub fn terms(&self) -> &Terms {
+        &self.0.terms
     }
 
     /// Bytes of content.
@@ -175,6 +190,7 @@ impl Client {
             Ability::Fua => transmission::SEND_FUA,
             Ability::Discard => transmission::SEND_TRIM,
             Ability::WriteZeroes => transmission::SEND_WRITE_ZEROES,
+            Ability::FastZeroes => transmission::SEND_FAST_ZERO,
             Ability::SeveralConnections => transmission::CAN_MULTI_CONN,
         };
         self.0.terms.flags & flag != 0
@@ -207,7 +223,8 @@ impl Client {
         let (offset, length) = match operation {
             Operation::Read { offset, length }
             | Operation::Discard { offset, length }
-            | Operation::WriteZeroes { offset, length, .. } => (*offset, u64::from(*length)),
+            | Operation::WriteZeroes { offset, length, .. }
+            | Operation::FastZeroes { offset, length } => (*offset, u64::from(*length)),
             Operation::Write { offset, data, .. } => (*offset, data.len() as u64),
             Operation::Flush if self.can(Ability::Flush) => return Ok(()),
             Operation::Flush => return Err(Errno::OPNOTSUPP),
@@ -225,6 +242,7 @@ impl Client {
             Operation::Write { fua: true, .. } => Some(Ability::Fua),
             Operation::Discard { .. } => Some(Ability::Discard),
             Operation::WriteZeroes { .. } => Some(Ability::WriteZeroes),
+            Operation::FastZeroes { .. } => Some(Ability::FastZeroes),
             _ => None,
         };
         if ability.is_some_and(|ability| !self.can(ability)) { Err(Errno::OPNOTSUPP) } else { Ok(()) }

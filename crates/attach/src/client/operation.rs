@@ -42,6 +42,13 @@ pub enum Operation {
         /// Whether the room may be given up.
         may_discard: bool,
     },
+    /// Zeros, by giving up the room; refused with `EOPNOTSUPP` where content would have to be written. Some of it may be zeros then.
+    FastZeroes {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        length: u32,
+    },
 }
 
 impl Operation {
@@ -50,7 +57,7 @@ impl Operation {
         match self {
             Self::Read { length, .. } => *length as usize,
             Self::Write { data, .. } => data.len(),
-            Self::Flush | Self::Discard { .. } | Self::WriteZeroes { .. } => 0,
+            Self::Flush | Self::Discard { .. } | Self::WriteZeroes { .. } | Self::FastZeroes { .. } => 0,
         }
     }
 }
@@ -72,6 +79,8 @@ pub enum Ability {
     Discard,
     /// [`Operation::WriteZeroes`].
     WriteZeroes,
+    /// [`Operation::FastZeroes`].
+    FastZeroes,
     /// Several connections see one content, and a flush on one is a flush of all.
     SeveralConnections,
 }

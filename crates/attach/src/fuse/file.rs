@@ -11,9 +11,10 @@ use fuser::{
 };
 use rustix::fs::{FallocateFlags, OFlags};
 
-use super::requests::{PUNCH_BYTES_MAX, Requests};
+use super::requests::Requests;
 use super::{Access, FileOptions};
 use crate::Ability;
+use crate::ranges::Change;
 
 /// The file's number; the directory's is [`INodeNo::ROOT`].
 const FILE: INodeNo = INodeNo(2);
@@ -204,10 +205,9 @@ impl Filesystem for ArrayFile {
             {
                 reply.error(Errno::EOPNOTSUPP);
             }
-            FallocateFlags::PUNCH_HOLE if within > PUNCH_BYTES_MAX => reply.error(Errno::EOPNOTSUPP),
             _ if !is_kept => reply.error(Errno::ENOSPC),
-            FallocateFlags::PUNCH_HOLE => self.requests.zero(offset, within, true, reply),
-            FallocateFlags::ZERO_RANGE => self.requests.zero(offset, within, false, reply),
+            FallocateFlags::PUNCH_HOLE => self.requests.change(Change::Hole, offset, within, reply),
+            FallocateFlags::ZERO_RANGE => self.requests.change(Change::Zeroes, offset, within, reply),
             // The room is there, all of it.
             none if none.is_empty() => reply.ok(),
             _ => reply.error(Errno::EOPNOTSUPP),

@@ -23,10 +23,11 @@
 //!
 //! # Holes
 //!
-//! Whoever punches a hole reads zeros there afterwards, and a loop device relies on it, as it turns both "write zeros" and "discard" into the
-//! same call. A discard on an array promises no zeros. So a hole is written as zeros, up to [`PUNCH_BYTES_MAX`]; a longer one is
-//! refused, since who punches so much (`mkfs` over a whole disk) hopes to save work, and does without. `FALLOC_FL_ZERO_RANGE` has
-//! no bound: it goes in parts, and the deadline is that of each part. Discards reach the drives through ublk or the kernel's nbd.
+//! Whoever punches a hole (`FALLOC_FL_PUNCH_HOLE`) reads zeros there afterwards, and a loop device relies on it, as it turns both "write zeros" and
+//! "discard" into the same call. NBD's trim promises no zeros. So a hole is asked for as zeros that are *fast*: an array without parity whose members can
+//! discard gives up the room. Where the array cannot, as with parity, it is refused, and who wants zeros writes them, as the kernel does by
+//! itself. So a file system that trims its free space never has all of it written. `FALLOC_FL_ZERO_RANGE` writes zeros, however many. Both go in parts,
+//! and the deadline is that of each part.
 //!
 //! # Interrupts
 //!
@@ -55,7 +56,6 @@ use file::ArrayFile;
 use requests::Requests;
 
 pub use mount_point::undo_stale;
-pub use requests::PUNCH_BYTES_MAX;
 
 /// Threads that take requests from the kernel. One is enough for small requests; the second copies a long write while the
 /// first takes the next.

@@ -19,11 +19,24 @@
 //! | killed | the device |
 //! | --- | --- |
 //! | the server | stays; requests wait for it, and fail after the deadline |
-//! | this process | stays: new requests wait for [`run`] with the device to recover (`NBD_CMD_RECONFIGURE`), for the deadline; what it had not answered is sent to its successor, or fails, when the driver's own timeout is over ([`MARGIN_S`] after the deadline) |
+//! | this process | stays; requests wait for [`run`] with the device to recover: new ones for the deadline, those that it had not answered without end |
 //!
-//! The driver's timeout must not be 0, with which it waits for ever, nor left out, which means 30 s and then a dead device, server or no
-//! server. Two sockets, as with one the driver fails reads instead of moving them.
+//! A successor hands the driver a socket in place of the dead one (`NBD_CMD_RECONFIGURE`). New requests go over it at once. Those that were
+//! sent over the dead one the driver moves when it looks at requests that take long, which it does every [`LOOK_DISTANCE`]; that
+//! they are not answered twice is the driver's business, which knows over which socket it has sent what.
+//!
+//! What the driver does to a request that takes long depends on two numbers. With a timeout, or with several sockets, it takes the
+//! socket for dead, however alive the process at its other end is, which may have a server to wait for: so a timeout would have to be longer
+//! than the deadline, and a request that a killed process had not answered would be moved that much later. **With one socket and the
+//! timeout 0** it moves what was sent over another socket than there is now, and leaves the rest alone, with a line in the kernel's log. Time is kept on
+//! this side: this process answers everything within the deadline.
+//!
+//! # Whose a device is
+//!
+//! `/dev/nbd0` is whatever was connected last. A device is made with the export's description, in which the array's UUID is, as its
+//! identifier; who takes a device over, or away, looks whether it has that one.
 
+mod device;
 mod netlink;
 mod requests;
 
@@ -36,20 +49,20 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use shoal_serve::protocol::transmission;
 use thiserror::Error;
 
 use crate::{Ability, Client};
+use device::Device;
 use netlink::{Attributes, Command, Netlink};
 
-/// Socket pairs with the kernel.
-const CONNECTIONS: usize = 2;
-/// The driver's own timeout is so much longer than the deadline: only a process that is gone ever meets it.
-pub const MARGIN_S: u64 = 30;
-/// How long the device may take to show.
-const DEVICE_PATIENCE: Duration = Duration::from_secs(60);
+/// How often the driver looks whether requests that take long are to be moved to another socket.
+const LOOK_DISTANCE: Duration = Duration::from_secs(2);
+/// How long a device may go on having a front that is said to be gone.
+const TAKING_PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How the device is to be.
@@ -81,6 +94,26 @@ pub enum NbdError {
     /// The path names no such device.
     #[error("{0}: no device of the kernel's nbd driver: they are called /dev/nbd0 and so on")]
     Name(PathBuf),
+    /// It is another array's, or another program's.
+    #[error("{device} is {whose}: it is left alone")]
+    Foreign {
+        /// The device.
+        device: PathBuf,
+        /// By what the driver says.
+        whose: String,
+    },
+    /// There is nothing to take over.
+    #[error("{0} is not connected any more: attach the array anew")]
+    Gone(PathBuf),
+    /// It is served.
+    #[error("{0} still has a process that serves it")]
+    Served(PathBuf),
+    /// The array is not what it was.
+    #[error("{device} has another size than the array: detach it, and attach it anew")]
+    Size {
+        /// The device.
+        device: PathBuf,
+    },
     /// It does not show.
     #[error("{device}: the device does not appear: is /dev kept by devtmpfs or udev?")]
     NoDevice {
@@ -129,69 +162,103 @@ pub fn run(
 ) -> Result<(), NbdError> {
     let mut netlink = open()?;
     let (tell, told) = channel();
-    let (device, index) = start(&mut netlink, client, options, &tell)?;
+    let device = match &options.recovered {
+        Some(path) => take_over(&mut netlink, client, Device::of(path)?, &tell)?,
+        None => make(&mut netlink, client, options, &tell)?,
+    };
     forward(stop, tell)?;
-    let served = wait_for(&device, client.size_bytes()).and_then(|()| {
-        ready(&device);
-        serve(&device, &told)
-    });
-    // Where the kernel has left by itself, there is nothing to undo.
-    let gone = netlink.ask(Command::Disconnect, &Attributes::default().short(netlink::INDEX, index));
-    match gone {
-        Ok(_) | Err(Errno::INVAL | Errno::NODEV) => served,
-        Err(source) => served.and(Err(NbdError::Driver { what: "ending the device", source })),
-    }
+    ready(&device.path());
+    let served = serve(&device.path(), &told);
+    served.and(disconnect(&mut netlink, device, client.description()))
 }
 
-/// Takes a device away whose front is gone.
-pub fn remove(device: &Path) -> Result<(), NbdError> {
-    let attributes = Attributes::default().short(netlink::INDEX, index_of(device)?);
-    match open()?.ask(Command::Disconnect, &attributes) {
+/// Takes a device away whose front is gone, if it is that of the export with this description.
+pub fn remove(device: &Path, description: &str) -> Result<(), NbdError> {
+    disconnect(&mut open()?, Device::of(device)?, description)
+}
+
+/// Does nothing where nothing is connected any more.
+fn disconnect(netlink: &mut Netlink, device: Device, description: &str) -> Result<(), NbdError> {
+    if !device.is_of(description)? {
+        return Ok(());
+    }
+    match netlink.ask(Command::Disconnect, &Attributes::default().short(netlink::INDEX, device.0)) {
+        // Somebody else was faster.
         Ok(_) | Err(Errno::INVAL | Errno::NODEV) => Ok(()),
         Err(source) => Err(NbdError::Driver { what: "ending the device", source }),
     }
 }
 
-/// Hands the kernel its sockets, and serves them.
-fn start(
-    netlink: &mut Netlink,
-    client: &Client,
-    options: &NbdOptions,
-    tell: &Sender<Told>,
-) -> Result<(PathBuf, u32), NbdError> {
-    let mut kernels = Vec::new();
-    for _ in 0..CONNECTIONS {
-        let (own, kernel) = UnixStream::pair()?;
-        let tell = tell.clone();
-        // Whoever waits for it may have ended.
-        requests::start(own, client.clone(), move || drop(tell.send(Told::Left)))?;
-        kernels.push(kernel);
-    }
-    let attributes = attributes(client).sockets(kernels.iter().map(AsFd::as_fd));
-    if let Some(device) = &options.recovered {
-        let index = index_of(device)?;
-        let attributes = attributes.short(netlink::INDEX, index);
-        netlink.ask(Command::Reconfigure, &attributes).map_err(driver("taking the device over"))?;
-        return Ok((device.clone(), index));
-    }
-    let attributes = attributes
+/// Has the kernel make a device, and serves it.
+fn make(netlink: &mut Netlink, client: &Client, options: &NbdOptions, tell: &Sender<Told>) -> Result<Device, NbdError> {
+    let attributes = attributes(client)
+        // Not left out: then it would be 30 s.
+        .number(netlink::TIMEOUT_S, 0)
         .number(netlink::SIZE_BYTES, client.size_bytes())
         .number(netlink::BLOCK_SIZE_BYTES, options.logical_block_bytes.into())
         .number(netlink::SERVER_FLAGS, flags(client).into());
-    let answer = netlink.ask(Command::Connect, &attributes).map_err(driver("making a device"))?;
+    let lacks_number = || NbdError::Driver { what: "making a device", source: Errno::PROTO };
+    let answer = offer(netlink, Command::Connect, attributes, client, tell)?.ok_or_else(lacks_number)?;
     let index = netlink::find(&answer, netlink::INDEX).and_then(|payload| payload.first_chunk());
-    let index = u32::from_ne_bytes(*index.ok_or(NbdError::Driver { what: "making a device", source: Errno::PROTO })?);
-    Ok((PathBuf::from(format!("/dev/nbd{index}")), index))
+    let device = Device(u32::from_ne_bytes(*index.ok_or_else(lacks_number)?));
+    let is_there = device.wait_for(client.size_bytes()).and_then(|()| device.look_every(LOOK_DISTANCE));
+    if is_there.is_err() {
+        // The reason why there is none is what is told.
+        let _ = disconnect(netlink, device, client.description());
+    }
+    is_there.map(|()| device)
+}
+
+/// Serves a device whose front is gone. What it is is looked at before: with a socket of another array it would be that array.
+fn take_over(netlink: &mut Netlink, client: &Client, device: Device, tell: &Sender<Told>) -> Result<Device, NbdError> {
+    if !device.is_of(client.description())? {
+        return Err(NbdError::Gone(device.path()));
+    }
+    if device.size_bytes() != Some(client.size_bytes() / 512 * 512) {
+        return Err(NbdError::Size { device: device.path() });
+    }
+    let attributes = attributes(client).short(netlink::INDEX, device.0);
+    let begun = Instant::now();
+    // It takes the driver a moment to see that a socket is dead, and until then it has no use for another.
+    while offer(netlink, Command::Reconfigure, attributes.clone(), client, tell)?.is_none() {
+        if begun.elapsed() > TAKING_PATIENCE {
+            return Err(NbdError::Served(device.path()));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(device)
+}
+
+/// Offers the kernel one end of a socket pair, and serves the other: the answer to the command, or none if the kernel did not take it, as its own is not
+/// dead; it does not say so.
+fn offer(
+    netlink: &mut Netlink,
+    command: Command,
+    attributes: Attributes,
+    client: &Client,
+    tell: &Sender<Told>,
+) -> Result<Option<Vec<u8>>, NbdError> {
+    let (own, kernels) = UnixStream::pair()?;
+    let what = if command == Command::Connect { "making a device" } else { "taking the device over" };
+    let answer = netlink.ask(command, &attributes.sockets([kernels.as_fd()])).map_err(driver(what))?;
+    drop(kernels);
+    let mut file = [PollFd::new(&own, PollFlags::empty())];
+    poll(&mut file, Some(&Timespec::default())).map_err(io::Error::from)?;
+    if file[0].revents().contains(PollFlags::HUP) {
+        return Ok(None);
+    }
+    let tell = tell.clone();
+    // Whoever waits for it may have ended.
+    requests::start(own, client.clone(), move || drop(tell.send(Told::Left)))?;
+    Ok(Some(answer))
 }
 
 /// What both a new device and one that is taken over are told.
 fn attributes(client: &Client) -> Attributes {
     let deadline_s = client.deadline().as_secs().max(1);
-    let attributes = Attributes::default()
-        .number(netlink::TIMEOUT_S, deadline_s + MARGIN_S)
-        .number(netlink::DEAD_CONNECTION_TIMEOUT_S, deadline_s);
-    // By this a kernel that knows it refuses to be taken over with another array.
-    attributes.text(netlink::BACKEND_IDENTIFIER, client.description())
+    Attributes::default()
+        .number(netlink::DEAD_CONNECTION_TIMEOUT_S, deadline_s)
+        .text(netlink::BACKEND_IDENTIFIER, client.description())
 }
 
 /// What the device can do. Zeros are left to the block layer, which writes them in pieces that a deadline can be held for.
@@ -217,14 +284,10 @@ fn forward(stop: Receiver<()>, tell: Sender<Told>) -> Result<(), NbdError> {
 
 /// Waits until it is to end, and nobody uses the device.
 fn serve(device: &Path, told: &Receiver<Told>) -> Result<(), NbdError> {
-    let mut sockets = CONNECTIONS;
-    loop {
-        match told.recv() {
-            Ok(Told::Left) if sockets > 1 => sockets -= 1,
-            Ok(Told::Stop) => break,
-            // Somebody else has ended the device.
-            Ok(Told::Left) | Err(_) => return Ok(()),
-        }
+    match told.recv() {
+        Ok(Told::Stop) => {}
+        // Somebody else has ended the device.
+        Ok(Told::Left) | Err(_) => return Ok(()),
     }
     let exclusive = OFlags::EXCL.bits().cast_signed();
     loop {
@@ -239,24 +302,4 @@ fn serve(device: &Path, told: &Receiver<Told>) -> Result<(), NbdError> {
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
     }
-}
-
-/// Waits until the device is there, with its size.
-fn wait_for(device: &Path, size_bytes: u64) -> Result<(), NbdError> {
-    let begun = Instant::now();
-    let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let size = format!("/sys/class/block/{name}/size");
-    let has_size = || std::fs::read_to_string(&size).is_ok_and(|text| text.trim().parse() == Ok(size_bytes / 512));
-    while !has_size() || !device.exists() {
-        if begun.elapsed() > DEVICE_PATIENCE {
-            return Err(NbdError::NoDevice { device: device.to_owned() });
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Ok(())
-}
-
-fn index_of(device: &Path) -> Result<u32, NbdError> {
-    let number = device.file_name().and_then(|name| name.to_str()?.strip_prefix("nbd")?.parse().ok());
-    number.ok_or_else(|| NbdError::Name(device.to_owned()))
 }

@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use rustix::io::Errno;
 use shoal_serve::protocol::{REQUEST, REQUEST_BYTES, SIMPLE_REPLY, command};
 
+use crate::ranges::{Change, Ranges};
 use crate::{Answer, Client, Operation, TRANSFER_BYTES_MAX};
 
 const BUFFER_BYTES: usize = 128 << 10;
@@ -22,6 +23,7 @@ const BUFFER_BYTES: usize = 128 << 10;
 pub(super) fn start(socket: UnixStream, client: Client, ended: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (answers, to_answer) = channel();
     let output = socket.try_clone()?;
+    let ranges = Ranges::start(client.clone())?;
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     thread("shoal-nbd-answers").spawn(move || {
         // A kernel that does not listen any more gets its answers from nobody.
@@ -30,7 +32,7 @@ pub(super) fn start(socket: UnixStream, client: Client, ended: impl FnOnce() + S
     })?;
     thread("shoal-nbd-requests").spawn(move || {
         // However it ends, the kernel's end sees the end of the connection.
-        let _ = take(&socket, &client, &answers);
+        let _ = take(&socket, &client, &ranges, &answers);
         let _ = socket.shutdown(std::net::Shutdown::Both);
         ended();
     })?;
@@ -38,7 +40,7 @@ pub(super) fn start(socket: UnixStream, client: Client, ended: impl FnOnce() + S
 }
 
 /// Takes requests until the kernel leaves.
-fn take(socket: &UnixStream, client: &Client, answers: &Sender<(u64, Answer)>) -> io::Result<()> {
+fn take(socket: &UnixStream, client: &Client, ranges: &Ranges, answers: &Sender<(u64, Answer)>) -> io::Result<()> {
     let mut input = BufReader::with_capacity(BUFFER_BYTES, socket);
     loop {
         let mut head = [0; REQUEST_BYTES];
@@ -50,7 +52,15 @@ fn take(socket: &UnixStream, client: &Client, answers: &Sender<(u64, Answer)>) -
         if word(0) != REQUEST {
             return Err(io::ErrorKind::InvalidData.into());
         }
+        let answers = answers.clone();
+        // Nobody is left to hear it if the writer has gone.
+        let done = Box::new(move |answer| drop(answers.send((cookie, answer))));
         let operation = match kind {
+            command::TRIM => {
+                // The driver discards up to 4 GiB at a time.
+                ranges.change(Change::Discard, offset, length.into(), done);
+                continue;
+            }
             command::READ => Operation::Read { offset, length },
             command::WRITE if length <= TRANSFER_BYTES_MAX => {
                 let mut data = vec![0; length as usize];
@@ -58,13 +68,10 @@ fn take(socket: &UnixStream, client: &Client, answers: &Sender<(u64, Answer)>) -
                 Operation::Write { offset, data, fua: flags & command::FLAG_FUA != 0 }
             }
             command::FLUSH => Operation::Flush,
-            command::TRIM => Operation::Discard { offset, length },
             command::DISC => return Ok(()),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         };
-        let answers = answers.clone();
-        // Nobody is left to hear it if the writer has gone.
-        client.submit(operation, Box::new(move |answer| drop(answers.send((cookie, answer)))));
+        client.submit(operation, done);
     }
 }
 

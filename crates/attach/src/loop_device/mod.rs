@@ -1,8 +1,9 @@
 //! A loop device on the array's file: a block device where the kernel has neither ublk nor nbd.
 //!
 //! Direct I/O, so that there is one page cache (the file system's, above) and none below it; a flush of the device is an `fsync` of the
-//! file. It is let go of only when it is told to be, not when its last user closes it. Discards are turned off: the driver makes of them what it
-//! makes of writing zeros, and a file system that trims its free space would have all of it written ([`crate::fuse`] has the why).
+//! file. It is let go of only when it is told to be, not when its last user closes it. The driver makes of discards what it makes of writing zeros: holes in the
+//! file ([`crate::fuse`] says what those are). An array that cannot discard refuses them, which the driver passes on. They are not turned off at the
+//! device: the kernel would keep that for the device's number, whoever has it next, and Linux 6.18 does not take it back.
 //!
 //! Needs root, or the right to administer devices.
 
@@ -109,10 +110,7 @@ impl LoopDevice {
             let this = Self { number, file: file.clone() };
             let device = open(&this.device()).map_err(|source| LoopError::Open { path: this.device(), source })?;
             match configure(&device, &backing, options) {
-                Ok(()) => {
-                    this.turn_discards_off();
-                    return Ok(this);
-                }
+                Ok(()) => return Ok(this),
                 Err(Errno::BUSY) => {}
                 Err(errno) => {
                     let source = errno.into();
@@ -171,11 +169,6 @@ impl LoopDevice {
         let told = std::fs::read(self.attribute("loop/backing_file")).unwrap_or_default();
         let told = String::from_utf8_lossy(&told);
         Path::new(told.trim_end_matches('\n')) == self.file
-    }
-
-    fn turn_discards_off(&self) {
-        // A driver that has none has nothing to turn off.
-        let _ = std::fs::write(self.attribute("queue/discard_max_bytes"), "0");
     }
 
     fn attribute(&self, name: &str) -> PathBuf {

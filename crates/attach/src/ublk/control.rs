@@ -10,8 +10,9 @@ use super::kernel::ControlRing;
 use super::protocol::{ANY_DEVICE, CommandCode, INFORMATION_BYTES, Information, Parameters};
 use super::{UblkError, device_of};
 
-/// How often, and with which pauses, something is tried that takes the kernel a moment.
-const TRIES: u32 = 50;
+/// How often, and with which pauses, something is tried that takes the kernel a moment: Linux 6.6 and older look every five seconds whether a
+/// front is gone.
+const TRIES: u32 = 150;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The driver's control device.
@@ -61,6 +62,17 @@ impl Control {
             }
         }
         Err(UblkError::Served { device, process: information.process })
+    }
+
+    /// An error if a device goes on being served, and is none that lost its front.
+    pub(super) fn refuse_served(&mut self, number: u32) -> Result<(), UblkError> {
+        for _ in 0..TRIES {
+            if !self.refuse_foreign(number)?.is_served {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(UblkError::Served { device: device_of(number), process: self.refuse_foreign(number)?.process })
     }
 
     /// Lets the requests go that have waited for a front.

@@ -14,7 +14,7 @@
 //! | killed | the device |
 //! | --- | --- |
 //! | the server | stays; the client waits for it, and sends again what was not answered; after the deadline requests fail |
-//! | this process (the front) | stays, and requests wait, until [`run`] is called with the device to recover, or [`remove`]; the driver gives the new front what the old one had not answered |
+//! | this process (the front) | stays, and requests wait, until [`run`] is called with the device to recover, or [`remove`]; the driver gives the new front what the old one had not answered. Until then there is no deadline |
 //! | both | as with the front |
 //!
 //! A request that is done twice does no harm: all operations are idempotent, and the server carries out nothing of a connection
@@ -172,7 +172,8 @@ fn forward(stop: &Receiver<()>, tell: &Sender<Told>) {
 pub fn remove(device: &Path) -> Result<(), UblkError> {
     let number = number_of(device)?;
     let mut control = Control::open()?;
-    control.refuse_foreign(number)?;
+    // Its number may be that of another array's device by now.
+    control.refuse_served(number)?;
     control.stop(number)?;
     control.delete(number)
 }

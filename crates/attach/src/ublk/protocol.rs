@@ -3,12 +3,12 @@
 
 use rustix::io::Errno;
 
+use crate::ranges::PART_BYTES_MAX;
+
 /// Requests under way at once.
 pub(super) const DEPTH: u16 = 64;
 /// The longest request.
 pub(super) const BUFFER_BYTES: u32 = 1 << 20;
-/// The longest discard, or run of zeros: each has the client's deadline for itself.
-const RANGE_BYTES_MAX: u32 = 32 << 20;
 /// A device number that the kernel is to choose.
 pub(super) const ANY_DEVICE: u32 = u32::MAX;
 /// `struct ublksrv_io_desc`.
@@ -29,6 +29,8 @@ const VOLATILE_CACHE: u32 = 1 << 2;
 const FUA: u32 = 1 << 3;
 const BASIC: u32 = 1 << 0;
 const DISCARD: u32 = 1 << 1;
+/// A device's state, of three: dead, live, and without a front.
+const LIVE: u16 = 1;
 /// Bytes of the driver's unit.
 const SECTOR_BYTES: u64 = 512;
 
@@ -115,13 +117,15 @@ pub(super) struct Information {
     pub(super) device: u32,
     /// Of the process that serves it, or did.
     pub(super) process: i32,
+    /// Whether it is served at this moment, as far as the driver has noticed.
+    pub(super) is_served: bool,
     pub(super) features: u64,
 }
 
 impl Information {
     pub(super) fn new(device: u32) -> Self {
         let process = rustix::process::getpid().as_raw_nonzero().get();
-        Self { depth: DEPTH, buffer_bytes: BUFFER_BYTES, device, process, features: FEATURES }
+        Self { depth: DEPTH, buffer_bytes: BUFFER_BYTES, device, process, is_served: false, features: FEATURES }
     }
 
     pub(super) fn bytes(&self) -> [u8; INFORMATION_BYTES] {
@@ -139,6 +143,7 @@ impl Information {
     pub(super) fn parse(bytes: &[u8; INFORMATION_BYTES]) -> Self {
         Self {
             depth: u16::from_ne_bytes(take(bytes, 2)),
+            is_served: u16::from_ne_bytes(take(bytes, 4)) == LIVE,
             buffer_bytes: u32::from_ne_bytes(take(bytes, 8)),
             device: u32::from_ne_bytes(take(bytes, 12)),
             process: i32::from_ne_bytes(take(bytes, 16)),
@@ -148,8 +153,8 @@ impl Information {
 
     /// Whether it is one that we made: another program's has other queues.
     pub(super) fn is_like_ours(&self) -> bool {
-        *self == Self { device: self.device, process: self.process, features: self.features, ..Self::new(0) }
-            && self.features & FEATURES == FEATURES
+        let Self { device, process, is_served, features, .. } = *self;
+        *self == Self { device, process, is_served, features, ..Self::new(0) } && self.features & FEATURES == FEATURES
     }
 }
 
@@ -185,7 +190,7 @@ impl Parameters {
         put(&mut bytes, 12, &[logical, physical, physical, physical]);
         put(&mut bytes, 16, &sectors(BUFFER_BYTES).to_ne_bytes());
         put(&mut bytes, 24, &(whole / SECTOR_BYTES).to_ne_bytes());
-        let range = |is_possible: bool| if is_possible { sectors(RANGE_BYTES_MAX) } else { 0 };
+        let range = |is_possible: bool| if is_possible { sectors(PART_BYTES_MAX) } else { 0 };
         put(&mut bytes, 44, &self.physical_block_bytes.to_ne_bytes());
         put(&mut bytes, 48, &range(self.can_discard).to_ne_bytes());
         put(&mut bytes, 52, &range(self.can_zero).to_ne_bytes());

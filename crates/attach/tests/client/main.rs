@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use served::{Medium, SIZE, Server, socket};
-use shoal_attach::{Ability, Answer, Client, ClientOptions, Operation, Remote};
+use shoal_attach::{Ability, Answer, Client, ClientOptions, Operation, Remote, Terms};
+use shoal_serve::Address;
 use shoal_volume::{Command, Completion, Request, RequestError, RequestId, Volume};
 
 /// How long anything may take on a machine that is busy.
@@ -96,6 +97,70 @@ fn an_export_is_a_volume() {
     let mut completions = Vec::new();
     volume.poll(1, None, &mut completions).unwrap();
     assert!(completions.is_empty(), "with nothing under way it returns at once");
+    server.kill();
+}
+
+#[test]
+fn zeros_are_made_by_discarding_where_that_can_be_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let medium = Medium::new();
+    let server = Server::start(directory.path(), &medium, 1);
+    let client = Client::connect(&socket(directory.path()), &options(30_000, 1)).unwrap();
+    assert!(client.can(Ability::FastZeroes));
+    let fill = || medium.content.lock().unwrap().fill(9);
+    let is_zero = |range: std::ops::Range<usize>| {
+        let content = medium.content.lock().unwrap();
+        let zeros = content[range.clone()].iter().all(|&byte| byte == 0);
+        zeros && content[..range.start].iter().chain(&content[range.end..]).all(|&byte| byte == 9)
+    };
+    let discarded = || medium.discarded_bytes.swap(0, Ordering::Relaxed);
+    let half = SIZE as u32 / 2;
+
+    // The half that can; its ends lie within blocks, which are written.
+    fill();
+    assert_eq!(answer(&client, Operation::FastZeroes { offset: 100, length: half - 200 }), Ok(Vec::new()));
+    assert!(is_zero(100..half as usize - 100) && discarded() > u64::from(half) / 2);
+    // The half that cannot.
+    fill();
+    let refused = answer(&client, Operation::FastZeroes { offset: u64::from(half), length: half });
+    assert_eq!(refused, Err(Errno::OPNOTSUPP));
+    assert_eq!(discarded(), 0);
+    // All of it, however; and all of it with its room.
+    for (may_discard, expected) in [(true, 1), (false, 0)] {
+        fill();
+        let zeroes = Operation::WriteZeroes { offset: 1, length: SIZE as u32 - 1, may_discard };
+        assert_eq!(answer(&client, zeroes), Ok(Vec::new()));
+        assert!(is_zero(1..SIZE as usize));
+        assert_eq!(discarded().min(1), expected, "may discard: {may_discard}");
+    }
+    server.kill();
+}
+
+#[test]
+fn a_client_follows_another_whose_server_is_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let medium = Medium::new();
+    let server = Server::start(directory.path(), &medium, 1);
+    let path = socket(directory.path());
+    let terms = Client::connect(&path, &options(30_000, 1)).unwrap().terms().to_string().parse::<Terms>().unwrap();
+    server.kill();
+    // Nobody is there, and nobody comes.
+    let client = Client::expect(&path, terms.clone(), &options(200, 1)).unwrap();
+    assert_eq!((client.size_bytes(), client.description()), (SIZE, "array 1:2:3:4"));
+    assert_eq!(answer(&client, Operation::Read { offset: 0, length: 4096 }), Err(Errno::TIMEDOUT));
+    // Another array comes, and then the one that is expected.
+    let client = Client::expect(&path, terms, &options(30_000, 1)).unwrap();
+    let asked = ask(&client, Operation::Write { offset: 0, data: vec![7; 4096], fua: false });
+    let (address, other) = (Address::Unix(path), Medium::new());
+    let stranger = Server::start_at(&address, &other, 1, "array 5:6:7:8");
+    while client.trouble().is_none_or(|trouble| !trouble.contains("another array")) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    stranger.kill();
+    let server = Server::start(directory.path(), &medium, 1);
+    assert_eq!(asked.recv_timeout(SLACK), Ok(Ok(Vec::new())));
+    assert!(other.content.lock().unwrap().iter().all(|&byte| byte == 0), "it was written to");
+    assert!(medium.content.lock().unwrap()[..4096].iter().all(|&byte| byte == 7));
     server.kill();
 }
 

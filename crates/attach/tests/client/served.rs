@@ -24,11 +24,17 @@ const KILLED: u8 = 2;
 pub(crate) struct Medium {
     pub(crate) content: Arc<Mutex<Vec<u8>>>,
     pub(crate) flushes: Arc<AtomicU64>,
+    /// The first half of it can be discarded; so many bytes were.
+    pub(crate) discarded_bytes: Arc<AtomicU64>,
 }
 
 impl Medium {
     pub(crate) fn new() -> Self {
-        Self { content: Arc::new(Mutex::new(vec![0; SIZE as usize])), flushes: Arc::default() }
+        Self {
+            content: Arc::new(Mutex::new(vec![0; SIZE as usize])),
+            flushes: Arc::default(),
+            discarded_bytes: Arc::default(),
+        }
     }
 }
 
@@ -53,6 +59,10 @@ impl SlowVolume {
             Command::Read { offset, span } => self.arena.write(place(span), &content[range(offset, span.length)]),
             Command::Write { offset, span } => self.arena.read(place(span), &mut content[range(offset, span.length)]),
             Command::Flush => drop(self.medium.flushes.fetch_add(1, Ordering::Relaxed)),
+            Command::Discard { offset, length } if offset + length <= SIZE / 2 => {
+                content[range(offset, length as u32)].fill(0);
+                self.medium.discarded_bytes.fetch_add(length, Ordering::Relaxed);
+            }
             Command::Discard { .. } => return Err(RequestError::Unsupported),
         }
         Ok(())

@@ -280,7 +280,7 @@ impl Exporter {
     fn submit_part(&mut self, volume: &mut dyn Volume, piece: Piece) {
         match (piece.role, piece.part) {
             (Role::Write, Some(part)) if part.is_ragged() => self.mend(volume, piece, part),
-            (Role::Write | Role::Zeros | Role::Discard, Some(part)) if self.ragged.bars(part) => {
+            (Role::Write | Role::Zeros | Role::Hole { .. } | Role::Discard, Some(part)) if self.ragged.bars(part) => {
                 self.ragged.hold(piece);
             }
             _ => self.submit(volume, piece),
@@ -295,7 +295,9 @@ impl Exporter {
             (Role::Write | Role::Zeros, Some(part)) => {
                 Command::Write { offset: part.offset, span: span(piece.buffer, part.length) }
             }
-            (Role::Discard, Some(part)) => Command::Discard { offset: part.offset, length: u64::from(part.length) },
+            (Role::Discard | Role::Hole { .. }, Some(part)) => {
+                Command::Discard { offset: part.offset, length: u64::from(part.length) }
+            }
             (Role::Edge { at, offset }, _) => {
                 let mut edge = volume.request_span(self.ragged.edges, volume.logical_block_bytes());
                 edge.offset = at;
@@ -335,6 +337,7 @@ fn piece_without_payload(
             volume.arena().write(memory, &vec![0; part.payload as usize]);
             Role::Write
         }
+        (Order::WriteZeroes { may_discard: true, is_fast, .. }, None) => Role::Hole { is_fast },
         (Order::WriteZeroes { .. }, None) => Role::Zeros,
         (Order::Trim { .. }, _) => Role::Discard,
         _ => Role::Read,

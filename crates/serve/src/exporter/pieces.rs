@@ -60,6 +60,11 @@ pub(super) enum Role {
     Write,
     /// Writes zeros, out of the buffer of zeros.
     Zeros,
+    /// Makes zeros of content by giving it up; writes them where that cannot be had, unless that is too slow.
+    Hole {
+        /// Whether it is.
+        is_fast: bool,
+    },
     Discard,
     /// Makes the client's writes, or this request's, durable.
     Flush,
@@ -74,7 +79,7 @@ pub(super) enum Role {
 
 impl Piece {
     pub(super) fn changes_content(&self) -> bool {
-        matches!(self.role, Role::Write | Role::Zeros | Role::Discard)
+        matches!(self.role, Role::Write | Role::Zeros | Role::Hole { .. } | Role::Discard)
     }
 }
 
@@ -93,6 +98,9 @@ impl Exporter {
             Role::Read => self.read_done(volume, piece, result),
             // A trim is a hint, which levels and drives may not know how to take.
             Role::Discard if result == Err(RequestError::Unsupported) => {}
+            Role::Hole { is_fast: false } if result == Err(RequestError::Unsupported) && self.is_wanted(&piece) => {
+                return self.submit(volume, Piece { role: Role::Zeros, ..piece });
+            }
             _ => self.note(piece.transaction, result),
         }
         self.part_done(volume, piece);
@@ -119,6 +127,12 @@ impl Exporter {
             let connection = it.connection;
             self.resume(connection);
         }
+    }
+
+    /// Whether somebody still waits for it: of what nobody does nothing more is begun.
+    fn is_wanted(&self, piece: &Piece) -> bool {
+        let transaction = self.transactions.get(piece.transaction).filter(|it| !it.is_given_up);
+        transaction.is_some_and(|it| self.connections.get(it.connection).is_some())
     }
 
     fn note(&mut self, transaction: Key, result: Result<(), RequestError>) {
@@ -174,7 +188,7 @@ impl Exporter {
             return;
         }
         let durable = match it.order {
-            Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable } => durable,
+            Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable, .. } => durable,
             _ => false,
         };
         if durable && !it.is_durable && it.error.is_none() {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::Failure;
 use crate::servers::Server;
+use crate::versus::Failure;
 
 /// What a client does.
 pub(crate) enum Load {

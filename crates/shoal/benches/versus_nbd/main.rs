@@ -25,6 +25,9 @@
 //! enough. A ratio is that of one round; the median of the rounds' ratios is shown, against the better of the two peers
 //! in that round.
 
+#[path = "../versus/mod.rs"]
+mod versus;
+
 mod clients;
 mod servers;
 
@@ -33,6 +36,7 @@ use std::process::ExitCode;
 
 use clients::{Load, Run};
 use servers::{Contender, Kind, Server};
+use versus::{Failure, Options, median};
 
 /// What is moved, and who takes part beside shoal's RAID0 and the peers.
 struct Point {
@@ -51,66 +55,10 @@ const POINTS: [Point; 6] = [
     Point { name: "4 KiB write, depth 32", load: Load::Random { writes: true, depth: 32 }, is_fair_to_raid5: false },
 ];
 
-/// What was asked for.
-struct Options {
-    directory: PathBuf,
-    rounds: usize,
-    seconds: u32,
-    mib: u64,
-    /// Part of a point's name.
-    only: String,
-}
-
-type Failure = Box<dyn std::error::Error>;
-
 fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) => options,
-        Err(message) => {
-            eprintln!("versus_nbd: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    for (program, package) in
-        [("fio", "fio"), ("nbdcopy", "libnbd-bin"), ("nbdkit", "nbdkit"), ("qemu-nbd", "qemu-utils")]
-    {
-        if !servers::is_there(program) {
-            println!("SKIPPED: versus_nbd needs {program}: apt-get install {package}");
-            return ExitCode::SUCCESS;
-        }
-    }
-    match compare(&options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("versus_nbd: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn options() -> Result<Options, String> {
-    let mut options =
-        Options { directory: PathBuf::from("/dev/shm"), rounds: 5, seconds: 3, mib: 768, only: String::new() };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        if name == "--bench" {
-            continue; // cargo passes it
-        }
-        let value = arguments.next().ok_or_else(|| format!("{name} wants a value"))?;
-        let number = || value.parse::<u32>().map_err(|_| format!("{name} wants a number, not {value}"));
-        match name.as_str() {
-            "--directory" => options.directory = PathBuf::from(&value),
-            "--rounds" => options.rounds = number()? as usize,
-            "--seconds" => options.seconds = number()?,
-            "--mib" => options.mib = u64::from(number()?),
-            "--only" => options.only = value,
-            _ => return Err(format!("{name} is no option: see the head of versus_nbd/main.rs")),
-        }
-    }
-    if options.rounds == 0 || options.seconds == 0 || options.mib < 64 {
-        return Err("at least one round of one second, and 64 MiB".to_owned());
-    }
-    Ok(options)
+    let programs = [("fio", "fio"), ("nbdcopy", "libnbd-bin"), ("nbdkit", "nbdkit"), ("qemu-nbd", "qemu-utils")];
+    let (directory, only) = (PathBuf::from("/dev/shm"), String::new());
+    versus::run("versus_nbd", &programs, Options { directory, rounds: 5, seconds: 3, mib: 768, only }, compare)
 }
 
 fn compare(options: &Options) -> Result<(), Failure> {
@@ -125,7 +73,7 @@ fn compare(options: &Options) -> Result<(), Failure> {
         contenders.iter().map(|it| Server::start(it, directory.path(), options.mib)).collect::<Result<Vec<_>, _>>()?;
     // What is copied in is in memory whatever DIR is.
     let source = tempfile::Builder::new().tempfile_in("/dev/shm")?;
-    servers::write_random(source.path(), options.mib)?;
+    versus::write_random(source.path(), options.mib)?;
     println!(
         "{} MiB in {}, {} rounds of {} s, medians; ratio to the better of nbdkit and qemu-nbd",
         options.mib,
@@ -176,10 +124,4 @@ fn print_point(point: &Point, servers: &[&Server], rounds: &[Vec<Run>]) {
             of(&|runs| runs[number].cpu_ns_per_byte * 1024.0),
         );
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }

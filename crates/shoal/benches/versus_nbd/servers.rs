@@ -1,7 +1,6 @@
 //! Who is compared: files, and the server that exports them.
 
 use std::fs::File;
-use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise};
 
-use crate::Failure;
+use crate::versus::{Failure, write_random};
 
 /// Members of each array.
 const MEMBERS: u64 = 6;
@@ -136,21 +135,4 @@ fn command(kind: Kind, files: &[PathBuf], socket: &Path, is_on_disk: bool) -> Re
         }
     }
     Ok(command)
-}
-
-/// Whether a program can be run.
-pub(crate) fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-}
-
-/// Random bytes, so that nobody can leave them out, written through so that nothing is left to be written.
-pub(crate) fn write_random(path: &Path, mib: u64) -> std::io::Result<()> {
-    let mut random = File::open("/dev/urandom")?.take(mib << 20);
-    let mut file = File::create(path)?;
-    let mut bytes = vec![0; 1 << 20];
-    for _ in 0..mib {
-        random.read_exact(&mut bytes)?;
-        file.write_all(&bytes)?;
-    }
-    file.sync_all()
 }

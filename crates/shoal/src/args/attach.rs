@@ -47,6 +47,16 @@ pub(crate) struct BackgroundArgs {
     pub(crate) arguments: Vec<OsString>,
 }
 
+/// `shoal successor`
+#[derive(Args, Debug)]
+pub(crate) struct SuccessorArgs {
+    /// Number of the process that is to be followed.
+    pub(crate) front: u32,
+    /// The arguments that it is followed with.
+    #[arg(required = true, last = true)]
+    pub(crate) arguments: Vec<OsString>,
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<u64>() {
         Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),

@@ -24,7 +24,7 @@ pub(crate) use arrays::{
     ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
     StopArgs, UnattendedArgs, WriteArgs,
 };
-pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs};
+pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, SuccessorArgs};
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
@@ -139,6 +139,9 @@ pub(crate) enum Command {
     /// Keep an array's device for `attach`, which starts it.
     #[command(hide = true)]
     Front(Front),
+    /// Wait for the end of a front that does not say goodbye, and take its place; fronts start it.
+    #[command(hide = true)]
+    Successor(SuccessorArgs),
     /// Run this program with other arguments, out of reach of the terminal.
     #[command(hide = true)]
     Background(BackgroundArgs),

@@ -4,21 +4,27 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shoal_attach::fuse::{self, Access, FileOptions};
 use shoal_attach::kernel_nbd::{self, NbdOptions};
 use shoal_attach::ublk::{self, UblkOptions};
-use shoal_attach::{Client, ClientOptions};
+use shoal_attach::{Client, ClientOptions, Terms};
 
 use super::method::Method;
-use super::record::{Attachment, ProcessDocument, Records};
+use super::record::{Attachment, Fronts, ProcessDocument, Records};
+use super::successor::{Following, Successor};
 use super::{process, text};
 use crate::exit::Failure;
 
 /// How long whoever still uses a device may take to let go of it.
 const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether it has.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a front is to do.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,6 +50,12 @@ pub(crate) struct Front {
     /// A device whose front was killed.
     #[arg(long)]
     pub(crate) recovered: Option<PathBuf>,
+    /// What the server promised to that front.
+    #[arg(long)]
+    pub(crate) terms: Option<Terms>,
+    /// Where it is written who keeps the device.
+    #[arg(long)]
+    pub(crate) record: Option<PathBuf>,
 }
 
 impl Front {
@@ -60,7 +72,25 @@ impl Front {
         if let Some(device) = &self.recovered {
             arguments.push(format!("--recovered={}", text(device)?));
         }
+        if let Some(terms) = &self.terms {
+            arguments.push(format!("--terms={terms}"));
+        }
+        if let Some(record) = &self.record {
+            arguments.push(format!("--record={}", text(record)?));
+        }
         Ok(arguments)
+    }
+
+    /// How another is to follow this one, which serves `device`.
+    fn following(&self, device: &Path, client: &Client, is_ending: Arc<AtomicBool>) -> Result<Following, Failure> {
+        let (recovered, terms) = (Some(device.to_owned()), Some(client.terms().clone()));
+        let arguments = Self { recovered, terms, ..self.clone() }.arguments()?;
+        Ok(Following {
+            arguments,
+            record: self.record.clone(),
+            description: client.description().to_owned(),
+            is_ending,
+        })
     }
 }
 
@@ -103,48 +133,86 @@ fn first_line(output: ChildStdout) -> Option<PathBuf> {
 
 /// Ends the one of an attachment, and clears away what it left if it was killed.
 pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
-    let Attachment { name, front, .. } = attachment;
-    let was_killed = !front.is_alive();
+    let Attachment { name, array_uuid, device, .. } = attachment;
+    let none = Fronts { front: attachment.front, successor: attachment.successor, description: String::new() };
+    let current = || records.fronts(array_uuid).map(|fronts| fronts.unwrap_or_else(|| none.clone()));
     // Without a server nobody can finish what waits for one, and so nobody can close the device: told again, it ends at once.
     let server_is_gone = || UnixStream::connect(&attachment.socket).is_err();
-    let has_ended = front.end(END_PATIENCE) || (server_is_gone() && front.end(END_PATIENCE));
-    if !has_ended {
-        let (device, id) = (attachment.device.display(), front.process_id);
+    if !tell_to_end(&current)? && !(server_is_gone() && tell_to_end(&current)?) {
+        let (device, id) = (device.display(), current()?.front.process_id);
         return Err(Failure::Refused(format!(
             "array {name}: {device} is still in use; process {id} ends when it is closed: close it, and detach again"
         )));
     }
     match attachment.method {
-        Method::Ublk if attachment.device.exists() => ublk::remove(&attachment.device).map_err(Failure::failed),
-        // Its name may be another's device by now if it has ended in order.
-        Method::Nbd if was_killed => kernel_nbd::remove(&attachment.device).map_err(Failure::failed),
-        Method::Ublk | Method::Nbd => Ok(()),
-        Method::Fuse => {
-            fuse::undo_stale(&records.file_directory(&attachment.array_uuid)).map(drop).map_err(Failure::failed)
+        Method::Ublk if device.exists() => ublk::remove(device).map_err(Failure::failed),
+        Method::Nbd => kernel_nbd::remove(device, &current()?.description).map_err(Failure::failed),
+        Method::Ublk => Ok(()),
+        Method::Fuse => fuse::undo_stale(&records.file_directory(array_uuid)).map(drop).map_err(Failure::failed),
+    }
+}
+
+/// Tells the front to end, once; and the one that follows, if it was killed before it had. Whether none of them is left in time.
+fn tell_to_end(current: impl Fn() -> Result<Fronts, Failure>) -> Result<bool, Failure> {
+    let (begun, mut told) = (Instant::now(), None);
+    loop {
+        let Fronts { front, successor, .. } = current()?;
+        if !front.is_alive() && !successor.is_some_and(ProcessDocument::is_alive) {
+            return Ok(true);
         }
+        if told != Some(front) {
+            front.ask_to_end();
+            told = Some(front);
+        }
+        if begun.elapsed() > END_PATIENCE {
+            return Ok(false);
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 
 /// What such a process does.
 pub(crate) fn run(front: &Front) -> Result<(), Failure> {
-    let stop = stop_on_signals()?;
+    let is_ending = Arc::new(AtomicBool::new(false));
+    let stop = stop_on_signals(Arc::clone(&is_ending))?;
     shoal_attach::stay_out_of_reclaim();
     let deadline = Duration::from_secs(front.deadline_s);
     let options = ClientOptions { export: String::new(), deadline, connections: 1 };
-    let client = Client::connect(&front.socket, &options).map_err(Failure::failed)?;
+    let client = match &front.terms {
+        None => Client::connect(&front.socket, &options),
+        Some(terms) => Client::expect(&front.socket, terms.clone(), &options),
+    };
+    let client = client.map_err(Failure::failed)?;
+    let mut successor = None;
+    let ready = |device: &Path| {
+        successor =
+            front.method.can_recover().then(|| front.following(device, &client, is_ending).and_then(Successor::keep));
+        tell(device);
+    };
+    let served = serve(front, &client, ready, stop);
+    match successor {
+        // What ends in another way is followed.
+        Some(Ok(successor)) if served.is_ok() => successor.let_go(),
+        Some(Err(failure)) => eprintln!("shoal: nobody follows this process: {failure}"),
+        _ => {}
+    }
+    served
+}
+
+fn serve(front: &Front, client: &Client, ready: impl FnOnce(&Path), stop: Receiver<()>) -> Result<(), Failure> {
     let (logical_block_bytes, recovered) = (front.logical_block_bytes, front.recovered.clone());
     match front.method {
         Method::Ublk => {
             let options = UblkOptions { logical_block_bytes, recovered };
-            ublk::run(&client, &options, tell, stop).map_err(Failure::failed)
+            ublk::run(client, &options, ready, stop).map_err(Failure::failed)
         }
         Method::Nbd => {
             let options = NbdOptions { logical_block_bytes, recovered };
-            kernel_nbd::run(&client, &options, tell, stop).map_err(Failure::failed)
+            kernel_nbd::run(client, &options, ready, stop).map_err(Failure::failed)
         }
         Method::Fuse => {
             let options = FileOptions { name: front.name.clone(), access: Access::Owner };
-            fuse::run(&client, &front.directory, &options, tell, stop).map_err(Failure::failed)
+            fuse::run(client, &front.directory, &options, ready, stop).map_err(Failure::failed)
         }
     }
 }
@@ -157,12 +225,16 @@ fn tell(device: &Path) {
 }
 
 /// The first polite signal ends the device when nobody uses it, the second at once.
-fn stop_on_signals() -> Result<Receiver<()>, Failure> {
+fn stop_on_signals(is_ending: Arc<AtomicBool>) -> Result<Receiver<()>, Failure> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| Failure::Failed(format!("signal handler: {error}")))?;
     let (sender, receiver) = channel();
-    let forward = move || signals.forever().take_while(|_| sender.send(()).is_ok()).for_each(drop);
+    let told = move |_| {
+        is_ending.store(true, Ordering::Release);
+        sender.send(()).is_ok()
+    };
+    let forward = move || signals.forever().take_while(|&signal| told(signal)).for_each(drop);
     let thread = std::thread::Builder::new().name("shoal-signals".to_owned()).spawn(forward);
     thread.map_err(|error| Failure::Failed(format!("a thread: {error}")))?;
     Ok(receiver)

@@ -8,15 +8,16 @@
 //! ```
 //!
 //! The two processes live apart from each other and from the command: the front waits for a server that is gone, and comes
-//! to an agreement with the next one. What is attached is written down, so that any later command can undo it, even after one of the
-//! processes was killed; a record whose front is gone is *stale*, and is cleared away by the next `attach` or `detach`.
-//! One `attach` or `detach` works at a time.
+//! to an agreement with the next one; a front that is killed is followed by its successor (`successor`). What is attached is written down, so that any
+//! later command can undo it, even after one of the processes was killed; a record whose front is gone, and the front's successor too, is *stale*,
+//! and is cleared away by the next `attach` or `detach`. One `attach` or `detach` works at a time.
 
 mod front;
 mod method;
 mod process;
 mod record;
 mod server;
+mod successor;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub(crate) use method::{Method, PassedOver};
 pub(crate) use process::leave_session;
 pub(crate) use record::Attachment;
 use record::{Lock, Records};
+pub(crate) use successor::wait_to_follow;
 
 /// How long a request waits for a server that is gone, if nobody says otherwise. A file system that is told of an error is
 /// of no use until it is mounted again, so it is long enough for somebody to come and start the server.
@@ -136,6 +138,8 @@ fn front_of(records: &Records, wish: &Wish, served: &server::Served, method: Met
         logical_block_bytes: served.logical_block_bytes,
         deadline_s: wish.deadline.unwrap_or(DEADLINE).as_secs(),
         recovered: None,
+        terms: None,
+        record: method.can_recover().then(|| records.fronts_path(&served.array_uuid)),
     }
 }
 
@@ -162,9 +166,11 @@ fn connect(
         drives: absolute(&array.drives)?,
         socket: served.socket.clone(),
         front: started.process,
+        successor: None,
         server: served.started,
         until_unmounted: wish.until_unmounted,
     };
+    attachment.successor = records.fronts(&served.array_uuid)?.and_then(|fronts| fronts.successor);
     // From here on `detach` can undo it, whatever goes wrong.
     records.keep(&attachment)?;
     if front.method == Method::Fuse && wish.block_device {
@@ -208,7 +214,13 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
         let (name, place) = (&attachment.name, place.display());
         return Err(Failure::Refused(format!("array {name} is mounted on {place}: unmount it first")));
     }
-    usage::refuse_used(&attachment.device)?;
+    usage::refuse_used(&attachment.device, None)?;
+    if let Some(file) = &attachment.file {
+        usage::refuse_used(file, Some(&attachment.device))?;
+    }
+    if attachment.is_alive() {
+        usage::refuse_claimed(&attachment.device)?;
+    }
     if let Some(file) = &attachment.file
         && let Some(device) = LoopDevice::find(&attachment.device, file)
     {

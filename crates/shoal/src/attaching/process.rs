@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,18 +18,24 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) fn start(arguments: &[String], log: &Path, stdout: Stdio) -> Result<Child, Failure> {
     let log_failure = |error: io::Error| Failure::Failed(format!("{}: {error}", log.display()));
     let told = File::create(log).map_err(log_failure)?;
-    let program = std::env::current_exe().map_err(Failure::failed)?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(program()?);
     command.arg("background").arg("--").args(arguments).current_dir("/");
     command.stdin(Stdio::null()).stdout(stdout).stderr(told);
     command.spawn().map_err(Failure::failed)
 }
 
+/// This program; the one that has taken its place, if it was replaced since it was started.
+pub(super) fn program() -> Result<PathBuf, Failure> {
+    let path = std::env::current_exe().map_err(Failure::failed)?;
+    // proc_pid_exe(5): so the kernel tells of a file that is gone.
+    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Ok(replaced.unwrap_or(path))
+}
+
 /// Becomes the first process of a session of its own, and then this program with other arguments.
 pub(crate) fn leave_session(arguments: &[std::ffi::OsString]) -> Result<(), Failure> {
     rustix::process::setsid().map_err(|errno| Failure::Failed(format!("a session of its own: {errno}")))?;
-    let program = std::env::current_exe().map_err(Failure::failed)?;
-    Err(Failure::failed(Command::new(program).args(arguments).exec()))
+    Err(Failure::failed(Command::new(program()?).args(arguments).exec()))
 }
 
 /// The failure that a process ended with, as it told it.
@@ -57,15 +63,20 @@ impl ProcessDocument {
         started_ticks(self.process_id) == Some(self.started_ticks)
     }
 
-    /// Asks it to end, and waits so long for that. Returns whether it has.
-    pub(super) fn end(self, patience: Duration) -> bool {
-        let start = Instant::now();
+    /// Asks it to end.
+    pub(super) fn ask_to_end(self) {
         if self.is_alive()
             && let Some(id) = i32::try_from(self.process_id).ok().and_then(rustix::process::Pid::from_raw)
         {
             // One that has just gone is what is wanted.
             let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
         }
+    }
+
+    /// Asks it to end, and waits so long for that. Returns whether it has.
+    pub(super) fn end(self, patience: Duration) -> bool {
+        let start = Instant::now();
+        self.ask_to_end();
         while self.is_alive() {
             if start.elapsed() > patience {
                 return false;

@@ -53,6 +53,9 @@ pub(crate) struct Attachment {
     pub(crate) socket: PathBuf,
     /// The process that keeps the device.
     pub(crate) front: ProcessDocument,
+    /// The one that takes its place when it is killed; left out where the device goes with its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) successor: Option<ProcessDocument>,
     /// The process that runs the array, if it was started for this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<ProcessDocument>,
@@ -81,9 +84,24 @@ impl Attachment {
         self.server.is_some_and(ProcessDocument::is_alive)
     }
 
-    /// Whether the device is served.
+    /// Whether the device is served, or about to be by the process that takes the place of one that was killed.
     pub(crate) fn is_alive(&self) -> bool {
-        self.front.is_alive()
+        self.front.is_alive() || self.successor.is_some_and(ProcessDocument::is_alive)
+    }
+}
+
+/// Who keeps a device at this moment: written by the front, as one follows the other without anybody's command.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Fronts {
+    pub(super) front: ProcessDocument,
+    pub(super) successor: Option<ProcessDocument>,
+    /// What the server says of the array: by this a device that has lost both is known again.
+    pub(super) description: String,
+}
+
+impl Fronts {
+    pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
+        replace(path, self)
     }
 }
 
@@ -109,7 +127,11 @@ impl Records {
         for entry in std::fs::read_dir(&self.0).map_err(failure)? {
             let path = entry.map_err(failure)?.path();
             if path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
-                found.extend(read(&path)?);
+                let Some(attachment) = read::<Attachment>(&path)? else { continue };
+                found.push(match self.fronts(&attachment.array_uuid)? {
+                    Some(Fronts { front, successor, .. }) => Attachment { front, successor, ..attachment },
+                    None => attachment,
+                });
             }
         }
         found.sort_by(|left, right| left.array_uuid.cmp(&right.array_uuid));
@@ -118,11 +140,12 @@ impl Records {
 
     /// Writes one, in place of what was there.
     pub(super) fn keep(&self, attachment: &Attachment) -> Result<(), Failure> {
-        let path = self.path(&attachment.array_uuid, SUFFIX);
-        let draft = self.path(&attachment.array_uuid, ".attaching");
-        let text = serde_json::to_string_pretty(attachment).map_err(Failure::failed)? + "\n";
-        let written = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &path));
-        written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+        replace(&self.path(&attachment.array_uuid, SUFFIX), attachment)
+    }
+
+    /// Who keeps its device; none where a front has written nothing, as it has no successor.
+    pub(super) fn fronts(&self, array_uuid: &str) -> Result<Option<Fronts>, Failure> {
+        read(&self.fronts_path(array_uuid))
     }
 
     /// Removes one, with what was put beside it.
@@ -131,6 +154,7 @@ impl Records {
         // Logs, and a directory in which nothing is mounted any more.
         let _ = std::fs::remove_dir(self.file_directory(uuid));
         let _ = std::fs::remove_file(self.front_log(uuid));
+        let _ = std::fs::remove_file(self.fronts_path(uuid));
         let _ = std::fs::remove_file(self.server_log(uuid));
         let path = self.path(uuid, SUFFIX);
         match std::fs::remove_file(&path) {
@@ -144,6 +168,11 @@ impl Records {
     /// Where the file goes that is the array.
     pub(super) fn file_directory(&self, array_uuid: &str) -> PathBuf {
         self.path(array_uuid, ".file")
+    }
+
+    /// Where it is written who keeps the device.
+    pub(super) fn fronts_path(&self, array_uuid: &str) -> PathBuf {
+        self.path(array_uuid, ".front")
     }
 
     /// What the front has to tell.
@@ -161,8 +190,17 @@ impl Records {
     }
 }
 
-/// None if it has just gone.
-fn read(path: &Path) -> Result<Option<Attachment>, Failure> {
+/// Whoever reads it finds the old or the new.
+fn replace(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".draft");
+    let text = serde_json::to_string_pretty(document).map_err(Failure::failed)? + "\n";
+    let written = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, path));
+    written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+}
+
+/// None if it is not there.
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     let failure = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}: remove it", path.display()));
     match std::fs::read(path) {
         Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| failure(&error)),

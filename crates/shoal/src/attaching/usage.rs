@@ -1,18 +1,22 @@
 //! Who uses an attached device or file, beside file systems: devices on top of it, swapping, programs.
 
 use std::fs;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::exit::Failure;
 
 /// How long a program that only looks at a device may have it open.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Refuses to take away what is used, and says by whom.
-pub(super) fn refuse_used(device: &Path) -> Result<(), Failure> {
+/// Refuses to take away what is used, and says by whom; `own` is a loop device over it that goes with it.
+pub(super) fn refuse_used(device: &Path, own: Option<&Path>) -> Result<(), Failure> {
     let shown = device.display();
-    if let Some(holder) = holders(device).first() {
+    if let Some(holder) = holders(device).iter().find(|holder| own != Some(Path::new(holder))) {
         return Err(Failure::Refused(format!("{shown} is used by {holder}: detach that first")));
     }
     if let Some(swap) = swap(device) {
@@ -28,6 +32,26 @@ pub(super) fn refuse_used(device: &Path) -> Result<(), Failure> {
         return Err(Failure::Refused(format!("{shown} is open in process {process}: end that first")));
     }
     Ok(())
+}
+
+/// Refuses to take away what is used by somebody who does not show. Only while it is served: to open a device may be to read it.
+pub(super) fn refuse_claimed(device: &Path) -> Result<(), Failure> {
+    if is_claimed(device) {
+        let shown = device.display();
+        return Err(Failure::Refused(format!(
+            "{shown} is claimed by somebody who cannot be seen from here: a mount in another namespace, perhaps \
+             (`grep {shown} /proc/*/mountinfo`): undo that first"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a block device is mounted, swapped to, or held in another way, wherever that shows.
+fn is_claimed(device: &Path) -> bool {
+    let is_device = fs::metadata(device).is_ok_and(|told| told.file_type().is_block_device());
+    let alone = OFlags::EXCL.bits().cast_signed();
+    let opened = || fs::File::options().read(true).custom_flags(alone).open(device);
+    is_device && opened().is_err_and(|error| error.raw_os_error() == Some(Errno::BUSY.raw_os_error()))
 }
 
 /// A device and its partitions, by their names.

@@ -29,7 +29,7 @@ mod study;
 mod transfer;
 
 use crate::args::{Cli, Command};
-use crate::attaching::{leave_session, run_front};
+use crate::attaching::{leave_session, run_front, wait_to_follow};
 use crate::exit::Failure;
 
 /// Does what was asked.
@@ -66,6 +66,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Attach(args) => attach::run(cli, args),
         Command::Detach(args) => attach::undo(cli, args),
         Command::Front(front) => run_front(front),
+        Command::Successor(args) => wait_to_follow(args.front, &args.arguments),
         Command::Background(args) => leave_session(&args.arguments),
         Command::Alert(args) => alert::run(cli, args),
         Command::HotPlug(args) => service::hot_plug(cli, args),

@@ -1,4 +1,5 @@
-//! Arrays as files and block devices of this machine: FUSE with loop devices here, ublk in an emulated machine whose kernel has it.
+//! Arrays as files and block devices of this machine: FUSE with loop devices here, the kernel's nbd in the lab, ublk in an emulated machine whose kernel
+//! has it.
 //!
 //! Server and front are the program, each as a process that can be killed.
 
@@ -11,7 +12,9 @@ mod support;
 #[allow(dead_code, reason = "each test file uses its part")]
 mod served;
 
+mod discards;
 mod file_systems;
 mod front;
 mod fuse;
+mod nbd;
 mod ublk;
