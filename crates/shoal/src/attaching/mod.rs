@@ -174,17 +174,22 @@ fn connect(
     // From here on `detach` can undo it, whatever goes wrong.
     records.keep(&attachment)?;
     if front.method == Method::Fuse && wish.block_device {
-        let (logical_block_bytes, is_read_only) = (served.logical_block_bytes, wish.read_only);
-        let options = LoopOptions { logical_block_bytes, is_read_only, has_partitions: true };
-        let device = LoopDevice::attach(&attachment.device, options).map_err(|error| {
-            let _ = clear(records, &attachment);
-            Failure::failed(error)
-        })?;
-        attachment.file = Some(std::mem::replace(&mut attachment.device, device.device()));
-        attachment.is_block_device = true;
+        attachment = add_loop_device(records, served, attachment)?;
         records.keep(&attachment)?;
     }
     Ok(attachment)
+}
+
+/// Makes the file that is attached a block device; if that cannot be, all is undone.
+fn add_loop_device(records: &Records, served: &server::Served, attachment: Attachment) -> Result<Attachment, Failure> {
+    let (logical_block_bytes, is_read_only) = (served.logical_block_bytes, attachment.read_only);
+    let options = LoopOptions { logical_block_bytes, is_read_only, has_partitions: true };
+    let device = LoopDevice::attach(&attachment.device, options).map_err(|error| {
+        let _ = clear(records, &attachment);
+        Failure::failed(error)
+    })?;
+    let (file, device) = (Some(attachment.device), device.device());
+    Ok(Attachment { file, device, is_block_device: true, ..attachment })
 }
 
 /// Refuses what is attached in another way than is wanted.

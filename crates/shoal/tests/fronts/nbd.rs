@@ -86,12 +86,28 @@ impl Story {
         );
     }
 
-    /// Both at once: then somebody has to say what is to become of the device, which must be the right one.
-    fn a_device_without_fronts_is_taken_away_if_it_is_ours(&mut self) {
+    /// Though nothing of it shows in the table of mounts.
+    fn what_is_used_is_not_detached(&mut self) {
         let told = self.done(
             "umount /run/pond
              e2fsck -fn /dev/nbd0 >/dev/null 2>&1
-             front=$(who front); successor=$(who successor)
+             unshare --mount sh -c 'mount -n -i -t ext4 /dev/nbd0 /run/pond; touch /run/hidden; until [ -e /run/enough ]; do sleep 0.1; done' &
+             until_it_is [ -e /run/hidden ]
+             shoal detach d0 2>&1 && exit 1
+             touch /run/enough
+             wait
+             mkswap /dev/nbd0 >/dev/null 2>&1
+             swapon /dev/nbd0
+             shoal detach d0 2>&1 && exit 1
+             swapoff /dev/nbd0",
+        );
+        assert!(told.contains("/dev/nbd0 is claimed") && told.contains("/dev/nbd0 is swapped to"), "{told}");
+    }
+
+    /// Both at once: then somebody has to say what is to become of the device, which must be the right one.
+    fn a_device_without_fronts_is_taken_away_if_it_is_ours(&mut self) {
+        let told = self.done(
+            "front=$(who front); successor=$(who successor)
              kill -KILL $successor $front
              until_it_is is_gone $front
              until_it_is is_gone $successor
@@ -132,5 +148,6 @@ fn needs_kernel_nbd_fronts_that_are_killed_are_followed_by_themselves() {
     story.an_array_is_mounted();
     story.fronts_are_followed_under_a_load();
     story.any_of_them_may_be_killed();
+    story.what_is_used_is_not_detached();
     story.a_device_without_fronts_is_taken_away_if_it_is_ours();
 }
