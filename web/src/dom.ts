@@ -39,3 +39,9 @@ export function chooser(
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   return element("section", { id, "aria-labelledby": `${id}-title` }, element("h2", { id: `${id}-title` }, title), ...children);
 }
+
+/** Stays in sight, and with it what has to be known of everything on the page. */
+export function navigation(sections: readonly HTMLElement[], warning?: string): HTMLElement {
+  const links = sections.map((section) => element("a", { href: `#${section.id}` }, section.querySelector("h2")?.textContent));
+  return element("nav", { "aria-label": "Parts of this page" }, warning !== undefined && element("strong", {}, warning), ...links);
+}

@@ -44,6 +44,12 @@ export function megabytes(bytesPerSecond: number): string {
   return threeDigits(bytesPerSecond / 1e6);
 }
 
+/** A link as it is sold: 1 Gbit/s. */
+export function linkSpeed(bitsPerSecond: number): string {
+  const [unit, name] = bitsPerSecond % 1e9 === 0 ? [1e9, "Gbit/s"] : [1e6, "Mbit/s"];
+  return `${bitsPerSecond / unit} ${name}`;
+}
+
 /** Sizes that are powers of two by nature: 64 KiB. */
 export function binaryBytes(value: number): string {
   let power = 0;

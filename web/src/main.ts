@@ -1,52 +1,25 @@
-// The report page: reads the document that stands in the page and shows it.
+// The page: reads the document that stands in it and shows it, in the way of its kind.
 
-import type { StudyReport } from "./api";
 import { element } from "./dom";
-import { arrays } from "./sections/arrays";
-import { drives } from "./sections/drives";
-import { environment } from "./sections/environment";
-import { fault } from "./sections/fault";
-import { header, overview, simulationNotice } from "./sections/overview";
-import { ranking } from "./sections/ranking";
-import { results } from "./sections/results";
-import { runs } from "./sections/runs";
+import { networkPage } from "./pages/network";
+import { studyPage } from "./pages/study";
 
-const FORMAT = "shoal-study";
+/** The kinds of documents, by their `format`, all of version 1. */
+const PAGES: Record<string, (document: never) => Node[]> = {
+  "shoal-network": networkPage,
+  "shoal-study": studyPage,
+};
 const FORMAT_VERSION = 1;
 
-function readReport(): StudyReport {
+function page(): Node[] {
   const text = document.getElementById("shoal-report")?.textContent ?? "";
-  const report = JSON.parse(text) as StudyReport;
-  if (report.format !== FORMAT || report.format_version !== FORMAT_VERSION) {
-    throw new Error(`this page shows ${FORMAT} version ${FORMAT_VERSION}, not ${report.format} version ${report.format_version}`);
+  const content = JSON.parse(text) as { format: string; format_version: number };
+  const show = PAGES[content.format];
+  if (show === undefined || content.format_version !== FORMAT_VERSION) {
+    const kinds = Object.keys(PAGES).join(" and ");
+    throw new Error(`this page shows ${kinds} of version ${FORMAT_VERSION}, not ${content.format} of version ${content.format_version}`);
   }
-  return report;
-}
-
-function page(report: StudyReport): Node[] {
-  const sections = [
-    overview(report),
-    report.alone.length > 0 && drives(report),
-    report.arrays.length > 0 && arrays(report),
-    report.alone.length + report.arrays.length > 0 && runs(report),
-    report.fault && fault(report, report.fault),
-    report.arrays.length > 0 && ranking(report),
-    report.arrays.length > 0 && results(report),
-    environment(report),
-  ].filter((section): section is HTMLElement => section instanceof HTMLElement);
-  const notice = simulationNotice(report);
-  if (notice) {
-    // Marks of validity say so too, see style.css.
-    document.body.classList.add("simulated");
-    document.title += " (simulated)";
-  }
-  return [notice, header(report), navigation(report, sections), ...sections].filter((part) => part !== undefined);
-}
-
-/** Stays in sight, and with it whether anybody measured what is shown. */
-function navigation(report: StudyReport, sections: readonly HTMLElement[]): HTMLElement {
-  const links = sections.map((section) => element("a", { href: `#${section.id}` }, section.querySelector("h2")?.textContent));
-  return element("nav", { "aria-label": "Parts of this page" }, report.simulated && element("strong", {}, "Simulated"), ...links);
+  return show(content as never);
 }
 
 /** Says in the page itself that something went wrong; also what tests look for. */
@@ -61,7 +34,7 @@ window.addEventListener("error", (event) => {
 });
 
 try {
-  document.getElementById("app")?.replaceChildren(...page(readReport()));
+  document.getElementById("app")?.replaceChildren(...page());
 } catch (problem) {
   fail(problem);
 }

@@ -116,11 +116,14 @@ function mostVaried(
 
 /** The drive in the middle, measured alone, in MB/s: what the ideal line multiplies. */
 export function typicalDrive(report: StudyReport, metric: Metric): number | undefined {
-  const speeds = report.analysis.drives
-    .flatMap((drive) => workloadOf(drive.workloads, metric)?.bytes_per_s.median ?? [])
-    .toSorted((left, right) => left - right);
-  const middle = speeds[Math.floor((speeds.length - 1) / 2)];
-  return middle === undefined ? undefined : middle / 1e6;
+  const speeds = report.analysis.drives.flatMap((drive) => workloadOf(drive.workloads, metric)?.bytes_per_s.median ?? []);
+  return speeds.length === 0 ? undefined : medianOf(speeds) / 1e6;
+}
+
+/** The middle of some numbers; of an even number, the lower of the middle two. */
+export function medianOf(values: readonly number[]): number {
+  const ordered = values.toSorted((left, right) => left - right);
+  return ordered[Math.floor((ordered.length - 1) / 2)] ?? NaN;
 }
 
 /** A point of a latency distribution: `beyond` of all requests, as a share, took longer than this. */

@@ -19,6 +19,12 @@ test("sizes that are powers of two say so", () => {
   assert.equal(format.binaryBytes(1000), "1000 bytes");
 });
 
+test("links are named as they are sold", () => {
+  assert.equal(format.linkSpeed(1_000_000_000), "1 Gbit/s");
+  assert.equal(format.linkSpeed(100_000_000), "100 Mbit/s");
+  assert.equal(format.linkSpeed(2_500_000_000), "2500 Mbit/s");
+});
+
 test("times take the unit that suits them", () => {
   assert.equal(format.latency(0), "0 ns");
   assert.equal(format.latency(840_000), "840 µs");

@@ -38,6 +38,7 @@ mod validity;
 mod verify;
 mod workload;
 
+pub use cpu::{ProcessTime, machine_busy_ns};
 pub use event::{Direction, Event, Observer};
 pub use fill::{Fill, Found, WrongUnit};
 pub use projection::Latencies;

@@ -2,10 +2,15 @@
 //!
 //! A process's time includes that of its children which have ended, so a server that makes a process for each client is
 //! counted whole. What the kernel does for the network outside of any process, and in threads of its own, is in the machine's
-//! figure alone.
+//! figure alone; but for the threads of its NFS server, which belong to no host and are counted as the server's.
+
+use shoal_bench::{ProcessTime, machine_busy_ns};
 
 use crate::host::Host;
 use crate::result::CpuUse;
+
+/// What the kernel calls the threads of its NFS server.
+const NFS_THREADS: &str = "nfsd";
 
 /// Processor time up to a moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,13 +23,9 @@ pub(crate) struct CpuClock {
 impl CpuClock {
     /// Reads the clocks. The client is whatever this process does itself, and the programs that it has run to their end.
     pub(crate) fn now(server: &Host) -> Self {
-        let of = |id: u32| std::fs::read_to_string(format!("/proc/{id}/stat")).ok();
-        let server = server.processes().into_iter().filter_map(of).filter_map(|text| process_ticks(&text)).sum();
-        let client = std::fs::read_to_string("/proc/self/stat").ok().and_then(|text| process_ticks(&text));
-        let machine = std::fs::read_to_string("/proc/stat").ok().and_then(|text| machine_ticks(&text));
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        let in_ns = |ticks: u64| ticks.saturating_mul(tick_ns);
-        Self { server: in_ns(server), client: in_ns(client.unwrap_or(0)), machine: in_ns(machine.unwrap_or(0)) }
+        let of = |process: u32| ProcessTime::of(process).map_or(0, ProcessTime::total_ns);
+        let servers = server.processes().into_iter().chain(threads_of_kernel(NFS_THREADS));
+        Self { server: servers.map(of).sum(), client: of(std::process::id()), machine: machine_busy_ns().unwrap_or(0) }
     }
 
     /// What was used until a later moment.
@@ -37,31 +38,12 @@ impl CpuClock {
     }
 }
 
-/// utime, stime, cutime and cstime, fields 14 to 17 of proc_pid_stat(5). The second field, the name, may hold anything, but
-/// ends at the last parenthesis.
-fn process_ticks(text: &str) -> Option<u64> {
-    let fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let ticks: Vec<u64> = fields.take(4).map_while(|field| field.parse().ok()).collect();
-    (ticks.len() == 4).then(|| ticks.iter().sum())
-}
-
-/// user, nice, system, irq and softirq of the first line of proc_stat(5).
-fn machine_ticks(text: &str) -> Option<u64> {
-    let fields = text.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
-    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
-    let &[user, nice, system, _idle, _iowait, irq, softirq, ..] = ticks.as_slice() else { return None };
-    Some(user + nice + system + irq + softirq)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{machine_ticks, process_ticks};
-
-    #[test]
-    fn the_kernels_files_are_read_right() {
-        let stat = "42 (a (b) c) R 1 42 42 0 -1 4194304 100 0 0 0 123 45 6 7 20 0 1 0 100 1000 10";
-        assert_eq!(process_ticks(stat), Some(181));
-        assert_eq!(process_ticks("42 (a) R 1"), None);
-        assert_eq!(machine_ticks("cpu  1 2 3 1000 2000 4 5 6 0 0\ncpu0 1 2 3"), Some(15));
-    }
+/// The kernel's own threads of a name: processes without a program.
+fn threads_of_kernel(name: &str) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let is_it = |entry: &std::fs::DirEntry| {
+        let named = std::fs::read_to_string(entry.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name);
+        named && std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| line.is_empty())
+    };
+    entries.flatten().filter(is_it).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

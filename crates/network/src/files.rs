@@ -24,12 +24,12 @@ pub(crate) fn fill(path: &Path, size_bytes: u64, seed: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a file, as `cp` does where files cannot share blocks.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a file, as `cp` does where files cannot share blocks; returns the copy.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<File> {
     let (mut from, mut to, mut block) = (File::open(from)?, File::create(to)?, vec![0; BLOCK_BYTES]);
     loop {
         match from.read(&mut block)? {
-            0 => return Ok(()),
+            0 => return Ok(to),
             got => to.write_all(&block[..got])?,
         }
     }

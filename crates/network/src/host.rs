@@ -18,16 +18,28 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// What the first process does: makes room, says that it is there, and waits for the end. Then it takes away what it was
-/// told to, but nothing of a file system that is still mounted there.
+/// What the first process does: binds a directory to where servers look, makes room, says that it is there, and waits for the end. Then it takes away what it was
+/// told to, but nothing of a file system that is still mounted there. The kernel's NFS server in this network is no process of
+/// the host's: it has to be told to end.
+///
+/// What is bound may lie below `/run`, as what desktops mount does. So it is bound before that is covered, and its parent is
+/// held, to be rid of it in the end.
 const FIRST_PROCESS: &str = r#"set -e
+bound=$1
+if [ "$bound" ]; then
+    mount --bind "$bound" "$2"
+    cd "$bound/.."
+fi
+shift 2
 mount -t tmpfs -o mode=755 shoal-network /run
 ip link set lo up
 echo here
 cat >/dev/null
 kill -9 -1 || true
+if grep -qs nfsd /proc/filesystems && mount -t nfsd nfsd /proc/fs/nfsd; then echo 0 >/proc/fs/nfsd/threads || true; fi 2>/dev/null
 for directory in "$@"; do umount -l "$directory"/* 2>/dev/null || true; done
-rm -rf --one-file-system -- "$@""#;
+rm -rf --one-file-system -- "$@"
+[ -z "$bound" ] || rm -rf --one-file-system -- "./${bound##*/}""#;
 /// How long the kernel may take to end a host's processes.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -75,11 +87,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts a host of this name; these directories go when it goes.
+    /// Starts a host of this name; these directories go when it goes. `bound` is a directory that goes as well, and where the
+    /// host is to find it.
     ///
     /// # Errors
     /// Without root, or if `unshare`, `mount` or `ip` is missing or fails.
-    pub fn start(name: &str, vanishing: &[&Path]) -> Result<Self, HostError> {
+    pub fn start(name: &str, vanishing: &[&Path], bound: Option<(&Path, &Path)>) -> Result<Self, HostError> {
         if !rustix::process::geteuid().is_root() {
             return Err(HostError::NotRoot);
         }
@@ -88,6 +101,7 @@ impl Host {
         command
             .arg(FIRST_PROCESS)
             .arg("first")
+            .args(bound.map_or([Path::new(""), Path::new("")], |(from, to)| [from, to]))
             .args(vanishing)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -6,6 +6,7 @@ use std::num::NonZero;
 use shoal_bench::{Reason, ReasonCode, Spread, Validity, Verdict};
 
 use crate::link::LinkSpeed;
+use crate::nfs_kind::NfsKind;
 use crate::result::{Bound, Calibration, Row, Run};
 use crate::workload::{Direction, Protocol, WORKLOADS, Workload};
 
@@ -31,14 +32,14 @@ pub(crate) struct Measured {
 }
 
 /// Makes rows, in the order of the workloads and then of the links.
-pub(crate) fn judge(measured: &[Measured], links: &[Calibration], size_bytes: u64) -> Vec<Row> {
+pub(crate) fn judge(measured: &[Measured], links: &[Calibration], size_bytes: u64, nfs: NfsKind) -> Vec<Row> {
     let mut rows = Vec::new();
     for workload in &WORKLOADS {
         let speeds = links.iter().map(|link| LinkSpeed::of(link.link_bits_per_s));
         for link in std::iter::once(None).chain(speeds) {
             let of_row = |one: &&Measured| one.workload == workload && one.link == link;
             let runs: Vec<Run> = measured.iter().filter(of_row).map(|one| one.run).collect();
-            rows.extend(Numbers::of(workload, link, runs, size_bytes).map(|numbers| numbers.row(measured, links)));
+            rows.extend(Numbers::of(workload, link, runs, size_bytes).map(|numbers| numbers.row(measured, links, nfs)));
         }
     }
     rows
@@ -66,7 +67,7 @@ impl Numbers {
         self.durable.unwrap_or(self.bytes_per_s).median
     }
 
-    fn row(self, measured: &[Measured], links: &[Calibration]) -> Row {
+    fn row(self, measured: &[Measured], links: &[Calibration], nfs: NfsKind) -> Row {
         let of_array_per_mille = self.of_array(measured);
         let of_link_per_mille = self.link.map(|link| per_mille(self.bytes_per_s.median, link.payload_bytes_per_s()));
         let bound_by = self.bound_by(of_array_per_mille, of_link_per_mille);
@@ -74,9 +75,10 @@ impl Numbers {
         let protocol = self.workload.protocol;
         Row {
             workload: self.workload.name.to_owned(),
+            method: self.workload.method.to_owned(),
             link_bits_per_s: self.link.map(LinkSpeed::bits_per_s),
-            client: protocol.client().to_owned(),
-            server: protocol.server().to_owned(),
+            client: protocol.client(nfs).to_owned(),
+            server: protocol.server(nfs).to_owned(),
             runs: self.runs,
             bytes_per_s: self.bytes_per_s,
             durable_bytes_per_s: self.durable,

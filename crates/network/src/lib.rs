@@ -7,7 +7,9 @@
 //!  link.rs       what a link of Ethernet carries, and the queue that carries just that
 //!  pair.rs       two hosts, joined; what their link really carries
 //!  workload.rs   what is transferred how: names, methods, clients, servers
-//!  servers.rs    Samba, NFS-Ganesha and vsftpd, as `shoal share` runs them
+//!  servers.rs    Samba, the NFS server and vsftpd, as `shoal share` runs them
+//!  nfs_kind.rs   NFS by the kernel where it can, else by programs
+//!  nfs_mount.rs  the kernel's client
 //!  nfs/          a client of NFS 4.0, as far as copying a file takes
 //!  scene.rs      one transfer: prepared, timed, made durable, compared
 //!  study.rs      all of them, in an order by seed
@@ -25,6 +27,8 @@ mod host;
 mod judge;
 mod link;
 mod nfs;
+mod nfs_kind;
+mod nfs_mount;
 mod pair;
 mod result;
 mod scene;
@@ -34,6 +38,7 @@ mod workload;
 
 pub use host::{Host, HostError};
 pub use link::LinkSpeed;
+pub use nfs_kind::NfsKind;
 pub use pair::{CLIENT, LinkError, Pair, SERVER};
 pub use result::{Bound, Calibration, CpuUse, Findings, LeftOut, Row, Run};
 pub use scene::{Served, ServedDevice};

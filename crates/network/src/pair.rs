@@ -42,12 +42,13 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Starts two hosts and joins them by a link without bounds; these directories go when the server goes.
+    /// Starts two hosts and joins them by a link without bounds; these directories go when the server goes, and so does the
+    /// first of those `bound`, which the server finds at the second.
     ///
     /// # Errors
     /// Without root, or if a tool is missing or fails.
-    pub fn start(vanishing: &[&Path]) -> Result<Self, HostError> {
-        let pair = Self { server: Host::start("server", vanishing)?, client: Host::start("client", &[])? };
+    pub fn start(vanishing: &[&Path], bound: Option<(&Path, &Path)>) -> Result<Self, HostError> {
+        let pair = Self { server: Host::start("server", vanishing, bound)?, client: Host::start("client", &[], None)? };
         let client = pair.client.first_process().to_string();
         let words = ["link", "add", INTERFACE, "type", "veth", "peer", "name", INTERFACE, "netns", &client];
         pair.server.configure("ip", &words)?;
@@ -128,19 +129,18 @@ fn round_trip(mut near: TcpStream, mut far: TcpStream) -> Result<u64, LinkError>
     Ok(u64::try_from(turns[TURNS / 2].as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The rate at which one end gets what the other sends for so long, in bytes a second. The clock runs from the first byte
-/// that comes in to the end of the stream.
+/// The rate at which one end gets what the other sends for so long, in bytes a second. The clock runs from before the first
+/// byte is sent to the end of the stream: where the machine is busy, what waits to be received is not taken for fast.
 fn stream(mut from: TcpStream, mut to: TcpStream, duration: Duration) -> Result<u64, LinkError> {
+    let (mut block, start) = (vec![0x5a; BLOCK_BYTES], Instant::now());
+    let content = block.clone();
     let sender = thread::spawn(move || {
-        let (start, block) = (Instant::now(), vec![0x5a; BLOCK_BYTES]);
         while start.elapsed() < duration {
-            from.write_all(&block)?;
+            from.write_all(&content)?;
         }
         Ok::<(), std::io::Error>(())
     });
-    let mut block = vec![0; BLOCK_BYTES];
-    to.read_exact(&mut block[..1])?;
-    let (start, mut bytes) = (Instant::now(), 0_u128);
+    let mut bytes = 0_u128;
     loop {
         match to.read(&mut block)? {
             0 => break,

@@ -43,6 +43,8 @@ pub struct Calibration {
 pub struct Row {
     /// The workload's name, as "nfs-sync-put".
     pub workload: String,
+    /// What happens, in one line.
+    pub method: String,
     /// The link; left out for the array itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bits_per_s: Option<u64>,

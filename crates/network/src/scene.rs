@@ -2,7 +2,8 @@
 //!
 //! The client's files lie in memory, so that no drive but the array's is measured. What is transferred follows from the
 //! study's seed and is incompressible; after each transfer both sides are compared, byte by byte and outside of the
-//! measured time. Before content is read it is thrown out of the server's page cache.
+//! measured time. Before content is read, to be measured or to be compared, it is thrown out of the server's page cache: what
+//! is compared is what the array holds.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,9 +19,12 @@ use rustix::fs::{Advice, fadvise};
 use crate::cpu::CpuClock;
 use crate::files::{BLOCK_BYTES, copy, fill, remove, same, settle};
 use crate::nfs::{NfsFile, Stability};
+use crate::nfs_kind::{EXPORT, EXPORT_ASYNC, NfsKind};
+use crate::nfs_mount::NfsMount;
 use crate::pair::{Pair, SERVER};
 use crate::result::Run;
 use crate::servers::{OWNER, PASSWORD, SHARE, USER};
+use crate::study::Options;
 use crate::workload::{Direction, NFS_ASYNC, NFS_SYNC, Protocol, Workload};
 
 /// What a transfer may take beside the time of its bytes at a tenth of the slowest link.
@@ -62,6 +66,7 @@ pub(crate) struct Scene<'a> {
     /// A directory in memory, of the same name everywhere.
     place: PathBuf,
     size_bytes: u64,
+    nfs: NfsKind,
     /// How many there have been.
     transfers: u32,
 }
@@ -85,14 +90,9 @@ impl From<String> for TransferError {
 
 impl<'a> Scene<'a> {
     /// Brings the content to both sides.
-    pub(crate) fn prepare(
-        pair: &'a Pair,
-        served: &'a Served,
-        place: &Path,
-        size_bytes: u64,
-        seed: u64,
-    ) -> io::Result<Self> {
-        let scene = Self { pair, served, place: place.to_owned(), size_bytes, transfers: 0 };
+    pub(crate) fn prepare(pair: &'a Pair, served: &'a Served, place: &Path, options: &Options) -> io::Result<Self> {
+        let Options { size_bytes, nfs, seed, .. } = *options;
+        let scene = Self { pair, served, place: place.to_owned(), size_bytes, nfs, transfers: 0 };
         fill(&scene.of_client("source"), size_bytes, seed)?;
         let credentials = format!("username = {USER}\npassword = {PASSWORD}\n");
         std::fs::write(scene.of_client("smb"), credentials)?;
@@ -120,9 +120,10 @@ impl<'a> Scene<'a> {
     fn once(&self, workload: &Workload) -> Result<Run, TransferError> {
         let put = self.put_of(workload);
         remove(&self.of_client("got"))?;
-        self.cool()?;
+        let mount = self.mount_for(workload)?;
+        self.cool(self.of_directory(OFFERED))?;
         let (before, start) = (CpuClock::now(&self.pair.server), Instant::now());
-        self.transfer(workload)?;
+        self.transfer(workload, mount.as_ref())?;
         let elapsed = start.elapsed();
         let settle = match (workload.direction, &put) {
             (Direction::Put, Some(put)) => Some(settle(put)?),
@@ -131,6 +132,8 @@ impl<'a> Scene<'a> {
             (Direction::Get, _) => None,
         };
         let cpu = before.until(&CpuClock::now(&self.pair.server));
+        mount.map_or(Ok(()), NfsMount::unmount)?;
+        self.cool(put.clone())?;
         self.compare(workload, put.as_deref())?;
         // Room for the next one.
         put.as_deref().map_or(Ok(()), remove)?;
@@ -149,12 +152,15 @@ impl<'a> Scene<'a> {
     }
 
     /// Lets the client do its work, to its end.
-    fn transfer(&self, workload: &Workload) -> Result<(), String> {
+    fn transfer(&self, workload: &Workload, mount: Option<&NfsMount<'_>>) -> Result<(), String> {
         match (workload.protocol, workload.direction) {
             (Protocol::Array, Direction::Put) => self.copy_onto().map_err(|error| error.to_string()),
             (Protocol::Array, Direction::Get) => self.read_off().map_err(|error| error.to_string()),
             (Protocol::Device | Protocol::Nbd, direction) => self.nbdcopy(workload.protocol, direction),
-            (Protocol::Nfs, direction) => self.nfs(workload, direction),
+            (Protocol::Nfs, direction) => match mount {
+                Some(mount) => self.through(mount, direction).map_err(|error| format!("NFS: {error}")),
+                None => self.nfs(workload, direction),
+            },
             (Protocol::Smb, direction) => self.smbclient(direction),
             (Protocol::Ftp, direction) => self.curl(direction),
         }
@@ -162,7 +168,7 @@ impl<'a> Scene<'a> {
 
     fn copy_onto(&self) -> io::Result<()> {
         let put = self.of_directory(&self.put_name()).ok_or(io::ErrorKind::NotFound)?;
-        copy(&self.of_client("source"), &put)
+        copy(&self.of_client("source"), &put).map(drop)
     }
 
     fn read_off(&self) -> io::Result<()> {
@@ -192,6 +198,24 @@ impl<'a> Scene<'a> {
             Direction::Get => command.arg(place).arg(self.of_client("got")),
         };
         self.finish(command)
+    }
+
+    /// What a transfer by the kernel's NFS client goes through.
+    fn mount_for(&self, workload: &Workload) -> Result<Option<NfsMount<'a>>, String> {
+        if (workload.protocol, self.nfs) != (Protocol::Nfs, NfsKind::Kernel) {
+            return Ok(None);
+        }
+        let export = if workload.name == NFS_ASYNC { EXPORT_ASYNC } else { EXPORT };
+        NfsMount::new(&self.pair.client, &self.place, export, workload.name == NFS_SYNC).map(Some)
+    }
+
+    /// Copies as `cp` does. A client need not write back what it holds when a file is closed (it may hold a delegation), so
+    /// it is told to: the commit belongs to the transfer.
+    fn through(&self, mount: &NfsMount<'_>, direction: Direction) -> io::Result<()> {
+        match direction {
+            Direction::Put => copy(&self.of_client("source"), &mount.path(&self.put_name()))?.sync_all(),
+            Direction::Get => copy(&mount.path(OFFERED), &self.of_client("got")).map(drop),
+        }
     }
 
     fn nfs(&self, workload: &Workload, direction: Direction) -> Result<(), String> {
@@ -268,11 +292,10 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Throws content out of the server's page cache.
-    fn cool(&self) -> io::Result<()> {
-        let offered = self.of_directory(OFFERED);
+    /// Throws a file's content out of the server's page cache.
+    fn cool(&self, file: Option<PathBuf>) -> io::Result<()> {
         let below = self.served.below.iter().map(|path| self.pair.server.path(path));
-        for path in offered.into_iter().chain(below) {
+        for path in file.into_iter().chain(below) {
             let file = File::open(path)?;
             file.sync_all()?;
             fadvise(&file, 0, None, Advice::DontNeed)?;

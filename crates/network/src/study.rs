@@ -12,6 +12,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::judge::{Measured, judge};
 use crate::link::LinkSpeed;
+use crate::nfs_kind::{NfsKind, is_installed};
 use crate::pair::{LinkError, Pair};
 use crate::result::{Findings, LeftOut};
 use crate::scene::{Scene, Served};
@@ -23,9 +24,6 @@ const ASSUMED_ARRAY_BYTES_PER_S: u64 = 100_000_000;
 /// What a step takes beside its transfer: deleting, comparing, starting a client.
 const BESIDE: Duration = Duration::from_millis(500);
 
-/// Where programs are, those of administrators too.
-const PROGRAMS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -33,6 +31,8 @@ pub struct Options {
     pub links: Vec<LinkSpeed>,
     /// What goes over them.
     pub protocols: Vec<Protocol>,
+    /// Who serves NFS, and to whom.
+    pub nfs: NfsKind,
     /// What each transfer moves.
     pub size_bytes: u64,
     /// How often each row is measured.
@@ -75,6 +75,8 @@ impl fmt::Display for Step {
 pub struct Plan {
     /// In this order.
     pub steps: Vec<Step>,
+    /// Who serves NFS to whom, if anything goes by it.
+    pub nfs: Option<String>,
     /// What it will not do.
     pub left_out: Vec<LeftOut>,
     /// What it writes to the array's file system or device.
@@ -91,7 +93,7 @@ pub fn plan(options: &Options, offer: Offer) -> Plan {
         .iter()
         .copied()
         .filter(|&protocol| {
-            let reason = obstacle(protocol, offer);
+            let reason = obstacle(protocol, offer, options.nfs);
             left_out.extend(reason.clone().map(|reason| LeftOut { what: protocol.name().to_owned(), reason }));
             reason.is_none()
         })
@@ -107,7 +109,9 @@ pub fn plan(options: &Options, offer: Offer) -> Plan {
     let puts = steps.iter().filter(put).count() as u64;
     let written_bytes = options.size_bytes.saturating_mul(puts + u64::from(offer.directory));
     let duration = duration(&steps, options);
-    Plan { steps, left_out, written_bytes, duration }
+    let has_nfs = possible.contains(&Protocol::Nfs);
+    let nfs = has_nfs.then(|| format!("{}; {}", options.nfs.client(), options.nfs.server().0));
+    Plan { steps, nfs, left_out, written_bytes, duration }
 }
 
 /// Everything once, in no order yet.
@@ -126,7 +130,7 @@ fn round_of(round: u32, possible: &[Protocol], links: &[LinkSpeed], offer: Offer
 }
 
 /// Why a protocol cannot be measured.
-fn obstacle(protocol: Protocol, offer: Offer) -> Option<String> {
+fn obstacle(protocol: Protocol, offer: Offer, nfs: NfsKind) -> Option<String> {
     let offered = if protocol.is_of_files() { offer.directory } else { offer.device };
     if !offered {
         let mend = match protocol.is_of_files() {
@@ -135,21 +139,19 @@ fn obstacle(protocol: Protocol, offer: Offer) -> Option<String> {
         };
         return Some(mend.to_owned());
     }
-    let absent: Vec<_> = protocol.programs().iter().filter(|(program, _)| !is_installed(program)).collect();
+    let absent: Vec<_> = protocol.programs(nfs).iter().filter(|(program, _)| !is_installed(program)).collect();
     let (program, package) = absent.first()?;
     Some(format!("{program} is missing: install {package}"))
-}
-
-/// Whether a program is where programs are.
-fn is_installed(program: &str) -> bool {
-    PROGRAMS.iter().any(|directory| Path::new(directory).join(program).is_file())
 }
 
 fn duration(steps: &[Step], options: &Options) -> Duration {
     let transfer = |step: &Step| {
         let link = step.link.map_or(u64::MAX, LinkSpeed::payload_bytes_per_s);
         let bytes_per_s = link.clamp(1, ASSUMED_ARRAY_BYTES_PER_S);
-        Duration::from_millis(options.size_bytes.saturating_mul(1000) / bytes_per_s) + BESIDE
+        let at = |bytes_per_s| Duration::from_millis(options.size_bytes.saturating_mul(1000) / bytes_per_s);
+        // What was put is read off the array again, to be compared.
+        let compared = u32::from(step.workload.direction == Direction::Put);
+        at(bytes_per_s) + at(ASSUMED_ARRAY_BYTES_PER_S) * compared + BESIDE
     };
     let links = u32::try_from(options.links.len()).unwrap_or(u32::MAX);
     steps.iter().map(transfer).sum::<Duration>() + options.calibration * 2 * links
@@ -202,10 +204,12 @@ pub fn run(
         links.push(pair.calibrate(link, options.calibration)?);
     }
     progress("content for both sides", 0);
-    let mut scene = Scene::prepare(pair, served, place, options.size_bytes, options.seed)?;
+    let mut scene = Scene::prepare(pair, served, place, options)?;
     let Plan { steps, mut left_out, .. } = plan;
     let mut servers = match &served.directory {
-        Some(directory) => Some(Servers::prepare(&pair.server, directory, place).map_err(StudyError::Servers)?),
+        Some(directory) => {
+            Some(Servers::prepare(&pair.server, directory, place, options.nfs).map_err(StudyError::Servers)?)
+        }
         None => None,
     };
     for protocol in Protocol::OVER_LINKS {
@@ -221,7 +225,7 @@ pub fn run(
         // They are killed with their host if they do not end; what they served has been compared.
         let _ = servers.stop();
     }
-    let rows = judge(&measured, &links, options.size_bytes);
+    let rows = judge(&measured, &links, options.size_bytes, options.nfs);
     let Options { seed, size_bytes, repeats, .. } = *options;
     Ok(Findings { seed, size_bytes, repeats, served: served.description.clone(), links, rows, left_out })
 }

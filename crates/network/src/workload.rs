@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use Direction::{Get, Put};
 
+use crate::nfs_kind::NfsKind;
+
 /// By which way content goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
@@ -49,33 +51,33 @@ impl Protocol {
     }
 
     /// Programs that it takes, and Debian's packages that have them.
-    pub(crate) fn programs(self) -> &'static [(&'static str, &'static str)] {
+    pub(crate) fn programs(self, nfs: NfsKind) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Array => &[],
             Self::Device | Self::Nbd => &[("nbdcopy", "libnbd-bin")],
-            Self::Nfs => &[("ganesha.nfsd", "nfs-ganesha nfs-ganesha-vfs")],
+            Self::Nfs => nfs.programs(),
             Self::Smb => &[("smbd", "samba"), ("smbclient", "smbclient")],
             Self::Ftp => &[("vsftpd", "vsftpd"), ("curl", "curl")],
         }
     }
 
     /// Who takes or gives the content.
-    pub(crate) fn client(self) -> &'static str {
+    pub(crate) fn client(self, nfs: NfsKind) -> &'static str {
         match self {
             Self::Array => "this program",
             Self::Device | Self::Nbd => "nbdcopy",
-            Self::Nfs => "this program, NFS 4.0 with blocks of 1 MiB",
+            Self::Nfs => nfs.client(),
             Self::Smb => "smbclient",
             Self::Ftp => "curl",
         }
     }
 
     /// Who has the array.
-    pub(crate) fn server(self) -> &'static str {
+    pub(crate) fn server(self, nfs: NfsKind) -> &'static str {
         match self {
             Self::Array => "the file system",
             Self::Device | Self::Nbd => "shoal serve",
-            Self::Nfs => "NFS-Ganesha",
+            Self::Nfs => nfs.server().0,
             Self::Smb => "Samba",
             Self::Ftp => "vsftpd",
         }
@@ -132,10 +134,15 @@ pub const WORKLOADS: [Workload; 14] = [
         NFS_COMMIT,
         Protocol::Nfs,
         Put,
-        "NFS as it is mounted today: 16 writes in flight, committed when the file is closed",
+        "NFS as it is mounted today: many writes in flight, committed when the file is closed",
     ),
-    row(NFS_ASYNC, Protocol::Nfs, Put, "NFS exported async: 16 writes in flight, nothing committed"),
-    row("nfs-get", Protocol::Nfs, Get, "a file read over NFS, 16 reads in flight"),
+    row(
+        NFS_ASYNC,
+        Protocol::Nfs,
+        Put,
+        "NFS exported async: many writes in flight, nothing durable when the client is done",
+    ),
+    row("nfs-get", Protocol::Nfs, Get, "a file read over NFS, many reads in flight"),
     row("smb-put", Protocol::Smb, Put, "a file put by SMB 3"),
     row("smb-get", Protocol::Smb, Get, "a file got by SMB 3"),
     row("ftp-put", Protocol::Ftp, Put, "a file put by FTP"),

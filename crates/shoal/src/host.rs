@@ -1,8 +1,35 @@
 //! The machine, for reports.
 
 use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use shoal_drive::{IoEngine, IoLoop};
 use shoal_study::model::Host;
+use shoal_study::run::Heading;
+
+use crate::args::Cli;
+use crate::exit::Failure;
+
+/// What a report begins with, on this host; made when what it reports begins.
+pub(crate) fn heading(host: Host) -> Heading {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    Heading {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        started_unix_ns: since_1970.and_then(|duration| u64::try_from(duration.as_nanos()).ok()),
+        host,
+    }
+}
+
+/// What will carry the I/O, found as it will be found for each drive.
+pub(crate) fn io_engine_name(cli: &Cli) -> Result<&'static str, Failure> {
+    let arena = shoal_volume::Arena::new(4096).map_err(Failure::failed)?;
+    let probe = IoLoop::new(crate::drives::io_engine(cli.io_engine), arena, 1).map_err(Failure::failed)?;
+    Ok(match probe.engine() {
+        IoEngine::Uring => "io_uring",
+        IoEngine::Threads => "threads",
+    })
+}
 
 /// What the system tells of itself; empty or 0 where it does not.
 pub(crate) fn describe(io_engine: &str) -> Host {

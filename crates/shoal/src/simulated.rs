@@ -7,23 +7,14 @@ use shoal_bench::TargetKind;
 use shoal_sim::{BusKind, Fleet, HostModel, Medium, PREFIX, Topology, parse_fleet};
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
 use shoal_study::model::{DriveDescription, Host};
-use shoal_volume::{
-    ArrayLevel, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, MinorVersion, SimulatedWorld,
-    SimulatedWorldError,
-};
+use shoal_volume::{BufferPlan, Contents, DriveId, SimulatedWorld, SimulatedWorldError};
 
-use crate::args::SimulatedArrayArgs;
 use crate::exit::Failure;
 use crate::host::memory_available_bytes;
 use crate::size::format_size;
 
 /// What all drives of a world may keep together: beyond that a machine that other things run on may be short of memory.
 const KEPT_BYTES_MAX: u64 = 256 << 20;
-
-/// The chunk if nothing else is said, as for `shoal create`.
-const CHUNK_BYTES: u32 = 512 << 10;
-/// Groups in arrays of arrays.
-const GROUPS: usize = 2;
 
 /// Drives on buses, as they were named.
 #[derive(Debug)]
@@ -128,21 +119,6 @@ impl SimulatedDrives {
         let plan = BufferPlan::for_drives(all.len(), request_count, request_bytes);
         self.open(&all, contents, plan, seed).map_err(Failure::failed)
     }
-}
-
-/// An array of simulated drives that are blank: its parity is right from the start.
-pub(crate) fn create_options(args: &SimulatedArrayArgs, level: &str) -> Result<CreateOptions, Failure> {
-    Ok(CreateOptions {
-        level: ArrayLevel::parse(level, args.layout.as_deref(), GROUPS).map_err(Failure::usage)?,
-        chunk_bytes: args.chunk.unwrap_or(CHUNK_BYTES),
-        spare_count: 0,
-        name: "shoal".to_owned(),
-        homehost: None,
-        drive_bytes_limit: None,
-        assume_clean: true,
-        metadata: MinorVersion::Start4K,
-        consistency: ConsistencyPolicy::Resync,
-    })
 }
 
 /// Whether an argument names simulated drives.

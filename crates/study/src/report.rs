@@ -1,9 +1,9 @@
-//! The page that shows a study: one HTML file with the document inside, which opens from disk and loads nothing.
+//! The page that shows a study, of drives and arrays or of the network: one HTML file with the document inside, which opens from disk and loads nothing.
 //!
 //! The viewer is built from `web/` and committed; here the document is put into its place. The page's own security
 //! policy forbids every network request.
 
-use crate::model::StudyReport;
+use serde::Serialize;
 
 /// The viewer, without data.
 const PAGE: &str = include_str!("../../../web/dist/report.html");
@@ -19,8 +19,8 @@ pub enum RenderError {
     Json(#[from] serde_json::Error),
 }
 
-/// The whole page for a study.
-pub fn render(report: &StudyReport) -> Result<String, RenderError> {
+/// The whole page for a document. Its `format` says which of the viewer's pages it is for: "shoal-study" or "shoal-network".
+pub fn render(report: &impl Serialize) -> Result<String, RenderError> {
     let (before, after) = PAGE.split_once(PLACE).expect("the viewer has a place for the data, a test checks it");
     let data = inlined(&serde_json::to_string(report)?);
     Ok([before, &data, after].concat())

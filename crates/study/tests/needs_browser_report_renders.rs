@@ -1,52 +1,25 @@
 //! The page draws its charts in a real browser, without an error.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod browser;
 mod sample;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use shoal_study::model::StudyReport;
 
-const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+use browser::content;
 
-fn browser() -> Option<&'static str> {
-    let runs = |name: &&str| {
-        let status = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    BROWSERS.into_iter().find(runs)
-}
-
-/// What the page has become after its script has run.
+/// What the page of a report has become.
 fn rendered(browser: &str, folder: &Path, report: &StudyReport) -> String {
     let page = folder.join("report.html");
     std::fs::write(&page, shoal_study::report::render(report).unwrap()).unwrap();
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"])
-        .args(["--virtual-time-budget=5000", "--window-size=1200,2000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .arg(format!("file://{}", page.display()))
-        .stderr(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{browser} ended with {}", output.status);
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The page's own part, without the script and the data.
-fn content(document: &str) -> &str {
-    let start = document.find("<main").unwrap();
-    let end = document.find("</main>").unwrap();
-    &document[start..end]
+    browser::rendered(browser, &page)
 }
 
 #[test]
 fn needs_browser_report_renders() {
-    let Some(browser) = browser() else {
-        println!("SKIPPED: needs_browser_report_renders needs one of {}", BROWSERS.join(", "));
-        return;
-    };
+    let Some(browser) = browser::find("needs_browser_report_renders") else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut report = sample::study();
     report.warnings.push("</script><b id=\"escaped\">hostile</b>".to_owned());

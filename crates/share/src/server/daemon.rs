@@ -197,11 +197,15 @@ impl Child {
         }
     }
 
-    /// Whether it has asked the kernel to be told of new files.
+    /// Whether it has asked the kernel to be told of new files. Where the way in is into a process namespace the daemon is a
+    /// child of that.
     fn is_watching(&self) -> bool {
-        let of_files = fs::read_dir(format!("/proc/{}/fdinfo", self.process.id()));
-        let texts = of_files.into_iter().flatten().filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
-        texts.into_iter().any(|text| text.contains("inotify"))
+        let way_in = self.process.id();
+        let children = fs::read_to_string(format!("/proc/{way_in}/task/{way_in}/children")).unwrap_or_default();
+        let processes = children.split_ascii_whitespace().map(ToOwned::to_owned).chain([way_in.to_string()]);
+        let files = processes.filter_map(|process| fs::read_dir(format!("/proc/{process}/fdinfo")).ok()).flatten();
+        let mut texts = files.filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
+        texts.any(|text| text.contains("inotify"))
     }
 
     /// Whether somebody listens at a port in the child's network namespace.

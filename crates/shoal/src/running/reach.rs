@@ -13,10 +13,10 @@ use super::kernel::{host_by_kernel, refuse_held};
 use super::place;
 use super::world::HostWorld;
 use crate::args::{ArrayArgs, Cli, EngineChoice, SimulatedArrayArgs};
-use crate::commands::create::create_failure;
+use crate::commands::create::{create_failure, passing_array};
 use crate::drives::{join_with_room, member_paths, open_drives, open_failure, open_options, probe};
 use crate::exit::Failure;
-use crate::simulated::{SimulatedDrives, create_options, refuse_options};
+use crate::simulated::{SimulatedDrives, refuse_options};
 
 /// How an array is opened, if nobody runs it.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +169,7 @@ fn simulate(
     let opened = drives.open_all(Contents::Kept, requests, crate::seed::fresh())?;
     let world = HostWorld::Simulated(Box::new(opened.world.paced()));
     let options = open_options(cli, true, false)?;
-    let create = create_options(args, level)?;
+    let create = passing_array(level, args.layout.as_deref(), args.chunk)?;
     let array = ArrayVolume::create(world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;
     Ok(Host::of_simulated(array, options.background, drives.notation()))
 }

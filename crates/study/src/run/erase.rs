@@ -11,7 +11,10 @@ use crate::run::StepError;
 const START_BYTES: u32 = 8192;
 
 /// Writes zeros over the start of every drive. Simulated ones hold nothing by now.
-pub(super) fn erase_superblocks<B: Bay>(bay: &B) -> Result<(), StepError> {
+///
+/// # Errors
+/// If a drive cannot be opened or written.
+pub fn erase_superblocks<B: Bay>(bay: &B) -> Result<(), StepError> {
     if bay.simulated().is_some() {
         return Ok(());
     }

@@ -24,6 +24,7 @@ use crate::model::{
 use crate::plan::{Plan, SeededStep, Step};
 use progress::Tracker;
 
+pub use erase::erase_superblocks;
 pub use fault::{FaultStory, FaultWatch};
 pub use progress::{Phase, Progress};
 

@@ -14,13 +14,13 @@ use shoal_volume::{
 use super::directory::FileInDirectory;
 use super::remote::{self, Named};
 use crate::args::{ArrayArgs, BenchArgs, Cli, EngineChoice, SimulatedArgs};
-use crate::commands::create::create_failure;
+use crate::commands::create::{create_failure, passing_array};
 use crate::drives::{
     array_failure, check_wipeable, is_member, join, member_paths, open_drives, open_failure, open_options,
 };
 use crate::exit::Failure;
 use crate::running::{Opening, claim_for_kernel, kernel_failure, refuse_held};
-use crate::simulated::{SimulatedDrives, create_options, refuse_options};
+use crate::simulated::{SimulatedDrives, refuse_options};
 
 /// Something to be measured.
 pub(super) struct Target {
@@ -269,7 +269,7 @@ fn simulated_array(
     drives: &SimulatedDrives,
     workload: &Workload,
 ) -> Result<Target, Failure> {
-    let create = create_options(&args.array, level)?;
+    let create = passing_array(level, args.array.layout.as_deref(), args.array.chunk)?;
     let requests = (workload.depth, workload.block_size_bytes);
     let opened = paced(drives.open_all(Contents::Discarded, requests, workload.seed)?, args.real_time);
     let options = open_options(cli, true, false)?;

@@ -14,6 +14,11 @@ use crate::progress::run_background;
 use crate::running::{Handle, Host, HostWorld};
 use crate::simulated::SimulatedDrives;
 
+/// The chunk if nothing else is said, as the arguments of `shoal create` have it.
+const CHUNK_BYTES: u32 = 512 << 10;
+/// Groups in arrays of arrays.
+const GROUPS: usize = 2;
+
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let level = ArrayLevel::parse(&args.level, args.layout.as_deref(), args.groups).map_err(Failure::usage)?;
@@ -109,6 +114,26 @@ fn consistency(args: &CreateArgs) -> Result<ConsistencyPolicy, Failure> {
         Some(_) if policy != bitmap => Err(Failure::usage("--bitmap-chunk needs a bitmap: give --bitmap internal too")),
         _ => Ok(policy),
     }
+}
+
+/// An array for the time of one command: of simulated drives, which are blank, or one that is measured and taken off its
+/// drives again. So its parity is taken as it is.
+pub(crate) fn passing_array(
+    level: &str,
+    layout: Option<&str>,
+    chunk_bytes: Option<u32>,
+) -> Result<CreateOptions, Failure> {
+    Ok(CreateOptions {
+        level: ArrayLevel::parse(level, layout, GROUPS).map_err(Failure::usage)?,
+        chunk_bytes: chunk_bytes.unwrap_or(CHUNK_BYTES),
+        spare_count: 0,
+        name: "shoal".to_owned(),
+        homehost: None,
+        drive_bytes_limit: None,
+        assume_clean: true,
+        metadata: MinorVersion::Start4K,
+        consistency: ConsistencyPolicy::Resync,
+    })
 }
 
 /// Who is at fault when an array cannot be made.

@@ -16,16 +16,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use shoal_filesystem::Kind;
-use shoal_network::{Offer, Pair, SERVER, Served, ServedDevice};
+use shoal_network::{Pair, SERVER, Served, ServedDevice};
 use tempfile::TempDir;
 
-use crate::args::{ArrayArgs, Cli, NetworkArgs};
+use super::target::Target;
 use crate::commands::format::geometry::geometry;
-use crate::commands::status::at_rest;
 use crate::documents::StateDocument;
 use crate::exit::Failure;
-use crate::running::reach_running;
-use crate::size::format_size;
 
 /// Where NBD is looked for (IANA).
 const NBD_PORT: u16 = 10_809;
@@ -35,107 +32,6 @@ const LOOP_BLOCK_BYTES: u32 = 512;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Exports begin and end at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
-/// What a file system may take for itself: an eighth, and so much.
-const FILESYSTEM_BYTES: u64 = 32 << 20;
-
-/// What is to be served.
-pub(super) enum Target {
-    /// A directory.
-    Directory(PathBuf),
-    /// An array that nobody runs.
-    Array {
-        /// Its members.
-        members: Vec<PathBuf>,
-        /// What it is.
-        state: Box<StateDocument>,
-    },
-}
-
-impl Target {
-    /// Finds out what was named.
-    pub(super) fn of(cli: &Cli, args: &NetworkArgs) -> Result<Self, Failure> {
-        if let [directory] = args.targets.as_slice()
-            && directory.is_dir()
-            && args.scan.is_none()
-        {
-            let absolute = std::fs::canonicalize(directory);
-            let absolute = absolute.map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
-            return Ok(Self::Directory(absolute));
-        }
-        let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), uuid: None, socket: None };
-        if let Some(mut running) = reach_running(&named)? {
-            let name = running.execute(crate::running::Command::Status)?.array.name;
-            return Err(Failure::Refused(format!("array {name} runs: stop it first, or give a directory on it")));
-        }
-        let array = at_rest(cli, &named)?;
-        let state = Box::new(StateDocument {
-            array,
-            engine: None,
-            attached: None,
-            background: None,
-            scrub: None,
-            running: None,
-            simulated: None,
-        });
-        let members = crate::drives::member_paths(&named)?;
-        let members = members.iter().map(std::fs::canonicalize).collect::<Result<_, _>>().map_err(Failure::failed)?;
-        Ok(Self::Array { members, state })
-    }
-
-    /// What it is, for people.
-    pub(super) fn description(&self) -> String {
-        match self {
-            Self::Directory(path) => format!("the directory {}", path.display()),
-            Self::Array { state, .. } => {
-                let array = &state.array;
-                format!("array {}, {} of {}, as ext4", array.name, array.level, array.members.len())
-            }
-        }
-    }
-
-    /// What can be measured of it.
-    pub(super) fn offer(&self) -> Offer {
-        Offer { directory: true, device: matches!(self, Self::Array { .. }) }
-    }
-
-    /// Refuses what has no room.
-    pub(super) fn check_room(&self, size_bytes: u64) -> Result<(), Failure> {
-        let files = 2 * size_bytes;
-        let (free, wanted) = match self {
-            Self::Directory(path) => {
-                let statistics = rustix::fs::statvfs(path);
-                let statistics = statistics.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-                (statistics.f_bavail.saturating_mul(statistics.f_frsize), files)
-            }
-            Self::Array { state, .. } => {
-                let capacity = state.array.capacity_bytes.unwrap_or(0);
-                (capacity, size_bytes + files + files / 8 + FILESYSTEM_BYTES)
-            }
-        };
-        if free < wanted {
-            let (free, wanted, size) = (format_size(free), format_size(wanted), format_size(size_bytes));
-            let what = self.description();
-            return Err(Failure::Usage(format!(
-                "{what} has {free} of room, and transfers of {size} take {wanted}: transfer less (--size)"
-            )));
-        }
-        check_memory(size_bytes)
-    }
-}
-
-/// Refuses more than memory holds twice.
-fn check_memory(size_bytes: u64) -> Result<(), Failure> {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kibibytes: Option<u64> = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
-    match kibibytes.map(|kibibytes| kibibytes * 1024) {
-        Some(available) if available / 2 < size_bytes => Err(Failure::Usage(format!(
-            "the client's files lie in memory, and {} are free: transfer at most half of that (--size)",
-            format_size(available)
-        ))),
-        _ => Ok(()),
-    }
-}
 
 /// Two hosts, with the array at one of them. The order of the fields is that in which they have to go.
 pub(super) struct Ground {
@@ -144,7 +40,8 @@ pub(super) struct Ground {
     processes: Vec<Child>,
     pub(super) served: Served,
     place: TempDir,
-    own: Option<TempDir>,
+    /// Its part of a directory that it was given.
+    _own: Option<TempDir>,
 }
 
 impl Ground {
@@ -155,16 +52,15 @@ impl Ground {
             Target::Directory(path) => Some(temporary(".shoal-network-", path)?),
             Target::Array { .. } => None,
         };
-        let vanishing: Vec<&Path> = std::iter::once(&place).chain(&own).map(TempDir::path).collect();
-        let pair = Pair::start(&vanishing).map_err(Failure::failed)?;
         let files = place.path().join("files");
         make_directory(&files)?;
+        let bound = own.as_ref().map(|own| (own.path(), files.as_path()));
+        let pair = Pair::start(&[place.path()], bound).map_err(Failure::failed)?;
         let served =
             Served { description: target.description(), directory: Some(files), below: Vec::new(), device: None };
-        let mut ground = Self { pair, processes: Vec::new(), served, place, own };
-        match target {
-            Target::Directory(_) => ground.bind()?,
-            Target::Array { members, state } => ground.serve(members, state, size_bytes)?,
+        let mut ground = Self { pair, processes: Vec::new(), served, place, _own: own };
+        if let Target::Array { members, state } = target {
+            ground.serve(members, state, size_bytes)?;
         }
         Ok(ground)
     }
@@ -172,12 +68,6 @@ impl Ground {
     /// The study's own directory.
     pub(super) fn place(&self) -> &Path {
         self.place.path()
-    }
-
-    /// Shows the study's part of a directory at the place where servers look.
-    fn bind(&self) -> Result<(), Failure> {
-        let own = self.own.as_ref().expect("a directory has a part of the study's own").path();
-        self.on_server(Command::new("mount").arg("--bind").arg(own).arg(self.place().join("files")))
     }
 
     /// Runs a program on the server's host, to its end.

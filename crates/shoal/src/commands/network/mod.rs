@@ -2,22 +2,28 @@
 
 mod document;
 mod ground;
+mod passing;
 mod published;
 mod small;
+mod target;
 mod text;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use shoal_network::{Findings, LinkSpeed, Options, Plan, Protocol};
+use shoal_network::{Findings, LinkSpeed, NfsKind, Options, Plan, Protocol};
 
 pub(crate) use document::{NetworkDocument, NetworkPlanDocument};
 
 use crate::args::{Cli, NetworkArgs, Preset};
+use crate::commands::study::write_report;
 use crate::exit::Failure;
+use crate::host;
 use crate::output;
 use crate::progress::count_bar;
 use document::PublishedDocument;
-use ground::{Ground, Target};
+use ground::Ground;
+use small::SmallDocument;
+use target::{Named, Target};
 
 /// What is transferred unless told: two seconds of a gigabit link.
 const SIZE_BYTES: u64 = 256 << 20;
@@ -30,37 +36,66 @@ const BLOCK_BYTES: u64 = 4096;
 
 /// Measures an array from another host.
 pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
-    let target = Target::of(cli, args)?;
+    let named = Named::of(cli, args)?;
     let options = options(args)?;
-    let offer = target.offer();
+    let offer = named.offer();
     let plan = shoal_network::plan(&options, offer);
-    target.check_room(options.size_bytes)?;
-    let document = NetworkPlanDocument::of(target.description(), offer, &options, &plan);
+    named.check_room(options.size_bytes)?;
+    let has_small = args.preset == Some(Preset::PiZero);
+    let small_bytes = if has_small { small::bytes(&named, args.repeat) } else { 0 };
+    let document = NetworkPlanDocument::of(named.description(), offer, &options, &plan, small_bytes);
     if args.dry_run {
         return output::document(cli, &document, text::plan_text);
     }
-    if offer.device && !args.force {
+    if let Named::Target(target @ Target::Array { .. }) = &named
+        && !args.force
+    {
         return Err(Failure::Refused(format!(
             "{}: all that it holds would be lost: --force if nothing on it is needed, or mount it and give the directory",
             target.description()
         )));
     }
     announce(cli, &document);
-    let small = match args.preset {
-        Some(Preset::PiZero) => small::measure(cli, &target, args.repeat)?,
-        _ => Vec::new(),
-    };
-    let findings = carry_out(cli, &target, &options, plan)?;
+    let (heading, start) = (host::heading(host::describe(host::io_engine_name(cli)?)), Instant::now());
+    let (findings, small) = measure(cli, args, named, &options, plan)?;
     let published = args.preset.map(|preset| PublishedDocument {
         study: preset.study().to_owned(),
         figures: published::beside(preset, &findings, &small),
     });
-    let rows = findings.rows.len();
-    output::document(cli, &NetworkDocument { findings, published }, text::text)?;
-    match rows {
+    let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let document = NetworkDocument::of(heading, elapsed_ns, findings, small, published);
+    if let Some(path) = &args.report {
+        write_report(path, &document)?;
+    }
+    output::document(cli, &document, text::text)?;
+    match document.findings.rows.len() {
         0 => Err(Failure::Shown("nothing could be measured: the reasons are above".to_owned())),
         _ => Ok(()),
     }
+}
+
+/// Measures what was named; an array that is made for that is gone afterwards.
+fn measure(
+    cli: &Cli,
+    args: &NetworkArgs,
+    named: Named,
+    options: &Options,
+    plan: Plan,
+) -> Result<(Findings, Vec<SmallDocument>), Failure> {
+    let has_small = args.preset == Some(Preset::PiZero);
+    let mut small = if has_small { small::measure_drives(cli, &named, args.repeat)? } else { Vec::new() };
+    let (_passing, target) = match named {
+        Named::Target(target) => (None, target),
+        Named::Drives(drives) => {
+            let (passing, target) = drives.make(cli)?;
+            target.check_room(options.size_bytes)?;
+            (Some(passing), target)
+        }
+    };
+    if has_small {
+        small.extend(small::measure_served(cli, &target, args.repeat)?);
+    }
+    Ok((carry_out(cli, &target, options, plan)?, small))
 }
 
 /// Sets up the hosts, measures, and takes them away again.
@@ -107,7 +142,8 @@ fn options(args: &NetworkArgs) -> Result<Options, Failure> {
         return Err(Failure::usage("--size 0: a transfer of nothing has no rate"));
     }
     let seed = args.seed.unwrap_or_else(crate::seed::fresh);
-    Ok(Options { links, protocols, size_bytes, repeats: args.repeat, calibration: CALIBRATION, seed })
+    let nfs = NfsKind::of_this_machine();
+    Ok(Options { links, protocols, nfs, size_bytes, repeats: args.repeat, calibration: CALIBRATION, seed })
 }
 
 impl Preset {

@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use shoal_bench::Measurement;
 use shoal_network::{Findings, Row};
 use shoal_replay::{Figure, Study, figures};
 
+use super::small::{SmallDirection, SmallDocument, SmallRun};
 use crate::args::Preset;
+use SmallDirection::{Read, Write};
+use SmallMetric::{Latency, Rate};
 
 /// One published figure, and one's own beside it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,20 +33,27 @@ enum Own {
     Rate(&'static str),
     /// What is lost to the network of the array's own rate.
     Loss(&'static str),
-    /// Of 4 KiB after 4 KiB, one at a time: the rate.
-    Small(usize),
-    /// The same: the 99.99th percentile of latency.
-    SmallLatency(usize),
+    /// Of 4 KiB after 4 KiB, one at a time, on what is served.
+    Small(SmallDirection, SmallMetric),
 }
 
-/// Reads and writes of 4 KiB, in the order in which they are measured.
-pub(super) const SMALL: [&str; 2] = ["small-write", "small-read"];
+/// What is told of blocks of 4 KiB.
+#[derive(Clone, Copy)]
+enum SmallMetric {
+    /// The average rate.
+    Rate,
+    /// The 99.99th percentile of latency.
+    Latency,
+}
 
 const EIDE: &str = "Gigabit network to software RAID5";
 const DISKS: &str = "software RAID5, 8 disks";
 const LINEAR: &str = "dm-linear (omni_drive)";
 const LINEAR_WRITE: &str = "omni_drive; fio 4 KiB direct QD1 seq write";
 const LINEAR_READ: &str = "omni_drive; fio 4 KiB direct QD1 seq read";
+/// The sticks, each of which was measured alone three times; one's own drives stand beside them in the order in which they are named.
+const STICKS: [&str; 4] = ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"];
+const STICK_RUNS: u32 = 3;
 
 /// Experiment, configuration, metric; and what stands beside.
 type Beside = (&'static str, &'static str, &'static str, Own);
@@ -64,14 +73,14 @@ const EIDE_FIGURES: [Beside; 10] = [
 ];
 
 const PI_ZERO_FIGURES: [Beside; 4] = [
-    (LINEAR, LINEAR_WRITE, "average write speed", Own::Small(0)),
-    (LINEAR, LINEAR_WRITE, "99.99th percentile latency", Own::SmallLatency(0)),
-    (LINEAR, LINEAR_READ, "average read speed", Own::Small(1)),
-    (LINEAR, LINEAR_READ, "99.99th percentile latency", Own::SmallLatency(1)),
+    (LINEAR, LINEAR_WRITE, "average write speed", Own::Small(Write, Rate)),
+    (LINEAR, LINEAR_WRITE, "99.99th percentile latency", Own::Small(Write, Latency)),
+    (LINEAR, LINEAR_READ, "average read speed", Own::Small(Read, Rate)),
+    (LINEAR, LINEAR_READ, "99.99th percentile latency", Own::Small(Read, Latency)),
 ];
 
 /// The figures of a study, each with what was measured of it.
-pub(super) fn beside(preset: Preset, findings: &Findings, small: &[Vec<Measurement>]) -> Vec<BesideDocument> {
+pub(super) fn beside(preset: Preset, findings: &Findings, small: &[SmallDocument]) -> Vec<BesideDocument> {
     let (study, wanted): (_, &[Beside]) = match preset {
         Preset::Eide => (Study::Eide, &EIDE_FIGURES),
         Preset::PiZero => (Study::PiZero, &PI_ZERO_FIGURES),
@@ -85,34 +94,101 @@ pub(super) fn beside(preset: Preset, findings: &Findings, small: &[Vec<Measureme
         };
         let figure = table.iter().find(is_it)?;
         Some(BesideDocument {
-            figure: format!("{configuration}: {metric}"),
+            // What follows is how it was measured, the same for all.
+            figure: format!("{}: {metric}", configuration.split(';').next().unwrap_or(configuration)),
             unit: figure.unit.clone(),
             published: figure.value.number()?,
             measured: own.measured(findings, small),
-            workload: own.workload().to_owned(),
+            workload: own.workload(),
         })
     };
-    wanted.iter().filter_map(entry).collect()
+    let sticks = if preset == Preset::PiZero { sticks(&table, small) } else { Vec::new() };
+    sticks.into_iter().chain(wanted.iter().filter_map(entry)).collect()
+}
+
+/// What the study printed of each stick, as the median of its runs.
+fn sticks(table: &[Figure], small: &[SmallDocument]) -> Vec<BesideDocument> {
+    let mut all = Vec::new();
+    for (experiment, direction) in [("Write speed tests", Write), ("Read speeds", Read)] {
+        for (stick, metric) in STICKS.iter().flat_map(|stick| [(stick, Rate), (stick, Latency)]) {
+            let place = STICKS.iter().position(|other| other == stick);
+            let own = small.iter().find(|one| one.direction == direction && one.drive.map(|it| it as usize) == place);
+            let name = metric.name(direction);
+            let configuration = |run| format!("{stick} run {run}; fio 4 KiB direct QD1 seq {}", direction.name());
+            let run = |run: u32| {
+                let is_it = |figure: &&Figure| {
+                    figure.study == Study::PiZero
+                        && figure.experiment == experiment
+                        && figure.configuration == configuration(run)
+                        && figure.metric == name
+                };
+                table.iter().find(is_it)?.value.number()
+            };
+            let runs: Option<Vec<f64>> = (1..=STICK_RUNS).map(run).collect();
+            all.extend(runs.map(|mut runs| {
+                runs.sort_by(f64::total_cmp);
+                BesideDocument {
+                    figure: format!("{stick}: {name}, median of {STICK_RUNS}"),
+                    unit: metric.unit().to_owned(),
+                    published: runs[runs.len() / 2],
+                    measured: own.and_then(|own| metric.measured(&own.runs)),
+                    workload: small_workload(direction),
+                }
+            }));
+        }
+    }
+    all
+}
+
+fn small_workload(direction: SmallDirection) -> String {
+    format!("small-{}", direction.name())
+}
+
+impl SmallMetric {
+    /// As the study's tables name it.
+    fn name(self, direction: SmallDirection) -> &'static str {
+        match (self, direction) {
+            (Rate, Write) => "average write speed",
+            (Rate, Read) => "average read speed",
+            (Latency, _) => "99.99th percentile latency",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Rate => "MB/s",
+            Latency => "ms",
+        }
+    }
+
+    /// The middle of what all runs tell, in its unit.
+    fn measured(self, runs: &[SmallRun]) -> Option<f64> {
+        let value = |run: &SmallRun| match self {
+            Rate => Some(run.bytes_per_s),
+            Latency => run.latency_99_99_ns,
+        };
+        let values: Option<Vec<u64>> = runs.iter().map(value).collect();
+        shoal_bench::Spread::of(values?).map(|spread| spread.median as f64 / 1e6)
+    }
 }
 
 impl Own {
-    fn workload(self) -> &'static str {
+    fn workload(self) -> String {
         match self {
-            Self::Rate(name) | Self::Loss(name) => name,
-            Self::Small(at) | Self::SmallLatency(at) => SMALL[at],
+            Self::Rate(name) | Self::Loss(name) => name.to_owned(),
+            Self::Small(direction, _) => small_workload(direction),
         }
     }
 
     /// In the figure's unit: MB/s, per cent or milliseconds.
-    fn measured(self, findings: &Findings, small: &[Vec<Measurement>]) -> Option<f64> {
+    fn measured(self, findings: &Findings, small: &[SmallDocument]) -> Option<f64> {
         let row = |name: &str| findings.rows.iter().find(|row| row.workload == name);
         match self {
             Self::Rate(name) => row(name).map(|row| rate_of(row) as f64 / 1e6),
             Self::Loss(name) => row(name)?.of_array_per_mille.map(|share| 100.0 - share as f64 / 10.0),
-            Self::Small(at) => median(small.get(at)?, |one| Some(one.bytes_per_s)).map(|rate| rate / 1e6),
-            Self::SmallLatency(at) => {
-                let latency = |one: &Measurement| one.latency_ns.percentiles.get("99.99").copied();
-                median(small.get(at)?, latency).map(|latency| latency / 1e6)
+            Self::Small(direction, metric) => {
+                let is_it = |one: &&SmallDocument| one.direction == direction && one.drive.is_none();
+                metric.measured(&small.iter().find(is_it)?.runs)
             }
         }
     }
@@ -121,12 +197,6 @@ impl Own {
 /// What a row's rate is: content on the drives, or content that came.
 fn rate_of(row: &Row) -> u64 {
     row.durable_bytes_per_s.unwrap_or(row.bytes_per_s).median
-}
-
-/// The middle of what all repeats tell.
-fn median(repeats: &[Measurement], value: impl Fn(&Measurement) -> Option<u64>) -> Option<f64> {
-    let values: Option<Vec<u64>> = repeats.iter().map(value).collect();
-    shoal_bench::Spread::of(values?).map(|spread| spread.median as f64)
 }
 
 #[cfg(test)]
@@ -145,7 +215,7 @@ mod tests {
             left_out: Vec::new(),
         };
         assert_eq!(beside(Preset::Eide, &nothing, &[]).len(), EIDE_FIGURES.len());
-        assert_eq!(beside(Preset::PiZero, &nothing, &[]).len(), PI_ZERO_FIGURES.len());
+        assert_eq!(beside(Preset::PiZero, &nothing, &[]).len(), PI_ZERO_FIGURES.len() + STICKS.len() * 4);
         assert!(beside(Preset::Eide, &nothing, &[]).iter().all(|figure| figure.measured.is_none()));
     }
 }

@@ -7,6 +7,7 @@ use shoal_bench::Spread;
 use shoal_network::{Bound, Calibration, Findings, LinkSpeed, Row};
 
 use super::document::{NetworkDocument, NetworkPlanDocument, PublishedDocument};
+use super::small::SmallDocument;
 use crate::size::{format_ns, format_rate, format_size};
 
 /// What would be done.
@@ -23,8 +24,18 @@ fn describe_plan(text: &mut String, plan: &NetworkPlanDocument) -> std::fmt::Res
     writeln!(text, "  written to the array: {}", format_size(plan.written_bytes))?;
     writeln!(text, "  in memory: {}", format_size(plan.memory_bytes))?;
     writeln!(text, "  time: {} or more, if the array does 100 MB/s", format_ns(plan.duration_ns))?;
+    if plan.small_bytes > 0 {
+        writeln!(
+            text,
+            "  before that in blocks of 4 KiB, drives alone and together: {}",
+            format_size(plan.small_bytes)
+        )?;
+    }
     if plan.overwrites_array {
-        writeln!(text, "  ALL THAT THE ARRAY HOLDS IS LOST")?;
+        writeln!(text, "  ALL THAT THE ARRAY OR ITS DRIVES HOLD IS LOST")?;
+    }
+    if let Some(nfs) = &plan.nfs {
+        writeln!(text, "  NFS by {nfs}")?;
     }
     for out in &plan.left_out {
         writeln!(text, "  {}: not measured: {}", out.what, out.reason)?;
@@ -49,8 +60,9 @@ fn describe(text: &mut String, document: &NetworkDocument) -> std::fmt::Result {
     for link in &findings.links {
         describe_link(text, link)?;
     }
-    writeln!(text, "\n{}", table(findings).trim_fmt())?;
+    writeln!(text, "\n{}", lines(&table(findings)))?;
     notes(text, findings)?;
+    sides(text, findings)?;
     for out in &findings.left_out {
         writeln!(text, "{}: not measured: {}", out.what, out.reason)?;
     }
@@ -59,7 +71,22 @@ fn describe(text: &mut String, document: &NetworkDocument) -> std::fmt::Result {
         "\nMB/s: as the client saw it. On the drives: until the file was, too. Of the array: against the array"
     )?;
     writeln!(text, "itself, without a network. CPU: seconds of a processor for a GB. Seed {}.", findings.seed)?;
+    small(text, &document.small)?;
     document.published.as_ref().map_or(Ok(()), |published| beside(text, published))
+}
+
+/// Who is at the ends of each protocol.
+fn sides(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    let mut told: Vec<String> = Vec::new();
+    for row in findings.rows.iter().filter(|row| row.link_bits_per_s.is_some()) {
+        let protocol = row.workload.split('-').next().unwrap_or_default();
+        let side = format!("{protocol}: {}; {}", row.client, row.server);
+        if !told.contains(&side) {
+            writeln!(text, "{side}")?;
+            told.push(side);
+        }
+    }
+    Ok(())
 }
 
 fn describe_link(text: &mut String, link: &Calibration) -> std::fmt::Result {
@@ -157,6 +184,47 @@ fn notes(text: &mut String, findings: &Findings) -> std::fmt::Result {
     Ok(())
 }
 
+/// Blocks of 4 KiB, a line for each run, as the study of a Raspberry Pi has them.
+fn small(text: &mut String, tables: &[SmallDocument]) -> std::fmt::Result {
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["4 KiB, one at a time", "", "run", "MB/s", "99.99 % within"]);
+    for one in tables {
+        for (run, number) in one.runs.iter().zip(1..) {
+            let latency = run.latency_99_99_ns.map_or_else(String::new, format_ns);
+            let mark = if run.validity.reasons.is_empty() { "" } else { " *" };
+            let rate = format!("{:.3}", run.bytes_per_s as f64 / 1e6);
+            table.add_row([
+                format!("{}{mark}", one.target),
+                one.direction.name().to_owned(),
+                format!("{number}"),
+                rate,
+                latency,
+            ]);
+        }
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(text, "\n{}", lines(&table))?;
+    let mut reasons: Vec<&str> = Vec::new();
+    for reason in tables.iter().flat_map(|one| &one.runs).flat_map(|run| &run.validity.reasons) {
+        if !reasons.contains(&reason.text.as_str()) {
+            writeln!(text, "* {}", reason.text)?;
+            reasons.push(&reason.text);
+        }
+    }
+    Ok(())
+}
+
+/// The table without the blanks at the ends of its lines.
+fn lines(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
 fn beside(text: &mut String, published: &PublishedDocument) -> std::fmt::Result {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -173,5 +241,5 @@ fn beside(text: &mut String, published: &PublishedDocument) -> std::fmt::Result 
     for column in table.column_iter_mut().take(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    writeln!(text, "\nBeside the study {}:\n{}", published.study, table.trim_fmt())
+    writeln!(text, "\nBeside the study {}:\n{}", published.study, lines(&table))
 }

@@ -6,10 +6,10 @@ mod text;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use indicatif::HumanDuration;
-use shoal_drive::{IoEngine, IoLoop};
+use serde::Serialize;
 use shoal_study::bay::Bay;
 use shoal_study::model::{FaultRecord, StudyReport};
 use shoal_study::plan::{Cost, Factors, Plan};
@@ -183,28 +183,12 @@ fn tell_story<B: Bay>(
 }
 
 fn heading<B: Bay>(cli: &Cli, bay: &B) -> Result<Heading, Failure> {
-    let host = if bay.simulated().is_some() { simulated::host() } else { host::describe(io_engine_name(cli)?) };
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-    Ok(Heading {
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-        started_unix_ns: since_1970.and_then(|duration| u64::try_from(duration.as_nanos()).ok()),
-        host,
-    })
-}
-
-/// What will carry the I/O, found as it will be found for each drive.
-fn io_engine_name(cli: &Cli) -> Result<&'static str, Failure> {
-    let arena = shoal_volume::Arena::new(4096).map_err(Failure::failed)?;
-    let probe = IoLoop::new(crate::drives::io_engine(cli.io_engine), arena, 1).map_err(Failure::failed)?;
-    Ok(match probe.engine() {
-        IoEngine::Uring => "io_uring",
-        IoEngine::Threads => "threads",
-    })
+    let is_simulated = bay.simulated().is_some();
+    Ok(host::heading(if is_simulated { simulated::host() } else { host::describe(host::io_engine_name(cli)?) }))
 }
 
 /// Writes the page.
-pub(crate) fn write_report(path: &Path, report: &StudyReport) -> Result<(), Failure> {
+pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> Result<(), Failure> {
     let page = shoal_study::report::render(report).map_err(Failure::failed)?;
     fs::write(path, page).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
     output::warn(&format!("report written to {}", path.display()));

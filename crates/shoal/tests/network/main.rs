@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
 
+#[path = "../../../study/tests/browser/mod.rs"]
+mod browser;
+mod kernel;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -94,6 +98,42 @@ fn an_array_is_not_overwritten_unless_told() {
     let before = bay.snapshot();
     check("network-plan", &bay.json("network d0 d1 d2 d3 --size 6M --dry-run"));
     assert!(bay.snapshot() == before, "a dry run changed a file");
+}
+
+#[test]
+fn drives_become_an_array_only_if_told_which() {
+    let bay = Bay::with_sizes(&[DRIVE_BYTES; 3]);
+    let before = bay.snapshot();
+    bay.refused("network d0 d1 d2 --size 6M", 2, &["d0", "--level"]);
+    bay.refused("network --level 7 d0 d1 d2 --size 6M", 2, &["7"]);
+    bay.refused("network --level 5 d0 d1 d2 --size 60M", 2, &["--size"]);
+    let plan = bay.json("network --level 5 d0 d1 d2 --size 6M --dry-run");
+    check("network-plan", &plan);
+    assert_eq!(plan["overwrites_array"], true);
+    assert!(bay.snapshot() == before, "a refusal or a dry run changed a file");
+    bay.done("create --level 1 --assume-clean d1 d2");
+    bay.refused("network --level 5 d0 d1 d2 --size 6M", 3, &["d1", "would be lost", "--force"]);
+}
+
+#[test]
+fn needs_root_an_array_is_made_for_the_study_and_its_report_renders() {
+    let Some(bay) = stage() else { return };
+    let page = bay.path("page.html");
+    let line =
+        "network --level 5 d0 d1 d2 d3 --force --link 1Gbit --size 6M --repeat 1 --with smb,nbd --report page.html";
+    let document = bay.json(line);
+    check("network", &document);
+    for drive in ["d0", "d1", "d2", "d3"] {
+        bay.refused(&format!("status {drive}"), 2, &[drive]);
+    }
+    let Some(browser) = browser::find("the network study's page") else { return };
+    let rendered = browser::rendered(browser, &page);
+    let shown = browser::content(&rendered);
+    assert!(!shown.contains("class=\"error\""), "the page reports an error: {shown}");
+    assert_eq!(shown.matches("role=\"img\"").count(), 2, "a chart of the array itself, and one of the link");
+    for row in document["rows"].as_array().unwrap() {
+        assert!(shown.contains(row["workload"].as_str().unwrap()), "{row}");
+    }
 }
 
 #[test]

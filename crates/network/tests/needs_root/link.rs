@@ -1,7 +1,5 @@
 //! The link between two hosts is what it says, and nothing of them stays behind, even if who made them is killed.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,37 +7,32 @@ use std::time::{Duration, Instant};
 
 use shoal_network::{LinkSpeed, Pair};
 
+use crate::is_root;
+
 /// Says to a copy of this program that it is to start hosts and wait, and which directory is to go with them.
 const HOLD: &str = "SHOAL_TEST_HOLD";
-
-fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("SKIPPED: two hosts and their link need root");
-    }
-    is_root
-}
 
 #[test]
 fn needs_root_a_stream_gets_what_the_link_has_and_no_more() {
     if !is_root() {
         return;
     }
-    let pair = Pair::start(&[]).unwrap();
+    let pair = Pair::start(&[], None).unwrap();
     for speed in ["100Mbit", "1Gbit"] {
         let speed: LinkSpeed = speed.parse().unwrap();
         pair.shape(speed).unwrap();
-        // The bucket is passed once, and one more of it by the clock that starts with the first byte.
-        let most = (speed.most_bytes_in(2_000_000_000) + (128 << 10)) / 2;
+        // The bucket is passed once.
+        let most = speed.most_bytes_in(2_000_000_000) / 2;
         let least = speed.payload_bytes_per_s() / 2;
-        // On a machine that does much else the sender is slow, or the receiver's clock starts late: one of many is right.
+        // On a machine that does much else the sender is slow: one of many is right, and none is too fast.
         let is_right = (0..30).any(|_| {
             let found = pair.calibrate(speed, Duration::from_secs(2)).unwrap();
             eprintln!("{found:?}");
             let rates = [found.to_server_bytes_per_s, found.to_client_bytes_per_s];
-            found.round_trip_ns > 0 && rates.iter().all(|rate| (least..=most).contains(rate))
+            assert!(rates.iter().all(|rate| *rate <= most), "{speed} carried more than {most} bytes a second");
+            found.round_trip_ns > 0 && rates.iter().all(|rate| *rate >= least)
         });
-        assert!(is_right, "{speed} never carried {least} to {most} bytes a second");
+        assert!(is_right, "{speed} never carried {least} bytes a second");
     }
 }
 
@@ -56,7 +49,7 @@ fn needs_root_nothing_stays_of_hosts_whose_maker_is_killed() {
     std::fs::create_dir_all(vanishing.join("mounted")).unwrap();
     std::fs::write(directory.path().join("kept"), "kept").unwrap();
     let mut maker = Command::new(std::env::current_exe().unwrap());
-    maker.args(["--exact", "needs_root_nothing_stays_of_hosts_whose_maker_is_killed", "--nocapture"]);
+    maker.args(["--exact", "link::needs_root_nothing_stays_of_hosts_whose_maker_is_killed", "--nocapture"]);
     let mut maker = maker.env(HOLD, &vanishing).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(maker.stdout.take().unwrap()).lines().map_while(Result::ok);
     let told = lines.filter_map(|line| line.strip_prefix("hosts ").map(str::to_owned)).next().unwrap();
@@ -76,7 +69,7 @@ fn needs_root_nothing_stays_of_hosts_whose_maker_is_killed() {
 
 /// Starts hosts, has one of them run something and mount something, and waits to be killed.
 fn hold(vanishing: &Path) -> ! {
-    let pair = Pair::start(&[vanishing]).unwrap();
+    let pair = Pair::start(&[vanishing], None).unwrap();
     let mut mount = pair.server.command("mount");
     let mount = mount.arg("--bind").arg(vanishing.parent().unwrap()).arg(vanishing.join("mounted"));
     assert!(mount.status().unwrap().success());
