@@ -16,8 +16,8 @@ use shoal_attach::{Ability, Answer, Client, ClientOptions, Operation, Remote, Te
 use shoal_serve::Address;
 use shoal_volume::{Command, Completion, Request, RequestError, RequestId, Volume};
 
-/// How long anything may take on a machine that is busy.
-const SLACK: Duration = Duration::from_secs(20);
+/// What takes longer hangs, however busy the machine is.
+const SLACK: Duration = Duration::from_secs(180);
 
 fn options(deadline_ms: u64, connections: u32) -> ClientOptions {
     ClientOptions { export: "pond".to_owned(), deadline: Duration::from_millis(deadline_ms), connections }
@@ -31,6 +31,14 @@ fn ask(client: &Client, operation: Operation) -> Receiver<Answer> {
 
 fn answer(client: &Client, operation: Operation) -> Answer {
     ask(client, operation).recv_timeout(SLACK).expect("every operation is answered")
+}
+
+/// Waits until it is so.
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < SLACK, "{what}");
+    }
 }
 
 fn pattern(length: usize, seed: u64) -> Vec<u8> {
@@ -268,15 +276,14 @@ fn whoever_is_not_answered_in_time_is_told_so() {
             assert_eq!(answer.recv_timeout(SLACK), Ok(Err(Errno::TIMEDOUT)));
         }
         // Three hundred are more than there is room for: the last ones have waited for the first ones' answers.
-        let took = begun.elapsed();
-        assert!(took >= Duration::from_millis(400) && took < Duration::from_secs(4), "{took:?}");
+        assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
         if stands_still {
             server.as_ref().unwrap().go_on();
         } else {
             server = Some(Server::start(directory.path(), &medium, 2));
         }
-        let is_back = |_: &u32| answer(&client, Operation::Read { offset: 0, length: 4096 }).is_ok();
-        assert!((0..20).any(|attempt| is_back(&attempt)), "the client does not find the server again");
+        let is_back = || answer(&client, Operation::Read { offset: 0, length: 4096 }).is_ok();
+        eventually("the client does not find the server again", is_back);
     }
     server.unwrap().kill();
 }
@@ -291,12 +298,14 @@ fn another_array_at_the_same_place_is_not_taken_for_the_first() {
     server.kill();
     let stranger = Server::start_at(&address, &other, 1, "array 9:9:9:9");
     let write = || Operation::Write { offset: 0, data: vec![7; 4096], fua: false };
-    assert_eq!(answer(&client, write()), Err(Errno::TIMEDOUT));
-    assert!(client.trouble().unwrap().contains("another array"));
+    eventually("the client does not see whom it has met", || {
+        assert_eq!(answer(&client, write()), Err(Errno::TIMEDOUT));
+        client.trouble().is_some_and(|trouble| trouble.contains("another array"))
+    });
     stranger.kill();
     assert!(other.content.lock().unwrap().iter().all(|&byte| byte == 0), "it was written to");
     let server = Server::start(directory.path(), &medium, 1);
-    assert!((0..5).any(|_| answer(&client, write()).is_ok()));
+    eventually("the client does not find the first one again", || answer(&client, write()).is_ok());
     assert_eq!(client.trouble(), None);
     server.kill();
 }
