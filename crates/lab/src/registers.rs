@@ -22,10 +22,11 @@ const EXTENDED_STATE: u64 = 0x202;
 /// What a kernel answers that does not know the set.
 const INVALID_ARGUMENT: u32 = 22;
 
-/// Variables for the guest's programs, with which the C library and OpenSSL stay with SSE.
-pub(crate) const PROGRAMS: [&str; 2] = [
+/// Variables for the guest's programs, with which the C library, OpenSSL and GnuTLS stay with SSE.
+pub(crate) const PROGRAMS: [&str; 3] = [
     "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX2,-AVX,-XSAVEC,-XSAVE,-ERMS,-FSRM",
     "OPENSSL_ia32cap=~0x1000000000000000:~0xffffffffffffffff",
+    "GNUTLS_CPUID_OVERRIDE=0x1",
 ];
 
 /// Hides the extended state from this thread and all that it starts.

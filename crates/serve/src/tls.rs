@@ -73,6 +73,15 @@ pub enum TlsError {
 }
 
 impl TlsFiles {
+    /// Whether a server could use them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with which of the files.
+    pub fn check(&self) -> Result<(), TlsError> {
+        self.load().map(drop)
+    }
+
     /// Reads the files.
     pub(crate) fn load(&self) -> Result<SslContext, TlsError> {
         let (Self::Certificates { directory: path, .. } | Self::Keys(path)) = self;

@@ -56,6 +56,11 @@ impl Network {
         })
     }
 
+    /// Whether it holds addresses that every cable has (RFC 4291), and that are told apart by the name of an interface alone.
+    pub fn is_link_local_6(&self) -> bool {
+        matches!(self.address, IpAddr::V6(six) if six.is_unicast_link_local())
+    }
+
     /// The first address.
     pub fn address(&self) -> IpAddr {
         self.address

@@ -47,6 +47,12 @@ fn site() -> Site {
     }
 }
 
+/// What vsftpd has.
+fn own() -> vsftpd::Belongings<'static> {
+    let [directory, log] = ["/run/shoal/ftp", "/run/shoal/ftp/vsftpd.log"].map(Path::new);
+    vsftpd::Belongings { directory, log, pam_service: "vsftpd" }
+}
+
 /// All configurations of one share.
 fn all(share: &Share) -> [String; 6] {
     let (site, shares) = (site(), std::slice::from_ref(share));
@@ -56,7 +62,7 @@ fn all(share: &Share) -> [String; 6] {
         exports::file(shares, exports::Tree::Machine),
         exports::file(shares, exports::Tree::Names),
         nfs::file(&site, Path::new("/run/shoal/tree")),
-        vsftpd::file(&site, share, site.addresses[0], Path::new("/run/shoal/ftp")),
+        vsftpd::file(&site, share, site.addresses[0], own()),
     ]
 }
 
@@ -155,6 +161,10 @@ fn strangers_are_kept_out_by_every_configuration() {
             assert_eq!(exports.matches(option).count(), 2, "{option}: {exports}");
         }
     }
+    // One machine.
+    let one = Share { networks: vec!["fd00::5/128".parse().unwrap()], ..plain() };
+    let smb = samba::section(&one, "shoal");
+    assert!(smb.contains("hosts allow = fd00::5/ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff\n"), "{smb}");
     // Nobody at all where there are neither users nor guests.
     let nobody = Share { users: Vec::new(), ..plain() };
     assert!(samba::file(&site(), &[nobody]).contains("valid users = shoal-1000-1001\n"));

@@ -23,9 +23,15 @@ struct Ban {
 
 const NOWHERE: &[&str] = &[];
 const PROGRAMS: &[&str] = &["crates/shoal/", "xtask/"];
-/// Programs, the harness that looks for them and waits for them, and who has mdadm or mkfs do its work.
-const RUNS_PROGRAMS: &[&str] =
-    &["crates/filesystem/src/make.rs", "crates/lab/", "crates/mdadm/src/tools.rs", "crates/shoal/", "xtask/"];
+/// Programs, the harness that looks for them and waits for them, and who has mdadm, mkfs or servers do its work.
+const RUNS_PROGRAMS: &[&str] = &[
+    "crates/filesystem/src/make.rs",
+    "crates/lab/",
+    "crates/mdadm/src/tools.rs",
+    "crates/share/src/server/daemon.rs",
+    "crates/shoal/",
+    "xtask/",
+];
 /// The worlds in which volumes run, what times them, the harness that waits, the programs.
 const CLOCKS: &[&str] = &[
     "crates/attach/src/", // a request to a server that may be gone has a deadline; what is asked of drivers takes a moment

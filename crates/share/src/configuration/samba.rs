@@ -1,7 +1,9 @@
 //! smb.conf: a standalone server of SMB 2.1 and later.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use super::{HEAD, Setting, accounts, joined, lines, networks_of, set};
-use crate::{Guests, Share, Site};
+use crate::{Guests, Network, Share, Site};
 
 /// The whole file.
 pub fn file(site: &Site, shares: &[Share]) -> String {
@@ -27,7 +29,7 @@ fn global(site: &Site, shares: &[Share]) -> Vec<Setting> {
         set("smb ports", site.ports.smb.to_string(), ""),
         set("interfaces", joined(&site.addresses, " "), "listens here and nowhere else"),
         set("bind interfaces only", "yes", ""),
-        set("hosts allow", joined(networks_of(shares), " "), "answers these and nobody else"),
+        set("hosts allow", hosts(&networks_of(shares)), "answers these and nobody else"),
         set("hosts deny", "ALL", ""),
         set("map to guest", if guests { "Bad User" } else { "Never" }, "a wrong password is never a guest's"),
         set("guest account", accounts::GUEST, ""),
@@ -73,7 +75,7 @@ fn settings(share: &Share, owner: &str) -> Vec<Setting> {
     let mut settings = vec![
         set("path", share.directory.to_string(), ""),
         set("read only", yes_or_no(share.read_only || guests_only_read), ""),
-        set("hosts allow", joined(&share.networks, " "), ""),
+        set("hosts allow", hosts(&share.networks), ""),
         set("guest ok", yes_or_no(share.guests != Guests::Refused), ""),
         set("force user", owner, "all files belong to one user, whichever way they came"),
         set("create mask", "0660", "owner and group may read and write, others nothing"),
@@ -82,6 +84,7 @@ fn settings(share: &Share, owner: &str) -> Vec<Setting> {
         set("force directory mode", "0770", ""),
         set("wide links", "no", "no link leads out of the share"),
         set("oplocks", yes_or_no(share.nfs.is_none()), "clients keep no writes back where NFS writes beside them"),
+        set("level2 oplocks", yes_or_no(share.nfs.is_none()), ""),
     ];
     if guests_only_read && !share.users.is_empty() {
         settings.push(set("write list", joined(&share.users, " "), "guests only read"));
@@ -105,6 +108,15 @@ fn settings(share: &Share, owner: &str) -> Vec<Setting> {
         settings.push(set("ea support", "no", ""));
     }
     settings
+}
+
+/// Networks as Samba reads them: of three digits behind a slash it makes an address, so there is written what it is to make of them.
+fn hosts(networks: &[Network]) -> String {
+    let host = |network: &Network| match (network.address(), network.prefix_bits()) {
+        (IpAddr::V6(address), bits @ 100..) => format!("{address}/{}", Ipv6Addr::from_bits(u128::MAX << (128 - bits))),
+        _ => network.to_string(),
+    };
+    joined(networks.iter().map(host), " ")
 }
 
 /// An empty list would mean everybody.

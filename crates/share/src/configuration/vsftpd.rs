@@ -6,12 +6,20 @@ use std::path::Path;
 use super::{HEAD, Setting, lines, set};
 use crate::{Guests, Network, Share, Site};
 
-/// The name of its PAM service, `/etc/pam.d/vsftpd`.
-pub const PAM_SERVICE: &str = "vsftpd";
+/// What a server has besides its configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Belongings<'a> {
+    /// With the list of users, the settings of guests, and an empty directory.
+    pub directory: &'a Path,
+    /// What it did.
+    pub log: &'a Path,
+    /// What it is to PAM: a name in `/etc/pam.d`.
+    pub pam_service: &'a str,
+}
 
 /// The whole file, of a server at one of the site's addresses.
-pub fn file(site: &Site, share: &Share, address: IpAddr, directory: &Path) -> String {
-    let settings = [listening(site, address), people(share, directory), content(site, share), tls(site)].concat();
+pub fn file(site: &Site, share: &Share, address: IpAddr, own: Belongings) -> String {
+    let settings = [listening(site, address), people(share, own), content(share, own.log), tls(site)].concat();
     format!("{HEAD}{}", lines(&settings, "", "=", ""))
 }
 
@@ -33,11 +41,11 @@ pub fn guests_file(share: &Share) -> String {
     format!("{HEAD}{}", lines(&[set("write_enable", may_write, "")], "", "=", ""))
 }
 
-/// `/etc/hosts.allow`: who is answered. `/etc/hosts.deny` denies the rest.
-pub fn hosts_allow(share: &Share) -> String {
+/// Lines of `/etc/hosts.allow`: who is answered. `/etc/hosts.deny` denies the rest.
+pub fn hosts_allow(share: &Share) -> Vec<String> {
     let hosts = |network: &Network| match network.address() {
-        IpAddr::V4(_) => format!("vsftpd: {network}\n"),
-        IpAddr::V6(address) => format!("vsftpd: [{address}]/{}\n", network.prefix_bits()),
+        IpAddr::V4(_) => format!("vsftpd: {network}"),
+        IpAddr::V6(address) => format!("vsftpd: [{address}]/{}", network.prefix_bits()),
     };
     share.networks.iter().map(hosts).collect()
 }
@@ -66,27 +74,30 @@ fn listening(site: &Site, address: IpAddr) -> Vec<Setting> {
     ]
 }
 
-fn people(share: &Share, directory: &Path) -> Vec<Setting> {
-    vec![
+fn people(share: &Share, own: Belongings) -> Vec<Setting> {
+    let at = |name: &str| own.directory.join(name).display().to_string();
+    let guests = (share.guests != Guests::Refused).then(|| set("user_config_dir", at("guests"), ""));
+    let mut settings = vec![
         set("anonymous_enable", "NO", "guests are refused, or come in as users whom nobody asks for a password"),
         set("local_enable", "YES", ""),
         set("check_shell", "NO", "the accounts have none: they are for shares alone"),
-        set("pam_service_name", PAM_SERVICE, ""),
+        set("pam_service_name", own.pam_service, ""),
         set("userlist_enable", "YES", "only those on the list are asked for a password"),
         set("userlist_deny", "NO", ""),
-        set("userlist_file", directory.join("users").display().to_string(), ""),
-        set("user_config_dir", directory.join("guests").display().to_string(), ""),
+        set("userlist_file", at("users"), ""),
         set("local_root", share.directory.to_string(), ""),
         set("chroot_local_user", "YES", "nobody sees more than the share"),
         set("allow_writeable_chroot", "YES", "the share's own directory is where people write"),
-        set("secure_chroot_dir", directory.join("empty").display().to_string(), ""),
+        set("secure_chroot_dir", at("empty"), ""),
         set("nopriv_user", "nobody", ""),
         set("ftp_username", "nobody", "never used"),
         set("seccomp_sandbox", "NO", "its list of system calls is older than today's C libraries, and kills sessions"),
-    ]
+    ];
+    settings.extend(guests);
+    settings
 }
 
-fn content(site: &Site, share: &Share) -> Vec<Setting> {
+fn content(share: &Share, log: &Path) -> Vec<Setting> {
     vec![
         set("write_enable", if share.read_only { "NO" } else { "YES" }, ""),
         set("local_umask", "007", "owner and group may read and write, others nothing"),
@@ -94,7 +105,7 @@ fn content(site: &Site, share: &Share) -> Vec<Setting> {
         set("hide_ids", "YES", "all files belong to one user"),
         set("use_localtime", "YES", ""),
         set("xferlog_enable", "YES", ""),
-        set("vsftpd_log_file", site.places.runtime().join("ftp/vsftpd.log").display().to_string(), ""),
+        set("vsftpd_log_file", log.display().to_string(), ""),
     ]
 }
 
@@ -109,6 +120,11 @@ fn tls(site: &Site) -> Vec<Setting> {
         set("ssl_tlsv1", "YES", "the library under it takes 1.2 and later alone"),
         set("ssl_sslv2", "NO", ""),
         set("ssl_sslv3", "NO", ""),
+        set(
+            "ssl_ciphers",
+            "ECDHE+AESGCM:ECDHE+CHACHA20",
+            "with forward secrecy, whatever kind of key the certificate has",
+        ),
         set("require_ssl_reuse", "NO", "today's clients resume sessions in ways that it does not know"),
     ]
 }

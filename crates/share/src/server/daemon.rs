@@ -92,10 +92,14 @@ impl Command {
     fn prepared(&self, entry: &Entry) -> process::Command {
         let line = self.line(entry);
         let mut command = process::Command::new(&line[0]);
-        command.args(&line[1..]).env_clear().env("PATH", PATH).current_dir("/").process_group(0);
+        let kept = OF_THE_PROCESSOR.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command.args(&line[1..]).env_clear().envs(kept).env("PATH", PATH).current_dir("/").process_group(0);
         command
     }
 }
+
+/// What libraries are told of this machine's processor holds for servers too; nothing else of the caller's variables does.
+const OF_THE_PROCESSOR: [&str; 3] = ["GLIBC_TUNABLES", "GNUTLS_CPUID_OVERRIDE", "OPENSSL_ia32cap"];
 
 /// Where servers are, whoever calls.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -204,8 +204,12 @@ fn ganesha(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         return Err(ServerError::Refused(reason.to_owned()));
     }
     if site.addresses.len() > 1 {
-        let reason = "NFS-Ganesha listens at one address, or at all of the machine's: name one network, or use the kernel's NFS server";
-        return Err(ServerError::Refused(reason.to_owned()));
+        let addresses: Vec<_> = site.addresses.iter().map(ToString::to_string).collect();
+        return Err(ServerError::Refused(format!(
+            "NFS-Ganesha listens at one address, or at all of the machine's, and networks of these shares are at {}: name one of them \
+             with --network, or use the kernel's NFS server",
+            addresses.join(", ")
+        )));
     }
     let directory = site.places.runtime().join("ganesha");
     let [configuration, log, pid] = ["ganesha.conf", "ganesha.log", "ganesha.pid"].map(|name| directory.join(name));
@@ -231,11 +235,13 @@ fn ftp(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     };
     let directory = site.places.runtime().join("ftp");
     let at = |name: &str| directory.join(name);
+    let log = at("vsftpd.log");
+    let own = vsftpd::Belongings { directory: &directory, log: &log, pam_service: "vsftpd" };
     let (mut files, overlays) = ftp_accounts(site, share, &directory);
     let mut daemons = Vec::new();
     for (index, &address) in site.addresses.iter().enumerate() {
         let configuration = at(&format!("vsftpd-{index}.conf"));
-        files.push((configuration.clone(), vsftpd::file(site, share, address, &directory), 0o600));
+        files.push((configuration.clone(), vsftpd::file(site, share, address, own), 0o600));
         let arguments = vec![configuration.into()];
         let command = Command { program: "vsftpd", package: "vsftpd", arguments, overlays: overlays.clone() };
         let said = at(&format!("vsftpd-{index}.said"));
@@ -251,7 +257,7 @@ fn ftp_accounts(site: &Site, share: &Share, directory: &Path) -> (Vec<(PathBuf, 
     let at = |name: &str| directory.join(name);
     let mut files = account_files(directory, std::slice::from_ref(share), guests, Numbering::Owners).to_vec();
     files.push((at("pam"), accounts::pam(guests), 0o644));
-    files.push((at("hosts.allow"), vsftpd::hosts_allow(share), 0o644));
+    files.push((at("hosts.allow"), vsftpd::hosts_allow(share).join("\n") + "\n", 0o644));
     files.push((at("hosts.deny"), vsftpd::HOSTS_DENY.to_owned(), 0o644));
     files.push((at("users"), vsftpd::user_list(share), 0o600));
     files.push((at("shadow"), passwords::hashes_of(&site.places, &share.users), 0o600));

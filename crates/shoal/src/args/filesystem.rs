@@ -53,6 +53,9 @@ pub(crate) struct MountArgs {
 #[derive(Args, Debug)]
 #[command(override_usage = "shoal unmount [OPTIONS] <DIR>\n       shoal unmount [OPTIONS] <DRIVE>...")]
 pub(crate) struct UnmountArgs {
+    /// Let shares of it wait until it is mounted again; without this, what is shared is not unmounted.
+    #[arg(long)]
+    pub(crate) let_shares_wait: bool,
     /// The directory, or the array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,

@@ -35,7 +35,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use service::{
     HotPlugArgs, InstallArgs, InstalledArgs, MdadmConfArgs, ServiceArgs, ServiceCommand, ServicePlaceArgs,
 };
-pub(crate) use share::{GuestsChoice, NfsServerChoice, ShareArgs, SharedArgs, UnshareArgs};
+pub(crate) use share::{GuestsChoice, NfsServerChoice, ShareArgs, UnshareArgs};
 pub(crate) use sim::{SimArgs, SimCommand, SwarmArgs};
 
 const AFTER_HELP: &str = "\

@@ -2,15 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Arg, Args};
 use shoal_share::{Network, ShareName, UserName};
 
 use super::arrays::ArrayArgs;
-use shoal_md::Uuid;
 
 /// `shoal share`
 #[derive(Args, Debug)]
-#[command(group = clap::ArgGroup::new("mode").args(["status", "serve", "configuration_only"]))]
+#[command(
+    group = clap::ArgGroup::new("mode").args(["status", "serve", "configuration_only"]),
+    mut_arg("drives", |drives| directory_or(drives).required_unless_present_any(["status", "serve"]))
+)]
 pub(crate) struct ShareArgs {
     /// By SMB, for Windows, Macs and Linux, from Samba.
     #[arg(long)]
@@ -63,49 +65,28 @@ pub(crate) struct ShareArgs {
     /// Keep the servers of all shares in this process until it is stopped: for a service manager.
     #[arg(long)]
     pub(crate) serve: bool,
-    /// What is shared.
+    /// What is shared: a directory, or an array that is mounted.
     #[command(flatten)]
-    pub(crate) what: SharedArgs,
+    pub(crate) what: ArrayArgs,
 }
 
 /// `shoal unshare`
 #[derive(Args, Debug)]
+#[command(mut_arg("drives", |drives| directory_or(drives).required_unless_present("all")))]
 pub(crate) struct UnshareArgs {
     /// All shares.
     #[arg(long)]
     pub(crate) all: bool,
-    /// What is not to be shared any more.
+    /// What is not to be shared any more: a directory, a share's name, or an array.
     #[command(flatten)]
-    pub(crate) what: SharedArgs,
+    pub(crate) what: ArrayArgs,
 }
 
-/// A directory, or an array that is mounted.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct SharedArgs {
-    /// A directory; or an array that is mounted, by its members, or any one of them and --scan DIR.
-    #[arg(value_name = "DIRECTORY|DRIVE")]
-    pub(crate) paths: Vec<PathBuf>,
-    /// Look for the other members among the files and devices in this directory.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) scan: Option<PathBuf>,
-    /// The array with this UUID.
-    #[arg(long, value_name = "UUID")]
-    pub(crate) uuid: Option<Uuid>,
-    /// Where the array is administered while it runs, if not at the usual place.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) socket: Option<PathBuf>,
-}
-
-impl SharedArgs {
-    /// Whether nothing is named.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.socket.is_none() && self.uuid.is_none()
-    }
-
-    /// What was named, as an array.
-    pub(crate) fn array(&self) -> ArrayArgs {
-        ArrayArgs { drives: self.paths.clone(), scan: self.scan.clone(), uuid: self.uuid, socket: self.socket.clone() }
-    }
+/// Where an array's members are named, a directory may be.
+fn directory_or(drives: Arg) -> Arg {
+    drives
+        .value_name("DIRECTORY|DRIVE")
+        .help("A directory; or an array that is mounted, by its members, or any one of them and --scan DIR")
 }
 
 /// What guests may do.

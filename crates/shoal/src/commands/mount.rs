@@ -11,6 +11,7 @@ use crate::attaching::{Attachment, Wish, attach, attachment_of, attachments, det
 use crate::documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use crate::exit::Failure;
 use crate::output;
+use crate::sharing::{Leaving, served_below};
 
 /// Attaches the array if need be, and mounts its file system.
 pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
@@ -101,6 +102,9 @@ fn mount_text(document: &MountDocument) -> String {
 /// Unmounts an array's file system, and detaches the array if it was attached for that.
 pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     let (attachment, places) = find(&args.array)?;
+    let shares = served_below(&places).map_err(Failure::Failed)?;
+    // Held until the array is detached too: servers have nothing of it from here on.
+    let _leaving = let_go(args, &places, &shares)?;
     for place in &places {
         shoal_filesystem::unmount(place).map_err(unmount_failure)?;
     }
@@ -110,10 +114,27 @@ pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     }
     let document = UnmountDocument {
         directories: places.iter().map(|place| place.display().to_string()).collect(),
+        waiting_shares: shares,
         device: attachment.device.display().to_string(),
         detached,
     };
     output::document(cli, &document, unmount_text)
+}
+
+/// Has the servers of shares let go, if that is told; what is shared is not unmounted otherwise.
+fn let_go(args: &UnmountArgs, places: &[PathBuf], shares: &[String]) -> Result<Option<Leaving>, Failure> {
+    match shares.first() {
+        None => Ok(None),
+        Some(_) if args.let_shares_wait => Leaving::of(places).map(Some).map_err(Failure::Failed),
+        Some(first) => {
+            let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+            Err(Failure::Refused(format!(
+                "{} is shared as {}: `shoal unshare {first}` first, or let it wait until it is mounted again with --let-shares-wait",
+                places.join(" and "),
+                shares.join(" and ")
+            )))
+        }
+    }
 }
 
 /// What is attached and where it is mounted: by the directory, or by the array.
@@ -162,5 +183,7 @@ fn unmount_failure(error: UnmountError) -> Failure {
 
 fn unmount_text(document: &UnmountDocument) -> String {
     let after = if document.detached { "detached" } else { "still attached" };
-    format!("unmounted: {}; {} {after}\n", document.directories.join(", "), document.device)
+    let waiting: String =
+        document.waiting_shares.iter().map(|name| format!("share {name} waits until it is mounted again\n")).collect();
+    format!("unmounted: {}; {} {after}\n{waiting}", document.directories.join(", "), document.device)
 }

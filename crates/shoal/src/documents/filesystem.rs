@@ -101,6 +101,8 @@ pub(crate) struct MountOptionDocument {
 pub(crate) struct UnmountDocument {
     /// Where it was mounted.
     pub(crate) directories: Vec<String>,
+    /// Shares of it, which wait until it is mounted again.
+    pub(crate) waiting_shares: Vec<String>,
     /// The device that it was mounted from.
     pub(crate) device: String,
     /// Whether the array was detached: it is if it was attached to be mounted.

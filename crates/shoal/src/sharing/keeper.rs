@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
 use shoal_share::{HostName, News, Protocol, Servers, Share, Site};
 
+use super::leaving::{leaving, refuse_leaving};
 use super::presence::Presence;
 use super::record::{
     Record, RecordError, ShareStatus, State, addresses, make_private, networks_of_machine, places, records,
@@ -100,7 +101,8 @@ impl Keeper {
                 return self.status.clone().unwrap_or_default();
             }
         };
-        let looked: Vec<_> = records.into_iter().map(|record| (self.there(&record), record)).collect();
+        let leaving = leaving();
+        let looked: Vec<_> = records.into_iter().map(|record| (self.there(&record, &leaving), record)).collect();
         let shares: Vec<Share> = looked.iter().filter_map(|(share, _)| share.clone().ok()).collect();
         match self.site(&looked, &shares) {
             Ok(site) => {
@@ -121,7 +123,8 @@ impl Keeper {
     }
 
     /// A share that can be served now, or why it cannot.
-    fn there(&mut self, record: &Record) -> Result<Share, String> {
+    fn there(&mut self, record: &Record, leaving: &[PathBuf]) -> Result<Share, String> {
+        refuse_leaving(&record.directory, leaving)?;
         let mounts = shoal_drive::mounts().map_err(|error| format!("/proc/self/mountinfo: {error}"))?;
         let presence = self.presence.entry(record.name.clone()).or_default();
         presence.look(&record.directory, record.file_system.as_ref(), &mounts)?;

@@ -12,14 +12,17 @@
 //!
 //! - A share whose file system is not mounted where it should be is not served; when it is mounted, it is. What is shared is never the empty
 //!   directory below.
-//! - The order is array, mount, servers; and the reverse to stop. A keeper that is started first waits for the mount.
+//! - The order is array, mount, servers; and the reverse to stop. A keeper that is started first waits for the mount; and `shoal unmount` has
+//!   it let go first.
 //! - Servers die with the keeper, and the next keeper starts from the records.
 
 mod keeper;
+mod leaving;
 mod presence;
 mod record;
 
 pub(crate) use keeper::{Keeper, call_keeper, keeper_process, stop_keeper};
+pub(crate) use leaving::{Leaving, served_below};
 pub(crate) use presence::{FileSystem, home_of};
 pub(crate) use record::{
     GuestsWord, NfsWord, Record, ShareStatus, State, addresses, networks_of_machine, parse_id, places, places_unmade,

@@ -1,9 +1,36 @@
-//! A machine of the test's own: a network with one address, and mounts that nobody else sees. All of it vanishes with the test.
+//! A machine of the test's own, and another at the far end of its one cable: addresses and mounts that nobody else sees. All of it
+//! vanishes with the test.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+/// Mounts spread to namespaces that are made later, as where systemd is the first process. The other machine is a namespace of
+/// addresses alone.
+const CABLE: &str = "
+mount --make-rshared /
+unshare --net sh -c 'echo $$ >far.new; mv far.new far.pid; exec sleep 600' >/dev/null 2>&1 </dev/null &
+until [ -e far.pid ]; do sleep 0.05; done
+ip link add near type veth peer name far netns $(cat far.pid)
+for each in '' far; do
+    $each ip link set lo up
+    $each ip link set ${each:-near} up
+done
+ip address add 10.77.0.1/24 dev near
+far ip address add 10.77.0.2/24 dev far
+";
+
+/// `far COMMAND`: at the other machine.
+const FAR: &str = "far() { nsenter --net=/proc/$(cat far.pid)/ns/net \"$@\"; }";
+
+/// What is left to be done where a story broke off.
+const TIDY: &str = "
+set +e
+timeout 60 shoal unshare --all
+umount --lazy pond
+losetup --list --noheadings --output NAME,BACK-FILE | grep $PWD | while read device rest; do losetup --detach $device; done
+";
 
 /// Namespaces, held by a process, and a directory.
 pub(crate) struct Machine {
@@ -35,10 +62,7 @@ impl Machine {
         let holder = Command::new("unshare").args(unshare).stdin(Stdio::null()).spawn().unwrap();
         let machine = Self { holder, directory };
         machine.until("ip -oneline link show 2>&1 | wc -l; readlink /proc/1/exe", "sleep");
-        machine.done(
-            "ip link set lo up; ip link add near type veth peer name far; ip address add 10.77.0.1/24 dev near
-             ip link set near up; ip link set far up",
-        );
+        machine.done(CABLE);
         Some(machine)
     }
 
@@ -49,7 +73,7 @@ impl Machine {
         let place = self.directory.path().display().to_string();
         let mut command = Command::new("nsenter");
         command.args(["--target", first.trim(), "--net", "--mount", "--pid", "--", "sh", "-c"]);
-        command.arg(format!("cd {place}; exec 2>&1; set -e\n{script}")).stdin(Stdio::null());
+        command.arg(format!("cd {place}; exec 2>&1; set -e\n{FAR}\n{script}")).stdin(Stdio::null());
         command.env("PATH", format!("{place}:/usr/sbin:/usr/bin:/sbin:/bin"));
         command
             .env("SHOAL_STATE_DIRECTORY", format!("{place}/state"))
@@ -81,6 +105,10 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Loop devices are everybody's, and would outlive the namespaces.
+            let _ = self.run(TIDY);
+        }
         self.holder.kill().unwrap();
         self.holder.wait().unwrap();
     }

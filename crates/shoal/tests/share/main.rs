@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
+mod arrays;
+mod by_hand;
 mod machine;
+mod networks;
+
+use std::path::Path;
 
 use shoal_lab::Lab;
 
@@ -35,7 +40,7 @@ fn needs_root_shares_are_served_while_their_mount_is_there() {
     machine.done("! smbclient //10.77.0.1/pond -N -c ls");
 
     // Nothing is served of the empty directory below.
-    machine.done("umount pond");
+    machine.done("umount --lazy pond");
     machine.until("shoal share --status", "pond, waiting");
     assert!(!machine.done("ss -ltn").contains("10.77.0.1:"));
     machine.done("mount -t tmpfs tmpfs pond");
@@ -69,7 +74,6 @@ fn needs_root_what_cannot_be_shared_is_refused_in_a_line() {
     machine.done("mkdir open closed odd% shut; mkdir shut/in; chown 612345 open odd% shut/in; chmod 700 shut");
     for (arguments, status, why) in [
         ("share open", 2, "say how"),
-        ("share --smb", 2, "say what"),
         ("share open --smb", 2, "nobody could come in"),
         ("share closed --smb --guests", 3, "belongs to root"),
         ("share odd% --smb --guests", 2, "cannot be shared"),
@@ -88,34 +92,57 @@ fn needs_root_what_cannot_be_shared_is_refused_in_a_line() {
 }
 
 #[test]
-fn needs_root_configurations_are_written_for_servers_that_run_already() {
-    let Some(machine) = Machine::start(&["testparm"]) else { return };
-    machine.done("mkdir open; chown daemon open");
-    let text = machine.done("shoal share open --smb --nfs --nfs-server kernel --user anna --configuration-only out");
-    assert!(text.contains("belongs at /etc/samba/shoal-open.conf") && text.contains("exportfs -ra"), "{text}");
-    assert!(machine.done("cat out/shoal-open.exports").contains("10.77.0.0/24(rw,sync,"));
-    assert!(machine.done("cat out/shoal-open.conf").contains("force user = daemon"));
-    assert!(machine.done("shoal share --status").contains("nothing is shared"));
+fn needs_kernel_handles_of_nfs_survive_a_restart_of_the_server() {
+    let programs = ["rpc.nfsd", "mount.nfs4", "nfsdcld"];
+    let Some(printed) = in_a_kernel("NFS of a real kernel", &programs, "nfsd nfs nfsv4", include_str!("nfs.sh")) else {
+        return;
+    };
+    assert_eq!(printed, "the same content\nnothing is shared\nthe same content\nnothing is shared");
 }
 
 #[test]
-fn needs_kernel_handles_of_nfs_survive_a_restart_of_the_server() {
-    let what = "NFS of a real kernel";
-    let lab = match Lab::find() {
-        Ok(lab) => lab,
-        Err(missing) => return eprintln!("SKIPPED: {what}: needs {missing}"),
+fn needs_kernel_exports_are_taken_up_by_a_server_that_runs() {
+    let programs = ["rpc.nfsd", "mount.nfs4", "nfsdcld", "exportfs"];
+    let script = include_str!("exports.sh");
+    let Some(printed) = in_a_kernel("a machine's own NFS server", &programs, "nfsd nfs nfsv4", script) else {
+        return;
     };
-    if !["/usr/sbin/rpc.nfsd", "/usr/sbin/mount.nfs4", "/usr/sbin/nfsdcld"]
-        .iter()
-        .all(|path| std::path::Path::new(path).exists())
-    {
-        return eprintln!("SKIPPED: {what}: needs nfs-kernel-server and nfs-common");
-    }
+    assert!(
+        printed.contains("\nexportfs -ra\n") && printed.contains("mount -t nfs4 10.77.0.1:/run/pond /mnt\n"),
+        "{printed}"
+    );
+    assert!(printed.ends_with("\n612345:612345:6"), "{printed}");
+}
+
+#[test]
+fn needs_kernel_smb_is_mounted_by_the_line_that_is_printed() {
+    let (programs, modules) = (["smbd", "mount.cifs"], "cifs cmac hmac sha512_generic ccm gcm ghash-generic ctr ipv6");
+    let Some(printed) = in_a_kernel("SMB of a real kernel", &programs, modules, include_str!("cifs.sh")) else {
+        return;
+    };
+    let mount = |host: &str| format!("mount -t cifs //{host}/pond /mnt -o username=anna,uid=$(id -u)");
+    let belongs = "612345:612345:660\n0";
+    let [first, second] = ["10.77.0.1", "fd77::1"].map(|host| format!("{}\n{belongs}\n", mount(host)));
+    assert_eq!(printed, format!("{first}{second}nothing is shared"));
+}
+
+/// What a script prints in a kernel of its own; nothing, and a line that says so, where that cannot be had.
+fn in_a_kernel(what: &str, programs: &[&str], modules: &str, script: &str) -> Option<String> {
+    let is_there = |program: &&&str| ["/usr/sbin", "/sbin"].iter().any(|it| Path::new(it).join(program).exists());
+    let lab = match (Lab::find(), programs.iter().find(|program| !is_there(program))) {
+        (Ok(lab), None) => lab,
+        (Err(missing), _) => {
+            eprintln!("SKIPPED: {what}: needs {missing}");
+            return None;
+        }
+        (_, Some(program)) => {
+            eprintln!("SKIPPED: {what}: needs {program}");
+            return None;
+        }
+    };
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::File::create(directory.path().join("img")).unwrap().set_len(64 << 20).unwrap();
     let mut guest = lab.boot(directory.path()).unwrap();
-    let began = format!("SHOAL={}\n{}", env!("CARGO_BIN_EXE_shoal"), include_str!("kernel.sh"));
-    let printed = guest.done(&began).unwrap();
-    assert!(printed.contains("mount -t nfs4 10.77.0.1:/pond /mnt"), "{printed}");
-    assert!(printed.ends_with("the same content\nnothing is shared"), "{printed}");
+    let begun = format!("SHOAL={} MODULES='{modules}'\n{}", env!("CARGO_BIN_EXE_shoal"), include_str!("kernel.sh"));
+    Some(guest.done(&format!("{begun}\n{script}")).unwrap())
 }

@@ -10,13 +10,18 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use shoal_drive::{Access, Drive};
+use shoal_share::ShareId;
+use shoal_share::configuration::exports::Tree;
 
-use crate::args::{Cli, ShareArgs, SharedArgs, UnshareArgs};
+use crate::args::{ArrayArgs, Cli, ShareArgs, UnshareArgs};
+use crate::attaching::attachment_of;
+use crate::drives::{member_paths, probe};
 use crate::exit::Failure;
 use crate::output;
 use crate::sharing::{
-    Keeper, Record, ShareStatus, State, call_keeper, keeper_process, networks_of_machine, read_status, records,
-    stop_keeper,
+    Keeper, Record, ShareStatus, State, call_keeper, keeper_process, networks_of_machine, parse_id, read_status,
+    records, stop_keeper,
 };
 
 /// How long servers may take to start or to stop.
@@ -60,8 +65,19 @@ pub(crate) struct ClientLine {
 pub(crate) struct ConfigurationDocument {
     /// The files.
     pub(crate) files: Vec<ConfigurationFile>,
-    /// What to do, in this order.
-    pub(crate) steps: Vec<String>,
+    /// What root has to do, in this order.
+    pub(crate) steps: Vec<Step>,
+    /// What to type on a client, then.
+    pub(crate) clients: Vec<ClientLine>,
+}
+
+/// Something to be done by hand.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Step {
+    /// What for.
+    pub(crate) purpose: String,
+    /// What to type.
+    pub(crate) command: String,
 }
 
 /// A file of a configuration.
@@ -148,11 +164,6 @@ fn settle_keeper() -> Result<(), String> {
 
 /// Ends shares.
 pub(crate) fn unshare(cli: &Cli, args: &UnshareArgs) -> Result<(), Failure> {
-    if !args.all && args.what.is_empty() {
-        return Err(Failure::usage(
-            "say what is not to be shared any more: a directory, a share's name, an array, or --all",
-        ));
-    }
     let records = records().map_err(Failure::Failed)?;
     let gone: Vec<Record> = if args.all { records } else { wanted(&args.what, records)? };
     if gone.is_empty() && !args.all {
@@ -169,20 +180,33 @@ pub(crate) fn unshare(cli: &Cli, args: &UnshareArgs) -> Result<(), Failure> {
     show(cli, gone.iter().map(left).collect())
 }
 
-/// The shares that somebody names: by a directory, a name, or an array.
-fn wanted(what: &SharedArgs, records: Vec<Record>) -> Result<Vec<Record>, Failure> {
+/// The shares that somebody names: by a directory, a name, or an array, which need not be mounted any more.
+fn wanted(what: &ArrayArgs, records: Vec<Record>) -> Result<Vec<Record>, Failure> {
     let of_path = |path: &PathBuf| {
         let absolute = path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.clone());
         let is_it = |record: &&Record| record.directory == absolute || path.to_str() == Some(record.name.as_str());
         records.iter().filter(is_it).cloned().collect::<Vec<_>>()
     };
-    let named: Vec<Record> = what.paths.iter().flat_map(of_path).collect();
-    let is_directory = !what.paths.is_empty() && what.paths.iter().all(|path| path.is_dir());
+    let named: Vec<Record> = what.drives.iter().flat_map(of_path).collect();
+    let is_directory = !what.drives.is_empty() && what.drives.iter().all(|path| path.is_dir());
     if !named.is_empty() || is_directory {
         return Ok(named);
     }
-    let mounted = wish::mounted_array(what)?.mounts;
-    Ok(records.into_iter().filter(|record| mounted.iter().any(|mount| record.directory.starts_with(mount))).collect())
+    let ids = array_ids(what)?;
+    let mounts = attachment_of(what)?.map(|attachment| attachment.mounted_at()).transpose()?.unwrap_or_default();
+    let is_of_array = |record: &Record| {
+        parse_id(&record.id).is_some_and(|id| ids.contains(&id))
+            || mounts.iter().any(|mount| record.directory.starts_with(mount))
+    };
+    Ok(records.into_iter().filter(is_of_array).collect())
+}
+
+/// What shares of the whole of an array are called: as the array, by what its members say.
+fn array_ids(array: &ArrayArgs) -> Result<Vec<ShareId>, Failure> {
+    let known = array.uuid.iter().map(ToString::to_string);
+    let read = |path: &PathBuf| Some(probe(&Drive::open(path, Access::Read).ok()?).ok()?.array_uuid.to_string());
+    let members = member_paths(array)?;
+    Ok(known.chain(members.iter().filter_map(read)).filter_map(|uuid| parse_id(&uuid)).collect())
 }
 
 /// Shows all shares.
@@ -196,7 +220,7 @@ fn show(cli: &Cli, notes: Vec<String>) -> Result<(), Failure> {
             Some(told) => (told.state, told.problems.clone()),
             None => (State::Stopped, vec!["no process keeps its servers: run `shoal share --serve`".to_owned()]),
         };
-        ShareDocument { clients: clients::lines(&record, &interfaces), share: record, state, problems }
+        ShareDocument { clients: clients::lines(&record, &interfaces, Tree::Names), share: record, state, problems }
     };
     let shares = records().map_err(Failure::Failed)?.into_iter().map(describe).collect();
     output::document(cli, &SharesDocument { shares, notes }, text)

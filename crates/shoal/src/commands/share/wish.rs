@@ -5,9 +5,10 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use shoal_serve::TlsFiles;
 use shoal_share::{Network, PlainPath, ShareId, ShareName};
 
-use crate::args::{GuestsChoice, NfsServerChoice, ShareArgs, SharedArgs};
+use crate::args::{ArrayArgs, GuestsChoice, NfsServerChoice, ShareArgs};
 use crate::attaching::attachment_of;
 use crate::exit::Failure;
 use crate::sharing::{FileSystem, GuestsWord, NfsWord, Record, addresses, home_of, networks_of_machine, parse_id};
@@ -17,13 +18,6 @@ pub(super) struct Wish {
     pub(super) record: Record,
     /// The directory is root's, and is to be given to the share's owner.
     is_to_be_given: bool,
-}
-
-/// An array that is mounted.
-pub(super) struct MountedArray {
-    pub(super) name: String,
-    pub(super) uuid: String,
-    pub(super) mounts: Vec<PathBuf>,
 }
 
 /// What is shared: where, what it is called, and what UUID it has.
@@ -44,6 +38,7 @@ pub(super) fn of(args: &ShareArgs) -> Result<Wish, Failure> {
             shared.name.parse::<ShareName>().map_err(named)?
         }
     };
+    refuse_clear_passwords(args)?;
     look_at_networks(args)?;
     let guests = guests(args)?;
     let mounts = shoal_drive::mounts().map_err(Failure::failed)?;
@@ -152,50 +147,53 @@ fn at(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 }
 
 /// A directory, or where an array is mounted.
-fn shared(what: &SharedArgs) -> Result<Shared, Failure> {
-    if what.is_empty() {
-        return Err(Failure::usage("say what is to be shared: a directory, or an array that is mounted"));
-    }
-    let directories: Vec<_> = what.paths.iter().filter(|path| path.is_dir()).collect();
+fn shared(what: &ArrayArgs) -> Result<Shared, Failure> {
+    let directories: Vec<_> = what.drives.iter().filter(|path| path.is_dir()).collect();
     match directories.as_slice() {
-        [directory] if what.paths.len() == 1 => {
+        [directory] if what.drives.len() == 1 => {
             let directory = directory.canonicalize().map_err(|error| at(directory, &error))?;
             let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
             Ok(Shared { directory, name, uuid: None })
         }
-        [] => {
-            let MountedArray { name, uuid, mounts } = mounted_array(what)?;
-            let [directory] = mounts.as_slice() else {
-                let places: Vec<_> = mounts.iter().map(|place| place.display().to_string()).collect();
-                return Err(Failure::Usage(format!(
-                    "array {name} is mounted at {}: name the one to share",
-                    places.join(" and ")
-                )));
-            };
-            // A host and a name, as md keeps them.
-            let name = name.rsplit(':').next().unwrap_or_default().to_owned();
-            Ok(Shared { directory: directory.clone(), name, uuid: Some(uuid) })
-        }
+        [] => mounted_array(what),
         _ => Err(Failure::usage("name one directory, or one array by its members")),
     }
 }
 
-/// The array that somebody means, and where it is mounted.
-pub(super) fn mounted_array(what: &SharedArgs) -> Result<MountedArray, Failure> {
-    let attachment = attachment_of(&what.array())?;
-    let attachment = attachment.ok_or_else(|| Failure::usage("the array is not mounted: `shoal mount` it first"))?;
-    let mounts = attachment.mounted_at()?;
-    if mounts.is_empty() {
-        return Err(Failure::Usage(format!(
-            "array {} is attached but not mounted: `shoal mount` it first",
-            attachment.name
-        )));
+/// Where the array that somebody means is mounted.
+fn mounted_array(what: &ArrayArgs) -> Result<Shared, Failure> {
+    for path in &what.drives {
+        fs::metadata(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
-    Ok(MountedArray { name: attachment.name, uuid: attachment.array_uuid, mounts })
+    let attachment = attachment_of(what)?;
+    let attachment = attachment.ok_or_else(|| Failure::usage("the array is not mounted: `shoal mount` it first"))?;
+    let (array, mounts) = (&attachment.name, attachment.mounted_at()?);
+    let directory = match mounts.as_slice() {
+        [directory] => directory.clone(),
+        [] => {
+            return Err(Failure::Usage(format!("array {array} is attached but not mounted: `shoal mount` it first")));
+        }
+        _ => {
+            let places: Vec<_> = mounts.iter().map(|place| place.display().to_string()).collect();
+            return Err(Failure::Usage(format!(
+                "array {array} is mounted at {}: name the one to share",
+                places.join(" and ")
+            )));
+        }
+    };
+    // A host and a name, as md keeps them.
+    let name = array.rsplit(':').next().unwrap_or_default().to_owned();
+    Ok(Shared { directory, name, uuid: Some(attachment.array_uuid) })
 }
 
 /// Networks are private unless told, and this machine is in at least one of them.
 fn look_at_networks(args: &ShareArgs) -> Result<(), Failure> {
+    if let Some(network) = args.networks.iter().find(|network| network.is_link_local_6()) {
+        return Err(Failure::Refused(format!(
+            "{network} is in every cable: an address there means nothing without the name of an interface, which these servers \
+             do not take; give the machine an address of fd00::/8, or of IPv4"
+        )));
+    }
     if let Some(public) = args.networks.iter().find(|network| !network.is_private() && !args.allow_public) {
         return Err(Failure::Refused(format!(
             "{public} is not private: anybody on the internet may be in it; --allow-public if that is meant"
@@ -213,6 +211,17 @@ fn look_at_networks(args: &ShareArgs) -> Result<(), Failure> {
             "this machine has no address in a network to share with; it is in: {}",
             all.join(", ")
         )))
+    }
+}
+
+/// A password that crosses the internet in the clear is everybody's.
+fn refuse_clear_passwords(args: &ShareArgs) -> Result<(), Failure> {
+    let is_clear = args.ftp && args.tls_certificates.is_none() && !args.users.is_empty();
+    match args.networks.iter().find(|network| is_clear && !network.is_private()) {
+        Some(public) => Err(Failure::Refused(format!(
+            "FTP without TLS would send passwords in the clear through {public}, which is not private: give --tls-certificates DIR"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -319,14 +328,12 @@ fn nfs_server(args: &ShareArgs) -> NfsWord {
     }
 }
 
-/// Where a certificate is that can be read.
+/// Where a certificate is that a server can use: vsftpd would find out with its first client.
 fn certificates(directory: &Path) -> Result<PathBuf, Failure> {
     let directory =
         directory.canonicalize().map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
-    for name in ["server-cert.pem", "server-key.pem"] {
-        let path = directory.join(name);
-        fs::File::open(&path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    }
+    let files = TlsFiles::Certificates { directory: directory.clone(), verify_peer: false };
+    files.check().map_err(Failure::usage)?;
     Ok(directory)
 }
 
