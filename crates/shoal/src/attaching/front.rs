@@ -138,7 +138,7 @@ pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Fail
     let current = || records.fronts(array_uuid).map(|fronts| fronts.unwrap_or_else(|| none.clone()));
     // Without a server nobody can finish what waits for one, and so nobody can close the device: told again, it ends at once.
     let server_is_gone = || UnixStream::connect(&attachment.socket).is_err();
-    if !tell_to_end(&current)? && !(server_is_gone() && tell_to_end(&current)?) {
+    if !(tell_to_end(current)? || server_is_gone() && tell_to_end(current)?) {
         let (device, id) = (device.display(), current()?.front.process_id);
         return Err(Failure::Refused(format!(
             "array {name}: {device} is still in use; process {id} ends when it is closed: close it, and detach again"
