@@ -94,7 +94,7 @@ impl Exporter {
     pub(super) fn piece_done(&mut self, volume: &mut dyn Volume, key: Key, result: Result<(), RequestError>) {
         let piece = self.pieces.remove(key).expect("the volume answers what was submitted, once");
         match piece.role {
-            Role::Edge { .. } => return self.edge_done(volume, result),
+            Role::Edge { at, .. } => return self.edge_done(volume, at, result),
             Role::Read => self.read_done(volume, piece, result),
             // A trim is a hint, which levels and drives may not know how to take.
             Role::Discard if result == Err(RequestError::Unsupported) => {}

@@ -33,13 +33,12 @@ fn what_a_drive_never_answers_fails_in_time_and_nothing_else_waits() {
         client.request(0, kind, 1, FROZEN_BLOCK, length as u32, &payload);
         client
     });
-    // The clients themselves and others go on meanwhile, while no time passes. (Only a write of a part of a block would
-    // wait, for the one like it that waits for the drive.)
-    let bytes = pattern(8192, 3);
+    // The clients themselves and others go on meanwhile, while no time passes, with parts of blocks too.
+    let bytes = pattern(5000, 3);
     clients[0].write(0, &bytes);
-    assert!(clients[1].read(0, 8192) == bytes);
+    assert!(clients[1].read(0, 5000) == bytes);
     let mut other = client(&served, true);
-    assert!(other.read(0, 8192) == bytes);
+    assert!(other.read(0, 5000) == bytes);
     // The rest of the long read may come at any time.
     let [a, b, c, d, _] = &clients;
     give_up(&served, &[a, b, c, d]);
@@ -47,7 +46,7 @@ fn what_a_drive_never_answers_fails_in_time_and_nothing_else_waits() {
     for client in &mut clients {
         assert_eq!(client.answer(0), (1, Answer::Error(EIO)));
         // And afterwards.
-        assert!(client.read(0, 8192) == bytes);
+        assert!(client.read(0, 5000) == bytes);
         assert_eq!(client.call(0, FLUSH, 0, 0, &[]), Answer::Done);
     }
     served.thaw();
@@ -88,9 +87,9 @@ fn a_client_that_asks_a_dead_drive_for_everything_is_answered_and_takes_nothing_
 fn a_write_that_was_given_up_before_it_began_does_not_undo_a_later_one() {
     let served = Served::start(33);
     let mut client = client(&served, true);
-    // The first is being put together with a block that does not come; the second waits for it.
+    // The first is being put together with a block that does not come; the second, of two blocks, waits for it.
     client.request(0, WRITE, 1, FROZEN_BLOCK + 5, 10, &[1; 10]);
-    client.request(0, WRITE, 2, 8192 + 5, 10, &[2; 10]);
+    client.request(0, WRITE, 2, FROZEN_BLOCK - 4096 + 5, 4096, &[2; 4096]);
     give_up(&served, &[&client]);
     let mut cookies = [client.answer(0), client.answer(0)].map(|(cookie, answer)| {
         assert_eq!(answer, Answer::Error(EIO));
@@ -98,14 +97,49 @@ fn a_write_that_was_given_up_before_it_began_does_not_undo_a_later_one() {
     });
     cookies.sort_unstable();
     assert_eq!(cookies, [1, 2]);
-    client.write(8192, &[3; 4096]);
+    client.write(FROZEN_BLOCK - 4096, &[3; 4096]);
     served.thaw();
     client.write(FROZEN_BLOCK + 100, &[4; 10]);
     client.write(12_288 + 7, &[5; 10]);
     let content = served.stop();
-    assert!(content[8192..12_288] == [3; 4096], "an old write has undone a new one");
-    let frozen = &content[FROZEN_BLOCK as usize..][..4096];
+    let (before, frozen) = content[FROZEN_BLOCK as usize - 4096..][..8192].split_at(4096);
+    assert!(before == [3; 4096], "an old write has undone a new one");
     assert_eq!((&frozen[5..15], &frozen[100..110]), (&[0; 10][..], &[4; 10][..]));
+}
+
+#[test]
+fn parts_of_blocks_are_mended_side_by_side_and_who_waits_for_a_dead_drive_leaves_room() {
+    let served = Served::start(38);
+    let mut greedy = client(&served, true);
+    for cookie in 0..40 {
+        greedy.request(0, WRITE, cookie, FROZEN_BLOCK + 10 * cookie, 4096, &[1; 4096]);
+    }
+    let mut other = client(&served, true);
+    for number in 0..40 {
+        other.request(0, WRITE, number, 700 * number, 700, &[number as u8 + 1; 700]);
+    }
+    for _ in 0..40 {
+        assert_eq!(other.answer(0).1, Answer::Done);
+    }
+    assert!(!greedy.has_answer());
+    let expected: Vec<u8> = (0..40 * 700).map(|at| (at / 700) as u8 + 1).collect();
+    assert!(other.read(0, 40 * 700) == expected);
+    let mut answers = 0;
+    while answers < 40 {
+        // What was not begun for want of buffers has a deadline of its own.
+        served.pass(DEADLINE);
+        served.pass(LOOK);
+        assert!(greedy.has_answer());
+        while greedy.has_answer() {
+            assert_eq!(greedy.answer(0).1, Answer::Error(EIO));
+            answers += 1;
+        }
+    }
+    other.write(5, &[9; 10]);
+    served.thaw();
+    other.write(FROZEN_BLOCK + 5, &[8; 10]);
+    let content = served.stop();
+    assert_eq!((&content[5..15], &content[FROZEN_BLOCK as usize + 5..][..10]), (&[9; 10][..], &[8; 10][..]));
 }
 
 #[test]
