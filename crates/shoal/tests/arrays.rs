@@ -5,7 +5,6 @@
 mod support;
 
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::Value;
 use support::{Bay, has, names, pattern};
@@ -208,7 +207,7 @@ fn a_stale_member_is_named_and_not_used() {
 #[test]
 fn a_degraded_array_that_was_not_shut_down_is_written_only_by_force() {
     let big = Bay::with_sizes(&[64 << 30; 3]);
-    let stopped = big.interrupted("create --level 5 d0 d1 d2", Duration::from_millis(1500));
+    let stopped = big.interrupted("create --level 5 d0 d1 d2", || true);
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
     stopped.is_one_line("create", &["stopped before the end", "`shoal rebuild`"]);
     assert_eq!(big.json("status d0 d1 d2")["needs_resync"], true);
@@ -223,22 +222,27 @@ fn a_degraded_array_that_was_not_shut_down_is_written_only_by_force() {
 fn an_interrupted_rebuild_goes_on_where_it_stood() {
     let bay = Bay::with_sizes(&[16 << 30; 4]);
     bay.done("create --level 5 --assume-clean d0 d1 d2");
-    let stopped = bay.interrupted("add --drive d3 d0 d1", Duration::from_millis(1500));
+    // Zeros are written like anything else, and how far that has come is written down now and then.
+    let has_filled_some = || bay.allocated_bytes("d3") > 64 << 20;
+    let stopped = bay.interrupted("add --drive d3 d0 d1", has_filled_some);
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
     stopped.is_one_line("add", &["stopped before the end", "`shoal rebuild`"]);
     let status = bay.json("status d0 d1 d3");
     assert_eq!(status["members"][2]["state"], "rebuilding");
     assert!(status["members"][2]["rebuilt_bytes"].as_u64().unwrap() > 0, "{status}");
-    let scrub = bay.interrupted("scrub d0 d1 d3", Duration::from_millis(300));
+    let scrub = bay.interrupted("scrub d0 d1 d3", || true);
     scrub.is_one_line("scrub", &[]);
 }
 
 #[test]
 fn one_writer_at_a_time() {
-    let bay = Bay::with_sizes(&[16 << 30; 3]);
+    // Large enough that it is not over before the rest is.
+    let bay = Bay::with_sizes(&[1 << 40; 3]);
     bay.done("create --level 5 --assume-clean d0 d1 d2");
     let mut scrub = bay.command("scrub --repair d0 d1 d2".split(' ')).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    while bay.run("read --length 1 d0 d1 d2").code != 3 {
+        assert!(scrub.try_wait().unwrap().is_none(), "it has ended before anybody else came");
+    }
     for line in ["write d0 d1 d2", "read d0 d1 d2", "fail --member d0 d1 d2"] {
         let ran = bay.run_with(line, b"bytes");
         assert_eq!(ran.code, 3, "{line}: {}", ran.stderr);

@@ -17,7 +17,8 @@ use rustix::fs::OFlags;
 use serde_json::Value;
 use support::Bay;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// What takes longer hangs, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A running array that is killed at the end, if it has not been stopped.
 struct Running(Child);
@@ -81,7 +82,7 @@ fn a_member_that_comes_late_is_waited_for() {
     std::fs::rename(bay.path("d1"), bay.path("elsewhere")).unwrap();
     std::fs::create_dir(bay.path("bus")).unwrap();
     std::fs::rename(bay.path("d0"), bay.path("bus/d0")).unwrap();
-    let _running = run(&bay, &format!("run --uuid {uuid} --scan bus --wait 60"), |_| {});
+    let _running = run(&bay, &format!("run --uuid {uuid} --scan bus --wait 600"), |_| {});
     std::thread::sleep(Duration::from_millis(700));
     assert!(!bay.runtime().join(format!("{uuid}.sock")).exists(), "it waits");
     std::fs::rename(bay.path("elsewhere"), bay.path("bus/d1")).unwrap();
@@ -134,16 +135,16 @@ fn a_loop_that_hangs_beats_no_more_and_the_process_alone_is_no_excuse() {
     let (socket, path) = manager(&bay);
     let (mut errors, errors_in) = std::io::pipe().unwrap();
     let mut filler = errors_in.try_clone().unwrap();
+    let start = Instant::now();
     let running = run(&bay, "run d0 d1", |command| {
         command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "600000").env_remove("WATCHDOG_PID").stderr(errors_in);
     });
     let ready = heard(&socket, PATIENCE).unwrap();
     assert!(ready.contains("READY=1") && ready.contains("pond: raid1, optimal"), "{ready}");
-    let start = Instant::now();
-    for _ in 0..5 {
+    for _ in 0..15 {
         assert_eq!(heard(&socket, PATIENCE).unwrap().trim_end(), "WATCHDOG=1");
     }
-    assert!(start.elapsed() > Duration::from_millis(500), "a beat is one third of the time: {:?}", start.elapsed());
+    assert!(start.elapsed() > Duration::from_millis(2500), "a beat is one third of the time: {:?}", start.elapsed());
     until_it_runs(&bay, &uuid);
     fill(&mut filler);
     // The loop takes the member out, and prints what has happened.
@@ -161,8 +162,7 @@ fn a_loop_that_hangs_beats_no_more_and_the_process_alone_is_no_excuse() {
     drop(filler);
     assert!(heard(&socket, PATIENCE).is_some(), "it goes on");
     bay.done("stop d0");
-    let last: Vec<_> = std::iter::from_fn(|| heard(&socket, Duration::from_secs(1))).collect();
-    assert!(last.iter().any(|said| said.contains("STOPPING=1")), "{last:?}");
+    while !heard(&socket, PATIENCE).expect("it says that it stops").contains("STOPPING=1") {}
     drop(running);
     reader.join().unwrap();
 }

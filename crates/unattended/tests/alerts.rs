@@ -14,7 +14,8 @@ use shoal_unattended::alert::{
     ArraySight, Configuration, Desk, Health, Kind, MemberSight, MemberState, Message, Severity, try_all,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What takes longer hangs, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What a server got: the head of the request, and the message.
 type Posted = (String, Message);
@@ -184,6 +185,13 @@ fn what_happens_while_nobody_watches_is_told_at_the_next_start() {
     assert_eq!(posted.recv_timeout(PATIENCE).unwrap().1.alerts.len(), 2, "an end does not wait for more to gather");
 }
 
+/// Whether the other end has neither closed the connection nor ended what it says.
+fn is_waited_for(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let ended = std::iter::repeat_with(|| stream.read(&mut [0; 4096])).find(|read| !matches!(read, Ok(1..)));
+    matches!(ended, Some(Err(error)) if error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
 /// The owner of an array must not wait for a server that takes connections and says nothing.
 #[test]
 fn a_server_that_hangs_holds_nobody_up() {
@@ -194,12 +202,15 @@ fn a_server_that_hangs_holds_nobody_up() {
     let desk = Desk::open(&configuration, &directory.path().join("kept.json"), "pi", no_log).unwrap();
     desk.see(sight(false));
     desk.see(sight(true));
-    let (hung, _) = listener.accept().unwrap();
-    let start = Instant::now();
-    for number in 0..10_000 {
-        desk.see(sight(number % 2 == 0));
-    }
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    // On a machine that stood still until the server was given up nothing is said by it, and the next try is looked at.
+    let hung = (0..5).find_map(|_| {
+        let (hung, _) = listener.accept().unwrap();
+        for number in 0..10_000 {
+            desk.see(sight(number % 2 == 0));
+        }
+        is_waited_for(&hung).then_some(hung)
+    });
+    assert!(hung.is_some(), "the owner has waited until the server was given up");
     // The server goes, so that the test need not wait for the time that it is given.
     drop((hung, listener));
 }

@@ -288,7 +288,7 @@ fn needs_kernel_refuses_what_shoal_refuses() {
     create(&mut stage, "5", 3, &pattern(MIB_BYTES, 1));
     // Cut off in the middle of writing, and one member short.
     std::fs::write(stage.path("news"), pattern(12 * MIB_BYTES, 2)).unwrap();
-    stage.killed("write DRIVES", "news", std::time::Duration::from_millis(5));
+    stage.killed_while_active("write DRIVES", "news");
     inside(
         &mut stage,
         "refused 3 'not shut down cleanly' shoal run --engine kernel d0 d2

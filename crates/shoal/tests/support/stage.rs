@@ -202,6 +202,18 @@ impl Stage {
         process.wait().unwrap();
     }
 
+    /// The same, until it is killed with its array active. A writer that ended first has left the array clean, and writes again.
+    pub(crate) fn killed_while_active(&mut self, line: &str, input: &str) {
+        for _ in 0..100 {
+            self.killed(line, input, Duration::from_millis(5));
+            let examined = self.json("examine DRIVES");
+            if examined["drives"].as_array().unwrap().iter().any(|drive| drive["superblock"]["clean"] == false) {
+                return;
+            }
+        }
+        panic!("shoal {line}: is never killed in its middle");
+    }
+
     /// Runs one of the host's tools in the stage's directory. It has to succeed.
     pub(crate) fn tool(&self, line: &str) {
         let mut words = line.split_whitespace();
