@@ -66,6 +66,6 @@ impl MountArgs {
     pub(crate) fn array_and_directory(&self) -> Option<(ArrayArgs, PathBuf)> {
         let mut array = self.array.clone();
         let directory = array.drives.pop()?;
-        (!array.drives.is_empty() || array.socket.is_some()).then_some((array, directory))
+        (!array.drives.is_empty() || array.uuid.is_some() || array.socket.is_some()).then_some((array, directory))
     }
 }

@@ -149,7 +149,8 @@ fn find(named: &ArrayArgs) -> Result<(Attachment, Vec<PathBuf>), Failure> {
     let mut places = attachment.mounted_at()?;
     // What was mounted last may hide, or lie in, what was mounted before.
     places.reverse();
-    if places.is_empty() {
+    // Where it was attached to be mounted, somebody else has unmounted it, and what is left is to be taken down.
+    if places.is_empty() && !attachment.until_unmounted {
         let (name, device) = (&attachment.name, attachment.device.display());
         return Err(Failure::usage(format!(
             "array {name} is attached at {device} and not mounted: `shoal detach` undoes it"
@@ -185,5 +186,7 @@ fn unmount_text(document: &UnmountDocument) -> String {
     let after = if document.detached { "detached" } else { "still attached" };
     let waiting: String =
         document.waiting_shares.iter().map(|name| format!("share {name} waits until it is mounted again\n")).collect();
-    format!("unmounted: {}; {} {after}\n{waiting}", document.directories.join(", "), document.device)
+    let directories =
+        if document.directories.is_empty() { "nothing".to_owned() } else { document.directories.join(", ") };
+    format!("unmounted: {directories}; {} {after}\n{waiting}", document.device)
 }

@@ -67,8 +67,12 @@ impl Outbox {
 
     /// Takes an alert in, for the lane at `index`.
     pub(super) fn put(&mut self, index: usize, alert: &Alert, limits: Limits, now_s: u64) {
+        let lane = &mut self.lanes[index];
         if alert.severity >= limits.least {
-            self.lanes[index].put(alert, now_s);
+            lane.put(alert, now_s);
+        } else {
+            // What was told of the subject is true no more: if it comes to that again, it is news.
+            lane.told.remove(&subject(alert));
         }
     }
 
@@ -230,6 +234,23 @@ mod tests {
         assert!(say(&mut outbox, "optimal", 70));
         assert!(!say(&mut outbox, "degraded", 80), "two an hour");
         assert!(outbox.due(0, LIMITS, "pi", 3602).is_some(), "but it is sent as soon as that is allowed");
+    }
+
+    #[test]
+    fn trouble_that_comes_again_is_told_again_to_those_who_hear_of_trouble_alone() {
+        let critical = Limits { least: Severity::Critical, ..LIMITS };
+        let mut outbox = one_lane();
+        let say = |outbox: &mut Outbox, kind, text: &str, now_s| {
+            outbox.put(0, &alert("health", kind, text), critical, now_s);
+            let due = outbox.due(0, critical, "pi", now_s + GATHER_S).is_some();
+            if due {
+                outbox.sent(0, now_s + GATHER_S);
+            }
+            due
+        };
+        assert!(say(&mut outbox, Kind::ArrayDegraded, "degraded", 0));
+        assert!(!say(&mut outbox, Kind::ArrayRecovered, "optimal", 60));
+        assert!(say(&mut outbox, Kind::ArrayDegraded, "degraded", 120));
     }
 
     #[test]

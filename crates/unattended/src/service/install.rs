@@ -1,14 +1,22 @@
 //! Puts a service's files where they belong, and takes them away again. Only what was written here is ever changed.
 
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use shoal_md::Uuid;
 use thiserror::Error;
 
-use super::{Content, HOT_PLUG_UNIT, Manager, SHARES_UNIT, Service, ServiceFile, array_unit, mount_unit, udev};
+use super::{
+    Content, HOT_PLUG_UNIT, Manager, SHARES_UNIT, Service, ServiceFile, array_unit, initramfs, mount_unit,
+    mounted_file, udev,
+};
 
-/// The first line of every file, by which it is known again.
+/// What begins a script.
+const INTERPRETER: &str = "#!/bin/sh\n";
+
+/// The first line of every file, or of a script's the second, by which it is known again.
 pub(super) const MARK: &str = "# Written by `shoal service install`; `shoal service remove` takes it away.\n";
 
 /// How a file is now.
@@ -48,6 +56,11 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> InstallError {
     |source| InstallError::System { path, source }
 }
 
+/// Whether a file was written here.
+fn is_ours(text: &str) -> bool {
+    text.strip_prefix(INTERPRETER).unwrap_or(text).starts_with(MARK)
+}
+
 /// A path below another root than `/`.
 fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
@@ -70,7 +83,7 @@ impl ServiceFile {
             }
             Content::Text(text) if there.is_file() => {
                 let now = std::fs::read_to_string(&path).map_err(at(&path))?;
-                match (now == *text, now.starts_with(MARK)) {
+                match (now == *text, is_ours(&now)) {
                     (true, _) => Standing::Same,
                     (false, true) => Standing::Changed,
                     (false, false) => Standing::Foreign,
@@ -108,8 +121,10 @@ fn write(root: &Path, file: &ServiceFile) -> Result<(), InstallError> {
             // With a dot in front nobody takes it for a unit, a rule or a configuration.
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let temporary = directory.join(format!(".{name}.new"));
+            let mode = if text.starts_with(INTERPRETER) { 0o755 } else { 0o644 };
             let written = std::fs::File::create(&temporary).and_then(|mut to| {
                 to.write_all(text.as_bytes())?;
+                to.set_permissions(Permissions::from_mode(mode))?;
                 to.sync_all()
             });
             written.and_then(|()| std::fs::rename(&temporary, &path)).map_err(at(&path))
@@ -129,11 +144,15 @@ pub fn installed(root: &Path, manager: &Manager, uuid: &Uuid) -> Result<Vec<Path
         units.join(&array),
     ];
     if *manager == Manager::System {
+        for name in names(&below(root, units))?.into_iter().filter(|name| name.ends_with(".mount.d")) {
+            paths.push(units.join(name).join(mounted_file(uuid)));
+        }
         paths.push(udev::rules_path(uuid));
         paths.push(super::mdadm_path(uuid));
         if !has_others(&below(root, units), &array)? {
             paths.push(manager.wants("multi-user.target").join(SHARES_UNIT));
             paths.extend([HOT_PLUG_UNIT, SHARES_UNIT].map(|unit| units.join(unit)));
+            paths.push(initramfs::HOOK.into());
         }
     }
     paths.retain(|path| below(root, path).symlink_metadata().is_ok());
@@ -142,12 +161,16 @@ pub fn installed(root: &Path, manager: &Manager, uuid: &Uuid) -> Result<Vec<Path
 
 /// Whether units run arrays beside this one.
 fn has_others(units: &Path, own: &str) -> Result<bool, InstallError> {
-    let entries = match std::fs::read_dir(units) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        entries => entries.map_err(at(units))?,
+    Ok(names(units)?.into_iter().any(|name| name.starts_with("shoal-array@") && name != own))
+}
+
+/// What is in a directory; nothing, if it is not there.
+fn names(directory: &Path) -> Result<Vec<String>, InstallError> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(at(directory))?,
     };
-    let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
-    Ok(names.into_iter().any(|name| name.starts_with("shoal-array@") && name != own))
+    Ok(entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
 }
 
 /// Takes files away, of which none may be somebody else's.
@@ -155,13 +178,17 @@ pub fn remove(root: &Path, paths: &[PathBuf]) -> Result<(), InstallError> {
     for path in paths {
         let path = below(root, path);
         let is_link = path.symlink_metadata().map_err(at(&path))?.is_symlink();
-        if !is_link && !std::fs::read_to_string(&path).map_err(at(&path))?.starts_with(MARK) {
+        if !is_link && !is_ours(&std::fs::read_to_string(&path).map_err(at(&path))?) {
             return Err(InstallError::Foreign { path });
         }
     }
     for path in paths {
         let path = below(root, path);
         std::fs::remove_file(&path).map_err(at(&path))?;
+        // A directory for additions to one unit; it stays if somebody else's are there.
+        if let Some(directory) = path.parent().filter(|it| it.to_string_lossy().ends_with(".mount.d")) {
+            let _ = std::fs::remove_dir(directory);
+        }
     }
     Ok(())
 }

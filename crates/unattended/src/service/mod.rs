@@ -20,14 +20,15 @@
 //! - **A server that fails is started again, and nobody else is.** A unit that *requires* another is restarted with it; what is
 //!   mounted must not be. Devices and mounts outlive their server, and carry on with the next one. So the mount only *wants*
 //!   the array, comes after it, and asserts that it runs.
-//! - **An array is stopped last**: what comes after another at the start, stops before it.
+//! - **An array is stopped last**: what comes after another at the start, stops before it. The manager has a unit of its own for whatever is
+//!   mounted, and unmounts it itself when the machine stops; so that unit, too, is told to come after ours.
 //!
 //! # Who owns an array
 //!
 //! mdadm has udev rules of its own, which give every member to the kernel. What it is not to touch is told to it in its own
-//! configuration ([`crate::mdadm_conf`]). An initramfs with mdadm has a copy of that, made by a hook of the distribution's; Debian's
-//! copies `mdadm.conf` alone, so there the line has to be put in by hand, which is said when a service is installed.
+//! configuration ([`crate::mdadm_conf`]). An initramfs with mdadm has a copy of that, which a hook here puts right ([`initramfs`]).
 
+mod initramfs;
 mod install;
 mod udev;
 mod unit;
@@ -82,7 +83,7 @@ pub struct ServiceFile {
 /// What a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Text.
+    /// Text; a program, if it begins as a script does.
     Text(String),
     /// A symbolic link, by which a target wants a unit.
     Link(PathBuf),
@@ -90,6 +91,7 @@ pub enum Content {
 
 const SYSTEM_UNITS: &str = "/etc/systemd/system";
 const UDEV_RULES: &str = "/etc/udev/rules.d";
+/// The part of mdadm's configuration that is a directory.
 const MDADM_CONFIGURATION: &str = "/etc/mdadm/mdadm.conf.d";
 
 impl Manager {
@@ -119,8 +121,14 @@ impl Service {
         let mut files = Vec::new();
         if self.manager == Manager::System {
             files.push(text(mdadm_path(uuid), self.mdadm_text()));
+            files.push(ServiceFile { path: initramfs::HOOK.into(), content: Content::Text(initramfs::hook()) });
             files.push(text(units.join(HOT_PLUG_UNIT), unit::hot_plug(self)));
             files.push(text(udev::rules_path(uuid), udev::rules(self)));
+            if let Some(mount_point) = &self.mount_point {
+                let addition = |place: &Path| units.join(unit::mounted_unit(place) + ".d").join(mounted_file(uuid));
+                files.push(text(addition(mount_point), unit::mounted(self)));
+                files.push(text(addition(&unit::front_place(uuid)), unit::FRONT.to_owned()));
+            }
         }
         let mut wanted = vec![("multi-user.target", array_unit(uuid), unit::array(self))];
         if let Some(mount_point) = &self.mount_point {
@@ -166,6 +174,11 @@ pub const HOT_PLUG_UNIT: &str = "shoal-hot-plug@.service";
 /// The unit that runs the array with this UUID: printed as blkid does, since tools take a `:` for a separator.
 pub fn array_unit(uuid: &Uuid) -> String {
     format!("shoal-array@{}.service", udev::as_blkid_prints(uuid))
+}
+
+/// What is added to the manager's unit for what is mounted, in that unit's directory.
+fn mounted_file(uuid: &Uuid) -> String {
+    format!("shoal-{}.conf", udev::as_blkid_prints(uuid))
 }
 
 fn mdadm_path(uuid: &Uuid) -> PathBuf {

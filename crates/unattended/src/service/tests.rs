@@ -109,8 +109,11 @@ fn the_machines_services_have_all_their_files() {
         paths,
         [
             format!("/etc/mdadm/mdadm.conf.d/shoal-{NAME}.conf"),
+            "/etc/initramfs-tools/hooks/shoal".to_owned(),
             "/etc/systemd/system/shoal-hot-plug@.service".to_owned(),
             format!("/etc/udev/rules.d/63-shoal-{NAME}.rules"),
+            format!("/etc/systemd/system/srv-pond.mount.d/shoal-{NAME}.conf"),
+            format!("/etc/systemd/system/run-shoal-{UUID}.file.mount.d/shoal-{NAME}.conf"),
             format!("/etc/systemd/system/shoal-array@{NAME}.service"),
             format!("/etc/systemd/system/multi-user.target.wants/shoal-array@{NAME}.service"),
             format!("/etc/systemd/system/shoal-mount@{NAME}.service"),
@@ -185,8 +188,8 @@ fn what_was_installed_is_removed_and_nothing_else() {
         remove(root.path(), &paths).unwrap();
         paths.len()
     };
-    assert_eq!(take(&first), 6, "the template serves the other array too");
-    assert_eq!(take(&second), 9);
+    assert_eq!(take(&first), 8, "the template serves the other array too");
+    assert_eq!(take(&second), 12);
     assert_eq!(std::fs::read_to_string(&own).unwrap(), "somebody's");
     assert_eq!(std::fs::read_dir(own.parent().unwrap()).unwrap().count(), 3, "it, and two empty directories");
 }
@@ -203,4 +206,53 @@ fn what_somebody_else_wrote_is_left_alone() {
     let paths = installed(root.path(), &Manager::System, &service.arrays[0].uuid).unwrap();
     assert!(matches!(remove(root.path(), &paths), Err(InstallError::Foreign { .. })));
     assert!(path.exists());
+}
+
+/// Debian's hook of mdadm has put an array of shoal's and another one into an initramfs' configuration; the hook runs after it, for every
+/// initramfs that is made.
+#[test]
+fn an_initramfs_leaves_shoals_arrays_alone_and_no_others() {
+    let root = tempfile::tempdir().unwrap();
+    service(Manager::System).install(root.path()).unwrap();
+    let at = |path: &str| root.path().join(path);
+    let others = "ARRAY /dev/md/root UUID=99999999:05060708:090a0b0c:0d0e0f10\n";
+    std::fs::create_dir_all(at("new/etc/mdadm")).unwrap();
+    // In the place of the machine's own directory.
+    let hook = std::fs::read_to_string(at("etc/initramfs-tools/hooks/shoal")).unwrap();
+    let directory = at("etc/mdadm/mdadm.conf.d").display().to_string();
+    std::fs::write(at("hook"), hook.replace(MDADM_CONFIGURATION, &directory)).unwrap();
+    let run = |argument: &str| {
+        let mut command = Command::new("sh");
+        let output = command.arg(at("hook")).arg(argument).env("DESTDIR", at("new")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(run("prereqs"), "mdadm\n", "it comes after mdadm's");
+    assert_eq!(run(""), "", "an initramfs without mdadm");
+    std::fs::write(
+        at("new/etc/mdadm/mdadm.conf"),
+        format!("ARRAY /dev/md/pond metadata=1.2 name=pi:pond UUID={UUID}\n{others}"),
+    )
+    .unwrap();
+    run("");
+    let conf = std::fs::read_to_string(at("new/etc/mdadm/mdadm.conf")).unwrap();
+    let lines: Vec<_> = conf.lines().filter(|line| line.starts_with("ARRAY")).collect();
+    assert_eq!(lines, [others.trim_end(), &format!("ARRAY <ignore> UUID={UUID}")]);
+}
+
+#[test]
+fn what_is_mounted_has_the_name_that_the_manager_gives_it() {
+    for (path, name) in [
+        ("/srv/pond", "srv-pond.mount"),
+        ("/srv//pond/", "srv-pond.mount"),
+        ("/", "-.mount"),
+        ("/.a/.b-c d", "\\x2ea-.b\\x2dc\\x20d.mount"),
+        ("/gr\u{fc}n", "gr\\xc3\\xbcn.mount"),
+    ] {
+        assert_eq!(unit::mounted_unit(Path::new(path)), name);
+        if Path::new("/usr/bin/systemd-escape").exists() {
+            let said = Command::new("systemd-escape").args(["--path", "--suffix=mount", path]).output().unwrap();
+            assert_eq!(String::from_utf8(said.stdout).unwrap().trim_end(), name, "systemd says so");
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! systemd's units, as text.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::{Manager, Service, array_unit};
+use shoal_md::Uuid;
+
+use super::{Manager, Service, array_unit, mount_unit};
 
 /// How long the manager waits for a beat of the array's loop. A drive that hangs does not hang the loop; an administrator's
 /// command may, for as long as the kernel tries to reach a drive again (some 30 s a time).
@@ -54,6 +56,9 @@ pub(super) fn array(service: &Service) -> String {
         // Device nodes come from udev; waiting for them is the process's own task.
         text += "Wants=systemd-udevd.service\nAfter=systemd-udevd.service\n";
     }
+    if let Some(directory) = &service.image_directory {
+        text += &format!("RequiresMountsFor={}\n", quoted(directory));
+    }
     text += "StartLimitIntervalSec=10min\nStartLimitBurst=5\n\n[Service]\nType=notify\nNotifyAccess=main\n";
     text += &format!(
         "ExecStart={} --quiet serve --uuid {}{} --wait {}{alerts}\n",
@@ -95,8 +100,40 @@ pub(super) fn mount(service: &Service, mount_point: &Path) -> String {
         "\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={program} mount --uuid {uuid} {}\n",
         quoted(mount_point)
     );
-    text += &format!("ExecStop={program} unmount {}\nTimeoutSec=5min\n", quoted(mount_point));
+    // By the array: that somebody has unmounted it already is no failure, and what served it is still to be taken down.
+    text += &format!("ExecStop={program} unmount --uuid {uuid}\nTimeoutSec=5min\n");
     text + &install(service, "local-fs.target")
+}
+
+/// What is added to the manager's own unit for whatever is mounted there. The manager unmounts everything when the machine stops; without
+/// an order it would do so while what serves the file system is stopped too.
+pub(super) fn mounted(service: &Service) -> String {
+    format!("[Unit]\nAfter={}\n", mount_unit(&service.array().uuid))
+}
+
+/// Where a front that goes through FUSE shows the array as a file, on which a loop device lies, which is what is mounted.
+pub(super) fn front_place(uuid: &Uuid) -> PathBuf {
+    PathBuf::from(format!("/run/shoal/{uuid}.file"))
+}
+
+/// What is added to the manager's unit for that: it is taken down with the mount, and the manager could only fail to.
+pub(super) const FRONT: &str = "[Unit]\nDefaultDependencies=no\n";
+
+/// The manager's name for what is mounted at a path (`systemd-escape --path`).
+pub(super) fn mounted_unit(mount_point: &Path) -> String {
+    let path = mount_point.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.as_encoded_bytes()),
+        _ => None,
+    });
+    let mut name = String::new();
+    for (number, part) in path.enumerate() {
+        name += if number > 0 { "-" } else { "" };
+        for &byte in part {
+            let is_plain = byte.is_ascii_alphanumeric() || b":_.".contains(&byte) && !(name.is_empty() && byte == b'.');
+            if is_plain { name.push(byte.into()) } else { name += &format!("\\x{byte:02x}") }
+        }
+    }
+    if name.is_empty() { "-.mount".to_owned() } else { name + ".mount" }
 }
 
 /// Hands one drive to its array. It may have to wait until that is ready.

@@ -177,10 +177,10 @@ fn notes(service: &Service, place: &ServicePlaceArgs) -> Vec<String> {
         false => format!("it starts at boot, when a member is plugged in, or now: systemctl start {unit}"),
     }];
     if !place.user {
-        // Debian's hook copies one file, and not the directory beside it.
         let lines = mdadm_conf::left_alone(&service.arrays).trim_end().replace('\n', "; ");
         notes.push(format!(
-            "if this machine's initramfs has mdadm, put into /etc/mdadm/mdadm.conf too: {lines}; and make it anew: update-initramfs -u"
+            "if this machine's initramfs has mdadm, make it anew: update-initramfs -u; where another program makes it, mdadm's configuration \
+             there has to say: {lines}"
         ));
     }
     notes

@@ -1,9 +1,7 @@
 //! An address to which messages are posted as JSON.
 
-use std::sync::Arc;
-
 use ureq::Agent;
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
 use super::super::configuration::{ConfigurationError, WebhookConfiguration, read_secret};
 use super::super::kind::Message;
@@ -23,8 +21,7 @@ impl Webhook {
             Some(path) => RootCerts::new_with_certs(&certificates(path)?),
             None => RootCerts::PlatformVerifier,
         };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = TlsConfig::builder().root_certs(roots).unversioned_rustls_crypto_provider(provider).build();
+        let tls = TlsConfig::builder().provider(TlsProvider::NativeTls).root_certs(roots).build();
         // A redirection would take the message, and the token, to somewhere that nobody named.
         let agent = Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).tls_config(tls);
         let agent = agent.http_status_as_error(false).user_agent("shoal").build().new_agent();
@@ -37,13 +34,20 @@ impl Webhook {
             request = request.header("Authorization", format!("Bearer {token}"));
         }
         let answer = request.send(serde_json::to_vec(message)?.as_slice());
-        let status = answer.map_err(|error| SendError::Reach { problem: self.without_address(&error) })?.status();
+        let status = answer.map_err(|error| SendError::Reach { problem: self.problem(&error) })?.status();
         if status.is_success() { Ok(()) } else { Err(SendError::Answer { status: status.as_u16() }) }
     }
 
-    /// What went wrong; some errors repeat the address.
-    fn without_address(&self, error: &ureq::Error) -> String {
-        error.to_string().replace(&self.url, "the address")
+    /// What went wrong, without the address, which some errors repeat. What OpenSSL says of a certificate begins with where in its source
+    /// that was found, and ends with what is wrong.
+    fn problem(&self, error: &ureq::Error) -> String {
+        let said = error.to_string().replace(&self.url, "the address");
+        match said.rsplit_once(" (") {
+            Some((_, reason)) if said.contains("certificate verify failed") => {
+                format!("the server's certificate is not trusted: {}", reason.trim_end_matches(')'))
+            }
+            _ => said,
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
+mod servers;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
