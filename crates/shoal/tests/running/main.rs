@@ -105,17 +105,7 @@ fn administer(bay: &Bay) {
     assert_eq!(slow["running"]["speed_max_bytes_per_s"], 200_000);
     let added = bay.json("add --no-rebuild --drive d3 d2");
     assert_eq!(added["members"][0]["state"], "rebuilding", "{added}");
-    // It takes a moment until its speed is known.
-    let start = Instant::now();
-    let speed = loop {
-        let background = bay.json("status d3")["background"].clone();
-        assert_eq!(background["work"], "rebuild");
-        if let Some(speed) = background["bytes_per_s"].as_u64().filter(|&speed| speed > 0) {
-            break speed;
-        }
-        assert!(start.elapsed() < PATIENCE, "it does not move: {background}");
-        std::thread::sleep(Duration::from_millis(100));
-    };
+    let speed = rebuilding_bytes_per_s(bay);
     assert!(speed < 4_000_000, "{speed} bytes a second");
     bay.done("speed --min 1GB --max 10GB d1");
     assert_eq!(bay.json("rebuild d1")["health"], "optimal");
@@ -134,6 +124,20 @@ fn administer(bay: &Bay) {
     assert!(back["members"][1]["drive"].as_str().unwrap().ends_with("/d0"), "{back}");
     is_clean(bay, "d3");
     bay.done("scrub --repair d1");
+}
+
+/// How fast it is rebuilt; it takes a moment until that is known.
+fn rebuilding_bytes_per_s(bay: &Bay) -> u64 {
+    let start = Instant::now();
+    loop {
+        let background = bay.json("status d3")["background"].clone();
+        assert_eq!(background["work"], "rebuild");
+        if let Some(speed) = background["bytes_per_s"].as_u64().filter(|&speed| speed > 0) {
+            return speed;
+        }
+        assert!(start.elapsed() < PATIENCE, "it does not move: {background}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]
