@@ -22,7 +22,7 @@
 //! | this process | stays; requests wait for [`run`] with the device to recover: new ones for the deadline, those that it had not answered without end |
 //!
 //! A successor hands the driver a socket in place of the dead one (`NBD_CMD_RECONFIGURE`). New requests go over it at once. Those that were
-//! sent over the dead one the driver moves when it looks at requests that take long, which it does every [`LOOK_DISTANCE`]; that
+//! sent over the dead one the driver moves when it looks at requests that take long, which it does every `LOOK_DISTANCE`; that
 //! they are not answered twice is the driver's business, which knows over which socket it has sent what.
 //!
 //! What the driver does to a request that takes long depends on two numbers. With a timeout, or with several sockets, it takes the

@@ -26,7 +26,7 @@
 //! # Who owns an array
 //!
 //! mdadm has udev rules of its own, which give every member to the kernel. What it is not to touch is told to it in its own
-//! configuration ([`crate::mdadm_conf`]). An initramfs with mdadm has a copy of that, which a hook here puts right ([`initramfs`]).
+//! configuration ([`crate::mdadm_conf`]). An initramfs with mdadm has a copy of that, which a hook here puts right (`initramfs`).
 
 mod initramfs;
 mod install;
