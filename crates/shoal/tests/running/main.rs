@@ -101,7 +101,7 @@ fn administer(bay: &Bay) {
     assert!(news.contains("member 1") && news.contains("d1") && news.contains("failed"), "{news}");
     assert_eq!(bay.json("re-add --drive d1 d2")["health"], "optimal");
     bay.done("fail --member d0 d1");
-    let slow = bay.json("speed --max 200KB d1");
+    let slow = bay.json("speed --min 100KB --max 200KB d1");
     assert_eq!(slow["running"]["speed_max_bytes_per_s"], 200_000);
     let added = bay.json("add --no-rebuild --drive d3 d2");
     assert_eq!(added["members"][0]["state"], "rebuilding", "{added}");
@@ -244,7 +244,7 @@ fn a_scrub_is_ended_and_tells_what_it_found() {
     let server = Server::start(&bay, "d0 d1 d2");
     let ran = bay.run("--json scrub d0");
     assert_eq!((ran.code, &ran.json()["mismatched_bytes"]), (1, &json!(4096)), "{}", ran.stderr);
-    bay.done("speed --max 100KB d0");
+    bay.done("speed --min 50KB --max 100KB d0");
     let mut client = server.client();
     let started = client.call(&json!({"id": 1, "command": "scrub", "arguments": {"repair": true}}));
     assert_eq!(started["state"]["background"]["work"], "scrub", "{started}");
