@@ -13,7 +13,7 @@ use shoal_array::{
     Shape, Span,
 };
 
-use super::disk::{Disk, range_of};
+use super::disk::{DiscardSupport, Disk, range_of};
 use super::memory::{Memory, overlap, spans_of};
 use super::model::BLOCK;
 
@@ -124,6 +124,13 @@ impl Engine {
             flushes,
             mirrors_may_differ: false,
         }
+    }
+
+    /// Whether a discard that cannot be done may have been done by some of the drives. With parity nothing is even begun.
+    pub(crate) fn discards_in_part(&self, disks: &[Disk]) -> bool {
+        let level = self.array.geometry().shape().level;
+        let has_parity = matches!(level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_));
+        !has_parity && disks.iter().any(|disk| disk.discard_support == DiscardSupport::Zeroes)
     }
 
     pub(crate) fn state(&self, role: Role) -> MemberState {

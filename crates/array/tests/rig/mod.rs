@@ -17,12 +17,12 @@ pub(crate) mod story;
 mod trouble;
 
 use shoal_array::{
-    Command, Compute, Effect, EffectId, Event, Fault, Instant, Level, MemberIo, MemberState, Outcome, Request,
-    RequestError, RequestId, Role,
+    Command, Compute, Effect, EffectId, Event, Fault, Instant, MemberIo, MemberState, Outcome, Request, RequestError,
+    RequestId, Role,
 };
 
 use cut::Logs;
-use disk::{DiscardSupport, Disk, range_of};
+use disk::{Disk, range_of};
 use engine::{Engine, Open, Origin, Setup, Store};
 use memory::Memory;
 use model::Model;
@@ -333,13 +333,6 @@ impl Rig {
         }
     }
 
-    /// Whether a discard that cannot be done may have been done by some members. With parity on top nothing is even begun.
-    fn discards_in_part(&self) -> bool {
-        let level = self.engines[0].array.geometry().shape().level;
-        let has_parity = matches!(level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_));
-        !has_parity && self.disks.iter().any(|disk| disk.discard_support == DiscardSupport::Zeroes)
-    }
-
     /// Compares an answer with the model.
     fn check_answer(&mut self, open: &Open, result: Result<(), RequestError>) {
         let (offset, length) = range_of(open.io);
@@ -347,7 +340,9 @@ impl Rig {
             (MemberIo::Read { span, .. }, Ok(())) => self.model.check(open.id.0, offset, self.memory.bytes(span)),
             (MemberIo::Read { .. } | MemberIo::Flush, _) => {}
             (_, Ok(())) => self.model.complete(open.id.0, offset, length),
-            (MemberIo::Discard { .. }, Err(RequestError::Unsupported)) if !self.discards_in_part() => {
+            (MemberIo::Discard { .. }, Err(RequestError::Unsupported))
+                if !self.engines[0].discards_in_part(&self.disks) =>
+            {
                 self.model.withdraw(open.id.0, offset, length);
             }
             (_, Err(_)) => self.model.fail(open.id.0, offset, length),
