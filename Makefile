@@ -1,8 +1,8 @@
 # `make demo` shows what shoal does; `make test` proves that it does. Each sets up what it needs.
-# Everything else here is a part of `make test` that can be run alone; CONTRIBUTING.md says more.
+# `make proofs` and `make long` prove the rest. CONTRIBUTING.md says which proves what.
 
 # Where rustup puts cargo, and Debian the tools for file systems; a shell may know neither.
-export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin
+export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # Nothing is left outside this folder, apart from what cargo itself keeps.
 export npm_config_cache := $(CURDIR)/target/npm
 export npm_config_update_notifier := false
@@ -11,46 +11,21 @@ export npm_config_audit := false
 
 DEMO_REPORT := shoal-demo.html
 
-.PHONY: help demo test gates rust planted fuzz documentation web aarch64 setup-demo setup-test
+.PHONY: help demo test proofs long setup-demo setup-test
 .NOTPARALLEL:
 
 help:
-	@echo 'make demo   from six image files to a measured array, on real I/O; the report is $(DEMO_REPORT)'
-	@echo 'make test   every gate and every test'
+	@echo 'make demo     from six image files to a measured array, on real I/O; the report is $(DEMO_REPORT)'
+	@echo 'make test     what finds mistakes early: every gate, and the tests of minutes'
+	@echo 'make proofs   all other tests, in their full size'
+	@echo 'make long     what takes hours'
+	@echo 'BUSY=1        with any of these tests: meanwhile a loop takes each processor'
 
 demo: setup-demo
 	cargo run --release --locked --package shoal -- demo --report $(DEMO_REPORT)
 
-test: setup-test gates rust planted fuzz documentation web aarch64
-
-gates:
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- --deny warnings
-	cargo xtask tidy
-	cargo xtask purity
-
-# As many seeds as fault hunting is held to; a hundred unless told.
-rust:
-	SHOAL_SEEDS=10000 cargo test --workspace --locked
-
-planted:
-	cargo xtask planted short
-
-fuzz:
-	cargo xtask fuzz
-
-documentation:
-	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --locked
-
-web:
-	@if command -v npm >/dev/null && [ "$$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ]; then \
-		cd web && npm ci && npm run check && npm test; \
-	else \
-		echo 'SKIPPED: the checks of the report viewer need npm and node 20 or newer'; \
-	fi
-
-aarch64:
-	cargo xtask aarch64
+test proofs long: setup-test
+	cargo xtask $@ $(if $(BUSY),busy)
 
 setup-demo:
 	@scripts/setup demo

@@ -52,35 +52,69 @@ const COVERAGE: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
+/// What the fuzzers are given.
+#[derive(Clone, Copy)]
+enum Inputs {
+    /// What is known: seeds, and what earlier runs have added to them.
+    Known,
+    /// What coverage leads to, from there on, for so many seconds each.
+    New { seconds: u32 },
+}
+
+impl Inputs {
+    /// The profile of `fuzz/Cargo.toml` that the programs are built with.
+    fn profile(self) -> &'static str {
+        match self {
+            Self::Known => "corpus",
+            Self::New { .. } => "release",
+        }
+    }
+}
+
 /// Builds the fuzzers and runs each for its share of `seconds`; the first find ends it.
+///
+/// # Errors
+/// A find, or a program that cannot be built.
 pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
+    let share = seconds.div_ceil(u32::try_from(FUZZERS.len())?).max(1);
+    run_all(root, Inputs::New { seconds: share })
+}
+
+/// Builds the fuzzers and runs each on the inputs that are known.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn replay(root: &Path) -> Result<()> {
+    run_all(root, Inputs::Known)
+}
+
+fn run_all(root: &Path, inputs: Inputs) -> Result<()> {
     if !process::is_installed("c++") {
         println!("SKIPPED: the fuzzers need c++, for libFuzzer (apt: g++)");
         return Ok(());
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("fuzz");
-    let programs = build(root, &target)?;
-    let share = seconds.div_ceil(u32::try_from(FUZZERS.len())?).max(1);
+    let target = crate::target_directory(root).join("fuzz");
+    let programs = build(root, &target, inputs.profile())?;
     for fuzzer in FUZZERS {
-        fuzz(fuzzer, &programs.join(fuzzer.name), root, &target, share)?;
+        fuzz(fuzzer, &programs.join(fuzzer.name), root, &target, inputs)?;
     }
     Ok(())
 }
 
 /// The folder with the programs.
-fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+fn build(root: &Path, target: &Path, profile: &str) -> Result<PathBuf> {
     let version = process::stdout_of(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
     let mut build = Command::new(env!("CARGO"));
     // With a target of its own, build scripts and macros go without the instrumentation.
-    build.args(["build", "--release", "--locked", "--quiet", "--target", host, "--manifest-path"]);
+    build.args(["build", "--profile", profile, "--locked", "--quiet", "--target", host, "--manifest-path"]);
     build.arg(root.join("fuzz/Cargo.toml")).arg("--target-dir").arg(target);
     build.env("RUSTFLAGS", COVERAGE.join(" ")).env_remove("CARGO_ENCODED_RUSTFLAGS");
     process::pass(&mut build)?;
-    Ok(target.join(host).join("release"))
+    Ok(target.join(host).join(profile))
 }
 
-fn fuzz(fuzzer: &Fuzzer, program: &Path, root: &Path, target: &Path, seconds: u32) -> Result<()> {
+fn fuzz(fuzzer: &Fuzzer, program: &Path, root: &Path, target: &Path, inputs: Inputs) -> Result<()> {
     let folder = |kind: &str| -> Result<PathBuf> {
         let folder = target.join(kind).join(fuzzer.name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -89,7 +123,11 @@ fn fuzz(fuzzer: &Fuzzer, program: &Path, root: &Path, target: &Path, seconds: u3
     let [corpus, seeds, finds] = [folder("corpus")?, folder("seeds")?, folder("finds")?];
     copy_seeds(fuzzer, &root.join(fuzzer.fixtures), &seeds)?;
     let mut run = Command::new(program);
-    run.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={}", fuzzer.most_bytes));
+    run.arg(match inputs {
+        Inputs::Known => "-runs=0".to_owned(),
+        Inputs::New { seconds } => format!("-max_total_time={seconds}"),
+    });
+    run.arg(format!("-max_len={}", fuzzer.most_bytes));
     run.arg(format!("-timeout={HANG_SECONDS}")).arg(format!("-rss_limit_mb={RESIDENT_LIMIT_MIB}"));
     run.arg("-print_final_stats=1").arg(format!("-artifact_prefix={}/", finds.display())).arg(corpus).arg(seeds);
     let output = process::capture(&mut run)?;
@@ -103,8 +141,12 @@ fn fuzz(fuzzer: &Fuzzer, program: &Path, root: &Path, target: &Path, seconds: u3
         );
     }
     let stat = |name: &str| report.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?").trim();
-    let inputs = stat("stat::number_of_executed_units:");
-    println!("fuzz: {}: {inputs} inputs in {seconds} s, nothing found", fuzzer.name);
+    let executed = stat("stat::number_of_executed_units:");
+    let of = match inputs {
+        Inputs::Known => "all that are known".to_owned(),
+        Inputs::New { seconds } => format!("in {seconds} s"),
+    };
+    println!("fuzz: {}: {executed} inputs, {of}; nothing found", fuzzer.name);
     Ok(())
 }
 

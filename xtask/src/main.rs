@@ -6,9 +6,13 @@ mod planted;
 mod process;
 mod purity;
 mod tidy;
+mod tier;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use tier::{Load, Tier};
 
 const USAGE: &str = "\
 usage: cargo xtask GATE
@@ -19,9 +23,13 @@ usage: cargo xtask GATE
   aarch64         the parity kernels' tests, built for aarch64 and run under emulation
   fuzz            every reader of what drives hold, on inputs that coverage leads to, for a minute
   fuzz SECONDS    the same, for so long
+  fuzz corpus     the same on the inputs that are known, and no others
   planted         deliberate bugs, each of which the fault hunter has to find within 10,000 seeds
-  planted short   three of them
-  planted NAMES   those of these names";
+  planted NAMES   those of these names
+  web             the report viewer's types, bundle and tests
+
+  test            all that `make test` runs; proofs, long: likewise
+  test busy       the same while a loop takes each processor";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,12 +40,21 @@ fn main() -> ExitCode {
         ["purity"] => purity::run(&repository()),
         ["aarch64"] => aarch64::run(&repository()),
         ["fuzz"] => fuzz::run(&repository(), fuzz::SHORT_SECONDS),
+        ["fuzz", "corpus"] => fuzz::replay(&repository()),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(&repository(), seconds),
             Err(_) => return usage(),
         },
-        ["planted", "short"] => planted::run(&repository(), planted::SHORT),
         ["planted", names @ ..] => planted::run(&repository(), names),
+        ["web"] => web::run(&repository()),
+        [tier] => match tier_of(tier) {
+            Some(tier) => tier::run(&repository(), tier, Load::Idle),
+            None => return usage(),
+        },
+        [tier, "busy"] => match tier_of(tier) {
+            Some(tier) => tier::run(&repository(), tier, Load::Busy),
+            None => return usage(),
+        },
         _ => return usage(),
     };
     match outcome {
@@ -52,6 +69,20 @@ fn main() -> ExitCode {
 fn usage() -> ExitCode {
     eprintln!("{USAGE}");
     ExitCode::from(2)
+}
+
+fn tier_of(word: &str) -> Option<Tier> {
+    match word {
+        "test" => Some(Tier::Test),
+        "proofs" => Some(Tier::Proofs),
+        "long" => Some(Tier::Long),
+        _ => None,
+    }
+}
+
+/// Where cargo builds what is in the repository.
+fn target_directory(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// The root of the repository: the folder above this crate.

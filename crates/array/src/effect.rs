@@ -29,7 +29,7 @@ pub enum Effect {
     /// Make the members' present states and bad blocks durable on every working member: flush what is written already,
     /// then write the bad-block logs that have changed, then the superblocks, flushing after each. The engine holds back
     /// the answers to writes that a newly failed member missed until this is done, so that a stale member is never taken
-    /// for a fresh one; and a rebuild's position does not pass a block that nobody has before it is in the log.
+    /// for a fresh one (with a partial parity log it also begins no write of a stripe); and a rebuild's position does not pass a block that nobody has before it is in the log.
     Record {
         /// To be handed back with the outcome.
         id: EffectId,

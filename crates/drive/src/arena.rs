@@ -58,6 +58,8 @@ pub struct Arena {
 struct Mapping {
     start: NonNull<u8>,
     len_bytes: usize,
+    /// Without the reserve.
+    registered_bytes: usize,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and only `drop` changes the struct.
@@ -71,19 +73,34 @@ const ROUNDING_BYTES: usize = 2 << 20;
 impl Arena {
     /// Maps a region of at least `bytes`.
     pub fn new(bytes: usize) -> io::Result<Self> {
-        let len_bytes = bytes.max(1).checked_next_multiple_of(ROUNDING_BYTES).ok_or(io::ErrorKind::OutOfMemory)?;
+        Self::with_reserve(bytes, 0)
+    }
+
+    /// Maps a region of at least `bytes`, and `reserve_bytes` behind them that are seldom used: those take addresses, but no
+    /// memory before they are written to, and I/O to them is not registered with the kernel.
+    pub fn with_reserve(bytes: usize, reserve_bytes: usize) -> io::Result<Self> {
+        let registered_bytes = bytes.max(1);
+        let len_bytes = registered_bytes.checked_add(reserve_bytes);
+        let len_bytes = len_bytes.and_then(|bytes| bytes.checked_next_multiple_of(ROUNDING_BYTES));
+        let len_bytes = len_bytes.ok_or(io::ErrorKind::OutOfMemory)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: the kernel picks the place, so that no existing mapping is replaced.
-        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len_bytes, protection, MapFlags::PRIVATE) }?;
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len_bytes, protection, flags) }?;
         // SAFETY: the range was mapped above. Advice never changes content, and may be refused without harm.
         let _ = unsafe { madvise(start, len_bytes, Advice::LinuxHugepage) };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { mapping: Arc::new(Mapping { start, len_bytes }) })
+        Ok(Self { mapping: Arc::new(Mapping { start, len_bytes, registered_bytes }) })
     }
 
     /// Size of the region.
     pub fn len_bytes(&self) -> usize {
         self.mapping.len_bytes
+    }
+
+    /// The part from the start that is worth registering with the kernel: all but the reserve.
+    pub(crate) fn registered_bytes(&self) -> usize {
+        self.mapping.registered_bytes
     }
 
     /// The address of a run, for the kernel and for kernels of arithmetic. Panics if it lies outside.

@@ -3,7 +3,7 @@
 //! * [`Drive`] is one open drive: what it is, how large, which blocks; [`Identity`] says who made it and where it is
 //!   plugged in, [`DriveKey`] whether two paths lead to the same one.
 //! * [`survey()`] looks at a path without changing anything: what is on it, is it in use.
-//! * [`mounts()`] is what is mounted where.
+//! * [`mounts()`] is what is mounted where; [`disk_sequence()`] tells a disk from the next of its name.
 //! * [`Arena`] is the memory that I/O goes to and from.
 //! * [`IoLoop`] submits I/O and reaps completions; one owner, one thread.
 //!
@@ -31,6 +31,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))] // a test may
 
 mod arena;
+mod disk_sequence;
 mod drive;
 mod identity;
 mod io_loop;
@@ -41,9 +42,10 @@ mod survey;
 mod tests;
 
 pub use arena::{Arena, Memory, Piece};
+pub use disk_sequence::disk_sequence;
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};
 pub use mounts::{Mount, mounts};
 pub use partitions::{Partition, partitions};
-pub use survey::{Finding, Survey, survey, survey_content};
+pub use survey::{FileContent, Finding, Survey, survey, survey_content, survey_file};

@@ -6,7 +6,7 @@
 //! has looked at what the array holds.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -61,6 +61,20 @@ pub enum MakeError {
         /// Why not.
         error: io::Error,
     },
+    /// What is there cannot be looked at.
+    #[error("{}: it cannot be read, so nobody knows what it holds: {error}", device.display())]
+    Unreadable {
+        /// Where.
+        device: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// It carries the signatures of more than one.
+    #[error("{} carries signatures of several file systems, of which nobody knows which counts: wipefs(8) lists them", device.display())]
+    Several {
+        /// Where.
+        device: PathBuf,
+    },
     /// What is there afterwards is something else.
     #[error("{} holds {found} after {program} said that it was done", device.display())]
     NotThere {
@@ -100,12 +114,25 @@ pub fn make(plan: &MkfsPlan, device: &Path) -> Result<Identity, MakeError> {
     }
 }
 
-/// The file system on a block device or file, as blkid(8) sees it; none if there is none, or more than one.
+/// blkid(8) found more than one thing.
+const SEVERAL: i32 = 8;
+/// Where the signatures of most file systems lie; it has to be read before it can be said that there is none.
+const LOOKED_AT_BYTES: u64 = 128 << 10;
+
+/// The file system on a block device or file, as blkid(8) sees it; none if there is none. What cannot be read, or carries several, is an error: blkid
+/// says of both that it found nothing.
 pub fn identify(device: &Path) -> Result<Option<Identity>, MakeError> {
     let mut command = Command::new(program("blkid", "util-linux")?);
     command.args(["--probe", "--output", "export"]).arg(device).stdin(Stdio::null());
     let output = command.output().map_err(|error| MakeError::Start { program: "blkid".to_owned(), error })?;
-    Ok(parse_export(&String::from_utf8_lossy(&output.stdout)))
+    if let Some(identity) = parse_export(&String::from_utf8_lossy(&output.stdout)) {
+        return Ok(Some(identity));
+    }
+    if output.status.code() == Some(SEVERAL) {
+        return Err(MakeError::Several { device: device.to_owned() });
+    }
+    let read = File::open(device).and_then(|file| io::copy(&mut file.take(LOOKED_AT_BYTES), &mut io::sink()));
+    read.map(|_| None).map_err(|error| MakeError::Unreadable { device: device.to_owned(), error })
 }
 
 /// `KEY=value` by the line; blkid escapes with backslashes what a shell would take apart.

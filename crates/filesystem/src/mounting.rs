@@ -114,6 +114,14 @@ pub fn mount_options(kind: Option<Kind>, given: Option<&str>, read_only: bool) -
     } else if !given.iter().any(|word| TIMES.contains(word)) {
         add("noatime", "reading a file writes nothing: small writes are what parity and flash pay most for");
     }
+    for (word, other, reason) in [
+        ("nosuid", "suid", "whoever wrote to the members elsewhere gets no rights here"),
+        ("nodev", "dev", "nor devices"),
+    ] {
+        if !given.contains(&word) && !given.contains(&other) {
+            add(word, reason);
+        }
+    }
     if kind == Some(Kind::Ext4) && !given.iter().any(|word| word.starts_with("errors=")) {
         add("errors=remount-ro", "nothing more is written once the array has failed");
     }
@@ -230,11 +238,12 @@ mod tests {
 
     #[test]
     fn options_suit_unless_told_otherwise() {
-        assert_eq!(words(Kind::Ext4, None, false), "noatime,errors=remount-ro");
-        assert_eq!(words(Kind::Ext4, Some("relatime,errors=panic"), false), "relatime,errors=panic");
-        assert_eq!(words(Kind::Xfs, Some("discard"), false), "noatime,discard");
-        assert_eq!(words(Kind::Vfat, Some("uid=1000"), false), "noatime,utf8,uid=1000");
-        assert_eq!(words(Kind::Btrfs, None, true), "ro");
+        assert_eq!(words(Kind::Ext4, None, false), "noatime,nosuid,nodev,errors=remount-ro");
+        assert_eq!(words(Kind::Ext4, Some("relatime,errors=panic"), false), "nosuid,nodev,relatime,errors=panic");
+        assert_eq!(words(Kind::Xfs, Some("discard"), false), "noatime,nosuid,nodev,discard");
+        assert_eq!(words(Kind::Vfat, Some("uid=1000"), false), "noatime,nosuid,nodev,utf8,uid=1000");
+        assert_eq!(words(Kind::Btrfs, None, true), "ro,nosuid,nodev");
+        assert_eq!(words(Kind::Xfs, Some("suid,dev"), true), "ro,suid,dev");
     }
 
     #[test]

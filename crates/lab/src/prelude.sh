@@ -29,13 +29,14 @@ settle() {
 }
 
 is_idle() {
-    [ "$(cat "$1")" = idle ]
+    read -r action_now <"$1"
+    [ "$action_now" = idle ]
 }
 
-# synced MD: how many sectors a resync, rebuild or check has gone over; "none" if there is none. The file grows while it
-# is read, so only its first line counts.
+# synced MD: how many sectors a resync, rebuild or check has gone over; "none" if there is none.
 synced() {
-    head -n 1 "/sys/block/$1/md/sync_completed" | cut -d ' ' -f 1
+    read -r sectors_done rest <"/sys/block/$1/md/sync_completed"
+    echo "$sectors_done"
 }
 
 # check MD: goes over all of it, and prints how many sectors do not agree. Levels without redundancy print nothing.

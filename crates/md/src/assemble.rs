@@ -4,17 +4,19 @@
 //! table is believed; what becomes of each other member is decided by [`table::decide`] from how far it is behind, what
 //! the freshest table says of it, what its own table says, and its feature bits.
 
+mod claim;
 mod error;
 mod reasons;
 mod seats;
 mod table;
 
-use shoal_array::{Level, MemberState, Raid0Layout, Role, Shape};
+use shoal_array::{Array, BufferId, Config, Health, Level, MemberState, Raid0Layout, Role, Scratch, Shape};
 
 use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Features, Superblock};
 
+pub use claim::counts_on;
 pub use error::{AssembleError, ShapeUnknown};
 pub use reasons::{ReadOnlyReason, RefusalReason};
 pub use seats::{Replacement, Slot};
@@ -64,6 +66,19 @@ pub enum Verdict {
     },
     /// The table gives it a role that the array does not have.
     Unusable,
+    /// It carries a number that no member can have, or that another candidate has: a copy that somebody changed.
+    Stray,
+}
+
+impl Verdict {
+    /// Whether the array counts on what the candidate holds.
+    pub fn holds_data(&self) -> bool {
+        match self {
+            Self::InSync(_) | Self::Rebuilding { .. } | Self::Replacement { .. } | Self::Journal => true,
+            Self::Spare | Self::Stale { .. } | Self::Faulty => false,
+            Self::RoleTaken(_) | Self::Unusable | Self::Stray => false,
+        }
+    }
 }
 
 /// An array, put together from what was given. Members may be missing: whether it can run is the engine's to say.
@@ -120,7 +135,8 @@ pub fn assemble(candidates: &[Candidate]) -> Result<Assembly, AssembleError> {
         true => superblock.used_bytes(),
         false => candidates[index].superblock.used_bytes(),
     };
-    let slots = seats::seat(candidates, &mut verdicts, raid_devices as usize, used_bytes)?;
+    let mut slots = seats::seat(candidates, &mut verdicts, raid_devices as usize, used_bytes)?;
+    seats::send_strays_away(candidates, &mut verdicts, &mut slots);
     let member_bytes = slots
         .iter()
         .map(|slot| slot.candidate.map(used_bytes).or_else(|| has_one_size(level).then(|| superblock.used_bytes())))
@@ -148,6 +164,14 @@ impl Assembly {
     /// The states of the members, in the order of their roles.
     pub fn member_states(&self) -> Vec<MemberState> {
         self.slots.iter().map(|slot| slot.state).collect()
+    }
+
+    /// The health of an array that runs over it: [`Health::Failed`] if more is missing than its level survives.
+    pub fn health(&self) -> Health {
+        let Ok(shape) = self.shape() else { return Health::Failed };
+        let count = Scratch::least_count(shape.member_bytes.len());
+        let scratch = Scratch { first: BufferId(0), count, bytes_each: 4096 };
+        Array::new(Config::new(shape, self.member_states(), scratch)).map_or(Health::Failed, |array| array.health())
     }
 
     /// The roles that nobody has.
@@ -211,11 +235,7 @@ impl Assembly {
 
 /// The superblocks whose features count: the freshest, and those of drives that hold data of the array.
 fn accepted<'a>(candidates: &'a [Candidate], verdicts: &[Verdict], freshest: &'a Superblock) -> Vec<&'a Superblock> {
-    let holds_data = |verdict: &Verdict| match verdict {
-        Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Replacement { .. } | Verdict::Journal => true,
-        Verdict::Spare | Verdict::Stale { .. } | Verdict::Faulty | Verdict::RoleTaken(_) | Verdict::Unusable => false,
-    };
-    let of_members = candidates.iter().zip(verdicts).filter(|(_, verdict)| holds_data(verdict));
+    let of_members = candidates.iter().zip(verdicts).filter(|(_, verdict)| verdict.holds_data());
     std::iter::once(freshest).chain(of_members.map(|(candidate, _)| &candidate.superblock)).collect()
 }
 

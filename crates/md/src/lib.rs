@@ -72,7 +72,7 @@ mod uuid;
 pub use area::Area;
 pub use assemble::{
     AssembleError, Assembly, Candidate, ReadOnlyReason, RefusalReason, Replacement, ShapeUnknown, Slot, Verdict,
-    assemble, group_by_array,
+    assemble, counts_on, group_by_array,
 };
 pub use bad_blocks::{BAD_BLOCK_LOG_LIMIT_SECTORS, BadBlockList, BadBlocksError};
 pub use bitmap::{
@@ -86,7 +86,8 @@ pub use journal::{
 };
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{
-    AddError, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError, ReshapeTarget, in_one_voice,
+    AddError, MemberNumber, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError, ReshapeTarget,
+    in_one_voice,
 };
 pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};
 pub use ppl::{

@@ -14,7 +14,7 @@ use shoal_array::Role;
 use crate::create::NewMember;
 use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
-use crate::{Creation, Features, Superblock, Timestamp};
+use crate::{Candidate, Creation, Features, Superblock, Timestamp, counts_on};
 
 pub use growth::{ReshapeTarget, in_one_voice};
 pub use readmission::{ReAddError, ReAddProblem, Readmission};
@@ -25,8 +25,20 @@ pub struct Membership {
     members: Vec<Superblock>,
 }
 
+/// The number of a member whose superblock is in a set: what a drive says of itself is not one before it has been found
+/// there. It is not its role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MemberNumber(u32);
+
+impl MemberNumber {
+    /// As it is written in superblocks.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
 /// Numbers of members lie below.
-const NUMBER_LIMIT: u32 = MAX_DEV_LIMIT as u32;
+pub(crate) const NUMBER_LIMIT: u32 = MAX_DEV_LIMIT as u32;
 
 /// Features that are one member's, not the array's.
 const OWN_FEATURES: Features = Features(
@@ -101,9 +113,27 @@ impl Membership {
         &self.members
     }
 
+    /// The number of the member with this superblock; none if the set has no such member.
+    pub fn number_of(&self, superblock: &Superblock) -> Option<MemberNumber> {
+        let member = self.members.iter().find(|member| member.device_uuid == superblock.device_uuid)?;
+        Some(MemberNumber(member.dev_number))
+    }
+
+    /// The update that they are at; 0 if nobody is left.
+    pub fn events(&self) -> u64 {
+        self.members.iter().map(|member| member.events).max().unwrap_or(0)
+    }
+
     /// The superblock of one member.
     pub fn superblock(&self, dev_number: u32) -> Result<&Superblock, NotAMember> {
         self.members.iter().find(|member| member.dev_number == dev_number).ok_or(NotAMember { dev_number })
+    }
+
+    /// Whether the array counts on what a drive holds that is to come to it and carries this superblock.
+    pub fn counts_on(&self, newcomer: &Superblock) -> bool {
+        let candidate = |superblock: &Superblock| Candidate { drive: String::new(), superblock: superblock.clone() };
+        let members: Vec<_> = self.members.iter().map(candidate).collect();
+        counts_on(&members, &candidate(newcomer))
     }
 
     /// A member failed: the others say so, and it is not written any more. A replacement that it had takes its role, as
@@ -175,6 +205,16 @@ impl Membership {
         Ok(())
     }
 
+    /// The write journal failed, and the members hold all that was in it: the array goes on as one that never had one.
+    /// Otherwise nobody could start it without that drive.
+    pub fn retire_journal(&mut self, dev_number: u32) -> Result<(), NotAMember> {
+        self.fail(dev_number)?;
+        for member in &mut self.members {
+            member.features = member.features.with(Features::JOURNAL, false);
+        }
+        Ok(())
+    }
+
     /// A rebuild is finished.
     pub fn finish_rebuild(&mut self, dev_number: u32) -> Result<(), NotAMember> {
         let own = self.superblock_mut(dev_number)?;
@@ -193,7 +233,7 @@ impl Membership {
         Ok(())
     }
 
-    /// A replacement holds everything: it is the member from now on, and the one that it replaced counts as failed.
+    /// Makes a replacement that holds everything the member; the one that it replaced counts as failed.
     /// Gives that one's number.
     pub fn finish_replacement(&mut self, dev_number: u32) -> Result<Option<u32>, NotAMember> {
         let role = self.superblock(dev_number)?.own_use();

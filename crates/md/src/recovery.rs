@@ -5,7 +5,7 @@
 //! lost is at most what was written since the oldest of them left. Nothing is written here: the proposal names the
 //! superblocks that would have to be, and whoever wants to see the content first puts them into an overlay.
 
-use shoal_array::{Array, BufferId, Config, Health, MemberState, Scratch};
+use shoal_array::{Health, MemberState};
 
 use crate::membership::with_own_fields;
 use crate::superblock::MemberUse;
@@ -63,7 +63,7 @@ pub fn propose(candidates: &[Candidate]) -> Result<Proposal, AssembleError> {
     Ok(Proposal {
         choices: (0..candidates.len()).map(choice).collect(),
         mended: mended.collect(),
-        health: health(&assembly),
+        health: assembly.health(),
         assembly,
         used,
     })
@@ -81,7 +81,7 @@ struct Forced {
 /// Takes in old members, the freshest first, until the array can run. If it never can, none.
 fn force_what_is_needed(chosen: &[Candidate], as_it_says: &Assembly) -> Forced {
     let as_it_is = Forced { members: Vec::new(), assembly: as_it_says.clone(), mended: Vec::new() };
-    if health(as_it_says) != Health::Failed {
+    if as_it_says.health() != Health::Failed {
         return as_it_is;
     }
     let mut members = Vec::new();
@@ -89,7 +89,7 @@ fn force_what_is_needed(chosen: &[Candidate], as_it_says: &Assembly) -> Forced {
         members.push(next);
         let attempt = with_forced(chosen, as_it_says, &members);
         match assemble(&attempt) {
-            Ok(assembly) if health(&assembly) != Health::Failed => {
+            Ok(assembly) if assembly.health() != Health::Failed => {
                 let mended = attempt.into_iter().map(|candidate| candidate.superblock).collect();
                 return Forced { members, assembly, mended };
             }
@@ -145,14 +145,6 @@ fn with_forced(candidates: &[Candidate], assembly: &Assembly, forced: &[usize]) 
         Candidate { superblock: with_own_fields(&table, &candidate.superblock), ..candidate.clone() }
     };
     candidates.iter().enumerate().map(change).collect()
-}
-
-/// The health of an array that runs over such an assembly.
-fn health(assembly: &Assembly) -> Health {
-    let Ok(shape) = assembly.shape() else { return Health::Failed };
-    let count = Scratch::least_count(shape.member_bytes.len());
-    let scratch = Scratch { first: BufferId(0), count, bytes_each: 4096 };
-    Array::new(Config::new(shape, assembly.member_states(), scratch)).map_or(Health::Failed, |array| array.health())
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use shoal_drive::{Access, Drive};
 use shoal_volume::{
-    ArrayStatus, Background, Event, MemberState, MemberStatus, News, Progress, Role, ScrubMode, read_superblock,
+    ArrayStatus, Background, Event, MemberState, MemberStatus, News, Progress, Role, ScrubMode, Superblock,
+    read_superblock,
 };
 
 use crate::assembly::{patiently, same_drive};
@@ -139,13 +140,19 @@ impl KernelArray {
         self.snapshot.devices.iter().any(|device| is_buffered(&device.name))
     }
 
+    /// What the array's members say now, each with its path.
+    pub fn superblocks(&self) -> Vec<(PathBuf, Superblock)> {
+        let found = self.known.iter().filter_map(|known| {
+            let drive = Drive::open(&known.path, Access::Read).ok()?;
+            let superblock = read_superblock(drive.size_bytes(), |offset, bytes| drive.read_at(offset, bytes)).ok()?;
+            Some((known.path.clone(), superblock))
+        });
+        found.filter(|(_, superblock)| superblock.array_uuid.to_string() == self.base.uuid).collect()
+    }
+
     /// Takes over what the superblocks say of their last update: sysfs does not.
     pub(crate) fn read_superblock(&mut self) {
-        let newest = self.known.iter().filter_map(|known| {
-            let drive = Drive::open(&known.path, Access::Read).ok()?;
-            read_superblock(drive.size_bytes(), |offset, bytes| drive.read_at(offset, bytes)).ok()
-        });
-        let newest = newest.filter(|superblock| superblock.array_uuid.to_string() == self.base.uuid);
+        let newest = self.superblocks().into_iter().map(|(_, superblock)| superblock);
         if let Some(newest) = newest.max_by_key(|superblock| superblock.events) {
             self.base.events = newest.events;
             self.base.update_time_unix_s = newest.update_time.seconds();
@@ -155,7 +162,13 @@ impl KernelArray {
     /// The array is to be what it is becoming: whoever looks at it sees the members that it has now.
     fn take_over_shape(&mut self) {
         let Some(shape) = self.snapshot.shape else { return };
-        let member = |role| MemberStatus { role: Role(role), state: MemberState::Missing, on: None, replacement: None };
+        let member = |role| MemberStatus {
+            role: Role(role),
+            state: MemberState::Missing,
+            on: None,
+            replacement: None,
+            suspect: false,
+        };
         self.base.level = shape.level;
         self.base.chunk_bytes = shape.chunk_bytes;
         self.base.redundancy = redundancy(&shape).unwrap_or(self.base.redundancy);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use shoal_drive::DriveId;
 use shoal_volume::{
-    ArrayStatus, ArrayVolume, BufferPlan, MemberOn, OpenError, OpenOptions, OverlayWorld, Window, World,
+    ArrayStatus, ArrayVolume, BufferPlan, HostMemory, MemberOn, OpenError, OpenOptions, OverlayWorld, Window, World,
 };
 
 /// An array as shoal would run it.
@@ -18,14 +18,18 @@ pub struct Choice {
     pub writable: bool,
     /// Whether that was forced.
     pub force: bool,
+    /// What people should know of what this host remembers of it, a sentence each.
+    pub remarks: Vec<String>,
 }
 
-/// Plays the assembly of `drives` through. What it would write stays in memory.
+/// Plays the assembly of `drives` through, with what this host remembers of them, whose keeper is to keep nothing. What it
+/// would write stays in memory.
 pub fn choose<W: World>(
     world: W,
     plan: BufferPlan,
     drives: &[DriveId],
     options: &OpenOptions,
+    memory: Option<HostMemory>,
 ) -> Result<Choice, OpenError> {
     let window = |&drive: &DriveId| {
         let facts = world.facts(drive);
@@ -35,12 +39,12 @@ pub fn choose<W: World>(
     let names: Vec<_> = windows.iter().map(|window| window.name.clone()).collect();
     let overlay = OverlayWorld::new(world, windows);
     let ids = overlay.drives();
-    let array = ArrayVolume::open(overlay, plan, &ids, options)?;
-    let status = array.status();
+    let mut array = ArrayVolume::open_remembered(overlay, plan, &ids, options, memory)?;
+    let (status, remarks) = (array.status(), array.take_remarks());
     array.close()?;
     let is_left_out = |name: &&String| status.left_out.iter().any(|left_out| left_out.name == **name);
     let drives = names.iter().filter(|name| !is_left_out(name)).map(PathBuf::from).collect();
-    Ok(Choice { status, drives, writable: options.writable, force: options.force })
+    Ok(Choice { status, drives, writable: options.writable, force: options.force, remarks })
 }
 
 impl Choice {

@@ -2,7 +2,7 @@
 
 use shoal_array::{Array, BufferId, Config, Geometry, Scratch, Shape};
 use shoal_volume::{
-    ArrayStatus, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Progress, ReplacementStatus, Role,
+    ArrayStatus, Cause, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Progress, ReplacementStatus, Role,
     Verdict,
 };
 
@@ -21,9 +21,10 @@ pub(crate) fn array_status(base: &ArrayStatus, snapshot: &Snapshot, name_of: imp
             drive: name_of(&device.name),
             position: device.recovered_bytes.unwrap_or(snapshot.component_bytes),
         }),
+        suspect: false, // md does not say
     });
     let failed = snapshot.devices.iter().filter(|device| device.is_faulty);
-    let failed = failed.map(|device| LeftOut { name: name_of(&device.name), verdict: Verdict::Faulty });
+    let failed = failed.map(|device| LeftOut { name: name_of(&device.name), cause: Cause::Verdict(Verdict::Faulty) });
     ArrayStatus {
         members: members.collect(),
         health: health(base.level, base.chunk_bytes, base.redundancy, &states),

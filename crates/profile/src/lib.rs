@@ -24,6 +24,6 @@ mod replay;
 mod together;
 
 pub use analysis::{Given, Profile, Residual, analyse};
-pub use measure::{MeasureError, Observation, STEP_BYTES_MAX, Watch, measure};
+pub use measure::{MeasureError, Observation, STEP_BYTES_MAX, Watch, measure, wrote};
 pub use probe::{Cost, Direction, PlanError, Probe, Question, Step, cost, plan};
 pub use together::{Together, together};

@@ -49,6 +49,9 @@ pub trait Watch {
     fn goes_on(&mut self, done: u64, steps: u64) -> bool;
 }
 
+/// Steps are multiples of it.
+const SECTOR_BYTES: usize = 512;
+
 /// The bytes at the start of a world's arena that steps use: the longest step.
 pub const STEP_BYTES_MAX: u32 = 1 << 20;
 
@@ -78,12 +81,22 @@ pub fn measure(
     Ok(observations)
 }
 
-/// What is written cannot be compressed, so that a controller that does so gains nothing.
 fn fill(world: &impl World) {
+    world.arena().write(Memory { offset: 0, length: STEP_BYTES_MAX }, &content());
+}
+
+/// What is written cannot be compressed, so that a controller that does so gains nothing. It is the same each time.
+fn content() -> Vec<u8> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0x70_726f_6669_6c65);
     let mut bytes = vec![0; STEP_BYTES_MAX as usize];
     random.fill_bytes(&mut bytes);
-    world.arena().write(Memory { offset: 0, length: STEP_BYTES_MAX }, &bytes);
+    bytes
+}
+
+/// Whether bytes begin with a sector that [`measure`] has written to a drive.
+pub fn wrote(bytes: &[u8]) -> bool {
+    let sector = bytes.get(..SECTOR_BYTES);
+    sector.is_some_and(|sector| content().chunks_exact(SECTOR_BYTES).any(|own| own == sector))
 }
 
 fn take_step(world: &mut impl World, drive: DriveId, step: Step) -> Result<u64, MeasureError> {

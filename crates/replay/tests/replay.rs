@@ -8,41 +8,44 @@ use shoal_replay::charts::chart;
 use shoal_replay::markdown::markdown;
 use shoal_replay::{Basis, Kind, Replay, Study, Summary, figures, replay};
 
-/// One replay for all tests of this file: it takes a while.
-fn played() -> &'static Replay {
-    static REPLAY: std::sync::OnceLock<Replay> = std::sync::OnceLock::new();
-    REPLAY.get_or_init(|| replay(&Study::ALL).expect("the studies can be played"))
+/// One test, as one replay serves all that is asked of it.
+#[test]
+fn the_studies_come_out_as_it_is_claimed() {
+    let played = replay(&Study::ALL).expect("the studies can be played");
+    every_published_figure_is_there_in_order(&played);
+    predictions_are_as_near_as_they_are_claimed_to_be(&played);
+    only_these_predictions_are_off_by_more_than_a_tenth(&played);
+    parameters_are_where_their_figures_fit(&played);
+    drives_that_are_made_from_figures_measure_as_these_say(&played);
+    arithmetic_is_told_from_simulation(&played);
+    a_replay_is_the_same_every_time(&played);
+    the_page_and_the_charts_are_what_a_replay_gives(&played);
 }
 
-#[test]
-fn every_published_figure_is_there_in_order() {
+fn every_published_figure_is_there_in_order(played: &Replay) {
     let published: Vec<_> =
         figures().into_iter().map(|it| (it.study, it.configuration, it.metric, it.as_printed)).collect();
-    let replayed = played().figures.iter();
+    let replayed = played.figures.iter();
     let replayed: Vec<_> =
         replayed.map(|it| (it.study, it.configuration.clone(), it.metric.clone(), it.as_printed.clone())).collect();
     assert_eq!(replayed, published);
 }
 
-#[test]
-fn predictions_are_as_near_as_they_are_claimed_to_be() {
-    let summary = Summary::of(played().figures.iter());
+fn predictions_are_as_near_as_they_are_claimed_to_be(played: &Replay) {
+    let summary = Summary::of(played.figures.iter());
     assert!(summary.median_error <= 0.03, "median {}", summary.median_error);
     assert!(summary.median_error_simulated <= 0.03, "median of simulated {}", summary.median_error_simulated);
     for study in Study::ALL {
-        let of_study = Summary::of(played().figures.iter().filter(|figure| figure.study == study));
+        let of_study = Summary::of(played.figures.iter().filter(|figure| figure.study == study));
         assert!(of_study.median_error <= 0.06, "{study:?}: median {}", of_study.median_error);
     }
 }
 
 /// What is off by more than a tenth, by study and configuration: each has its cause in `why`. A figure that joins them has to be
 /// looked at; one that leaves them has to be taken out here.
-#[test]
-fn only_these_predictions_are_off_by_more_than_a_tenth() {
-    let far = played()
-        .figures
-        .iter()
-        .filter(|figure| figure.is_prediction() && figure.error.is_some_and(|it| it.abs() > 0.1));
+fn only_these_predictions_are_off_by_more_than_a_tenth(played: &Replay) {
+    let far =
+        played.figures.iter().filter(|figure| figure.is_prediction() && figure.error.is_some_and(|it| it.abs() > 0.1));
     let far: Vec<_> =
         far.map(|figure| (figure.study.name(), figure.configuration.as_str(), figure.metric.as_str())).collect();
     assert_eq!(far, FAR);
@@ -67,16 +70,14 @@ const FAR: &[(&str, &str, &str)] = &[
     ("eide", "NFS, copy", "network and NFS overhead"),
 ];
 
-#[test]
-fn parameters_are_where_their_figures_fit() {
-    let fitted = played().figures.iter().filter(|figure| figure.kind == Kind::Fitted && figure.unit != "%");
+fn parameters_are_where_their_figures_fit(played: &Replay) {
+    let fitted = played.figures.iter().filter(|figure| figure.kind == Kind::Fitted && figure.unit != "%");
     let errors: Vec<_> = fitted.map(|figure| figure.error.unwrap().abs()).collect();
     assert!(errors.len() == 2 && errors.iter().all(|error| *error < 0.002), "{errors:?}");
 }
 
-#[test]
-fn drives_that_are_made_from_figures_measure_as_these_say() {
-    for figure in played().figures.iter().filter(|figure| figure.kind == Kind::Input && figure.predicted.is_some()) {
+fn drives_that_are_made_from_figures_measure_as_these_say(played: &Replay) {
+    for figure in played.figures.iter().filter(|figure| figure.kind == Kind::Input && figure.predicted.is_some()) {
         // The single stick of `cruzer` is given as a range, of which the middle is taken.
         let tolerance = if figure.study == Study::Cruzer { 0.15 } else { 0.01 };
         let error = figure.error.expect("a number was published");
@@ -84,30 +85,27 @@ fn drives_that_are_made_from_figures_measure_as_these_say() {
     }
 }
 
-#[test]
-fn a_replay_is_the_same_every_time() {
+fn a_replay_is_the_same_every_time(played: &Replay) {
     let again = replay(&[Study::Rally2, Study::Eide]).unwrap();
-    let first = |study| played().outcomes.iter().find(|(played, _)| *played == study);
+    let first = |study| played.outcomes.iter().find(|(played, _)| *played == study);
     for (study, outcomes) in &again.outcomes {
         assert_eq!(first(*study), Some(&(*study, outcomes.clone())));
     }
 }
 
-#[test]
-fn arithmetic_is_told_from_simulation() {
+fn arithmetic_is_told_from_simulation(played: &Replay) {
     let simulated =
-        played().figures.iter().filter(|figure| figure.basis == Some(Basis::Simulation) && figure.is_prediction());
+        played.figures.iter().filter(|figure| figure.basis == Some(Basis::Simulation) && figure.is_prediction());
     assert!(simulated.count() >= 100);
 }
 
 /// The page and its charts: `SHOAL_UPDATE_REPLAY=1` writes them anew.
-#[test]
-fn the_page_and_the_charts_are_what_a_replay_gives() {
+fn the_page_and_the_charts_are_what_a_replay_gives(played: &Replay) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let mut files = vec![(docs.join("replay.md"), markdown(played()))];
+    let mut files = vec![(docs.join("replay.md"), markdown(played))];
     for study in Study::ALL {
         let path = docs.join("replay").join(format!("{}.svg", study.name()));
-        files.push((path, chart(played(), study).unwrap()));
+        files.push((path, chart(played, study).unwrap()));
     }
     for (path, fresh) in files {
         if std::env::var_os("SHOAL_UPDATE_REPLAY").is_some() {

@@ -20,8 +20,8 @@ use crate::export::Exports;
 use crate::negotiation::{Agreement, Negotiation, Step, TlsStage};
 use crate::transport::{Transport, Wire};
 
-/// A client may take so long to come to an agreement.
-const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(60);
+/// A client may take so long to come to an agreement, TLS included.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 /// So many may be at it at a time.
 const HANDSHAKES_MAX: usize = 32;
 /// So many may be served at a time.
@@ -59,6 +59,7 @@ pub struct Door {
     exports: Arc<Mutex<Arc<Exports>>>,
     seats: Arc<AtomicUsize>,
     is_closed: Arc<AtomicBool>,
+    patience: Duration,
     /// Of the next client.
     number: Arc<AtomicU64>,
     /// Clients that are shaking hands, the earliest first.
@@ -73,17 +74,18 @@ impl Door {
             exports: Arc::new(Mutex::new(exports)),
             seats: Arc::default(),
             is_closed: Arc::default(),
+            patience: HANDSHAKE_PATIENCE,
             number: Arc::default(),
             greeted: Arc::default(),
         }
     }
 
-    /// From now on nobody comes in.
+    /// Refuses all further clients.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// From now on clients are shown these.
+    /// Replaces what clients are shown.
     pub(crate) fn show(&self, exports: Arc<Exports>) {
         *self.exports.lock().unwrap_or_else(PoisonError::into_inner) = exports;
     }
@@ -146,7 +148,7 @@ impl Door {
         socket: Arc<OwnedFd>,
         tls: Option<SslContext>,
     ) -> io::Result<Option<(Transport, Agreement, Vec<u8>)>> {
-        let mut wire = Wire::patient(Arc::clone(&socket), Instant::now() + HANDSHAKE_PATIENCE);
+        let mut wire = Wire::patient(Arc::clone(&socket), Instant::now() + self.patience);
         let stage = if tls.is_some() { TlsStage::Required } else { TlsStage::Absent };
         let exports = Arc::clone(&self.exports.lock().unwrap_or_else(PoisonError::into_inner));
         let mut negotiation = Negotiation::new(&exports, stage);
@@ -199,4 +201,52 @@ pub(crate) fn prepare_tcp(stream: &TcpStream) -> io::Result<()> {
 pub(crate) fn prepare_unix(stream: &UnixStream) {
     // What the system does not grant is no loss but of speed.
     let _ = rustix::net::sockopt::set_socket_send_buffer_size(stream, 1 << 20);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::export::Export;
+    use crate::protocol::{OPTION, option};
+
+    /// What takes longer hangs, however busy the machine is.
+    const SLACK: Duration = Duration::from_secs(180);
+
+    fn door(patience: Duration) -> Door {
+        let exports = Exports::new(vec![Export::whole("pond", "", 1 << 20, false)], 1 << 20, 512).unwrap();
+        let (arrivals, _) = channel();
+        Door { patience, ..Door::new(arrivals, Bell::new().unwrap(), Arc::new(exports)) }
+    }
+
+    #[test]
+    fn a_client_has_the_time_that_is_promised() {
+        let (arrivals, _) = channel();
+        let exports = Exports::new(vec![Export::whole("pond", "", 1 << 20, false)], 1 << 20, 512).unwrap();
+        let door = Door::new(arrivals, Bell::new().unwrap(), Arc::new(exports));
+        assert_eq!(door.patience, Duration::from_secs(10), "ARCHITECTURE.md says so");
+    }
+
+    #[test]
+    fn one_deadline_is_for_all_of_a_handshake_however_much_is_said() {
+        let (mut stream, theirs) = UnixStream::pair().unwrap();
+        stream.set_read_timeout(Some(SLACK)).unwrap();
+        let begun = Instant::now();
+        door(Duration::from_millis(300)).let_in(theirs, None);
+        stream.write_all(&3_u32.to_be_bytes()).unwrap();
+        // There is always something to be read: nobody is ever waited for.
+        let head = [&OPTION.to_be_bytes()[..], &option::LIST.to_be_bytes(), &(u32::MAX).to_be_bytes()].concat();
+        let mut talker = stream.try_clone().unwrap();
+        let talk = std::thread::spawn(move || {
+            let said = talker.write_all(&head);
+            while said.is_ok() && talker.write_all(&[0; 512]).is_ok() && begun.elapsed() < SLACK {}
+        });
+        let mut heard = Vec::new();
+        // However it ends: cut, or closed.
+        let _ = stream.read_to_end(&mut heard);
+        drop(stream);
+        talk.join().unwrap();
+        assert!(begun.elapsed() >= Duration::from_millis(300) && begun.elapsed() < SLACK, "{:?}", begun.elapsed());
+    }
 }

@@ -1,6 +1,6 @@
 //! What a client can open: the volume, or a part of it, under a name.
 
-use crate::protocol::{STRING_BYTES_MAX, transmission};
+use crate::protocol::{INCARNATION, STRING_BYTES_MAX, transmission};
 
 /// A part of a volume under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Exports {
     exports: Vec<Export>,
     size_bytes: u64,
     block_bytes: u32,
+    /// Empty if nobody knows.
+    incarnation: String,
 }
 
 impl Exports {
@@ -97,7 +99,19 @@ impl Exports {
                 return Err(ExportError::Range { name, end, size_bytes });
             }
         }
-        Ok(Self { exports, size_bytes, block_bytes })
+        Ok(Self { exports, size_bytes, block_bytes, incarnation: String::new() })
+    }
+
+    /// The same with a word for the incarnation of the content, which clients who ask are told; it is cut to what the protocol has room for.
+    pub fn with_incarnation(self, word: &str) -> Self {
+        let room = STRING_BYTES_MAX - INCARNATION.len() - 1;
+        let end = (0..=room.min(word.len())).rev().find(|&end| word.is_char_boundary(end)).unwrap_or(0);
+        Self { incarnation: word[..end].to_owned(), ..self }
+    }
+
+    /// The word for the incarnation of the content; empty if nobody knows.
+    pub(crate) fn incarnation(&self) -> &str {
+        &self.incarnation
     }
 
     /// Bytes of the volume.
@@ -113,7 +127,7 @@ impl Exports {
             let there_bytes = size_bytes.saturating_sub(export.offset);
             export.size_bytes = if is_whole { size_bytes } else { export.size_bytes.min(there_bytes) };
         }
-        Self { exports, size_bytes, block_bytes: self.block_bytes }
+        Self { exports, size_bytes, block_bytes: self.block_bytes, incarnation: self.incarnation.clone() }
     }
 
     /// The export with this name; for the empty name, the first.

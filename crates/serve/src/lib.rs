@@ -43,6 +43,13 @@
 //! else to a halt. Bytes that make no sense end its connection, and a request that makes none is answered with an
 //! error. Whatever becomes of it, requests that have reached the volume are carried out, and their buffers come back.
 //!
+//! # Incarnations
+//!
+//! A client that comes again after the server was killed wants to know whether what was answered and not flushed may be lost: whether a drive has lost
+//! its power meanwhile. So the server tells which *incarnation* of the content it serves: `LIST_META_CONTEXT` with the query `x-shoal:incarnation`
+//! is answered with `x-shoal:incarnation:WORD`. The word is the server's owner's ([`Exports::with_incarnation`]); clients that do not ask hear nothing
+//! of it, and it cannot be chosen as a context.
+//!
 //! # What is not here
 //!
 //! There is no cache to prefetch into, so `CACHE` succeeds and does nothing. Nobody knows which blocks of an array were
@@ -78,4 +85,4 @@ pub use export::{Export, ExportError, Exports};
 pub use exporter::{BUFFER_BYTES_MIN, BUFFERS_MIN, DEADLINE, Exporter, REQUEST_IDS};
 pub use listener::{ListenError, Listener, Protection};
 pub use negotiation::{Agreement, Negotiation, Step, TlsStage};
-pub use tls::{TlsError, TlsFiles};
+pub use tls::{Clients, TlsError, TlsFiles};

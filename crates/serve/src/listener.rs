@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 
 use crate::address::{Address, resolve};
 use crate::door::{Door, prepare_tcp, prepare_unix};
-use crate::tls::{TlsError, TlsFiles};
+use crate::tls::{Clients, TlsError, TlsFiles};
 
 /// Clients that the kernel keeps waiting.
 const BACKLOG: i32 = 64;
@@ -26,10 +26,22 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub enum Protection {
     /// A socket's permissions, or that only this machine can reach the port.
     Local,
-    /// TLS, which every client has to begin with.
+    /// TLS, which every client has to begin with; [`Clients`] says whom certificates let in.
     Tls(TlsFiles),
     /// Nothing: whoever reaches the port reads and writes the array.
     None,
+}
+
+impl Protection {
+    /// Why an address that other machines reach is not listened at.
+    fn refusal(&self, address: &Address) -> Option<ListenError> {
+        match self {
+            Self::None => None,
+            Self::Local => Some(ListenError::Unprotected(address.clone())),
+            Self::Tls(TlsFiles::Certificates { clients: Clients::Anybody, .. }) => None,
+            Self::Tls(files) => (!files.keep_strangers_out()).then(|| ListenError::Strangers(address.clone())),
+        }
+    }
 }
 
 /// Why it cannot be listened.
@@ -43,10 +55,16 @@ pub enum ListenError {
     Taken(PathBuf),
     /// A port for the world without TLS.
     #[error(
-        "{0} can be reached from other machines, and without TLS anybody could read and write the array: give certificates \
-         (--tls-certificates) or keys (--tls-psk), listen at 127.0.0.1, or allow it (--allow-plain-tcp)"
+        "{0} can be reached from other machines, and without TLS anybody could read and write the array: let in who has a certificate \
+         (--tls-certificates with --tls-verify-peer) or a key (--tls-psk), listen at 127.0.0.1, or allow it (--allow-plain-tcp)"
     )]
     Unprotected(Address),
+    /// A port for the world with TLS that keeps nobody out.
+    #[error(
+        "{0} can be reached from other machines, and a server's certificate keeps nobody out: anybody could read and write the array: let in who \
+         has a certificate (--tls-verify-peer) or a key (--tls-psk), listen at 127.0.0.1, or say that strangers may write (--allow-strangers)"
+    )]
+    Strangers(Address),
     /// The certificates.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -63,7 +81,7 @@ pub enum ListenError {
 impl ListenError {
     /// Whether it was refused for safety.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Unprotected(_) | Self::NoSocket(_) | Self::Taken(_))
+        matches!(self, Self::Unprotected(_) | Self::Strangers(_) | Self::NoSocket(_) | Self::Taken(_))
     }
 }
 
@@ -84,21 +102,25 @@ enum Socket {
 impl Listener {
     /// Listens at an address, if that is safe with the protection that there is.
     pub fn open(address: &Address, protection: &Protection) -> Result<Self, ListenError> {
+        let system = |source: io::Error| ListenError::System { address: address.clone(), source };
+        let all = match address {
+            Address::Unix(_) => Vec::new(),
+            Address::Tcp { host, port } => resolve(host, *port).map_err(system)?,
+        };
+        let is_local = all.iter().all(|it| it.ip().is_loopback());
+        if let Some(refusal) = protection.refusal(address).filter(|_| !is_local) {
+            return Err(refusal);
+        }
         let tls = match protection {
             Protection::Tls(files) => Some(files.load()?),
             Protection::Local | Protection::None => None,
         };
-        let system = |source: io::Error| ListenError::System { address: address.clone(), source };
         let (address, socket) = match address {
             Address::Unix(path) => {
                 clear(path).map_err(|error| error.unwrap_or_else(system))?;
                 (address.clone(), Socket::Unix(listen_at_path(path).map_err(system)?))
             }
-            Address::Tcp { host, port } => {
-                let all = resolve(host, *port).map_err(system)?;
-                if matches!(protection, Protection::Local) && !all.iter().all(|it| it.ip().is_loopback()) {
-                    return Err(ListenError::Unprotected(address.clone()));
-                }
+            Address::Tcp { host, .. } => {
                 let listener = TcpListener::bind(&all[..]).map_err(system)?;
                 let port = listener.local_addr().map_err(system)?.port();
                 (Address::Tcp { host: host.clone(), port }, Socket::Tcp(listener))
@@ -178,4 +200,41 @@ fn listen_at_path(path: &Path) -> io::Result<UnixListener> {
     bind(&socket, &SocketAddrUnix::new(path)?)?;
     listen(&socket, BACKLOG)?;
     Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who may come in at an address: refused, or let past that to files that are not there.
+    fn is_refused(address: &str, protection: &Protection) -> bool {
+        match Listener::open(&address.parse().unwrap(), protection) {
+            Err(error) if error.is_refusal() => true,
+            Ok(_) | Err(ListenError::Tls(_)) => false,
+            Err(error) => panic!("{address}: {error}"),
+        }
+    }
+
+    #[test]
+    fn who_comes_from_another_machine_shows_who_it_is_or_is_a_stranger_by_name() {
+        let certificates = |clients| {
+            let directory = PathBuf::from("/there/are/no/such/files");
+            Protection::Tls(TlsFiles::Certificates { directory, clients })
+        };
+        let keys = Protection::Tls(TlsFiles::Keys("/there/are/no/such/files".into()));
+        for (protection, far) in [
+            (Protection::Local, true),
+            (Protection::None, false),
+            (certificates(Clients::Local), true),
+            (certificates(Clients::Certified), false),
+            (certificates(Clients::Anybody), false),
+            (keys, false),
+        ] {
+            assert!(!is_refused("tcp:127.0.0.1:0", &protection), "{protection:?}");
+            assert_eq!(is_refused("tcp:0.0.0.0:0", &protection), far, "{protection:?}");
+        }
+        let refusal = Listener::open(&"tcp:0.0.0.0:0".parse().unwrap(), &certificates(Clients::Local)).unwrap_err();
+        let said = refusal.to_string();
+        assert!(["--tls-verify-peer", "--tls-psk", "--allow-strangers"].iter().all(|it| said.contains(it)), "{said}");
+    }
 }

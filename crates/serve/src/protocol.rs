@@ -20,6 +20,9 @@ pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
 /// The longest string.
 pub const STRING_BYTES_MAX: usize = 4096;
 
+/// Asks, in `LIST_META_CONTEXT`, which incarnation of the content is served; the answer has a colon and a word behind it.
+pub const INCARNATION: &str = "x-shoal:incarnation";
+
 /// Flags of both sides in the handshake; the client's have the same bits.
 pub mod handshake {
     pub const FIXED_NEWSTYLE: u16 = 1 << 0;

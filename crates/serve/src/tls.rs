@@ -32,11 +32,22 @@ pub enum TlsFiles {
     Certificates {
         /// The directory that they are in.
         directory: PathBuf,
-        /// Only clients with a certificate that `ca-cert.pem` vouches for are let in.
-        verify_peer: bool,
+        /// Who is let in.
+        clients: Clients,
     },
     /// A file of pre-shared keys.
     Keys(PathBuf),
+}
+
+/// Who is let in by a server that shows a certificate. TLS alone tells the client who the server is, and not the server who the client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// Who has a certificate that `ca-cert.pem` vouches for.
+    Certified,
+    /// Whoever reaches the address, which programs of this machine alone can.
+    Local,
+    /// Whoever reaches the address: strangers may write.
+    Anybody,
 }
 
 /// Why there can be no TLS.
@@ -73,6 +84,11 @@ pub enum TlsError {
 }
 
 impl TlsFiles {
+    /// Whether somebody who shows nothing is kept out.
+    pub(crate) fn keep_strangers_out(&self) -> bool {
+        matches!(self, Self::Keys(_) | Self::Certificates { clients: Clients::Certified, .. })
+    }
+
     /// Whether a server could use them.
     ///
     /// # Errors
@@ -88,10 +104,10 @@ impl TlsFiles {
         let unusable = |problem| TlsError::Unusable { path: path.clone(), problem };
         let mut context = builder().map_err(unusable)?;
         match self {
-            Self::Certificates { directory, verify_peer } => {
+            Self::Certificates { directory, clients } => {
                 context.set_cipher_list(CIPHERS).map_err(unusable)?;
                 certify(&mut context, directory)?;
-                if *verify_peer {
+                if *clients == Clients::Certified {
                     demand_certificates(&mut context, directory)?;
                 }
             }

@@ -19,14 +19,14 @@ use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 use crate::commands::share::{ConfigurationDocument, SharesDocument};
 pub(crate) use array::{array_document, verdict_text};
-pub(crate) use attach::AttachDocument;
+pub(crate) use attach::{AttachDocument, AttachedDocument};
 pub(crate) use filesystem::{
     ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, MountDocument, MountOptionDocument,
     UnmountDocument,
 };
 pub(crate) use service::{AlertTestDocument, MdadmConfDocument, ServiceDocument, ServiceFileDocument, WayOutDocument};
 pub(crate) use state::{
-    BackgroundDocument, EngineDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument,
+    BackgroundDocument, BlameDocument, EngineDocument, FindingsDocument, MismatchDocument, NewsDocument, RangeDocument,
     RunningDocument, SimulatedDocument, StateDocument,
 };
 pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
@@ -41,9 +41,9 @@ pub(crate) struct FailureDocument {
 /// What went wrong.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ErrorDocument {
-    /// "failed", "usage" or "refused".
+    /// "failed", "usage", "refused" or "busy".
     pub(crate) kind: String,
-    /// The process's exit status: 1, 2 or 3.
+    /// The process's exit status: 1, 2, 3 or 4.
     pub(crate) exit_status: u8,
     /// One line that names the thing and the mend.
     pub(crate) message: String,
@@ -103,6 +103,9 @@ pub(crate) struct MemberDocument {
     /// Rebuilding: bytes of the member that are rebuilt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rebuilt_bytes: Option<u64>,
+    /// It works, and is much slower than its peers, or silent while they answer: reads go round it. Left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) suspect: bool,
     /// The drive that it is being copied to, which takes its place then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) replacement: Option<ReplacementDocument>,

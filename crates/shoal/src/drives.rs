@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use shoal_drive::{Access, Arena, Drive, DriveKey, Finding, IoEngine, IoLoop, OpenError, survey, survey_content};
+use shoal_bench::Fill;
+use shoal_drive::{
+    Access, Drive, DriveKey, FileContent, Finding, IoEngine, IoLoop, OpenError, survey, survey_content, survey_file,
+};
 use shoal_md::ShapeUnknown;
 use shoal_volume::{
     BufferPlan, DriveId, OpenOptions, Parity, ProbeError, RealWorld, Superblock, SuperblockError, Volume,
@@ -34,18 +37,29 @@ pub(crate) fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive
         // Asked before it is opened: for writing it could not be opened twice.
         let key = DriveKey::of_path(path).ok();
         if let Some(same) = drives.iter().find(|other| Some(other.key()) == key) {
-            let [first, second] = [same.path().display(), path.display()];
-            return Err(Failure::Usage(format!("{first} and {second} are the same drive: give it once")));
+            return Err(given_twice(same.path(), path));
         }
         drives.push(Drive::open(path, access).map_err(open_failure)?);
     }
     Ok(drives)
 }
 
+/// Two names of one drive.
+pub(crate) fn given_twice(first: &Path, second: &Path) -> Failure {
+    let [first, second] = [first.display(), second.display()];
+    Failure::Usage(format!("{first} and {second} are the same drive: give it once"))
+}
+
+/// What a drive is told that holds too little; sizes that look alike differ by what is added.
+pub(crate) fn too_small(drive: &str, size_bytes: u64, needed_bytes: u64) -> String {
+    let [size, needed, more] = [size_bytes, needed_bytes, needed_bytes.saturating_sub(size_bytes)].map(format_size);
+    format!("{drive} is too small: it has {size}, and {needed} are needed, {more} more: give a larger drive")
+}
+
 /// Who is at fault when a drive does not open.
 pub(crate) fn open_failure(error: OpenError) -> Failure {
     match error {
-        OpenError::Busy { .. } => Failure::Refused(error.to_string()),
+        OpenError::Busy { .. } => Failure::Busy(error.to_string()),
         OpenError::NotFound { .. } | OpenError::NotADrive { .. } | OpenError::Empty { .. } => Failure::usage(error),
         _ => Failure::failed(error),
     }
@@ -59,7 +73,8 @@ pub(crate) fn same_file(left: &Path, right: &Path) -> bool {
     }
 }
 
-/// Refuses drives that are in use, and drives that hold something unless `force`.
+/// Refuses drives that are in use, and drives and files that hold something unless `force`. Whoever destroys what a drive holds
+/// asks this before it is opened for writing.
 pub(crate) fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failure> {
     for path in paths {
         let survey = survey(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
@@ -77,8 +92,26 @@ pub(crate) fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failu
                 Finding::Signature { .. } => {}
             }
         }
+        if !force {
+            refuse_ordinary_file(path)?;
+        }
     }
     Ok(())
+}
+
+/// Refuses a regular file that holds something, unless that is what shoal itself writes to files that are measured.
+fn refuse_ordinary_file(path: &Path) -> Result<(), Failure> {
+    // A load may have written any of the sectors, and none before.
+    let is_own = |bytes: &[u8]| {
+        let first = bytes.chunks(512).find(|sector| sector.iter().any(|byte| *byte != 0));
+        first.is_some_and(|sector| Fill::wrote(sector) || shoal_profile::wrote(sector))
+    };
+    let content = survey_file(path, is_own).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+    let Some(FileContent::Foreign { what, offset }) = content else { return Ok(()) };
+    Err(Failure::Refused(format!(
+        "{} is a file that holds {what} (from byte {offset} on), which would be lost: take another file, or use --force",
+        path.display()
+    )))
 }
 
 /// Refuses an array whose content holds something.
@@ -124,9 +157,7 @@ pub(crate) fn join_with(
 }
 
 fn join_as_planned(choice: IoEngineChoice, drives: Vec<Drive>, plan: BufferPlan) -> Result<Opened, Failure> {
-    let bytes = plan.arena_bytes();
-    let arena = Arena::new(bytes)
-        .map_err(|error| Failure::Failed(format!("{} of memory: {error}", format_size(bytes as u64))))?;
+    let arena = plan.arena().map_err(|error| Failure::Failed(format!("memory for buffers: {error}")))?;
     let io_loop = IoLoop::new(io_engine(choice), arena.clone(), 1024).map_err(Failure::failed)?;
     let mut world = RealWorld::new(io_loop, arena);
     let mut ids = Vec::new();
@@ -164,9 +195,11 @@ pub(crate) fn open_options(cli: &Cli, writable: bool, force: bool) -> Result<Ope
 pub(crate) fn array_failure(error: shoal_volume::OpenError) -> Failure {
     use shoal_volume::OpenError as Error;
     match error {
-        Error::DirtyDegraded { .. } | Error::ReadOnly { .. } | Error::Shape(ShapeUnknown::Refused { .. }) => {
-            Failure::Refused(error.to_string())
-        }
+        Error::DirtyDegraded { .. }
+        | Error::Incomplete { .. }
+        | Error::ReadOnly { .. }
+        | Error::Doubt { .. }
+        | Error::Shape(ShapeUnknown::Refused { .. }) => Failure::Refused(error.to_string()),
         Error::NoMember { .. } | Error::Assemble(_) | Error::Shape(_) => Failure::usage(error),
         _ => Failure::failed(error),
     }

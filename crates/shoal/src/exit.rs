@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It would endanger data: exit status 3.
     Refused(String),
+    /// Somebody else has a drive now, and may let it go: exit status 4.
+    Busy(String),
 }
 
 impl Failure {
@@ -22,6 +24,7 @@ impl Failure {
             Self::Failed(_) | Self::Shown(_) => 1,
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
+            Self::Busy(_) => 4,
         }
     }
 
@@ -31,6 +34,7 @@ impl Failure {
             Self::Failed(_) | Self::Shown(_) => "failed",
             Self::Usage(_) => "usage",
             Self::Refused(_) => "refused",
+            Self::Busy(_) => "busy",
         }
     }
 
@@ -48,9 +52,11 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) | Self::Shown(message) | Self::Usage(message) | Self::Refused(message) => {
-                f.write_str(message)
-            }
+            Self::Failed(message)
+            | Self::Shown(message)
+            | Self::Usage(message)
+            | Self::Refused(message)
+            | Self::Busy(message) => f.write_str(message),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Bay for KernelBay {
         }
         drop(array.close()?);
         let requests = (requests.count, requests.bytes);
-        let mut volume = hand_over(self.drives.io_engine(), &members, &self.options, requests)?;
+        let mut volume = hand_over(self.drives.io_engine(), &members, &self.options, None, requests)?;
         volume.array_mut().set_speed(self.options.background)?;
         Ok(Box::new(KernelArray { volume, paths }))
     }

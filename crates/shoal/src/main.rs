@@ -13,7 +13,12 @@ mod exit;
 mod gather;
 mod host;
 mod kernel_bay;
+mod look;
+mod memory;
+mod newcomer;
 mod output;
+mod outside;
+mod present;
 mod progress;
 mod running;
 mod scan;
@@ -21,6 +26,7 @@ mod seed;
 mod sharing;
 mod simulated;
 mod size;
+mod state_directory;
 
 use std::process::ExitCode;
 

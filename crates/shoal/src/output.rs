@@ -8,10 +8,11 @@ use serde::Serialize;
 use crate::args::Cli;
 use crate::documents::{ErrorDocument, FailureDocument};
 use crate::exit::Failure;
+use crate::outside::{self, Outside};
 
 /// Prints a document: as JSON if that is asked for, else as `text` writes it.
 pub(crate) fn document<D: Serialize>(cli: &Cli, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
-    let printed = if cli.json { json(document)? } else { text(document) };
+    let printed = if cli.json { json(document)? } else { outside::lines(&text(document)) };
     match io::stdout().lock().write_all(printed.as_bytes()) {
         // Whoever reads has had enough, as `head` does: not our failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -56,8 +57,8 @@ fn failure_document(failure: &Failure) {
     }
 }
 
-/// Tells something on the side, on standard error.
+/// Tells something on the side, on standard error: one line, whatever the names in it hold.
 pub(crate) fn warn(message: &str) {
     // A closed standard error is no reason to stop.
-    let _ = writeln!(io::stderr().lock(), "shoal: {message}");
+    let _ = writeln!(io::stderr().lock(), "shoal: {}", Outside(message));
 }

@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use shoal_drive::{Access, Arena, Drive, DriveKey, IoEngine, IoLoop};
+use shoal_drive::{Access, Drive, DriveKey, IoEngine, IoLoop};
 use shoal_volume::{BufferPlan, OpenOptions, RealWorld, Superblock, superblock_in_content};
 
 use crate::args::ArrayArgs;
-use crate::drives::{open_drives, probe};
+use crate::drives::given_twice;
 use crate::exit::Failure;
+use crate::look::{Look, Seen, look, members};
 
 /// What arrays are told apart by.
 type Uuid = String;
@@ -21,6 +22,11 @@ struct Group {
     paths: Vec<PathBuf>,
 }
 
+/// The drives that name an array: those given, or, where only `--scan` is, those that are found.
+pub(crate) fn named_drives(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
+    if args.drives.is_empty() && args.scan.is_some() { member_paths(args) } else { Ok(args.drives.clone()) }
+}
+
 /// The members given, and with `--scan` or `--uuid` those that are found.
 pub(crate) fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
     let places = match (&args.scan, &args.uuid) {
@@ -28,24 +34,54 @@ pub(crate) fn member_paths(args: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
         (None, Some(_)) => machine_drives(),
         (None, None) => return Ok(args.drives.clone()),
     };
-    let (mut known, mut groups, mut named) = (Vec::new(), Vec::new(), Vec::new());
-    for drive in open_drives(&args.drives, Access::Read)? {
-        let superblock =
-            probe(&drive).map_err(|problem| Failure::Usage(format!("{}: {problem}", drive.path().display())))?;
-        named.push(superblock.array_uuid.to_string());
-        known.push(drive.key());
-        put(&mut groups, superblock.array_uuid.to_string(), drive.path());
+    let (mut known, mut groups, mut named) = (Vec::<(DriveKey, PathBuf)>::new(), Vec::new(), Vec::new());
+    crate::simulated::refuse(&args.drives)?;
+    for looked in look(&args.drives) {
+        match looked {
+            Look::Member(seen) => {
+                refuse_twice(&known, &seen)?;
+                named.push(seen.superblock.array_uuid.to_string());
+                known.push((seen.key, seen.path.clone()));
+                put(&mut groups, *seen);
+            }
+            Look::No(failure) => return Err(failure),
+            Look::Silent => {}
+        }
     }
-    for path in places {
-        put_found(&mut groups, &mut known, &path);
+    // What cannot be opened or read is no member that could be used.
+    for seen in members(&places) {
+        if known.iter().all(|(key, _)| *key != seen.key) {
+            known.push((seen.key, seen.path.clone()));
+            put(&mut groups, seen);
+        }
     }
     named.extend(args.uuid.map(|uuid| uuid.to_string()));
+    if let (Some(directory), true) = (&args.scan, named.is_empty()) {
+        named.push(only_array(directory, &groups)?);
+    }
     let paths = paths_of(groups, &named);
     match args.uuid {
         Some(uuid) if paths.is_empty() => Err(Failure::Usage(format!(
             "no drive carries a member of array {uuid}: plug one in, or say with --scan where they are"
         ))),
         _ => Ok(paths),
+    }
+}
+
+/// The one array, or array of arrays, whose members lie in a directory.
+fn only_array(directory: &Path, groups: &[Group]) -> Result<Uuid, Failure> {
+    let mut arrays: Vec<_> =
+        groups.iter().map(|group| outer_array(group).unwrap_or_else(|| group.array.clone())).collect();
+    arrays.sort();
+    arrays.dedup();
+    let directory = directory.display();
+    match &arrays[..] {
+        [array] => Ok(array.clone()),
+        [] => Err(Failure::Usage(format!("{directory} holds no member of an array: say with --scan where they are"))),
+        several => Err(Failure::Usage(format!(
+            "{directory} holds members of several arrays: name a member of one, or say which with --uuid: {}",
+            several.join(", ")
+        ))),
     }
 }
 
@@ -62,21 +98,18 @@ fn paths_of(groups: Vec<Group>, named: &[Uuid]) -> Vec<PathBuf> {
     groups.into_iter().filter(belongs).flat_map(|group| group.paths).collect()
 }
 
-/// Takes in a path that leads to a member that is not known yet. What cannot be opened or read is no member that could
-/// be used.
-fn put_found(groups: &mut Vec<Group>, known: &mut Vec<DriveKey>, path: &Path) {
-    let Ok(drive) = Drive::open(path, Access::Read) else { return };
-    let Ok(superblock) = probe(&drive) else { return };
-    if !known.contains(&drive.key()) {
-        known.push(drive.key());
-        put(groups, superblock.array_uuid.to_string(), path);
+fn refuse_twice(known: &[(DriveKey, PathBuf)], seen: &Seen) -> Result<(), Failure> {
+    match known.iter().find(|(key, _)| *key == seen.key) {
+        Some((_, same)) => Err(given_twice(same, &seen.path)),
+        None => Ok(()),
     }
 }
 
-fn put(groups: &mut Vec<Group>, array: Uuid, path: &Path) {
+fn put(groups: &mut Vec<Group>, seen: Seen) {
+    let array = seen.superblock.array_uuid.to_string();
     match groups.iter_mut().find(|group| group.array == array) {
-        Some(group) => group.paths.push(path.to_owned()),
-        None => groups.push(Group { array, paths: vec![path.to_owned()] }),
+        Some(group) => group.paths.push(seen.path),
+        None => groups.push(Group { array, paths: vec![seen.path] }),
     }
 }
 
@@ -89,7 +122,7 @@ fn outer_array(group: &Group) -> Option<Uuid> {
 /// is there.
 pub(crate) fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {
     let plan = BufferPlan::for_drives(paths.len(), 1, 4096);
-    let arena = Arena::new(plan.arena_bytes()).ok()?;
+    let arena = plan.arena().ok()?;
     // A few blocks are read: threads do, and ask nothing of the kernel.
     let io_loop = IoLoop::new(Some(IoEngine::Threads), arena.clone(), 64).ok()?;
     let mut world = RealWorld::new(io_loop, arena);

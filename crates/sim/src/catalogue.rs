@@ -30,14 +30,20 @@ const TEXTS: &[(&str, &str)] = &[
     ("wd2500jb", include_str!("../drives/wd2500jb.toml")),
 ];
 
+/// How many names are told that are near one that is not there.
+const NEAREST: usize = 3;
+
 /// A name that no drive of the catalogue has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no drive is called `{name}`; the nearest name is `{nearest}`: write it so, or the path of a description")]
+#[error(
+    "no drive is called `{name}`; near names are {}: write one of them, or the path of a description",
+    quoted(.nearest)
+)]
 pub struct UnknownDrive {
     /// What was asked for.
     pub name: String,
-    /// The name that differs least from it.
-    pub nearest: String,
+    /// Those that differ least from it, the nearest first.
+    pub nearest: Vec<String>,
 }
 
 /// All of them, by name.
@@ -56,11 +62,22 @@ pub fn catalogue() -> &'static [Description] {
 pub fn find(name: &str) -> Result<&'static Description, UnknownDrive> {
     let found = catalogue().iter().find(|description| description.model.name == name);
     found.ok_or_else(|| {
-        let names = catalogue().iter().map(|description| &description.model.name);
-        let nearest = names.min_by_key(|other| distance(name, other)).cloned().unwrap_or_default();
+        let mut names: Vec<_> = catalogue().iter().map(|description| &description.model.name).collect();
+        names.sort_by_key(|other| distance(name, other));
+        let nearest = names.into_iter().take(NEAREST).cloned().collect();
         // No more of it than a message should have.
         UnknownDrive { name: name.chars().take(80).collect(), nearest }
     })
+}
+
+/// `one`, `two` and `three`
+fn quoted(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// How many letters have to be put in, taken out or changed to make one name of the other (Levenshtein). Longer names than any
@@ -114,7 +131,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_mistyped_is_told_with_the_right_one() {
-        assert_eq!(find("cruzer-titanum").expect_err("mistyped").nearest, "cruzer-titanium");
+        let mistyped = find("cruzer-titanum").expect_err("mistyped");
+        assert_eq!((mistyped.nearest.len(), mistyped.nearest[0].as_str()), (NEAREST, "cruzer-titanium"));
+        let text = mistyped.to_string();
+        assert!(mistyped.nearest.iter().all(|name| text.contains(&format!("`{name}`"))), "{text}");
         assert_eq!(find("cruzer-titanium").map(|description| description.model.size_bytes), Ok(4_001_422 * 512));
     }
 }

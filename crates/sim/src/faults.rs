@@ -77,7 +77,8 @@ pub enum MisbehaviourKind {
     ReadFails(Fault),
     /// A write fails, and leaves each of its sectors old or new.
     WriteFails(Fault),
-    /// A flush fails, and nothing is more durable than before.
+    /// A flush fails, and what it was to make durable is given up: it can be read, no later flush covers it, and a power
+    /// cut may take it. (Linux gives up dirty pages in the same way, and a drive that resets its cache.)
     FlushFails(Fault),
     /// A write is acknowledged and never done.
     WriteLost,
@@ -158,6 +159,27 @@ pub enum FaultKind {
         /// Which, by its first name.
         drive: usize,
     },
+    /// A drive answers nothing any more, until it is pulled or loses its power.
+    Hang {
+        /// Which.
+        drive: usize,
+    },
+    /// All drives of a hub lose their power at once, and the host does not: what their caches held may be lost.
+    HubLoss {
+        /// The bus that the hub is on; all of them if none.
+        bus: Option<usize>,
+    },
     /// Power is cut for all drives and the host, and comes back.
-    PowerCut,
+    PowerCut {
+        /// After so many more starts and ends of I/Os on drives, wherever they come from; at once if none. One that is
+        /// planned while another is still to come counts from there.
+        after_events: u32,
+    },
+    /// When the host starts next, a drive is not there.
+    Away {
+        /// Which.
+        drive: usize,
+        /// For so many starts.
+        starts: u32,
+    },
 }

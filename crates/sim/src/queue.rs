@@ -32,10 +32,10 @@ impl Timers {
         Self { keys: vec![NEVER; leaves].into(), winners, sequence: 0 }
     }
 
-    /// Sets a timer, whether it is set already or not.
+    /// Sets a timer, whether it is set already or not. One that is due at the end of time never fires.
     pub(crate) fn set(&mut self, timer: usize, due_ns: u64) {
         self.sequence += 1;
-        self.keys[timer] = (due_ns, self.sequence);
+        self.keys[timer] = if due_ns == u64::MAX { NEVER } else { (due_ns, self.sequence) };
         self.replay(timer);
     }
 

@@ -197,6 +197,11 @@ impl Simulation {
         self.sites[drive].drive.stall(duration_ns, &mut self.wiring);
     }
 
+    /// A drive answers nothing any more, until it is pulled.
+    pub fn hang(&mut self, drive: usize) {
+        self.stall(drive, u64::MAX);
+    }
+
     /// What a drive has done so far.
     pub fn drive_statistics(&self, drive: usize) -> DriveStatistics {
         self.sites[drive].drive.statistics()

@@ -1,7 +1,7 @@
 //! Prints the tests' made-up study, to look at while working on the viewer:
 //! `cargo run --package shoal-study --example sample_report -- html > sample.html`, or `-- json`.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/integration/sample/mod.rs"]
 mod sample;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -63,7 +63,7 @@ impl Watch {
 
 /// Plays all seeds of a range, on as many threads as `watch` is for.
 pub fn hunt(seeds: Range<u64>, watch: &Watch) -> std::io::Result<Hunt> {
-    let arenas = watch.playing.iter().map(|_| Arena::new(player::arena_bytes(DRIVES_MAX)));
+    let arenas = watch.playing.iter().map(|_| player::arena(DRIVES_MAX));
     let arenas = arenas.collect::<Result<Vec<_>, _>>()?;
     let (next, hunt) = (AtomicU64::new(seeds.start), Mutex::new(Hunt::default()));
     std::thread::scope(|scope| {
@@ -107,7 +107,7 @@ impl Hunt {
 
 /// Plays a scenario on memory of its own.
 pub fn play(scenario: &Scenario, is_traced: bool) -> std::io::Result<Played> {
-    let arena = Arena::new(player::arena_bytes(scenario.drives()))?;
+    let arena = player::arena(scenario.drives())?;
     Ok(play_caught(scenario, &arena, is_traced))
 }
 

@@ -10,7 +10,7 @@ use shoal_volume::{
 
 use crate::fleet::Make;
 use crate::random::Random;
-use crate::scenario::{Run, Scenario, Step};
+use crate::scenario::{Misuse, Run, Scenario, Step, Stranger};
 
 /// What is told apart in the chance that a seed gives.
 const PURPOSE_SAMPLE: u64 = 1;
@@ -185,26 +185,43 @@ fn random_count(level: ArrayLevel) -> u32 {
 
 /// What the owner does.
 fn owners_step(level: ArrayLevel, random: &mut Random) -> Step {
-    match random.below(20) {
+    match random.below(24) {
         0..4 => Step::Settle,
         4..8 => Step::Pass(random.pick(&[1, 30, 300])),
         8..10 => Step::Pass(random.pick(&[6000, 20_000])),
-        10..12 => Step::Scrub(random.pick(&[ScrubMode::Check, ScrubMode::Repair])),
+        10..12 => Step::Scrub(random.pick(&[ScrubMode::Check, ScrubMode::RepairProven, ScrubMode::Repair])),
         12..14 if has_redundancy(level) => Step::Replace(random.below(16) as usize),
         14..16 if has_redundancy(level) => Step::Fail(random.below(16) as usize),
-        16..19 => Step::Restart,
+        16..20 => Step::Restart,
+        20..22 if has_redundancy(level) => {
+            let misuse = random.pick(&[Misuse::Add, Misuse::ReplaceWith, Misuse::Remove, Misuse::Fail]);
+            Step::Misuse(misuse, random.below(16) as usize)
+        }
+        22..24 if has_redundancy(level) && is_plain(level) => Step::Meet(stranger(random)),
         _ => Step::Settle,
+    }
+}
+
+fn stranger(random: &mut Random) -> Stranger {
+    Stranger {
+        like: random.below(16) as usize,
+        is_copy: random.percent(20),
+        events: random.pick(&[-1000, -2, -2, -1, 0, 1, 1000]),
+        number: random.percent(70).then(|| random.below(16) as usize),
     }
 }
 
 /// Which faults a world has.
 struct Character {
     power_cuts: u64,
+    away: u64,
     plugs: u64,
     errors: u64,
     latent: u64,
     stalls: u64,
     silent: u64,
+    hangs: u64,
+    hub_losses: u64,
 }
 
 impl Character {
@@ -212,12 +229,15 @@ impl Character {
         let mut some = |chance, most| if random.percent(chance) { random.within(1..=most) } else { 0 };
         let loud = u64::from(redundancy);
         Self {
-            power_cuts: some(60, 3),
+            power_cuts: some(75, 5),
+            away: loud * some(50, 4),
             plugs: loud * some(50, 3),
             errors: some(30, 3),
-            latent: loud * some(40, 4),
+            latent: some(40, 4),
             stalls: some(30, 3),
             silent: some(12, 3),
+            hangs: loud * some(20, 3),
+            hub_losses: some(20, 2),
         }
     }
 }
@@ -233,11 +253,13 @@ fn faults(character: &Character, drives: usize, requests: u32, random: &mut Rand
             faults.push(PlannedFault { after_requests, kind: fault(drive, random) });
         }
     };
-    add(character.power_cuts, random, &|_, _| FaultKind::PowerCut);
+    add(character.power_cuts, random, &power_cut);
+    add(character.away, random, &|drive, random| FaultKind::Away { drive, starts: random.within(1..=3) as u32 });
     add(character.errors, random, &error);
     add(character.latent, random, &latent);
     add(character.stalls, random, &stall);
     add(character.silent, random, &silent);
+    add(character.hangs, random, &|drive, _| FaultKind::Hang { drive });
     for _ in 0..character.plugs {
         let drive = random.pick(&victims);
         let after_requests = random.within(0..=u64::from(requests)) as u32;
@@ -247,8 +269,26 @@ fn faults(character: &Character, drives: usize, requests: u32, random: &mut Rand
             faults.push(PlannedFault { after_requests, kind: FaultKind::Return { drive } });
         }
     }
+    for _ in 0..character.hub_losses {
+        let after_requests = random.within(0..=u64::from(requests)) as u32;
+        faults.push(PlannedFault { after_requests, kind: hub_loss(random) });
+        let after_requests = after_requests + random.within(0..=40) as u32;
+        let back = |drive| PlannedFault { after_requests, kind: FaultKind::Return { drive } };
+        faults.extend((0..drives).map(back));
+    }
     faults.sort_by_key(|fault| fault.after_requests);
     FaultPlan { faults }
+}
+
+/// At once, or in the midst of what the array does by then: under way, in a record run, while it is opened.
+fn power_cut(_: usize, random: &mut Random) -> FaultKind {
+    let within = random.pick(&[0, 0, 40, 200, 1000, 5000]);
+    FaultKind::PowerCut { after_events: random.within(0..=within) as u32 }
+}
+
+/// Of one hub, or of all.
+fn hub_loss(random: &mut Random) -> FaultKind {
+    FaultKind::HubLoss { bus: random.percent(50).then(|| random.below(3) as usize) }
 }
 
 fn anywhere(kind: MisbehaviourKind, random: &mut Random) -> Misbehaviour {

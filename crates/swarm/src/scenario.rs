@@ -71,6 +71,36 @@ pub enum Step {
     Fail(usize),
     /// Closes the array in order, and opens it again.
     Restart,
+    /// Asks for what has to be refused, of a member.
+    Misuse(Misuse, usize),
+    /// Closes the array in order, and opens it with a drive beside its members that carries its name and is none of them.
+    Meet(Stranger),
+}
+
+/// What an owner may ask for by mistake, of a member that is in sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// To make a spare of it.
+    Add,
+    /// To replace another member with it.
+    ReplaceWith,
+    /// To forget it.
+    Remove,
+    /// To take it out where the array cannot do without it.
+    Fail,
+}
+
+/// What a drive says that belongs to an array by its name only: much the same as one of the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// Like which.
+    pub like: usize,
+    /// It has that one's own name, too.
+    pub is_copy: bool,
+    /// How many more updates it has seen.
+    pub events: i64,
+    /// One of the numbers that it may claim to have; that one's if none.
+    pub number: Option<usize>,
 }
 
 /// Blocks of 512 bytes, wrapped into the content.
@@ -158,10 +188,13 @@ impl fmt::Display for Told<'_> {
             Step::Settle => write!(formatter, "wait for all answers"),
             Step::Pass(milliseconds) => write!(formatter, "let {milliseconds} ms pass"),
             Step::Scrub(ScrubMode::Check) => write!(formatter, "scrub"),
+            Step::Scrub(ScrubMode::RepairProven) => write!(formatter, "scrub and repair what is proven"),
             Step::Scrub(ScrubMode::Repair) => write!(formatter, "scrub and repair"),
             Step::Replace(member) => write!(formatter, "replace member {member}"),
             Step::Fail(member) => write!(formatter, "take member {member} out"),
             Step::Restart => write!(formatter, "close, and open again"),
+            Step::Misuse(misuse, member) => write!(formatter, "ask for {misuse:?} of member {member}"),
+            Step::Meet(stranger) => write!(formatter, "close, and open with a stranger: {stranger:?}"),
         }
     }
 }
@@ -200,7 +233,16 @@ impl fmt::Display for ToldFault<'_> {
             }
             FaultKind::Unplug { drive } => write!(formatter, "drive {drive} is pulled"),
             FaultKind::Return { drive } => write!(formatter, "drive {drive} is back under another name"),
-            FaultKind::PowerCut => write!(formatter, "power is cut"),
+            FaultKind::Hang { drive } => write!(formatter, "drive {drive} answers nothing any more"),
+            FaultKind::HubLoss { bus: None } => write!(formatter, "all drives lose their power, and the host does not"),
+            FaultKind::HubLoss { bus: Some(bus) } => write!(formatter, "the drives of bus {bus} lose their power"),
+            FaultKind::PowerCut { after_events: 0 } => write!(formatter, "power is cut"),
+            FaultKind::PowerCut { after_events } => {
+                write!(formatter, "power is cut, {after_events} starts and ends of I/O later")
+            }
+            FaultKind::Away { drive, starts } => {
+                write!(formatter, "drive {drive} is not there at the next {starts} starts")
+            }
         }
     }
 }

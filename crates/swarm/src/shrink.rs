@@ -8,7 +8,7 @@ use shoal_volume::Arena;
 
 use crate::fleet::Make;
 use crate::hunt::play_caught;
-use crate::player::arena_bytes;
+use crate::player::arena;
 use crate::{Failure, Scenario};
 
 /// So often a smaller scenario is tried.
@@ -31,7 +31,7 @@ struct Shrinker {
 
 /// Shrinks a scenario that fails.
 pub fn shrink(scenario: Scenario, failure: Failure) -> std::io::Result<Shrunk> {
-    let arena = Arena::new(arena_bytes(scenario.drives()))?;
+    let arena = arena(scenario.drives())?;
     let mut shrinker = Shrinker { arena, tries: 0, best: Shrunk { scenario, failure } };
     while shrinker.round() {}
     Ok(shrinker.best)
@@ -159,8 +159,10 @@ fn drive_of(fault: &mut FaultKind) -> Option<&mut usize> {
         | FaultKind::Latent { drive, .. }
         | FaultKind::BitFlip { drive, .. }
         | FaultKind::Unplug { drive }
+        | FaultKind::Hang { drive }
+        | FaultKind::Away { drive, .. }
         | FaultKind::Return { drive } => Some(drive),
-        FaultKind::PowerCut => None,
+        FaultKind::PowerCut { .. } | FaultKind::HubLoss { .. } => None,
     }
 }
 

@@ -1,7 +1,6 @@
-//! The world as the array sees it, with somebody who writes down all that passes.
+//! The world as the array sees it, with somebody who writes down all that passes, and who has his hand at the mains.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use shoal_array::Instant;
@@ -9,33 +8,12 @@ use shoal_drive::{Finished, Io, IoKind, LoopError};
 use shoal_volume::{Arena, DriveFacts, DriveId, SimulatedWorld, World};
 
 use crate::checkers::Placement;
-
-/// What passed between an array and its drives, in one number: equal for equal runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TraceHash(u64);
-
-impl TraceHash {
-    pub(crate) fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    /// Mixes a number in (FNV-1a, a word at a time, and a rotation for the high bits).
-    pub(crate) fn add(&mut self, word: u64) {
-        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
-    }
-
-    pub(crate) fn value(self) -> u64 {
-        self.0
-    }
-}
+use crate::chronicle::Shared;
 
 /// A simulated world under watch.
 pub(crate) struct Watched {
     world: SimulatedWorld,
-    pub(crate) hash: TraceHash,
-    pub(crate) io_count: u64,
-    /// A line for each I/O, if they are wanted.
-    pub(crate) lines: Option<String>,
+    chronicle: Shared,
     pub(crate) placement: Placement,
     /// Calls to `wait` since time last moved.
     idle_waits: u32,
@@ -48,17 +26,9 @@ pub(crate) struct Watched {
 const IDLE_WAITS_MAX: u32 = 1_000_000;
 
 impl Watched {
-    pub(crate) fn new(world: SimulatedWorld, given: HashSet<DriveId>, is_traced: bool, began_ns: u64) -> Self {
-        Self {
-            world,
-            hash: TraceHash::new(),
-            io_count: 0,
-            lines: is_traced.then(String::new),
-            placement: Placement::new(given),
-            idle_waits: 0,
-            last_ns: 0,
-            began_ns,
-        }
+    pub(crate) fn new(world: SimulatedWorld, given: HashSet<DriveId>, chronicle: Shared) -> Self {
+        let began_ns = chronicle.borrow().total_ns;
+        Self { world, chronicle, placement: Placement::new(given), idle_waits: 0, last_ns: 0, began_ns }
     }
 
     pub(crate) fn inner_mut(&mut self) -> &mut SimulatedWorld {
@@ -69,16 +39,20 @@ impl Watched {
         self.world
     }
 
-    /// Virtual time since the scenario began.
-    pub(crate) fn total_ns(&self) -> u64 {
-        self.began_ns + self.world.now().ns
+    /// Power goes off. Who runs the array does not see it: what he waits for ends with an error, all of it.
+    pub(crate) fn cut_power(&mut self) {
+        self.chronicle.borrow_mut().power_is_off(self.world.picture(), self.placement.verdict());
     }
 
-    /// Notes something that is not I/O.
-    pub(crate) fn note(&mut self, line: std::fmt::Arguments<'_>) {
-        let at_us = self.total_ns() / 1000;
-        if let Some(lines) = &mut self.lines {
-            let _infallible = writeln!(lines, "{at_us:>12} us  {line}");
+    fn is_dark(&self) -> bool {
+        self.chronicle.borrow().is_dark()
+    }
+
+    /// I/Os have started or ended.
+    fn count_events(&mut self, events: usize) {
+        let is_due = self.chronicle.borrow_mut().is_cut_due(events);
+        if is_due {
+            self.cut_power();
         }
     }
 
@@ -86,7 +60,41 @@ impl Watched {
         let now_ns = self.world.now().ns;
         self.idle_waits = if now_ns == self.last_ns { self.idle_waits + 1 } else { 0 };
         self.last_ns = now_ns;
+        let mut chronicle = self.chronicle.borrow_mut();
+        chronicle.total_ns = self.began_ns + now_ns;
+        chronicle.hash.add(now_ns);
         assert!(self.idle_waits < IDLE_WAITS_MAX, "the array turns and no time passes");
+    }
+
+    fn write_down_start(&self, io: &Io) {
+        let mut chronicle = self.chronicle.borrow_mut();
+        chronicle.io_count += 1;
+        for word in [u64::from(io.drive.0), kind_word(io.kind), io.offset, self.world.now().ns] {
+            chronicle.hash.add(word);
+        }
+        if !chronicle.is_traced() {
+            return;
+        }
+        let (drive, offset, token) = (self.world.drive_of(io.drive), io.offset, io.token);
+        let what = match io.kind {
+            IoKind::Read(memory) => format!("read {} at {offset}", memory.length),
+            IoKind::Write(memory) => format!("write {} at {offset}", memory.length),
+            IoKind::Flush => "flush".to_owned(),
+            IoKind::Discard(length) => format!("discard {length} at {offset}"),
+        };
+        chronicle.note(format_args!("  drive {drive}: {what} [{token}]"));
+    }
+
+    fn write_down_ends(&self, finished: &[Finished]) {
+        let mut chronicle = self.chronicle.borrow_mut();
+        for Finished { token, result } in finished {
+            chronicle.hash.add(token << 1 | u64::from(result.is_ok()));
+            match result {
+                _ if !chronicle.is_traced() => {}
+                Ok(()) => chronicle.note(format_args!("  [{token}] done")),
+                Err(error) => chronicle.note(format_args!("  [{token}] failed: {error}")),
+            }
+        }
     }
 }
 
@@ -98,6 +106,11 @@ fn kind_word(kind: IoKind) -> u64 {
         IoKind::Flush => 3 << 60,
         IoKind::Discard(length) => 4 << 60 | length,
     }
+}
+
+/// What becomes of waiting when there is no power.
+fn power_is_off() -> LoopError {
+    LoopError::System(std::io::Error::other("power is off"))
 }
 
 impl World for Watched {
@@ -113,29 +126,18 @@ impl World for Watched {
         self.world.facts(drive)
     }
 
+    fn hardware(&self, drive: DriveId) -> Option<String> {
+        Some(format!("drive {}", self.world.drive_of(drive)))
+    }
+
     fn submit(&mut self, io: Io) {
-        self.io_count += 1;
+        if self.is_dark() {
+            return;
+        }
         self.placement.submitted(&io, self.world.facts(io.drive).size_bytes);
-        for word in [u64::from(io.drive.0), kind_word(io.kind), io.offset, self.world.now().ns] {
-            self.hash.add(word);
-        }
-        if self.lines.is_some() {
-            let drive = self.world.drive_of(io.drive);
-            let (offset, token) = (io.offset, io.token);
-            match io.kind {
-                IoKind::Read(memory) => {
-                    self.note(format_args!("  drive {drive}: read {} at {offset} [{token}]", memory.length))
-                }
-                IoKind::Write(memory) => {
-                    self.note(format_args!("  drive {drive}: write {} at {offset} [{token}]", memory.length));
-                }
-                IoKind::Flush => self.note(format_args!("  drive {drive}: flush [{token}]")),
-                IoKind::Discard(length) => {
-                    self.note(format_args!("  drive {drive}: discard {length} at {offset} [{token}]"))
-                }
-            }
-        }
+        self.write_down_start(&io);
         self.world.submit(io);
+        self.count_events(1);
     }
 
     fn wait(
@@ -144,26 +146,20 @@ impl World for Watched {
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
     ) -> Result<(), LoopError> {
+        if self.is_dark() {
+            return Err(power_is_off());
+        }
         let already = finished.len();
         self.world.wait(at_least, timeout, finished)?;
         self.watch_progress();
-        self.hash.add(self.last_ns);
-        for Finished { token, result } in &finished[already..] {
-            self.hash.add(token << 1 | u64::from(result.is_ok()));
-        }
-        if self.lines.is_some() {
-            for Finished { token, result } in &finished[already..] {
-                match result {
-                    Ok(()) => self.note(format_args!("  [{token}] done")),
-                    Err(error) => self.note(format_args!("  [{token}] failed: {error}")),
-                }
-            }
-        }
-        Ok(())
+        self.write_down_ends(&finished[already..]);
+        self.count_events(finished.len() - already);
+        if self.is_dark() { Err(power_is_off()) } else { Ok(()) }
     }
 
     fn pending(&self) -> usize {
-        self.world.pending()
+        // Without power whatever was asked for is never over: who waits for it has to meet the error.
+        self.world.pending() + usize::from(self.is_dark())
     }
 
     fn now(&self) -> Instant {
@@ -177,7 +173,6 @@ impl World for Watched {
     fn sleep(&mut self, duration: Duration) {
         self.world.sleep(duration);
         self.watch_progress();
-        self.hash.add(self.last_ns);
     }
 
     fn random_bytes(&mut self) -> [u8; 16] {

@@ -15,9 +15,18 @@ fn seeds_are_clean() {
     let counts = hunted.counts;
     let happened = [
         counts.power_cuts,
+        counts.cut_short,
+        counts.away,
+        counts.misused,
+        counts.strangers,
         counts.unplugged,
+        counts.hubs_lost,
+        counts.revived,
+        counts.hung,
+        counts.apart_refused,
         counts.stalls,
         counts.errors,
+        counts.last_copies,
         counts.latent,
         counts.silent,
         counts.replaced,

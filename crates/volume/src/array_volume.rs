@@ -5,20 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_array::{
-    Array, Background, CommandError, Completion, Event, Health, Instant, MemberIo, MemberState, Progress, Request,
-    ScrubMode,
+    Background, BufferId, CommandError, Completion, Event, Health, Instant, MemberState, Progress, Request, ScrubMode,
+    Span,
 };
-use shoal_drive::{Arena, DriveId};
-use shoal_md::{AddError, NewMember, ReAddError, Uuid};
+use shoal_drive::{Arena, DriveId, Memory};
+use shoal_md::{AddError, ReAddError};
 use shoal_parity::Parity;
 
-use crate::assemble::{OpenError, assemble_tree, level_superblocks};
-use crate::bad_blocks::BadBlockNotes;
-use crate::create::{CreateError, CreateOptions, clear_superblocks, create_tree};
+use crate::assemble::{OpenError, assemble_tree, record_assembly, refuse_incomplete};
+use crate::create::{CreateError, CreateOptions, create_tree};
 use crate::status::{ArrayStatus, array_status};
-use crate::tree::{Activity, BitmapCopy, Duty, Node, NodeId, Place, SAFE_MODE_DELAY, Slot, Target, Tree, Waiter};
+use crate::tree::{Node, NodeId, SAFE_MODE_DELAY, SILENCE, Target, Tree};
 use crate::world::World;
-use crate::{BufferPlan, LiveVolume, Volume, VolumeError};
+use crate::{BufferPlan, HostMemory, LiveVolume, Volume, VolumeError};
 
 /// How an array is to be run.
 #[derive(Clone, Copy, Debug)]
@@ -27,25 +26,40 @@ pub struct OpenOptions {
     pub writable: bool,
     /// Write to an array that is degraded and was not shut down cleanly.
     pub force: bool,
+    /// What is done with an array that has lost more members than its level survives.
+    pub incomplete: Incomplete,
     /// Rate of rebuilds and scrubs.
     pub background: Background,
     /// The instructions that compute parity.
     pub parity: Parity,
     /// How long after its last write the array is marked clean, as md's safe_mode_delay; if none, only when it is closed.
     pub safe_mode_delay: Option<Duration>,
+    /// How long a member may be silent until it is taken out, where it can be spared; for ever, if there is no limit.
+    pub silence: Option<Duration>,
+}
+
+/// What is done with an array that has lost more members than its level survives, so that there is a hole in every few
+/// blocks of its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incomplete {
+    /// It is not opened.
+    Refused,
+    /// It is opened for reading only, and what its members hold can be read.
+    Read,
 }
 
 impl OpenOptions {
-    /// For reading only.
+    /// For reading only, as much as there is.
     pub fn read_only() -> Self {
-        Self { writable: false, ..Self::writable() }
+        Self { writable: false, incomplete: Incomplete::Read, ..Self::writable() }
     }
 
     /// For reading and writing, with md's default rates (md(4): 1 to 200 MB/s), and no upper limit.
     pub fn writable() -> Self {
         let background = Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: u64::MAX, depth: 4 };
         let safe_mode_delay = Some(SAFE_MODE_DELAY);
-        Self { writable: true, force: false, background, parity: Parity::best(), safe_mode_delay }
+        let (parity, incomplete, silence) = (Parity::best(), Incomplete::Refused, Some(SILENCE));
+        Self { writable: true, force: false, incomplete, background, parity, safe_mode_delay, silence }
     }
 }
 
@@ -69,6 +83,20 @@ pub enum ManageError {
     /// It holds data.
     #[error("{drive} is in use in the array: let it fail first (`fail`), or replace it (`replace`)")]
     InUse {
+        /// The drive.
+        drive: String,
+    },
+    /// It is to be wiped, and holds data of the array.
+    #[error("{drive} is an active member of array {array}, which counts on what it holds: give another drive")]
+    ActiveMember {
+        /// The drive.
+        drive: String,
+        /// The array.
+        array: String,
+    },
+    /// What it was asked before it was taken out is not over.
+    #[error("{drive} has not answered yet what it was asked: wait until it does, or plug it in anew")]
+    Silent {
         /// The drive.
         drive: String,
     },
@@ -134,10 +162,30 @@ pub struct ArrayVolume<W> {
 impl<W: World> ArrayVolume<W> {
     /// Runs the array that `drives` are members of. `plan` says how the world's arena is cut.
     pub fn open(world: W, plan: BufferPlan, drives: &[DriveId], options: &OpenOptions) -> Result<Self, OpenError> {
-        let mut tree = Tree::new(world, plan, options.parity);
+        Self::open_in(Tree::new(world, plan, options.parity), drives, options)
+    }
+
+    /// The same on a host that remembers its arrays. What it knows decides who takes part, or that nothing is started; what
+    /// the array becomes is remembered.
+    pub fn open_remembered(
+        world: W,
+        plan: BufferPlan,
+        drives: &[DriveId],
+        options: &OpenOptions,
+        memory: Option<HostMemory>,
+    ) -> Result<Self, OpenError> {
+        Self::open_in(Tree::new(world, plan, options.parity).with_memory(memory), drives, options)
+    }
+
+    fn open_in(mut tree: Tree<W>, drives: &[DriveId], options: &OpenOptions) -> Result<Self, OpenError> {
+        tree.patience.limit = options.silence;
         let targets = drives.iter().copied().map(Target::Drive).collect();
         let root = assemble_tree(&mut tree, targets, options)?;
-        level_superblocks(&mut tree)?;
+        if options.incomplete == Incomplete::Refused {
+            refuse_incomplete(&mut tree, root, drives)?;
+        }
+        tree.remember_writable();
+        record_assembly(&mut tree)?;
         let mut volume = Self { tree, root };
         volume.settle()?; // spares are given their roles
         Ok(volume)
@@ -152,6 +200,7 @@ impl<W: World> ArrayVolume<W> {
         options: &OpenOptions,
     ) -> Result<Self, CreateError> {
         let mut tree = Tree::new(world, plan, options.parity);
+        tree.patience.limit = options.silence;
         let targets: Vec<_> = drives.iter().copied().map(Target::Drive).collect();
         let root = create_tree(&mut tree, &targets, create, options)?;
         Ok(Self { tree, root })
@@ -183,41 +232,6 @@ impl<W: World> ArrayVolume<W> {
         let nodes = &self.tree.nodes;
         let named = |news: crate::tree::News| News { array: nodes[news.node.0].facts.name(), event: news.event };
         self.tree.news.drain(..).map(named).collect()
-    }
-
-    /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the array or in one inside
-    /// it, its rebuild starts. What the drive holds is lost.
-    pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
-        let node = self.node_in_need();
-        self.make_spare(node, drive)?;
-        Ok(self.settle()?)
-    }
-
-    /// Makes a drive a spare of one array.
-    pub(crate) fn make_spare(&mut self, node: NodeId, drive: DriveId) -> Result<(), ManageError> {
-        let facts = self.tree.world.facts(drive);
-        let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: facts.name.clone() })?;
-        let uuid = Uuid(self.tree.world.random_bytes());
-        let member = NewMember { drive: facts.name, size_bytes: facts.size_bytes, uuid };
-        // Found out before the drive loses anything.
-        self.tree.nodes[node.0].membership.clone().add_spare(&member)?;
-        clear_superblocks(&mut self.tree, Target::Drive(drive))?;
-        let it = &mut self.tree.nodes[node.0];
-        let dev_number = it.membership.add_spare(&member)?;
-        let superblock = it.membership.superblock(dev_number).expect("it was added just now");
-        let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
-        if let Some(log) = place.log {
-            let cleared = self.tree.clear_log(place.target, log, None, array_uuid)?;
-            let generation = cleared.map_err(|_| CreateError::Write { drive: self.tree.name(place.target) })?;
-            self.tree.nodes[node.0].logs.insert(buffer, log, generation);
-        }
-        let it = &mut self.tree.nodes[node.0];
-        let superblock = it.membership.superblock(dev_number).expect("it was added just now");
-        let bad_blocks = BadBlockNotes::empty(superblock);
-        it.slots.push(Slot { place, dev_number, duty: Duty::Spare, buffer, bad_blocks, bitmap: BitmapCopy::Due });
-        let now = self.tree.world.now();
-        self.tree.record(now, node, Waiter::Nobody);
-        Ok(())
     }
 
     /// Starts a scrub of the array, or, if it is an array of arrays, of the arrays inside it and then of itself if it
@@ -261,8 +275,7 @@ impl<W: World> ArrayVolume<W> {
 
     /// Progress of background work: of the array that has most left to do.
     pub fn progress(&self) -> Option<Progress> {
-        let running = self.tree.nodes.iter().flat_map(Node::engines).filter_map(Array::progress);
-        running.max_by_key(|progress| progress.total_bytes - progress.done_bytes)
+        self.tree.nodes.iter().flat_map(Node::works).max_by_key(|progress| progress.total_bytes - progress.done_bytes)
     }
 
     /// Lets rebuilds and scrubs go on for so long. Returns whether there is more to do.
@@ -282,58 +295,6 @@ impl<W: World> ArrayVolume<W> {
         }
         let now = self.tree.world.now();
         self.tree.timer().map(|wake| Duration::from_nanos(wake.since_ns(now)))
-    }
-
-    /// Ends everything in order and gives the world back.
-    pub fn close(mut self) -> Result<W, VolumeError> {
-        self.rest()?;
-        Ok(self.tree.world)
-    }
-
-    /// Brings the array to rest, as before it is closed: what was written is durable, the superblocks say clean (if the
-    /// array is) and how far rebuilds have come.
-    pub fn rest(&mut self) -> Result<(), VolumeError> {
-        self.stop_scrub();
-        self.tree.run_until(None, |tree| tree.in_flight == 0)?;
-        // From the outermost array inward: marking one clean writes to those it lies on.
-        for index in (0..self.tree.nodes.len()).rev() {
-            if !self.tree.nodes[index].writable {
-                continue;
-            }
-            let node = NodeId(index);
-            // Members that do not take the flush fail, and the record run says so.
-            let _ = self.tree.call(Target::Node(node), MemberIo::Flush)?;
-            self.tree.clear_idle_bits(node);
-            self.settle()?;
-            let it = &mut self.tree.nodes[index];
-            let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
-            let has_come_further = it.array.resync_position().is_some()
-                || !it.mirrors.is_empty()
-                || it.array.member_states().iter().any(rebuilding);
-            let ends = matches!(it.activity, Activity::Active { .. }) && it.is_at_rest();
-            if ends {
-                it.activity = Activity::Clean;
-            }
-            if ends || has_come_further {
-                let now = self.tree.world.now();
-                self.tree.record(now, node, Waiter::Nobody);
-            }
-            self.settle()?;
-        }
-        Ok(())
-    }
-
-    /// Waits until no superblock and no bitmap is being written.
-    pub(crate) fn settle(&mut self) -> Result<(), VolumeError> {
-        self.tree.run_until(None, |tree| tree.nodes.iter().all(Node::is_settled))
-    }
-
-    /// The array that a new drive helps most: one of drives with a missing member, else the first.
-    fn node_in_need(&self) -> NodeId {
-        let of_drives = |node: &Node| node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)));
-        let missing = |node: &Node| node.array.member_states().contains(&MemberState::Missing) && of_drives(node);
-        let needy = self.tree.nodes.iter().position(missing);
-        NodeId(needy.or_else(|| self.tree.nodes.iter().position(of_drives)).unwrap_or(self.root.0))
     }
 
     pub(crate) fn refused(&self, drive: DriveId, what: &str, why: CommandError) -> ManageError {
@@ -361,6 +322,11 @@ impl<W: World> Volume for ArrayVolume<W> {
 
     fn request_buffer_bytes(&self) -> u32 {
         self.tree.plan.request_bytes
+    }
+
+    fn request_memory(&self, buffer: u32) -> Memory {
+        let span = Span { buffer: BufferId(buffer), offset: 0, length: self.tree.plan.request_bytes };
+        self.tree.homes.memory(span)
     }
 
     fn submit(&mut self, request: Request) {
@@ -395,6 +361,7 @@ impl<W: World> LiveVolume for ArrayVolume<W> {
     }
 
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), VolumeError> {
+        self.tree.patience.has_clients = true;
         Ok(self.tree.world.watch(file)?)
     }
 }

@@ -6,32 +6,31 @@
 //! as missing.
 
 mod error;
+mod incomplete;
+mod left_out;
+mod resync;
 
-use shoal_array::{
-    Array, BadBlocks, Config, Fault, Geometry, Health, Instant, MemberState, Regions, Resync, Role, Scratch, Shape,
-};
-use shoal_md::{Assembly, Candidate, Membership, Replacement, Superblock, Verdict};
+use shoal_array::{Array, BadBlocks, Config, Fault, Health, Instant, MemberState, Role, Scratch, Shape};
+use shoal_md::{Assembly, Candidate, Membership, Replacement, Superblock};
 
+use crate::OpenOptions;
 use crate::bad_blocks::read_bad_blocks;
 use crate::bitmap::{KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
 use crate::journal::{open_journal, settle_journal};
+use crate::memory::Admitted;
 use crate::ppl::{has_logs, open_logs};
 use crate::superblocks::{ProbeError, read_superblock};
-use crate::tree::{Activity, BitmapCopy, Checkpoint, Duty, Logs, Node, NodeId, Place, Recorder, Slot, Target, Tree};
+use crate::tree::{
+    Activity, BitmapCopy, Checkpoint, Duty, JournalLog, Logs, Node, NodeId, Place, Recorder, Slot, Target, Tree,
+};
 use crate::world::World;
-use crate::{OpenOptions, VolumeError};
 
-pub use error::OpenError;
-
-/// A drive, or inner array, that carries the array's superblock and is not used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// What people call it.
-    pub name: String,
-    /// Why.
-    pub verdict: Verdict,
-}
+pub use error::{OpenError, WayOut};
+pub(crate) use incomplete::refuse_incomplete;
+pub(crate) use left_out::unused;
+pub use left_out::{Cause, LeftOut};
+use resync::resync;
 
 /// Makes nodes of all that `targets` belong to, up to the one that belongs to nothing.
 pub(crate) fn assemble_tree<W: World>(
@@ -117,31 +116,55 @@ fn assemble_round<W: World>(
     Ok(nodes)
 }
 
+/// Those of one array that may take part, and what md makes of them.
+struct Elected {
+    members: Vec<(Target, Superblock)>,
+    /// The members, one by one, in md's words.
+    candidates: Vec<Candidate>,
+    assembly: Assembly,
+    shape: Shape,
+    left_out: Vec<LeftOut>,
+}
+
+/// Asks the memory who may take part, then md what becomes of them.
+fn elect<W: World>(
+    tree: &mut Tree<W>,
+    members: &[(Target, Superblock)],
+    options: &OpenOptions,
+) -> Result<Elected, OpenError> {
+    let Admitted { members, mut left_out } = tree.admit(members, options)?;
+    let candidates = candidates(tree, &members);
+    let assembly = shoal_md::assemble(&candidates)?;
+    let shape = assembly.shape()?;
+    left_out.extend(unused(&candidates, &assembly));
+    Ok(Elected { members, candidates, assembly, shape, left_out })
+}
+
 /// Makes a node of the members of one array.
 pub(crate) fn add_node<W: World>(
     tree: &mut Tree<W>,
     members: &[(Target, Superblock)],
     options: &OpenOptions,
 ) -> Result<NodeId, OpenError> {
-    let candidates = candidates(tree, members);
-    let assembly = shoal_md::assemble(&candidates)?;
-    let shape = assembly.shape()?;
-    check_writable(&assembly, options)?;
+    let Elected { members, candidates, assembly, shape, left_out } = elect(tree, members, options)?;
+    let members = members.as_slice();
+    let options = &options_for(&assembly, options)?;
     let journal = open_journal(tree, members, &assembly, &shape, options)?;
     let bitmap = kept_bitmap(tree, members, &assembly, &shape, options)?;
-    let slots = slots(tree, members, &assembly, bitmap.as_ref())?;
+    let membership = Membership::of_assembly(&assembly, &candidates);
+    let slots = slots(tree, members, &assembly, &membership, bitmap.as_ref())?;
     let engine = open_engine(tree, members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
-    let kept = bitmap.filter(|_| options.writable);
-    let intent = kept.map(|kept| kept.into_intent(&assembly, tree.world.now()));
+    let intent = bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now()));
     let node = NodeId(tree.nodes.len());
     tree.nodes.push(Node {
+        updates_due: updates_due(&engine.array, &membership, &assembly, &candidates, options),
         activity: activity(&assembly, &engine.array, tree.world.now()),
         logical_block_bytes: logical_block_bytes(tree, &slots),
         array: engine.array,
         slots,
         mirrors: Vec::new(),
-        membership: Membership::of_assembly(&assembly, &candidates),
-        left_out: left_out(&candidates, &assembly),
+        membership,
+        left_out,
         behind: behind(members, &assembly, &candidates),
         facts: assembly.superblock.clone(),
         safe_mode_delay: options.safe_mode_delay,
@@ -214,8 +237,29 @@ fn behind(
     levelled.map(|(index, superblock)| (members[index].0, superblock)).collect()
 }
 
-/// Brings superblocks that are one update behind up to the others, before anything else is written.
-pub(crate) fn level_superblocks<W: World>(tree: &mut Tree<W>) -> Result<(), VolumeError> {
+/// Updates after which nobody who has not seen them is taken for a member in sync. One would not do: power may be cut when
+/// a single member has it, and that member is then as fresh as the others are after their first update without it.
+pub(crate) const UPDATES_APART: u32 = 2;
+
+/// How many updates have to say what was found before the array is written: none where no flush can be answered, or no
+/// member can be missed. An array of which too little is there is left as it is: no flush of it succeeds, and those that are
+/// absent may be all that can bring it back.
+fn updates_due(
+    array: &Array,
+    membership: &Membership,
+    assembly: &Assembly,
+    candidates: &[Candidate],
+    options: &OpenOptions,
+) -> u32 {
+    let keeps_flushed = options.writable && array.geometry().redundancy() > 0 && array.health() != Health::Failed;
+    if keeps_flushed && membership.says_more(assembly, candidates) { UPDATES_APART } else { 0 }
+}
+
+/// Makes durable on all members what was found when their arrays were put together, before anything else is written.
+/// Members that are one update behind are brought up to the others. Then, if the superblocks do not say yet who is
+/// absent, they are made to say so; whoever is, is stale from then on. Last, logs whose entries were replayed are made
+/// empty: until then the replay can be done again. The innermost arrays come first, as the others lie on them.
+pub(crate) fn record_assembly<W: World>(tree: &mut Tree<W>) -> Result<(), OpenError> {
     for index in 0..tree.nodes.len() {
         for (target, superblock) in tree.nodes[index].behind.clone() {
             if tree.nodes[index].writable {
@@ -224,13 +268,27 @@ pub(crate) fn level_superblocks<W: World>(tree: &mut Tree<W>) -> Result<(), Volu
             }
         }
         tree.nodes[index].behind.clear();
+        while tree.nodes[index].updates_due > 0 {
+            tree.nodes[index].updates_due -= 1;
+            record_or_refuse(tree, NodeId(index))?;
+        }
+        tree.clear_found_logs(NodeId(index))?;
     }
     Ok(())
 }
 
-fn check_writable(assembly: &Assembly, options: &OpenOptions) -> Result<(), OpenError> {
+/// Makes what is known of an array durable on its members, without which it is not opened.
+pub(crate) fn record_or_refuse<W: World>(tree: &mut Tree<W>, node: NodeId) -> Result<(), OpenError> {
+    let recorded = tree.record_now(node)?;
+    recorded.map_err(|_| OpenError::NotRecorded { name: tree.nodes[node.0].facts.name() })
+}
+
+/// An array that has lost too much is only read, whoever asks, so that whatever is left of it stays as it was found. One
+/// that must not be written to is refused to who wants that.
+fn options_for(assembly: &Assembly, options: &OpenOptions) -> Result<OpenOptions, OpenError> {
+    let options = OpenOptions { writable: options.writable && assembly.health() != Health::Failed, ..*options };
     if !options.writable {
-        return Ok(());
+        return Ok(options);
     }
     if let Some(&reason) = assembly.read_only.first() {
         return Err(OpenError::ReadOnly { name: assembly.name(), reason });
@@ -239,7 +297,7 @@ fn check_writable(assembly: &Assembly, options: &OpenOptions) -> Result<(), Open
     if assembly.is_dirty_and_degraded() && !options.force && !has_logs(assembly) {
         return Err(OpenError::DirtyDegraded { name: assembly.name() });
     }
-    Ok(())
+    Ok(options)
 }
 
 /// Replacements that are being filled for members in sync.
@@ -270,6 +328,7 @@ fn slots<W: World>(
     tree: &mut Tree<W>,
     members: &[(Target, Superblock)],
     assembly: &Assembly,
+    membership: &Membership,
     bitmap: Option<&KeptBitmap>,
 ) -> Result<Vec<Slot>, OpenError> {
     let roles = (0..).map(Role).zip(&assembly.slots);
@@ -277,7 +336,7 @@ fn slots<W: World>(
     let spares = assembly.spares().into_iter().map(|index| (index, Duty::Spare));
     let replacements =
         replacements(assembly).map(|(role, replacement)| (replacement.candidate, Duty::Replacement(role)));
-    let journal = assembly.journal().map(|index| (index, Duty::Journal));
+    let journal = assembly.journal().map(|index| (index, Duty::Journal(JournalLog::Unreplayed)));
     let used: u32 = tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
     let mut slots = Vec::new();
     // Buffer 0 is for small reads and writes outside record runs.
@@ -286,7 +345,9 @@ fn slots<W: World>(
         let place = Place::of(*target, superblock);
         let bitmap = bitmap.map_or(BitmapCopy::Due, |kept| kept.copy(index));
         let bad_blocks = read_bad_blocks(tree, *target, superblock)?;
-        slots.push(Slot { place, dev_number: superblock.dev_number, duty, buffer, bad_blocks, bitmap });
+        let number = membership.number_of(superblock);
+        let number = number.expect("whoever is seated, a spare or the journal is a member, and nobody else");
+        slots.push(Slot { place, number, duty, buffer, bad_blocks, bitmap });
     }
     Ok(slots)
 }
@@ -301,65 +362,9 @@ fn bad_blocks(slots: &[Slot], members: &[(Target, Superblock)], assembly: &Assem
     (0..).map(Role).zip(&assembly.slots).map(of_role).collect()
 }
 
-/// What is to be resynced, if there is anything: from the checkpoint on, and what a bitmap says.
-fn resync(assembly: &Assembly, shape: &Shape, bitmap: Option<&KeptBitmap>, options: &OpenOptions) -> Option<Resync> {
-    let geometry = Geometry::new(shape.clone()).ok()?;
-    let position = assembly.resync_position_bytes()?.min(geometry.sync_bytes());
-    let out_of_sync = assembly.slots.iter().filter(|slot| slot.state != MemberState::InSync).count();
-    let is_forced = options.force && assembly.is_dirty_and_degraded() && out_of_sync >= geometry.redundancy();
-    let resync = Resync { position, only: bitmap.and_then(KeptBitmap::out_of_sync) };
-    match geometry.redundancy() {
-        0 => None,
-        redundancy if is_forced => forced_resync(resync, assembly, redundancy, geometry.sync_bytes()),
-        _ => Some(resync),
-    }
-}
-
-/// Regions that tell which part of an array a forced one resyncs.
-const FORCED_REGIONS: u64 = 1 << 16;
-
-/// Who forces an array of which nothing more may be lost takes its parity as it is, for there is nothing that it could be
-/// made from. Only where members that are being rebuilt hold so much already that some parity is not needed it is made from
-/// that; the rebuild does not come by there any more, and would leave stripes whose parity does not agree with the data.
-fn forced_resync(
-    Resync { position, only }: Resync,
-    assembly: &Assembly,
-    redundancy: usize,
-    sync_bytes: u64,
-) -> Option<Resync> {
-    let rebuilt = |slot: &shoal_md::Slot| match slot.state {
-        MemberState::InSync => None,
-        // One that is filled by the bitmap is filled in all regions that are out of sync.
-        MemberState::Rebuilding { position } if !slot.by_bitmap => Some(position),
-        MemberState::Rebuilding { .. } | MemberState::Missing => Some(0),
-    };
-    let mut rebuilt: Vec<_> = assembly.slots.iter().filter_map(rebuilt).collect();
-    rebuilt.sort_unstable_by(|left, right| right.cmp(left));
-    let rebuilt = *rebuilt.get(rebuilt.len().checked_sub(redundancy)?)?;
-    let region_bytes = sync_bytes.div_ceil(FORCED_REGIONS).next_multiple_of(4096);
-    let mut only = only.unwrap_or_else(|| {
-        let mut all = Regions::new(region_bytes, sync_bytes);
-        all.set_all();
-        all
-    });
-    only.remove(rebuilt..sync_bytes);
-    (position < rebuilt && only.touches(position..rebuilt)).then_some(Resync { position, only: Some(only) })
-}
-
 /// The next free scratch buffers: enough for several stripes in flight, the least that works if few are left.
 fn scratch<W: World>(tree: &Tree<W>, member_count: usize) -> Result<Scratch, OpenError> {
     let least = Scratch::least_count(member_count);
     let wanted = least.max(8 * u32::try_from(member_count).expect("members are counted in 16 bits"));
     tree.free_scratch(least, wanted).ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })
-}
-
-pub(crate) fn left_out(candidates: &[Candidate], assembly: &Assembly) -> Vec<LeftOut> {
-    let filled: Vec<_> = replacements(assembly).map(|(_, replacement)| replacement.candidate).collect();
-    let used = |index: &usize| {
-        let verdict = assembly.verdicts[*index];
-        matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare | Verdict::Journal)
-            || filled.contains(index)
-    };
-    let out = (0..candidates.len()).filter(|index| !used(index));
-    out.map(|index| LeftOut { name: candidates[index].drive.clone(), verdict: assembly.verdicts[index] }).collect()
 }

@@ -17,6 +17,8 @@ pub(crate) struct BadBlockNotes {
     offset_bytes: u64,
     /// What the log holds.
     written: BadBlockList,
+    /// What is being written to it.
+    writing: Option<BadBlockList>,
     /// What it is to hold.
     current: BadBlockList,
 }
@@ -30,7 +32,13 @@ impl BadBlockNotes {
     fn new(superblock: &Superblock, list: BadBlockList) -> Self {
         let area = superblock.bad_block_log_area();
         let log = if area.is_some() { superblock.bad_block_log } else { BadBlockLog::default() };
-        Self { log, offset_bytes: area.map_or(0, |area| area.offset_bytes), written: list.clone(), current: list }
+        Self {
+            log,
+            offset_bytes: area.map_or(0, |area| area.offset_bytes),
+            written: list.clone(),
+            writing: None,
+            current: list,
+        }
     }
 
     /// What the engine is to know of it.
@@ -44,19 +52,27 @@ impl BadBlockNotes {
         !self.current.is_empty()
     }
 
-    /// Whether the log on the drive is not what it is to be.
+    /// Whether the log on the drive is not, and is not about to be, what it is to be.
     pub(crate) fn is_stale(&self) -> bool {
-        self.written != self.current
+        *self.writing.as_ref().unwrap_or(&self.written) != self.current
     }
 
-    /// The log as it is to be written, and where, if it has changed since it was last asked for.
-    pub(crate) fn take_change(&mut self) -> Option<(u64, Vec<u8>)> {
+    /// The log as it is to be written, and where, if the drive does not have it.
+    pub(crate) fn change(&mut self) -> Option<(u64, Vec<u8>)> {
+        self.writing = None;
         if !self.is_stale() {
             return None;
         }
-        self.written = self.current.clone();
+        self.writing = Some(self.current.clone());
         let bytes = self.current.encode(self.log).expect("the engine keeps to the limit that it was given");
         Some((self.offset_bytes, bytes))
+    }
+
+    /// What was last asked for is durable.
+    pub(crate) fn secured(&mut self) {
+        if let Some(writing) = self.writing.take() {
+            self.written = writing;
+        }
     }
 }
 

@@ -1,17 +1,23 @@
 //! Which buffer lies where in the arena.
 //!
 //! The arena holds, in this order: the request buffers; the scratch buffers of the engines; the notes: for every slot one
-//! buffer for each kind of thing that is written beside the data; and the logs: for every slot one for a write to
-//! its partial parity log.
+//! buffer for each kind of thing that is written beside the data; the logs: for every slot one for a write to
+//! its partial parity log; and the spares, to which buffers [move](crate::homes) that a drive does not give back.
+
+use std::io;
+use std::iter::repeat_n;
 
 use shoal_array::{BufferId, Span};
-use shoal_drive::Memory;
+use shoal_drive::{Arena, Memory};
 use shoal_md::{PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX};
 
 /// Size of a note: no superblock of version 1 or bad-block log is longer, and a bitmap is written in pages of so much.
 pub(crate) const NOTE_BYTES: u32 = 4096;
 /// Size of a log buffer: no write to a partial parity log is longer.
 pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
+/// Places for each buffer to move to: while a drive does not answer it may keep every buffer's place, and so may the next one.
+/// More drives than that are survived by no level with parity.
+const MOVES: usize = 2;
 
 /// What is written on a member beside the data. Each kind has a buffer of its own on every slot, so that one can be on
 /// its way while another is prepared.
@@ -67,9 +73,36 @@ impl BufferPlan {
         Self { slot_count: self.slot_count + more_drives, ..self }
     }
 
-    /// Size of the arena that holds them all.
-    pub fn arena_bytes(&self) -> usize {
+    /// Maps the memory that holds them all.
+    pub fn arena(&self) -> io::Result<Arena> {
+        let reserve_bytes = self.spares().map(|place| place.length as usize).sum();
+        Arena::with_reserve(self.spare_base(), reserve_bytes)
+    }
+
+    fn spare_base(&self) -> usize {
         self.log_base() + self.slot_count as usize * LOG_BYTES as usize
+    }
+
+    /// The places to which buffers can move, each as long as a request or as a scratch buffer.
+    pub(crate) fn spares(self) -> impl Iterator<Item = Memory> {
+        let [requests, scratch] = [self.request_count, self.scratch_count].map(|count| count as usize * MOVES);
+        let lengths = repeat_n(self.request_bytes, requests).chain(repeat_n(self.scratch_bytes, scratch));
+        lengths.scan(self.spare_base(), |end, length| {
+            let offset = *end;
+            *end += length as usize;
+            Some(Memory { offset, length })
+        })
+    }
+
+    /// Whether a buffer is one of those that move: a request's, or scratch.
+    pub(crate) fn moves(&self, buffer: BufferId) -> bool {
+        buffer.0 < self.request_count + self.scratch_count
+    }
+
+    /// Where all of a buffer lies that moves, before it does.
+    pub(crate) fn whole(&self, buffer: BufferId) -> Memory {
+        let length = if buffer.0 < self.request_count { self.request_bytes } else { self.scratch_bytes };
+        self.memory(Span { buffer, offset: 0, length })
     }
 
     fn scratch_base(&self) -> usize {
@@ -151,6 +184,11 @@ mod tests {
             assert_eq!(memory.offset, end);
             end += length as usize;
         }
-        assert_eq!(end, plan.arena_bytes());
+        assert_eq!(plan.spares().count() as u32, 2 * (plan.request_count + plan.scratch_count));
+        for spare in plan.spares() {
+            assert_eq!(spare.offset, end);
+            end += spare.length as usize;
+        }
+        assert!(end <= plan.arena().unwrap().len_bytes());
     }
 }

@@ -6,7 +6,7 @@ use shoal_array::{Block, Compute, Outcome, Span};
 use shoal_drive::Arena;
 use shoal_parity::Parity;
 
-use crate::BufferPlan;
+use crate::homes::Homes;
 
 /// Differences are reported in blocks of this size: a page, as md counts them.
 const COMPARE_BYTES: usize = 4096;
@@ -17,19 +17,19 @@ const COMPARE_BYTES: usize = 4096;
 /// answered, no I/O is in flight on them, and targets do not overlap sources.
 pub(crate) struct Bytes<'a> {
     pub(crate) arena: &'a Arena,
-    pub(crate) plan: &'a BufferPlan,
+    pub(crate) homes: &'a Homes,
 }
 
 impl<'a> Bytes<'a> {
     fn shared(&self, span: Span) -> &'a [u8] {
-        let memory = self.plan.memory(span);
+        let memory = self.homes.memory(span);
         // SAFETY: the run lies in the arena (checked by `pointer`), which outlives 'a; nobody writes to it while the
         // computation lasts, by the engine's contract.
         unsafe { std::slice::from_raw_parts(self.arena.pointer(memory), memory.length as usize) }
     }
 
     fn exclusive(&self, span: Span) -> &'a mut [u8] {
-        let memory = self.plan.memory(span);
+        let memory = self.homes.memory(span);
         // SAFETY: as in `shared`; and a target overlaps no other span of its computation.
         unsafe { std::slice::from_raw_parts_mut(self.arena.pointer(memory), memory.length as usize) }
     }

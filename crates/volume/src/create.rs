@@ -8,7 +8,7 @@ use shoal_md::{
     Uuid,
 };
 
-use crate::assemble::{OpenError, add_node};
+use crate::assemble::{OpenError, add_node, record_assembly};
 use crate::bitmap::write_new_bitmap;
 use crate::ppl::LogPlace;
 use crate::superblocks::superblock_places;
@@ -226,7 +226,9 @@ fn create_node<W: World>(
         let written = tree.write_small(*target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
         written.map_err(|_| CreateError::Write { drive: tree.name(*target) })?;
     }
-    Ok(add_node(tree, &members, open)?)
+    let node = add_node(tree, &members, open)?;
+    record_assembly(tree)?;
+    Ok(node)
 }
 
 /// Takes away superblocks of arrays that a target was a member of, so that nobody takes it for one. What cannot be read

@@ -5,12 +5,14 @@
 use shoal_array::{Health, Role};
 use shoal_drive::DriveId;
 use shoal_md::{Assembly, ShapeUnknown, Superblock};
+use shoal_memory::Keeper;
 
-use crate::assemble::{OpenError, add_node, candidates, left_out, probe};
+use crate::assemble::{OpenError, add_node, assemble_tree, candidates, probe, unused};
+use crate::memory::GLANCE;
 use crate::status::{array_status, member_status};
 use crate::tree::{NodeId, Target, Tree};
 use crate::world::World;
-use crate::{ArrayStatus, BufferPlan, OpenOptions};
+use crate::{ArrayStatus, BufferPlan, HostMemory, OpenOptions};
 
 /// The status of the array that `drives` are members of, whether it could run or not.
 pub fn inspect<W: World>(
@@ -19,23 +21,74 @@ pub fn inspect<W: World>(
     drives: &[DriveId],
     options: &OpenOptions,
 ) -> Result<ArrayStatus, OpenError> {
+    inspect_in(&mut Tree::new(world, plan, options.parity), drives, options)
+}
+
+/// The same on a host that remembers its arrays, and what people should know of that, a sentence each.
+pub fn inspect_remembered<W: World>(
+    world: W,
+    plan: BufferPlan,
+    drives: &[DriveId],
+    options: &OpenOptions,
+    memory: Option<HostMemory>,
+) -> Result<(ArrayStatus, Vec<String>), OpenError> {
+    let mut tree = Tree::new(world, plan, options.parity).with_memory(memory);
+    let status = inspect_in(&mut tree, drives, options)?;
+    Ok((status, tree.memory.as_mut().map(HostMemory::take_remarks).unwrap_or_default()))
+}
+
+/// Has a host remember the array that `drives` are members of, and those inside it, as md would put them together, whatever it
+/// knew of them before, if `is_enough` says so. Nothing is written to the drives. Gives the array, and what people should know, a
+/// sentence each.
+pub fn believe<W: World>(
+    world: W,
+    plan: BufferPlan,
+    drives: &[DriveId],
+    options: &OpenOptions,
+    keeper: Box<dyn Keeper>,
+    is_enough: impl Fn(&ArrayStatus) -> bool,
+) -> Result<(ArrayStatus, Vec<String>), OpenError> {
     let mut tree = Tree::new(world, plan, options.parity);
     let options = OpenOptions { writable: false, ..*options };
-    let mut members = probe_all(&mut tree, drives)?;
+    let members = probe_all(&mut tree, drives)?;
+    let targets = drives.iter().copied().map(Target::Drive).collect();
+    let root = assemble_tree(&mut tree, targets, &options)?;
+    let status = array_status(&tree, root);
+    if !is_enough(&status) {
+        return Ok((status, Vec::new()));
+    }
+    let mut memory = HostMemory::begun_anew(keeper, tree.found(&members));
+    let arrays = tree.nodes.iter().map(|node| node.facts.array_uuid);
+    arrays.for_each(|array| memory.begin_anew(array));
+    tree.memory = Some(memory);
+    tree.remember_all();
+    while !tree.has_remembered() {
+        tree.world.sleep(GLANCE);
+    }
+    Ok((status, tree.memory.as_mut().map(HostMemory::take_remarks).unwrap_or_default()))
+}
+
+fn inspect_in<W: World>(
+    tree: &mut Tree<W>,
+    drives: &[DriveId],
+    options: &OpenOptions,
+) -> Result<ArrayStatus, OpenError> {
+    let options = OpenOptions { writable: false, ..*options };
+    let mut members = probe_all(tree, drives)?;
     let mut unattached = Vec::new();
     loop {
-        let round = inspect_round(&mut tree, &members, &options)?;
+        let round = inspect_round(tree, &members, &options)?;
         let count = round.nodes.len() + round.shapeless.len();
-        let (next, rest) = split_members(&mut tree, &round.nodes);
+        let (next, rest) = split_members(tree, &round.nodes);
         if next.is_empty() && count == 1 {
             let mut shapeless = round.shapeless.into_iter();
-            let status = shapeless.next().unwrap_or_else(|| array_status(&tree, round.nodes[0]));
+            let status = shapeless.next().unwrap_or_else(|| array_status(tree, round.nodes[0]));
             return Ok(ArrayStatus { unattached, ..status });
         }
-        let rest: Vec<_> = rest.into_iter().map(|node| array_status(&tree, node)).chain(round.shapeless).collect();
+        let rest: Vec<_> = rest.into_iter().map(|node| array_status(tree, node)).chain(round.shapeless).collect();
         if next.is_empty() || rest.iter().any(|status| status.health != Health::Failed) {
             // Let md's own words say which arrays were mixed up.
-            shoal_md::assemble(&candidates(&tree, &members))?;
+            shoal_md::assemble(&candidates(tree, &members))?;
         }
         unattached.extend(rest);
         members = next;
@@ -125,7 +178,7 @@ fn shapeless_status<W: World>(
         update_time_unix_s: assembly.superblock.update_time.seconds(),
         members: seats(tree, members, &assembly),
         spares: assembly.spares().into_iter().map(name).collect(),
-        left_out: left_out(&candidates, &assembly),
+        left_out: unused(&candidates, &assembly),
         progress: None,
         problem: Some(why.to_string()),
         unattached: Vec::new(),

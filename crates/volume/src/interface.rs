@@ -13,6 +13,14 @@ pub enum VolumeError {
     /// The loop under it broke.
     #[error(transparent)]
     Loop(#[from] LoopError),
+    /// Something has been waited for in vain. What was begun goes on, and ends if the drives answer.
+    #[error(
+        "no answer from {drives}: look at the drives and their cables; `shoal fail` takes a drive out that can be spared"
+    )]
+    Silent {
+        /// The drives that are waited for, those that have been silent for longest first.
+        drives: String,
+    },
 }
 
 /// Content that can be read and written by requests, many in flight at a time: one drive, or an array of them.
@@ -56,7 +64,8 @@ pub trait Volume {
         Span { buffer: BufferId(buffer), offset: 0, length }
     }
 
-    /// Where a request buffer lies in the arena.
+    /// Where a request buffer lies in the arena: the same place while no request has it, and perhaps another one after a
+    /// request than before.
     fn request_memory(&self, buffer: u32) -> Memory {
         let bytes = self.request_buffer_bytes();
         Memory { offset: buffer as usize * bytes as usize, length: bytes }
@@ -70,6 +79,6 @@ pub trait LiveVolume: Volume {
     /// watched can be read from, or `patience` is over; appends the answers.
     fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError>;
 
-    /// From now on [`LiveVolume::turn`] returns early whenever the file can be read from.
+    /// Makes `file` a wake source: [`LiveVolume::turn`] returns early while it is readable.
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), VolumeError>;
 }

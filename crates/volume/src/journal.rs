@@ -12,16 +12,20 @@
 //! is done again. From then on the array runs as one without a journal, with a resync after a crash, and the journal's
 //! superblock is kept up to date with the members'. So Linux takes both back, and finds an empty log.
 //!
+//! A member that does not take what is replayed has failed, if parity stands for it: the others say so before the log is
+//! ended. The journal itself must not fail before that: nothing is recorded then, and the array is not opened. Once all
+//! that it held is on the members it can be done without, and the superblocks say so if it fails.
+//!
 //! Opened for reading only, an array is refused if the members differ from what the journal has for them.
 
-use shoal_array::{Geometry, MemberIo, Shape};
+use shoal_array::{Geometry, Health, MemberIo, Shape};
 use shoal_md::{
     Assembly, JOURNAL_BLOCK_BYTES, Journal, JournalBlock, JournalEnd, JournalIo, RowBlock, SECTOR_BYTES, Superblock,
     replay_journal,
 };
 
-use crate::assemble::{OpenError, level_superblocks};
-use crate::tree::{NodeId, Target, Tree};
+use crate::assemble::{OpenError, UPDATES_APART, record_assembly, record_or_refuse};
+use crate::tree::{Duty, JournalLog, NodeId, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
@@ -31,6 +35,8 @@ pub(crate) struct ReadJournal {
     end: JournalEnd,
     target: Target,
     superblock: Superblock,
+    /// Members that did not take what the journal has for them.
+    lost: Vec<Target>,
 }
 
 /// Replays the rows of the journal, if the array has one.
@@ -52,45 +58,85 @@ pub(crate) fn open_journal<W: World>(
     });
     let journal = Journal::new(&superblock);
     let origin_bytes = superblock.data_offset_bytes();
-    let mut io = Io { tree, target, origin_bytes, seats: seats.collect(), writable: options.writable, stale_blocks: 0 };
+    let mut io = Io {
+        tree,
+        target,
+        origin_bytes,
+        seats: seats.collect(),
+        writable: options.writable,
+        stale_blocks: 0,
+        lost: Vec::new(),
+    };
     let replayed = replay_journal(&journal, &geometry, &mut io)?;
     let end = replayed.map_err(|problem| OpenError::Journal { name: assembly.name(), problem })?;
     if !options.writable && (io.stale_blocks > 0 || !end.data.is_empty()) {
         return Err(OpenError::JournalNotReplayed { name: assembly.name() });
     }
-    if options.writable {
+    if options.writable && io.stale_blocks > 0 {
         io.flush()?;
     }
-    Ok(Some(ReadJournal { journal, end, target, superblock }))
+    let lost = io.lost;
+    Ok(Some(ReadJournal { journal, end, target, superblock, lost }))
 }
 
 /// Gives the array what was acknowledged, and ends the log.
 pub(crate) fn settle_journal<W: World>(tree: &mut Tree<W>, node: NodeId, read: ReadJournal) -> Result<(), OpenError> {
-    let ReadJournal { journal, end, target, superblock } = read;
-    if end.row_blocks == 0 && end.data.is_empty() {
+    let slots = &tree.nodes[node.0].slots;
+    let slot = slots.iter().position(|slot| slot.place.target == read.target).expect("the journal has a slot");
+    if read.end.row_blocks == 0 && read.end.data.is_empty() {
+        tree.nodes[node.0].slots[slot].duty = Duty::Journal(JournalLog::Empty);
         return Ok(());
     }
-    level_superblocks(tree)?;
-    let name = tree.name(target);
-    let origin_bytes = superblock.data_offset_bytes();
+    part_with_lost(tree, node, &read.lost)?;
+    record_assembly(tree)?;
+    give_data(tree, node, &read)?;
+    end_log(tree, node, slot, &read)
+}
+
+/// Members that did not take their rows fail, if the array can do without them.
+fn part_with_lost<W: World>(tree: &mut Tree<W>, node: NodeId, lost: &[Target]) -> Result<(), OpenError> {
+    for &target in lost {
+        let now = tree.world.now();
+        let slot = tree.nodes[node.0].slots.iter().position(|slot| slot.place.target == target);
+        tree.drop_slot(now, node, slot.expect("rows go to members and replacements"));
+        tree.nodes[node.0].updates_due = UPDATES_APART;
+        if tree.nodes[node.0].array.health() == Health::Failed {
+            return Err(OpenError::JournalIo { drive: tree.name(target) });
+        }
+    }
+    Ok(())
+}
+
+/// Writes to the array what was acknowledged and not given to its members, and makes it durable.
+fn give_data<W: World>(tree: &mut Tree<W>, node: NodeId, read: &ReadJournal) -> Result<(), OpenError> {
     let array = Target::Node(node);
     let array_name = tree.nodes[node.0].facts.name();
-    for block in &end.data {
+    for block in &read.end.data {
         let mut bytes = [0; JOURNAL_BLOCK_BYTES];
-        let read = tree.read_small(target, origin_bytes + block.journal_sector * SECTOR_BYTES, &mut bytes)?;
-        read.map_err(|_| OpenError::JournalIo { drive: name.clone() })?;
+        let place = read.superblock.data_offset_bytes() + block.journal_sector * SECTOR_BYTES;
+        let held = tree.read_small(read.target, place, &mut bytes)?;
+        held.map_err(|_| OpenError::JournalIo { drive: tree.name(read.target) })?;
         write(tree, array, block.offset, &bytes)?.map_err(|()| OpenError::JournalIo { drive: array_name.clone() })?;
     }
-    flush(tree, array)?.map_err(|()| OpenError::JournalIo { drive: array_name })?;
-    let empty = journal.empty_block(end.sector, end.sequence);
-    let ended = tree.write_small(target, origin_bytes + end.sector * SECTOR_BYTES, empty.as_slice())?;
-    ended.map_err(|_| OpenError::JournalIo { drive: name.clone() })?;
-    let membership = &mut tree.nodes[node.0].membership;
-    let dev_number = superblock.dev_number;
-    membership.record_journal_tail(dev_number, end.sector).expect("the journal is among the members");
-    let superblock = membership.superblock(dev_number).expect("just seen").clone();
-    let moved = tree.write_small(target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
-    moved.map_err(|_| OpenError::JournalIo { drive: name })
+    flush(tree, array)?.map_err(|()| OpenError::JournalIo { drive: array_name })
+}
+
+/// Ends the log, or goes on without the journal: its members have all that it held.
+fn end_log<W: World>(tree: &mut Tree<W>, node: NodeId, slot: usize, read: &ReadJournal) -> Result<(), OpenError> {
+    tree.nodes[node.0].slots[slot].duty = Duty::Journal(JournalLog::Empty);
+    let empty = read.journal.empty_block(read.end.sector, read.end.sequence);
+    let place = read.superblock.data_offset_bytes() + read.end.sector * SECTOR_BYTES;
+    if tree.write_small(read.target, place, empty.as_slice())?.is_ok() {
+        let membership = &mut tree.nodes[node.0].membership;
+        let recorded = membership.record_journal_tail(read.superblock.dev_number, read.end.sector);
+        recorded.expect("the journal is among the members");
+    } else {
+        let now = tree.world.now();
+        tree.drop_slot(now, node, slot);
+    }
+    record_or_refuse(tree, node)?;
+    // It may have failed just there: that it is out must be durable before the array is written to.
+    if tree.nodes[node.0].slots[slot].duty == Duty::Out { record_or_refuse(tree, node) } else { Ok(()) }
 }
 
 /// The journal, and by role the member and its replacement: their targets, and where their data start.
@@ -102,6 +148,8 @@ struct Io<'a, W> {
     writable: bool,
     /// Blocks that a member holds otherwise than the journal.
     stale_blocks: u64,
+    /// Members that do not take what is written.
+    lost: Vec<Target>,
 }
 
 impl<W: World> JournalIo for Io<'_, W> {
@@ -135,14 +183,26 @@ impl<W: World> Io<'_, W> {
         if !self.writable {
             return Ok(());
         }
-        write(self.tree, target, offset, block)?.map_err(|()| OpenError::JournalIo { drive: self.tree.name(target) })
+        if write(self.tree, target, offset, block)?.is_err() {
+            self.lose(target);
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), OpenError> {
-        for (target, _) in self.seats.iter().flatten() {
-            flush(self.tree, *target)?.map_err(|()| OpenError::JournalIo { drive: self.tree.name(*target) })?;
+        let targets: Vec<_> = self.seats.iter().flatten().map(|(target, _)| *target).collect();
+        for target in targets {
+            if flush(self.tree, target)?.is_err() {
+                self.lose(target);
+            }
         }
         Ok(())
+    }
+
+    /// Whether the array can do without it is found out when it is put together.
+    fn lose(&mut self, lost: Target) {
+        self.lost.push(lost);
+        self.seats.iter_mut().for_each(|seats| seats.retain(|(target, _)| *target != lost));
     }
 }
 
@@ -153,7 +213,7 @@ fn write<W: World>(
     bytes: &[u8],
 ) -> Result<Result<(), ()>, VolumeError> {
     let span = tree.small_span(bytes.len());
-    tree.world.arena().write(tree.plan.memory(span), bytes);
+    tree.world.arena().write(tree.homes.memory(span), bytes);
     Ok(tree.call(target, MemberIo::Write { offset, span })?.map_err(drop))
 }
 

@@ -24,7 +24,7 @@
 //! }
 //! let open = |paths: &[std::path::PathBuf], access| {
 //!     let plan = BufferPlan::for_drives(paths.len(), 8, 1 << 20);
-//!     let arena = Arena::new(plan.arena_bytes())?;
+//!     let arena = plan.arena()?;
 //!     let mut world = RealWorld::new(IoLoop::new(None, arena.clone(), 64)?, arena);
 //!     let mut drives = Vec::new();
 //!     for path in paths {
@@ -71,45 +71,57 @@ mod drive_set;
 mod drive_volume;
 mod fault;
 mod grow;
+mod homes;
 mod inspect;
 mod interface;
 mod journal;
 mod level;
 mod manage;
+mod memory;
 mod overlay;
 mod ppl;
 mod re_add;
+mod rest;
 mod salvage;
 mod simulated;
 mod slab;
+mod spare;
 mod status;
 mod superblocks;
 pub mod transfer;
 mod tree;
+mod unflushed;
 mod world;
 
-pub use array_volume::{ArrayVolume, ManageError, News, OpenOptions};
-pub use assemble::{LeftOut, OpenError};
+pub use array_volume::{ArrayVolume, Incomplete, ManageError, News, OpenOptions};
+pub use assemble::{Cause, LeftOut, OpenError, WayOut};
 pub use bitmap::BitmapProblem;
 pub use buffers::BufferPlan;
 pub use content_map::ContentMap;
 pub use create::{ArrayLevel, CreateError, CreateOptions};
 pub use drive_set::{DriveOfSet, DriveSet};
 pub use drive_volume::DriveVolume;
-pub use grow::{GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow};
-pub use inspect::{inspect, superblock_in_content};
+pub use grow::{
+    Absent, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow,
+};
+pub use inspect::{believe, inspect, inspect_remembered, superblock_in_content};
 pub use interface::{LiveVolume, Volume, VolumeError};
 pub use level::{LevelError, layout_name};
+pub use memory::{HostMemory, Trust};
 pub use overlay::{OverlayWorld, Window};
 pub use salvage::salvage;
 pub use shoal_array::{
-    Background, Command, Completion, Event, Health, Instant, Level, MemberState, Mismatch, ParityLayout, Progress,
-    Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
+    Background, Blame, Command, Completion, Event, Health, Instant, Level, MemberState, Mismatch, ParityLayout,
+    Progress, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
 pub use shoal_drive::{Arena, DriveId, Memory, Piece};
-pub use shoal_md::{ConsistencyPolicy, DiskLevel, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict};
+pub use shoal_md::{
+    ConsistencyPolicy, DiskLevel, Features, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict,
+};
 pub use shoal_parity::{Kernel, Parity};
 pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};
 pub use status::{ArrayStatus, MemberOn, MemberStatus, ReplacementStatus};
 pub use superblocks::{ProbeError, read_superblock};
+pub use tree::SILENCE;
+pub use unflushed::{Incarnation, Mark, Unflushed};
 pub use world::{DriveFacts, RealWorld, World};

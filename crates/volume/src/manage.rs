@@ -1,11 +1,14 @@
 //! Drives leave an array that runs, or are replaced in it.
 
-use shoal_array::{CommandError, MemberState, Role};
+use shoal_array::{CommandError, Health, MemberState, Role};
 use shoal_drive::DriveId;
 
 use crate::array_volume::{ArrayVolume, ManageError};
 use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
 use crate::world::World;
+
+/// How long a drive that is taken out may take over what it has.
+const GRACE_NS: u64 = 200_000_000;
 
 /// A drive's place in one of the arrays.
 #[derive(Clone, Copy)]
@@ -26,10 +29,20 @@ impl<W: World> ArrayVolume<W> {
             Duty::Member(role) if it.cannot_spare(role) => Err(CommandError::NoRedundancy),
             Duty::Member(role) => it.array.fail_member(now, role),
             Duty::Replacement(role) => it.fail_replacement(now, role),
-            Duty::Spare | Duty::Journal | Duty::Out => return Err(self.not_a_member(drive)),
+            Duty::Spare | Duty::Journal(_) | Duty::Out => return Err(self.not_a_member(drive)),
         };
         failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
-        Ok(self.settle()?)
+        self.part_with(drive)?;
+        Ok(self.settle_if_they_answer()?)
+    }
+
+    /// Lets a drive end what it has, but not for long: who takes it out knows that it may never answer.
+    fn part_with(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        let now = self.tree.world.now();
+        self.tree.run_until(Some(now.after_ns(GRACE_NS)), |tree| !tree.flights.awaits(drive))?;
+        let now = self.tree.world.now();
+        self.tree.leave(now, drive);
+        Ok(())
     }
 
     /// Forgets a drive that failed, or a spare: the array does not name it any more, and it can be taken away. What it
@@ -37,20 +50,22 @@ impl<W: World> ArrayVolume<W> {
     pub fn remove_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
         let Ok(Seat { node, duty, .. }) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
-        if let Duty::Member(_) | Duty::Replacement(_) | Duty::Journal = duty {
+        if let Duty::Member(_) | Duty::Replacement(_) | Duty::Journal(_) = duty {
             return Err(ManageError::InUse { drive: name });
         }
         // A mirror that the drive was part of may still have I/O in flight.
-        self.tree.run_until(None, |tree| !tree.nodes[node.0].has_draining_mirrors())?;
+        self.tree.wait_for(|tree| !tree.nodes[node.0].has_draining_mirrors())?;
         self.settle()?;
         let Seat { slot, .. } = self.seat(drive)?;
         let it = &mut self.tree.nodes[node.0];
-        let Slot { dev_number, .. } = it.slots.remove(slot);
+        let Slot { number, buffer, .. } = it.slots.remove(slot);
+        self.tree.keep_notes(drive, buffer);
+        let it = &mut self.tree.nodes[node.0];
         // One that was out when the array was put together has no number in its superblocks.
-        let _ = it.membership.remove(dev_number);
+        let _ = it.membership.remove(number.get());
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
-        Ok(self.settle()?)
+        Ok(self.settle_if_they_answer()?)
     }
 
     /// Copies a member that still works to another drive, which takes its place when that is done; the old one is out
@@ -65,7 +80,7 @@ impl<W: World> ArrayVolume<W> {
             return Err(ManageError::InUse { drive: self.tree.world.facts(new).name });
         };
         self.start_replacement(node, role, slot, new)?;
-        Ok(self.settle()?)
+        Ok(self.settle_if_they_answer()?)
     }
 
     /// The array and role of a member that can be replaced now.
@@ -76,6 +91,7 @@ impl<W: World> ArrayVolume<W> {
         let refused = |why| Err(self.refused(drive, "cannot be replaced", why));
         match it.array.member_states()[role.index()] {
             MemberState::InSync if !it.writable => refused(CommandError::ReadOnly),
+            MemberState::InSync if it.array.health() == Health::Failed => refused(CommandError::NoRedundancy),
             MemberState::InSync if it.mirror(role).is_some() => refused(CommandError::Busy),
             MemberState::InSync => Ok((node, role)),
             state => refused(CommandError::State(state)),

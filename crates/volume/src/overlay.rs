@@ -130,6 +130,10 @@ impl<W: World> World for OverlayWorld<W> {
         DriveFacts { name: window.name.clone(), size_bytes: window.size_bytes, writable: true, ..below }
     }
 
+    fn hardware(&self, drive: DriveId) -> Option<String> {
+        self.below.hardware(self.windows[drive.0 as usize].drive)
+    }
+
     fn submit(&mut self, io: Io) {
         match io.kind {
             IoKind::Read(memory) => self.read(io, memory),
@@ -166,6 +170,10 @@ impl<W: World> World for OverlayWorld<W> {
 
     fn pending(&self) -> usize {
         self.below.pending() + self.finished.len()
+    }
+
+    fn go_on(&self) -> Result<(), LoopError> {
+        self.below.go_on()
     }
 
     fn now(&self) -> Instant {

@@ -4,8 +4,9 @@
 //!
 //! First every member's log is read, and nothing is written. Then, if the array was active, every entry is replayed: what
 //! the chunks that were being written hold now, together with the partial parity, is the parity. An entry of which a chunk
-//! is on a missing member is left out, as there is no telling. Parity is flushed before the logs are made empty; until
-//! then everything can be done again, with the same result.
+//! is on a missing member is left out, as there is no telling. Parity is flushed, and the
+//! superblocks say who is missing, before the logs are made empty; until then everything can be done again, with the same
+//! result.
 //!
 //! What the logs say decides what has to follow:
 //!
@@ -27,7 +28,7 @@ use shoal_md::{
 
 use crate::assemble::OpenError;
 use crate::buffers::{LOG_BYTES, NOTE_BYTES};
-use crate::tree::{Duty, Logs, Slot, Target, Tree};
+use crate::tree::{Duty, Logs, NodeId, Slot, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
@@ -90,7 +91,7 @@ impl FoundLogs {
 pub(crate) struct OpenLogs {
     /// What the engine may ask for in one go; none if nothing is logged.
     pub(crate) room: Option<LogRoom>,
-    /// The logs, made empty.
+    /// The logs, to be made empty once the superblocks say who is there.
     pub(crate) logs: Logs,
     /// An array that was active is in sync after the replay.
     pub(crate) is_in_sync: bool,
@@ -104,7 +105,8 @@ pub(crate) fn has_logs(assembly: &Assembly) -> bool {
     assembly.superblock.features.any_of(Features::PPL | Features::MULTIPLE_PPLS)
 }
 
-/// Replays the logs of an array that is opened for writing, if it has any, and makes them empty.
+/// Replays the logs of an array that is opened for writing, if it has any. They stay as they are: while superblocks may
+/// still name one that is absent now, its stripes' entries, which were left out, are needed.
 pub(crate) fn open_logs<W: World>(
     tree: &mut Tree<W>,
     slots: &[Slot],
@@ -134,7 +136,7 @@ pub(crate) fn open_logs<W: World>(
         tree.replay_logs(slots, &mut found)?;
         check(&found)?;
     }
-    let logs = tree.clear_logs(slots, &found, array_uuid)?;
+    let logs = found_logs(slots, &found);
     let was_active = assembly.superblock.resync_offset_sectors == 0;
     let is_degraded = assembly.is_dirty_and_degraded();
     let room = Logs::room(in_use.filter_map(|slot| slot.place.log.as_ref()));
@@ -275,21 +277,24 @@ impl<W: World> Tree<W> {
         }
         let at = parity.data_offset_bytes + replay.run.member_offset + offset;
         let span = self.small_span(length);
-        self.world.arena().write(self.plan.memory(span), &sum);
+        self.world.arena().write(self.homes.memory(span), &sum);
         self.call(parity.target, MemberIo::Write { offset: at, span })
     }
 
-    /// Makes the logs of all slots empty.
-    fn clear_logs(&mut self, slots: &[Slot], found: &FoundLogs, array_uuid: Uuid) -> Result<Logs, VolumeError> {
-        let mut logs = Logs::default();
-        for (slot, newest) in slots.iter().zip(&found.generations) {
-            if let Some(log) = slot.place.log {
-                // A member that does not take it does not take the first unit either, and fails then.
-                let cleared = self.clear_log(slot.place.target, log, *newest, array_uuid)?;
-                logs.insert(slot.buffer, log, cleared.unwrap_or(newest.unwrap_or(0)));
-            }
+    /// Makes the logs empty that were found when a node was put together. Its engine may be at work already, for the array
+    /// around it: what it wants to log waits until the log is empty.
+    pub(crate) fn clear_found_logs(&mut self, node: NodeId) -> Result<(), VolumeError> {
+        let uuid = self.nodes[node.0].facts.array_uuid;
+        while let Some((notes, log, newest)) = self.nodes[node.0].logs.next_found() {
+            let slot = self.nodes[node.0].slots.iter().find(|slot| slot.buffer == notes && slot.duty != Duty::Out);
+            // A member that does not take it does not take the first unit either, and fails then.
+            let generation = match slot.map(|slot| slot.place.target) {
+                Some(target) => self.clear_log(target, log, newest, uuid)?.ok(),
+                None => None,
+            };
+            self.nodes[node.0].logs.emptied(notes, generation);
         }
-        Ok(logs)
+        Ok(())
     }
 
     /// Makes a log empty: a header without entries at its start, which is durable before anything else is done to it. If
@@ -307,8 +312,8 @@ impl<W: World> Tree<W> {
 
     /// Fills a log's area with zeros, but for its first header.
     fn zero(&mut self, target: Target, area: Area) -> Io<()> {
-        let whole = self.plan.log_span(0);
-        self.world.arena().write(self.plan.memory(whole), &vec![0; LOG_BYTES as usize]);
+        let whole = self.plan.log_span(self.small.unwrap_or(0));
+        self.world.arena().write(self.homes.memory(whole), &vec![0; LOG_BYTES as usize]);
         let mut at = PPL_HEADER_BYTES as u64;
         while at < area.size_bytes {
             let length = u32::try_from(area.size_bytes - at).unwrap_or(u32::MAX).min(LOG_BYTES);
@@ -320,6 +325,17 @@ impl<W: World> Tree<W> {
         }
         self.call(target, MemberIo::Flush)
     }
+}
+
+/// The logs of all slots, which are still to be made empty.
+fn found_logs(slots: &[Slot], found: &FoundLogs) -> Logs {
+    let mut logs = Logs::default();
+    for (slot, newest) in slots.iter().zip(&found.generations) {
+        if let Some(log) = slot.place.log {
+            logs.insert_found(slot.buffer, log, *newest);
+        }
+    }
+    logs
 }
 
 /// The member whose log it is.

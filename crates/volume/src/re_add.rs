@@ -24,10 +24,14 @@ impl<W: World> ArrayVolume<W> {
     pub fn re_add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
         let target = Target::Drive(drive);
+        if self.tree.flights.are_left_on(drive) {
+            return Err(ManageError::Silent { drive: name });
+        }
         let superblock = probe(&mut self.tree, target)
             .map_err(|problem| ManageError::NoFormerMember { drive: name.clone(), problem: problem.to_string() })?;
         let node = self.former_node(&superblock);
         let back = Candidate { drive: name.clone(), superblock };
+        self.refuse_copy(target, &back)?;
         self.settle()?;
         self.readmission(node, &back)?;
         self.adopt_bits(node, target, &back.superblock)?;
@@ -35,7 +39,21 @@ impl<W: World> ArrayVolume<W> {
         self.seat_again(node, target, membership, readmission, &back)?;
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
-        Ok(self.settle()?)
+        Ok(self.settle_if_they_answer()?)
+    }
+
+    /// Refuses a drive that may be a copy of a former member: no bitmap knows what that lacks.
+    fn refuse_copy(&mut self, target: Target, back: &Candidate) -> Result<(), ManageError> {
+        let hardware = self.tree.hardware(target);
+        let known =
+            self.tree.memory.as_mut().and_then(|memory| memory.moved_from(&back.superblock, hardware.as_deref()));
+        let Some(was) = known else { return Ok(()) };
+        Err(ManageError::NoFormerMember {
+            drive: back.drive.clone(),
+            problem: format!(
+                "it is on other hardware than the member that it says it is (last seen as {was}), perhaps a copy"
+            ),
+        })
     }
 
     /// The array that a superblock names; if none, the outermost one, whose membership will say so.
@@ -60,7 +78,13 @@ impl<W: World> ArrayVolume<W> {
     fn adopt_bits(&mut self, node: NodeId, target: Target, superblock: &Superblock) -> Result<(), ManageError> {
         let sync_bytes = self.tree.nodes[node.0].array.geometry().sync_bytes();
         let copy = read_copy(&mut self.tree, target, superblock, sync_bytes)?;
-        if let (Ok(copy), Some(intent)) = (copy, &mut self.tree.nodes[node.0].intent) {
+        let copy = copy.map_err(|_| ManageError::NoFormerMember {
+            drive: self.tree.name(target),
+            problem:
+                "its copy of the write-intent bitmap, which may know of writes that it alone has seen, cannot be used"
+                    .to_owned(),
+        })?;
+        if let Some(intent) = &mut self.tree.nodes[node.0].intent {
             intent.adopt(&copy);
         }
         Ok(self.settle()?)
@@ -87,10 +111,12 @@ impl<W: World> ArrayVolume<W> {
         if let Err(why) = seated.and_then(|()| it.array.rebuild_member(now, role, 0, only)) {
             return Err(self.not_taken_back(name, why));
         }
-        let place = Place::of(target, membership.superblock(dev_number).expect("it was taken back just now"));
+        let superblock = membership.superblock(dev_number).expect("it was taken back just now");
+        let number = membership.number_of(superblock).expect("it was taken back just now");
+        let place = Place::of(target, superblock);
         it.membership = membership;
         let (duty, bitmap) = (Duty::Member(role), BitmapCopy::Due);
-        it.slots.push(Slot { place, dev_number, duty, buffer, bad_blocks, bitmap });
+        it.slots.push(Slot { place, number, duty, buffer, bad_blocks, bitmap });
         it.left_out.retain(|left_out| left_out.name != name);
         Ok(())
     }

@@ -22,6 +22,11 @@ impl<T> Slab<T> {
         index as u64
     }
 
+    /// The value of a token; none if it was taken.
+    pub(crate) fn entry_mut(&mut self, token: u64) -> Option<&mut T> {
+        self.entries.get_mut(usize::try_from(token).ok()?)?.as_mut()
+    }
+
     /// All values.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().flatten()

@@ -54,6 +54,8 @@ pub struct MemberStatus {
     pub on: Option<MemberOn>,
     /// What it is being copied to, to be replaced.
     pub replacement: Option<ReplacementStatus>,
+    /// It works, and is much slower than its peers, or silent while they answer.
+    pub suspect: bool,
 }
 
 /// A drive that is being filled, to take a member's place.
@@ -83,7 +85,8 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
     let members = (0..).map(Role).zip(it.array.member_states()).map(|(role, &state)| {
         let place = it.place(role);
         let replacement = replacement_status(tree, node, role);
-        MemberStatus { replacement, ..member_status(tree, role, state, place.map(|place| place.target)) }
+        let suspect = tree.is_suspect(node, role);
+        MemberStatus { replacement, suspect, ..member_status(tree, role, state, place.map(|place| place.target)) }
     });
     let members: Vec<_> = members.collect();
     ArrayStatus {
@@ -134,7 +137,7 @@ pub(crate) fn member_status<W: World>(
         Target::Drive(_) => MemberOn::Drive(tree.name(target)),
         Target::Node(inner) => MemberOn::Array(Box::new(array_status(tree, inner))),
     });
-    MemberStatus { role, state, on, replacement: None }
+    MemberStatus { role, state, on, replacement: None, suspect: false }
 }
 
 fn replacement_status<W: World>(tree: &Tree<W>, node: NodeId, role: Role) -> Option<ReplacementStatus> {

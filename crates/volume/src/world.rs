@@ -1,11 +1,13 @@
 //! The seam between a volume and its drives: the one place where the real world and a simulated one differ.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use shoal_array::Instant;
-use shoal_drive::{Arena, Drive, DriveId, Finished, Io, IoLoop, LoopError};
+use shoal_drive::{Arena, Drive, DriveId, DriveKind, Finished, Io, IoLoop, LoopError};
 
 /// Drives, the memory that I/O goes to and from, and a clock.
 ///
@@ -18,6 +20,11 @@ pub trait World {
     fn drives(&self) -> Vec<DriveId>;
     /// What is known of a drive.
     fn facts(&self, drive: DriveId) -> DriveFacts;
+    /// By what a drive is known again wherever it is plugged in; none if nothing does.
+    fn hardware(&self, drive: DriveId) -> Option<String> {
+        let _ = drive;
+        None
+    }
     /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
     fn submit(&mut self, io: Io);
     /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends all that
@@ -34,6 +41,11 @@ pub trait World {
     fn now(&self) -> Instant;
     /// The time, for the record: seconds since 1970.
     fn unix_time_s(&self) -> u64;
+    /// Fails once the world has ended, with what every later [`World::wait`] says too: what was in flight is answered to
+    /// nobody then, so whoever is about to sleep asks first.
+    fn go_on(&self) -> Result<(), LoopError> {
+        Ok(())
+    }
     /// Lets so much time pass while nothing is in flight.
     fn sleep(&mut self, duration: Duration);
     /// [`World::wait`], and ends early if what is [watched](World::watch) can be read from.
@@ -49,9 +61,8 @@ pub trait World {
     fn sleep_or_wake(&mut self, duration: Duration) {
         self.sleep(duration);
     }
-    /// From now on those who may be woken are, whenever the file can be read from, so that whoever runs an array is there
-    /// for its clients too; who waits for drives alone is not. A world whose time is not the machine's never waits, and has
-    /// nothing to do.
+    /// Makes `file` a wake source: the waits named `..._or_wake` return early while it is readable, so that an array's owner
+    /// serves its clients too. Waits for drives alone do not. A world of virtual time never waits and ignores it.
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
         let _ = file;
         Ok(())
@@ -81,13 +92,18 @@ pub struct RealWorld {
     io_loop: IoLoop,
     arena: Arena,
     drives: Vec<DriveId>,
+    /// Nobody wants them any more, and they have not answered everything.
+    leaving: Vec<DriveId>,
+    /// A file whose file system took no more. Nothing goes on then.
+    full: Option<PathBuf>,
     origin: std::time::Instant,
 }
 
 impl RealWorld {
     /// Joins a loop, made over `arena`, to the machine's clock.
     pub fn new(io_loop: IoLoop, arena: Arena) -> Self {
-        Self { io_loop, arena, drives: Vec::new(), origin: std::time::Instant::now() }
+        let origin = std::time::Instant::now();
+        Self { io_loop, arena, drives: Vec::new(), leaving: Vec::new(), full: None, origin }
     }
 
     /// Takes a drive in.
@@ -97,11 +113,22 @@ impl RealWorld {
         Ok(id)
     }
 
-    /// Gives a drive back, once nothing is in flight on it. Its id is never used again.
+    /// Gives a drive back. One that has not answered everything is none of the world's any more all the same, and is
+    /// closed once it has. Its id is never used again.
     pub fn remove_drive(&mut self, id: DriveId) -> Option<Drive> {
-        let drive = self.io_loop.remove_drive(id)?;
+        let is_here = self.drives.contains(&id);
         self.drives.retain(|&other| other != id);
-        Some(drive)
+        let drive = self.io_loop.remove_drive(id);
+        if drive.is_none() && is_here {
+            self.leaving.push(id);
+        }
+        drive
+    }
+
+    /// Closes drives that have answered everything since nobody wants them any more.
+    fn close_leaving(&mut self) {
+        let io_loop = &mut self.io_loop;
+        self.leaving.retain(|&id| io_loop.remove_drive(id).is_none());
     }
 
     /// Finds anew how large a drive is: devices such as md's may grow while they are open.
@@ -117,6 +144,25 @@ impl RealWorld {
     /// The loop.
     pub fn io_loop(&self) -> &IoLoop {
         &self.io_loop
+    }
+
+    /// A file system that is full is no fault of the file that met it, and one file after the other would. So the world ends
+    /// as if power were cut, which arrays survive: what ended then is told to nobody, and no member is taken for broken.
+    fn check_room(&mut self, known: usize, finished: &mut Vec<Finished>) -> Result<(), LoopError> {
+        let is_full = |error: &std::io::Error| matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT));
+        if finished[known..].iter().any(|finished| finished.result.as_ref().is_err_and(is_full)) {
+            let drives = self.drives.iter().map(|&drive| self.io_loop.drive(drive));
+            let files = drives.filter(|drive| drive.kind() == DriveKind::File);
+            let room = |file: &&Drive| {
+                rustix::fs::fstatvfs(file).map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize))
+            };
+            // A device may have a file system of its own behind it; it is for its maker to say which.
+            self.full = files.min_by_key(room).map(|file| file.path().to_owned());
+        }
+        if self.full.is_some() {
+            finished.truncate(known);
+        }
+        self.go_on()
     }
 }
 
@@ -140,6 +186,10 @@ impl World for RealWorld {
         }
     }
 
+    fn hardware(&self, drive: DriveId) -> Option<String> {
+        self.io_loop.drive(drive).hardware()
+    }
+
     fn submit(&mut self, io: Io) {
         self.io_loop.submit(io);
     }
@@ -150,11 +200,19 @@ impl World for RealWorld {
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
     ) -> Result<(), LoopError> {
-        self.io_loop.wait(at_least, timeout, finished)
+        self.go_on()?;
+        let known = finished.len();
+        self.io_loop.wait(at_least, timeout, finished)?;
+        self.close_leaving();
+        self.check_room(known, finished)
     }
 
     fn pending(&self) -> usize {
         self.io_loop.pending()
+    }
+
+    fn go_on(&self) -> Result<(), LoopError> {
+        self.full.clone().map_or(Ok(()), |file| Err(LoopError::Full { file }))
     }
 
     fn now(&self) -> Instant {
@@ -177,7 +235,11 @@ impl World for RealWorld {
         timeout: Option<Duration>,
         finished: &mut Vec<Finished>,
     ) -> Result<(), LoopError> {
-        self.io_loop.wait_or_wake(at_least, timeout, finished)
+        self.go_on()?;
+        let known = finished.len();
+        self.io_loop.wait_or_wake(at_least, timeout, finished)?;
+        self.close_leaving();
+        self.check_room(known, finished)
     }
 
     fn sleep_or_wake(&mut self, duration: Duration) {

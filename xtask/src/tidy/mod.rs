@@ -7,6 +7,7 @@ mod arrows;
 mod code;
 mod documents;
 mod finding;
+mod glossary;
 mod names;
 mod ratchet;
 mod sizes;
@@ -41,6 +42,7 @@ pub(crate) fn run(root: &Path, ratcheting: Ratcheting) -> Result<()> {
     for file in &files {
         findings.extend(names::check_path(file));
         findings.extend(text::check(file));
+        findings.extend(glossary::check(file));
         sizes.extend(sizes::of_file(file));
         if file.is_rust() {
             match code::parse(file) {

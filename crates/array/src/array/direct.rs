@@ -43,7 +43,14 @@ impl Array {
     fn read_piece(&mut self, key: Key<Active>, piece: &Piece) {
         // Copies are of array bytes, and these are their sync bytes; of parity levels a block has one place.
         let is_synced = piece.copies.len() == 1 || self.members.is_synced(piece.offset..piece.offset + piece.length);
-        match self.members.choose(piece.copies.iter().copied(), piece.length, &[], is_synced) {
+        match self.members.choose_brisk(piece.copies.iter().copied(), piece.length, &[], is_synced) {
+            Some((role, offset))
+                if self.members.is_stalled(role)
+                    && self.members.protection() == Protection::Parity
+                    && self.can_go_round(role, offset, piece.offset, piece.length) =>
+            {
+                self.queue_reads(key, piece.offset, piece.length, false);
+            }
             Some((role, offset)) => {
                 let span = self.requests[key].span_of(piece.offset, piece.length);
                 let purpose = Purpose::Piece { request: key, offset: piece.offset, length: piece.length };
@@ -114,7 +121,7 @@ impl Array {
         }
     }
 
-    fn read_failed(&mut self, key: Key<Active>, offset: u64, length: u64, role: Role, fault: Fault) {
+    pub(super) fn read_failed(&mut self, key: Key<Active>, offset: u64, length: u64, role: Role, fault: Fault) {
         let unreadable = fault == Fault::Unreadable;
         let is_out = !unreadable && self.member_gave_up(role);
         match self.members.protection() {
@@ -183,7 +190,7 @@ impl Array {
     }
 
     /// The first part of a range of a parity level: what lies in one chunk and one slice.
-    fn part_at(&self, key: Key<Active>, offset: u64, end: u64) -> (u64, Part) {
+    pub(super) fn part_at(&self, key: Key<Active>, offset: u64, end: u64) -> (u64, Part) {
         let place = self.profile.place(offset);
         let length = (end - offset).min(u64::from(place.slice_end - place.column));
         let span = self.requests[key].span_of(offset, length);

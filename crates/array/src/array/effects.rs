@@ -5,6 +5,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use super::{
     Array,
     op::Op,
+    races::Race,
     requests::Active,
     slab::{Key, Slab},
 };
@@ -20,6 +21,10 @@ pub(super) enum Purpose {
         offset: u64,
         length: u64,
     },
+    /// A piece that is also being read from the others.
+    Raced(Key<Race>),
+    /// A read that the others have answered for.
+    Overtaken,
     /// A flush of one member.
     Flush(Key<Active>),
     /// The operation's present phase; the number is the transfer's place in the plan.
@@ -45,11 +50,13 @@ pub(super) struct Effects {
     out: VecDeque<Effect>,
     /// Reads of known bad blocks: nobody outside is asked.
     bad_reads: VecDeque<EffectId>,
+    /// Of those in flight: nobody waits for them.
+    overtaken: usize,
 }
 
 impl Effects {
     pub(super) fn new() -> Self {
-        Self { pending: Slab::new(), out: VecDeque::new(), bad_reads: VecDeque::new() }
+        Self { pending: Slab::new(), out: VecDeque::new(), bad_reads: VecDeque::new(), overtaken: 0 }
     }
 
     pub(super) fn poll(&mut self) -> Option<Effect> {
@@ -58,6 +65,22 @@ impl Effects {
 
     pub(super) fn in_flight(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Those that somebody waits for.
+    pub(super) fn awaited(&self) -> usize {
+        self.in_flight() - self.overtaken
+    }
+
+    /// Why an effect in flight was given out, and what it is if it is a member's.
+    pub(super) fn purpose(&self, id: EffectId) -> Option<(Purpose, Option<(Role, MemberIo)>)> {
+        self.pending.find(Key::from_number(id.0)).map(|pending| (pending.purpose, pending.member))
+    }
+
+    /// Gives an effect in flight another purpose.
+    pub(super) fn set_purpose(&mut self, id: EffectId, purpose: Purpose) {
+        self.overtaken += usize::from(matches!(purpose, Purpose::Overtaken));
+        self.pending[Key::from_number(id.0)].purpose = purpose;
     }
 
     fn remember(&mut self, purpose: Purpose, member: Option<(Role, MemberIo)>) -> EffectId {
@@ -116,12 +139,19 @@ impl Array {
             (Purpose::Piece { request, offset, length }, Some(role)) => {
                 self.piece_ended(request, offset, length, role, &outcome);
             }
+            (Purpose::Raced(race), _) => self.raced_read_ended(race, &outcome),
+            (Purpose::Overtaken, Some(role)) => {
+                self.effects.overtaken -= 1;
+                self.overtaken_ended(role, &outcome);
+            }
             (Purpose::Flush(request), Some(role)) => self.flush_ended(request, role, &outcome),
             (Purpose::Op(op, place), Some(_)) => self.op_transfer_ended(op, place, &outcome),
             (Purpose::Op(op, step), None) => self.op_step_ended(op, step, outcome),
             (Purpose::Log(op), _) => self.log_ended(op, &outcome),
             (Purpose::Record(epoch), _) => self.record_ended(epoch, &outcome),
-            (Purpose::Piece { .. } | Purpose::Flush(_), None) => unreachable!("pieces and flushes are member I/O"),
+            (Purpose::Piece { .. } | Purpose::Overtaken | Purpose::Flush(_), None) => {
+                unreachable!("pieces and flushes are member I/O")
+            }
         }
     }
 }

@@ -10,15 +10,31 @@ use crate::{Completion, EffectId, Role};
 pub enum ScrubMode {
     /// Counts and reports.
     Check,
-    /// Makes parity and mirrors agree with the data again.
+    /// Mends what redundancy proves to be wrong, and reports the rest.
+    RepairProven,
+    /// Mends that, and makes parity and copies agree with the data, or with the first copy, where nobody can tell which of them is wrong.
     Repair,
+}
+
+/// How it is known whose block is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// By three other copies that agree.
+    Proven,
+    /// One block stands against two witnesses. A rebuild from a member that had rotted, or a write over a rotten block, looks the
+    /// same: two blocks are wrong then, and agree.
+    Likely,
+    /// It is not: the block does not agree with the data, which may be what is wrong.
+    Unknown,
 }
 
 /// What a scrub found in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The member whose copy, P or Q does not agree with the data.
+    /// The member whose block is wrong; or, as far as that is not known, whose copy, P or Q does not agree with the data.
     pub role: Role,
+    /// How that is known.
+    pub blame: Blame,
     /// Where on it, in bytes of the data area.
     pub member_range: Range<u64>,
     /// First array byte of the stripe or mirror concerned.
@@ -35,6 +51,9 @@ pub enum Event {
     Completed(Completion),
     /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more I/O.
     MemberFailed(Role),
+    /// This member did not take a flush that nobody had asked for, and is the last that has some mirrored data: writes that
+    /// were answered may be lost. It stays, and the next flush of the array fails.
+    FlushFailed(Role),
     /// A range of a member could not be read and was written anew from redundancy.
     Healed {
         /// Which member.

@@ -3,6 +3,7 @@
 //! Nothing else in the engine writes a member's state. The array's health, whether a member can be read or written at
 //! a place, and whether it may be failed out are derived here from the states, every time they are asked for.
 
+mod brisk;
 mod changes;
 
 use alloc::vec::Vec;
@@ -41,6 +42,8 @@ struct Traffic {
     in_flight: u32,
     /// Where the last read ended: the next one from there is sequential.
     read_end: u64,
+    /// Reads that were overtaken, and have not been answered.
+    overtaken: u32,
 }
 
 /// The members of one array.
@@ -52,6 +55,8 @@ pub(super) struct Members {
     /// What copies and parity are not known to agree on.
     resync: Option<Resync>,
     traffic: Vec<Traffic>,
+    /// Those with reads that were overtaken.
+    stalled: Vec<Role>,
     protection: Protection,
     /// Members that may be lost in any combination.
     redundancy: usize,
@@ -78,6 +83,7 @@ impl Members {
             guides,
             resync: None,
             traffic,
+            stalled: Vec::new(),
             protection,
             redundancy: geometry.redundancy(),
             groups,

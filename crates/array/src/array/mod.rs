@@ -20,7 +20,8 @@
 //! need no slices: what the background does to a mirror takes its turn among the requests.
 //!
 //! [`member`] has the members' states, their one table of changes, and all that is derived from them. [`record`] holds
-//! answers back until failed members are recorded. [`scratch`] deals out buffers so that nobody waits for ever, and
+//! answers back until failed members are recorded, and with a partial parity log the writes of stripes too. [`races`] lets the others answer for a member that takes long to be
+//! read. [`scratch`] deals out buffers so that nobody waits for ever, and
 //! [`streams`] lets sequential writers fill their stripes.
 
 mod bad_blocks;
@@ -36,6 +37,7 @@ mod order;
 mod pace;
 mod plan;
 mod profile;
+mod races;
 mod record;
 mod regions;
 mod requests;
@@ -52,7 +54,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use crate::{Effect, EffectId, Geometry, Instant, Outcome, Request, Role, ShapeError};
 pub use bad_blocks::{BadBlocks, BadBlocksFull};
 pub use config::{Background, Config, Health, LogRoom, MemberState, Scratch};
-pub use event::{CommandError, Event, Mismatch, Progress, ScrubMode};
+pub use event::{Blame, CommandError, Event, Mismatch, Progress, ScrubMode};
 pub use regions::Regions;
 pub use resync::Resync;
 
@@ -63,6 +65,7 @@ use op::Op;
 use order::Order;
 use pace::Pace;
 use profile::Profile;
+use races::Race;
 use record::Records;
 use requests::Active;
 use scratch::Pool;
@@ -101,6 +104,7 @@ pub struct Array {
     slices: Slices,
     streams: Streams,
     ops: Slab<Op>,
+    races: Slab<Race>,
     pool: Pool,
     records: Records,
     /// By role; of missing members nothing is known.
@@ -137,6 +141,7 @@ impl Array {
             slices: Slices::default(),
             streams: Streams::default(),
             ops: Slab::new(),
+            races: Slab::new(),
             pool: Pool::new(config.scratch),
             records: Records::default(),
             bad_blocks,
@@ -198,6 +203,11 @@ impl Array {
         self.settle();
     }
 
+    /// Whether the member has the only copy of some mirrored data that can be relied on: it is not taken out.
+    pub fn is_last_copy(&self, role: Role) -> bool {
+        self.members.is_last_copy(role)
+    }
+
     /// Takes a member out: it failed, or it is to be removed. Requests in flight go on without it. The last member that
     /// has some mirrored data is not taken out; a level with parity, or without redundancy, loses data by the member
     /// that is one too many, and is [`Health::Failed`] then.
@@ -211,6 +221,24 @@ impl Array {
         }
         self.settle();
         Ok(())
+    }
+
+    /// A flush failed that the driver made of a member beside those that it was asked for: what that member had answered may
+    /// be lost. It fails; if it is the last that has some mirrored data it stays, and the next flush of the array says
+    /// what this one could not.
+    pub fn flush_failed(&mut self, now: Instant, role: Role) {
+        self.hear(now);
+        if !self.member_gave_up(role) {
+            self.members.distrust(role);
+            self.records.note_lost_flush();
+            self.events.push_back(Event::FlushFailed(role));
+        }
+        self.settle();
+    }
+
+    /// Whether a member has failed and no record says so yet.
+    pub fn has_unrecorded_failure(&self) -> bool {
+        self.records.is_due()
     }
 
     /// A drive has taken a missing member's place: fill it, from `position` on. What it holds below must be up to date,
@@ -298,7 +326,7 @@ impl Array {
             if let Some(effect) = self.effects.poll() {
                 return Some(effect);
             }
-            if self.effects.in_flight() == 0 {
+            if self.effects.awaited() == 0 {
                 self.unplug_all();
             }
             if !self.slices.has_work() {
@@ -353,7 +381,7 @@ impl Array {
         let stripe_ops = self.ops.values().filter(|op| op.holds_slice()).count();
         assert!(self.slices.held_count() <= stripe_ops, "a slice is held by nobody");
         let somebody_waits = self.requests.len() > 0 || self.ops.len() > 0;
-        let something_moves = self.effects.in_flight() > 0 || self.slices.has_work() || self.slices.has_plugs();
+        let something_moves = self.effects.awaited() > 0 || self.slices.has_work() || self.slices.has_plugs();
         assert!(!somebody_waits || something_moves, "requests wait for nothing");
     }
 }

@@ -4,10 +4,14 @@
 //! member that fails begins an *epoch*. A [`crate::Effect::Record`] covers the epochs begun before it was given out, and
 //! one is in flight at a time. While the newest epoch is not covered, the answers to writes, discards and flushes are
 //! held; if recording fails they are answered with [`RequestError::Failed`].
+//!
+//! An array with a partial parity log also puts off the writes themselves, see [`super::op`]: it is not resynced after a
+//! crash, and the entries of a log say nothing of what a member missed that passes for one in sync. A write that is put
+//! off asks for a record if none is under way; if that fails the write does.
 
 use alloc::vec::Vec;
 
-use super::{Array, BadBlocks, Event, member::Change, requests::Active, slab::Key};
+use super::{Array, BadBlocks, Event, member::Change, op::Op, requests::Active, slab::Key};
 use crate::{Outcome, RequestError, Role};
 
 /// What is recorded, and who waits for it.
@@ -17,6 +21,10 @@ pub(super) struct Records {
     recorded: u64,
     in_flight: bool,
     held: Vec<Key<Active>>,
+    /// Writes that have not begun to write.
+    put_off: Vec<Key<Op>>,
+    /// A flush failed for which nobody has been told yet.
+    lost_flush: bool,
 }
 
 impl Records {
@@ -24,6 +32,21 @@ impl Records {
     pub(super) fn next_epoch(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
+    }
+
+    /// Something has changed that no record says yet.
+    pub(super) fn is_due(&self) -> bool {
+        self.recorded < self.epoch
+    }
+
+    /// What was answered may be lost, and whoever asks for a flush next is told.
+    pub(super) fn note_lost_flush(&mut self) {
+        self.lost_flush = true;
+    }
+
+    /// Whether a flush has to fail for one that failed before; once.
+    pub(super) fn take_lost_flush(&mut self) -> bool {
+        core::mem::take(&mut self.lost_flush)
     }
 }
 
@@ -55,7 +78,7 @@ impl Array {
 
     pub(super) fn start_record(&mut self) {
         let records = &mut self.records;
-        if !records.in_flight && records.recorded < records.epoch {
+        if !records.in_flight && records.is_due() {
             records.in_flight = true;
             self.effects.record(records.epoch);
         }
@@ -63,12 +86,18 @@ impl Array {
 
     /// Whether the answer has to wait; it is given later then.
     pub(super) fn hold_for_record(&mut self, request: Key<Active>) -> bool {
-        let hold = self.records.recorded < self.records.epoch;
+        let hold = self.records.is_due();
         if hold {
             self.records.held.push(request);
             self.start_record();
         }
         hold
+    }
+
+    /// The operation goes on when all that has failed is recorded, or cannot be.
+    pub(super) fn put_off_until_recorded(&mut self, op: Key<Op>) {
+        self.records.put_off.push(op);
+        self.start_record();
     }
 
     pub(super) fn record_ended(&mut self, epoch: u64, outcome: &Outcome) {
@@ -79,7 +108,10 @@ impl Array {
             self.start_record();
         }
         self.rebuild_recorded(epoch, !failed);
-        if failed || self.records.recorded == self.records.epoch {
+        if failed || !self.records.is_due() {
+            for op in core::mem::take(&mut self.records.put_off) {
+                self.go_on_recorded(op, !failed);
+            }
             for request in core::mem::take(&mut self.records.held) {
                 if failed {
                     let offset = self.requests[request].start();

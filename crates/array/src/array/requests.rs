@@ -238,7 +238,8 @@ impl Array {
     }
 
     fn flush_part_done(&mut self, key: Key<Active>) {
-        if self.requests[key].pending == 1 && self.health() == Health::Failed {
+        let is_last = self.requests[key].pending == 1;
+        if is_last && (self.records.take_lost_flush() || self.health() == Health::Failed) {
             self.requests[key].fail(0, RequestError::Failed);
         }
         self.piece_done(key);

@@ -18,6 +18,7 @@ use core::ops::Range;
 use super::{
     op::Op,
     plan::{Cols, Part},
+    races::Race,
     slab::Key,
 };
 
@@ -27,6 +28,8 @@ pub(super) enum Waiter {
     Write(Part),
     /// A read; the flag says that the block's own member cannot read any of it.
     Read(Part, bool),
+    /// A read that goes round the block's own member, for a race.
+    Race(Part, Key<Race>),
     /// A background operation.
     Step(Key<Op>),
 }
@@ -38,6 +41,7 @@ pub(super) enum Work {
     Write(Vec<Part>, Cols),
     /// Reads of the same columns of different blocks: what one needs to be solved for is read for the others anyway.
     Read(Vec<Part>, bool),
+    Race(Part, Key<Race>),
     Step(Key<Op>),
 }
 
@@ -118,6 +122,7 @@ impl Slices {
             Waiter::Write(part) => gather_writes(part, &mut slice.queue),
             Waiter::Read(part, true) => Work::Read([part].into(), true),
             Waiter::Read(part, false) => gather_reads(part, &mut slice.queue),
+            Waiter::Race(part, race) => Work::Race(part, race),
             Waiter::Step(op) => Work::Step(op),
         };
         Some((number, work))

@@ -216,7 +216,8 @@ impl fmt::Display for ShapeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFewMembers { needed, given } => {
-                write!(formatter, "{given} members are too few: the level needs at least {needed}")
+                let are = if *given == 1 { "member is" } else { "members are" };
+                write!(formatter, "{given} {are} too few: the level needs at least {needed}")
             }
             Self::TooManyMembers { limit, given } => {
                 write!(formatter, "{given} members are too many: the level takes at most {limit}")

@@ -2,7 +2,7 @@
 //! comes out.
 //!
 //! ```text
-//!  greeting ──► flags, STRUCTURED_REPLY, GO ──► answer to each ──► terms
+//!  greeting ──► flags, STRUCTURED_REPLY, LIST_META_CONTEXT, GO ──► answer to each ──► terms
 //! ```
 //!
 //! The options go out together: a client that knows what it wants need not wait for each answer. Whatever comes, no more than
@@ -12,8 +12,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use shoal_serve::protocol::{
-    GREETING, OPTION, OPTION_REPLY, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX, handshake, info, option, reply, transmission,
+    GREETING, INCARNATION, OPTION, OPTION_REPLY, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX, handshake, info, option, reply,
+    transmission,
 };
+use shoal_volume::Incarnation;
 
 /// The longest answer to an option: a string and what stands around it.
 const ANSWER_BYTES_MAX: usize = STRING_BYTES_MAX + 1024;
@@ -33,6 +35,8 @@ pub struct Terms {
     /// What people, and clients that come again, are told of the export; empty if nothing.
     pub(crate) description: String,
     pub(crate) block_bytes: BlockBytes,
+    /// Whose content it is at this moment; unlike the rest it may be another when the server comes again.
+    pub(crate) incarnation: Incarnation,
 }
 
 /// How requests should be, and have to be.
@@ -45,9 +49,10 @@ pub(crate) struct BlockBytes {
 
 impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { size_bytes, flags, is_structured, description, block_bytes } = self;
+        let Self { size_bytes, flags, is_structured, description, block_bytes, incarnation } = self;
         let BlockBytes { least, preferred, most } = block_bytes;
-        write!(f, "{size_bytes} {flags} {} {least} {preferred} {most} {description}", u8::from(*is_structured))
+        let structured = u8::from(*is_structured);
+        write!(f, "{size_bytes} {flags} {structured} {least} {preferred} {most} {incarnation}; {description}")
     }
 }
 
@@ -66,8 +71,9 @@ impl FromStr for Terms {
         let words = &mut text.splitn(7, ' ');
         let (size_bytes, flags, is_structured) = (number(words)?, number(words)?, number::<u8>(words)? != 0);
         let block_bytes = BlockBytes { least: number(words)?, preferred: number(words)?, most: number(words)? };
-        let description = words.next().ok_or(TermsError)?.to_owned();
-        Ok(Self { size_bytes, flags, is_structured, description, block_bytes })
+        let (incarnation, description) = words.next().and_then(|rest| rest.split_once("; ")).ok_or(TermsError)?;
+        let (incarnation, description) = (Incarnation::parse(incarnation), description.to_owned());
+        Ok(Self { size_bytes, flags, is_structured, description, block_bytes, incarnation })
     }
 }
 
@@ -122,7 +128,8 @@ impl Handshake {
     pub(crate) fn new(export: &str, wants_structured: bool) -> Self {
         let preferred = BlockBytes { least: 1, preferred: 4096, most: PAYLOAD_BYTES_MAX };
         let (size_bytes, flags, description) = (0, 0, String::new());
-        let terms = Terms { size_bytes, flags, is_structured: false, description, block_bytes: preferred };
+        let incarnation = Incarnation::default();
+        let terms = Terms { size_bytes, flags, is_structured: false, description, block_bytes: preferred, incarnation };
         let (input, export) = (Vec::new(), export.to_owned());
         Self { export, wants_structured, input, is_greeted: false, answers: 0, terms, has_export: false }
     }
@@ -170,12 +177,15 @@ impl Handshake {
         self.is_greeted = true;
         let own = flags & (handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES);
         output.extend_from_slice(&u32::from(own).to_be_bytes());
-        if self.wants_structured {
-            say(output, option::STRUCTURED_REPLY, &[]);
-        }
         let name = self.export.as_bytes();
         let length =
             u32::try_from(name.len()).map_err(|_| HandshakeError::Nonsense("the export's name is too long"))?;
+        if self.wants_structured {
+            say(output, option::STRUCTURED_REPLY, &[]);
+            let query_bytes = u32::try_from(INCARNATION.len()).expect("it is short");
+            let query = [&1_u32.to_be_bytes()[..], &query_bytes.to_be_bytes(), INCARNATION.as_bytes()].concat();
+            say(output, option::LIST_META_CONTEXT, &[&length.to_be_bytes()[..], name, &query].concat());
+        }
         let wanted = [info::DESCRIPTION, info::BLOCK_SIZE].map(u16::to_be_bytes).concat();
         say(output, option::GO, &[&length.to_be_bytes()[..], name, &2_u16.to_be_bytes(), &wanted].concat());
         Ok(())
@@ -188,6 +198,16 @@ impl Handshake {
                 self.terms.is_structured = kind == reply::ACK;
                 Ok(false)
             }
+            (option::LIST_META_CONTEXT, reply::META_CONTEXT) if self.wants_structured => {
+                // Behind the number of the context, which is of no use here.
+                let told = data.get(4..).and_then(|name| std::str::from_utf8(name).ok());
+                if let Some(word) = told.and_then(|name| name.strip_prefix(INCARNATION)?.strip_prefix(':')) {
+                    self.terms.incarnation = Incarnation::parse(word);
+                }
+                Ok(false)
+            }
+            // That was all; or a server of others, which knows nothing of it.
+            (option::LIST_META_CONTEXT, _) if self.wants_structured => Ok(false),
             (option::GO, reply::INFO) => self.inform(data).map(|()| false),
             (option::GO, reply::ACK) => Ok(true),
             (option::GO, kind) => {
@@ -258,7 +278,9 @@ mod tests {
 
     fn exports() -> Exports {
         let pond = Export::whole("pond", "array 1:2:3:4", 1 << 20, false);
-        Exports::new(vec![pond, Export::whole("ice", "", 4096, true)], 1 << 20, 512).unwrap()
+        Exports::new(vec![pond, Export::whole("ice", "", 4096, true)], 1 << 20, 512)
+            .unwrap()
+            .with_incarnation("a=1,b=2")
     }
 
     /// A handshake with the server's own machine, `portion` bytes at a time.
@@ -286,10 +308,15 @@ mod tests {
         let block_bytes = BlockBytes { least: 1, preferred: 4096, most: 1 << 25 };
         for description in ["", "array 1:2:3:4, run by shoal"] {
             let description = description.to_owned();
-            let terms = Terms { size_bytes: 1 << 40, flags: 0x8d, is_structured: true, description, block_bytes };
-            assert_eq!(terms.to_string().parse(), Ok(terms));
+            for incarnation in ["", "a=1,b=2"].map(Incarnation::parse) {
+                let (size_bytes, description) = (1 << 40, description.clone());
+                let terms =
+                    Terms { size_bytes, flags: 0x8d, is_structured: true, description, block_bytes, incarnation };
+                assert_eq!(terms.to_string().parse(), Ok(terms));
+            }
         }
-        for text in ["", "1 2 1 1 4096", "1 2 1 1 4096 33554432", "1 70000 1 1 4096 33554432 array"] {
+        for text in ["", "1 2 1 1 4096", "1 2 1 1 4096 33554432", "1 70000 1 1 4096 33554432 ; array", "1 2 1 1 1 1 a"]
+        {
             assert_eq!(text.parse::<Terms>(), Err(TermsError), "{text}");
         }
     }
@@ -303,7 +330,9 @@ mod tests {
                 (1 << 20, true, "array 1:2:3:4")
             );
             assert_eq!(terms.block_bytes.preferred, 4096);
+            assert_eq!(terms.incarnation, Incarnation::parse("b=2,a=1"));
             let terms = shake("ice", false, TlsStage::Absent, portion).unwrap();
+            assert_eq!(terms.incarnation, Incarnation::default(), "nobody asked");
             assert!(!terms.is_structured && terms.flags & transmission::READ_ONLY != 0);
         }
     }
@@ -327,7 +356,7 @@ mod tests {
             }
             let head = [&OPTION_REPLY.to_be_bytes()[..], &option::GO.to_be_bytes(), &reply::INFO.to_be_bytes()].concat();
             let _ = client.receive(&head, &mut output).and_then(|_| client.receive(&bytes, &mut output));
-            prop_assert!(client.input.len() <= 500 && output.len() < 200);
+            prop_assert!(client.input.len() <= 500 && output.len() < 300);
         }
     }
 }

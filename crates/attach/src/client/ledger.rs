@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::io::Errno;
 use shoal_serve::protocol::{REQUEST, REQUEST_BYTES, command};
+use shoal_volume::{Mark, Unflushed};
 
 use super::incoming::{Nonsense, Requests, Shape};
 use super::operation::{Answer, Done, Operation};
@@ -26,11 +28,12 @@ pub(super) struct Pending {
     covered: u64,
     error: Option<Errno>,
     share: Share,
+    /// What it covers, if it is a flush.
+    mark: Mark,
 }
 
 /// See the module's documentation. Cookies count up, and every operation has the same time: so the first one is both the first that
 /// was submitted and the first that runs out of time.
-#[derive(Default)]
 pub(super) struct Ledger {
     pending: BTreeMap<u64, Pending>,
     /// Those that have not gone out on this connection, or not all of them, in order.
@@ -42,18 +45,26 @@ pub(super) struct Ledger {
     outlives_servers: bool,
     /// Answers to be given once nothing is locked.
     finished: Vec<(Done, Answer)>,
+    unflushed: Arc<Unflushed>,
 }
 
 impl Ledger {
     /// For a connection that is made again when it breaks, or not.
-    pub(super) fn new(outlives_servers: bool) -> Self {
-        Self { outlives_servers, ..Self::default() }
+    pub(super) fn new(outlives_servers: bool, unflushed: Arc<Unflushed>) -> Self {
+        let (pending, unsent, finished) = (BTreeMap::new(), VecDeque::new(), Vec::new());
+        Self { pending, unsent, sent_of_first: 0, next_cookie: 0, outlives_servers, finished, unflushed }
+    }
+
+    /// What was answered and not flushed, by all connections of the client.
+    pub(super) fn unflushed(&self) -> &Unflushed {
+        &self.unflushed
     }
 
     pub(super) fn enter(&mut self, operation: Operation, done: Done, deadline: Instant, share: Share) {
         let cookie = self.next_cookie;
         self.next_cookie += 1;
-        let pending = Pending { operation, done, deadline, content: Vec::new(), covered: 0, error: None, share };
+        let (content, mark) = (Vec::new(), self.unflushed.mark());
+        let pending = Pending { operation, done, deadline, content, covered: 0, error: None, share, mark };
         self.pending.insert(cookie, pending);
         self.unsent.push_back(cookie);
     }
@@ -225,7 +236,13 @@ impl Requests for Ledger {
             return Err(Nonsense("content of a read is missing, or came twice"));
         }
         let Some(mut pending) = self.pending.remove(&cookie) else { return Ok(()) };
-        let answer = pending.error.map_or_else(|| Ok(std::mem::take(&mut pending.content)), Err);
+        let mut answer = pending.error.map_or_else(|| Ok(std::mem::take(&mut pending.content)), Err);
+        if answer.is_ok() && pending.operation == Operation::Flush {
+            answer = self.unflushed.flushed(pending.mark).map(|()| Vec::new());
+        } else if pending.operation.needs_flush() {
+            // One that failed may have changed something, too.
+            self.unflushed.answered();
+        }
         self.finish(pending, answer);
         Ok(())
     }

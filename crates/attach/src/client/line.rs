@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, shutdown};
 use shoal_serve::{Address, Bell};
+use shoal_volume::Unflushed;
 
 use super::handshake::{Handshake, Terms};
 use super::incoming::{Incoming, Nonsense, Requests};
@@ -62,6 +63,8 @@ struct State {
     is_closing: bool,
     /// The thread sleeps until the bell is rung.
     is_resting: bool,
+    /// Since when something waits for a server that is gone.
+    waits_since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -81,24 +84,29 @@ struct Waiting {
 
 impl Line {
     /// On a socket on which everything is agreed, and whether answers are structured there; without one it is to be connected.
-    pub(super) fn start(agreed: Option<(OwnedFd, bool)>, again: Option<Again>) -> std::io::Result<Arc<Self>> {
-        let ledger = Ledger::new(again.is_some());
+    pub(super) fn start(
+        agreed: Option<(OwnedFd, bool)>,
+        again: Option<Again>,
+        unflushed: Arc<Unflushed>,
+    ) -> std::io::Result<Arc<Self>> {
+        let ledger = Ledger::new(again.is_some(), unflushed);
         let link = match agreed {
             Some((socket, is_structured)) => {
                 Link::Up { socket: Arc::new(socket), incoming: Incoming::new(is_structured) }
             }
             None => Link::Down { again_at: Instant::now() },
         };
-        let state = State { link, ledger, trouble: None, is_closing: false, is_resting: false };
+        let state = State { link, ledger, trouble: None, is_closing: false, is_resting: false, waits_since: None };
         let line = Arc::new(Self { again, bell: Bell::new()?, state: Mutex::new(state) });
         let own = Arc::clone(&line);
         std::thread::Builder::new().name("shoal-client".to_owned()).spawn(move || own.run())?;
         Ok(line)
     }
 
-    /// Takes an operation, and sends it at once if that can be done.
-    pub(super) fn submit(&self, operation: Operation, done: Done, deadline: Instant, share: Share) {
+    /// Takes an operation, which may take so long, and sends it at once if that can be done.
+    pub(super) fn submit(&self, operation: Operation, done: Done, patience: Duration, share: Share) {
         let mut state = self.state();
+        let deadline = state.waits_since(Instant::now()) + patience;
         if let Link::Over = state.link {
             drop(share);
             state.ledger.refuse(done, Errno::IO);
@@ -168,6 +176,11 @@ impl Line {
 }
 
 impl State {
+    /// From when on the time of an operation counts that is submitted now: of what waits for a server that is gone, from when the first began to.
+    fn waits_since(&mut self, now: Instant) -> Instant {
+        if let Link::Up { .. } | Link::Over = self.link { now } else { *self.waits_since.get_or_insert(now) }
+    }
+
     /// Does all that can be done now.
     fn advance(&mut self, again: Option<&Again>, now: Instant) {
         if self.ledger.expire(now) {
@@ -196,6 +209,9 @@ impl State {
         if again.is_some() {
             self.link = Link::Down { again_at: now + RETRY };
             self.ledger.forget_connection();
+            if !self.ledger.is_empty() {
+                self.waits_since.get_or_insert(now);
+            }
         } else {
             self.link = Link::Over;
             self.ledger.fail_all(Errno::IO);
@@ -241,6 +257,9 @@ impl State {
     /// The connection is there again.
     fn rise(&mut self, terms: &Terms, again: Option<&Again>, now: Instant) {
         let Link::Shaking { socket, .. } = std::mem::replace(&mut self.link, Link::Over) else { return };
+        // Before anything is asked again: a flush among it has to know.
+        self.ledger.unflushed().meet(&terms.incarnation);
+        self.waits_since = None;
         self.link = Link::Up { socket, incoming: Incoming::new(terms.is_structured) };
         self.trouble = None;
         self.exchange(again, now);

@@ -26,11 +26,21 @@
 //! whoever wants one waits for an answer, as the kernel's block layer does. Should two writes that are under way together overlap, they are
 //! sent again in the order in which they were submitted, and what is left is one of the two outcomes that were allowed before.
 //!
-//! **What was answered and not flushed is still there.** A write that was answered lies in the drives or their caches, below the
-//! server's process, and a flush through the next process covers it as one through the first would have. This holds as long as the *machine* goes on: if
-//! it lost its power alone, writes would be gone that nobody asks for again, and the flush that follows would claim otherwise. A
-//! Unix socket has both ends on one machine, which lose power together. A TCP connection has not: so **over TCP nothing is
+//! **What was answered and not flushed is still there, or a flush fails.** A write that was answered lies in the drives or their caches, below the
+//! server's process, and a flush through the next process covers it as one through the first would have. This holds as long as the *machine* and its
+//! *drives* go on: had one of them lost its power, writes would be gone that nobody asks for again, and the flush that follows would claim
+//! otherwise. A Unix socket has both ends on one machine, which lose power together. A TCP connection has not: so **over TCP nothing is
 //! ever asked again**; TCP itself retransmits what a bad link has dropped, and when it gives up everything fails (`EIO`).
+//!
+//! Drives may lose their power under a machine that goes on: a hub with a supply of its own is unplugged. A server that lives through it has members
+//! that fail, and says so; one that ends with it is followed by another that knows nothing. So a server tells at the handshake by which
+//! *incarnation* each drive is known (`x-shoal:incarnation`, see `shoal_serve`): for a drive of this kernel, the number that it had when it appeared, which is
+//! never given twice (`diskseq`). The client compares, drive by drive, when it comes again. If a drive that it knew is another incarnation, and
+//! something was answered that no flush has covered ([`Unflushed`]), the next flush fails with `EIO`, once: what a kernel's device does whose cache was
+//! lost, and what file systems and databases know what to do with. What was flushed is on the medium, so nobody is told of a drive that lost its power
+//! with nothing in its cache. A drive that is missing, or new, is no reason: the array knows that it lacks what was written meanwhile. It is
+//! one, though no content is lost, if a member was pulled and taken back, and then the server is killed, all with something unflushed: the client hears of
+//! incarnations at handshakes only. A front that takes the place of a killed one believes that something was not flushed.
 //!
 //! # Who is there
 //!
@@ -39,7 +49,9 @@
 //!
 //! # Time and memory
 //!
-//! What is not answered in time fails with `ETIMEDOUT`, whether the server is gone, or stands still. No more than 256 operations and 64 MiB
+//! What is not answered in time fails with `ETIMEDOUT`, whether the server is gone, or stands still. While it is gone there is one deadline for all that
+//! waits: it counts from when the first began to, and when it is over, what comes later fails at once. Had each request its own, a program that makes
+//! them one after the other would wait for days. When a server is there again all is as before. No more than 256 operations and 64 MiB
 //! are under way; whoever submits more waits, no longer than the deadline as those before are answered by then. What a server
 //! says never decides how much memory is taken (`incoming`).
 
@@ -61,6 +73,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use shoal_serve::Address;
 use shoal_serve::protocol::transmission;
+use shoal_volume::Unflushed;
 
 use handshake::Handshake;
 use line::{Again, Line};
@@ -80,7 +93,7 @@ const CONNECTIONS_MAX: u32 = 8;
 pub struct ClientOptions {
     /// The export's name; empty for the server's first.
     pub export: String,
-    /// How long one operation may take, with all that it takes to connect again.
+    /// How long one operation may take, with all that it takes to connect again; and how long a server may be gone before operations fail at once.
     pub deadline: Duration,
     /// How many connections; more than one only where the server allows it.
     pub connections: u32,
@@ -137,11 +150,13 @@ impl Client {
             export: options.export.clone(),
             terms: terms.clone(),
         });
-        let mut lines = vec![Line::start(Some((socket, terms.is_structured)), again.clone())?];
+        let unflushed = Arc::new(Unflushed::new(terms.incarnation.clone()));
+        let mut lines = vec![Line::start(Some((socket, terms.is_structured)), again.clone(), Arc::clone(&unflushed))?];
         if terms.flags & transmission::CAN_MULTI_CONN != 0 {
             for _ in 1..options.connections.min(CONNECTIONS_MAX) {
                 let (socket, terms) = agree(address, &options.export, true)?;
-                lines.push(Line::start(Some((socket, terms.is_structured)), again.clone())?);
+                let agreed = Some((socket, terms.is_structured));
+                lines.push(Line::start(agreed, again.clone(), Arc::clone(&unflushed))?);
             }
         }
         let (turn, room) = (AtomicUsize::new(0), Arc::default());
@@ -153,7 +168,8 @@ impl Client {
     pub fn expect(socket: &Path, terms: Terms, options: &ClientOptions) -> Result<Self, ClientError> {
         let address = Address::Unix(socket.to_owned());
         let again = Again { address, export: options.export.clone(), terms: terms.clone() };
-        let lines = vec![Line::start(None, Some(again))?];
+        let unflushed = Arc::new(Unflushed::inherited(terms.incarnation.clone()));
+        let lines = vec![Line::start(None, Some(again), unflushed)?];
         let (turn, room) = (AtomicUsize::new(0), Arc::default());
         Ok(Self(Arc::new(Inner { terms, deadline: options.deadline, lines, turn, room })))
     }
@@ -215,7 +231,7 @@ impl Client {
             return line.refuse(done, errno);
         }
         let share = inner.room.enter(operation.bytes());
-        line.submit(operation, done, Instant::now() + inner.deadline, share);
+        line.submit(operation, done, inner.deadline, share);
     }
 
     /// Whether the server could do it.

@@ -52,6 +52,14 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether it changes content in a way that a power cut undoes until it is flushed.
+    pub(super) fn needs_flush(&self) -> bool {
+        match self {
+            Self::Read { .. } | Self::Flush | Self::Write { fua: true, .. } => false,
+            Self::Write { .. } | Self::Discard { .. } | Self::WriteZeroes { .. } | Self::FastZeroes { .. } => true,
+        }
+    }
+
     /// Content that it holds or will hold, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {

@@ -46,7 +46,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -177,6 +177,15 @@ pub fn remove(device: &Path, description: &str) -> Result<(), NbdError> {
     disconnect(&mut open()?, Device::of(device)?, description)
 }
 
+/// Whether a device is what a front made of the export with this description; false if nothing is connected there.
+///
+/// # Errors
+///
+/// It is somebody else's, or none of the driver's.
+pub fn is_of(device: &Path, description: &str) -> Result<bool, NbdError> {
+    Device::of(device)?.is_of(description)
+}
+
 /// Does nothing where nothing is connected any more.
 fn disconnect(netlink: &mut Netlink, device: Device, description: &str) -> Result<(), NbdError> {
     if !device.is_of(description)? {
@@ -295,11 +304,26 @@ fn serve(device: &Path, told: &Receiver<Told>) -> Result<(), NbdError> {
         match File::options().read(true).custom_flags(exclusive).open(device) {
             Err(error) if error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {}
             Err(error) => return Err(error.into()),
-            Ok(alone) => return alone.sync_all().map_err(NbdError::System),
+            Ok(alone) => return flush(alone, told),
         }
         match told.recv_timeout(PAUSE) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+/// Has all of it made durable, which a server that is gone keeps waiting; whoever tells to end once more does not wait for it.
+fn flush(alone: File, told: &Receiver<Told>) -> Result<(), NbdError> {
+    let (report, reported) = channel();
+    let thread = std::thread::Builder::new().name("shoal-nbd-flush".to_owned());
+    thread.spawn(move || drop(report.send(alone.sync_all())))?;
+    loop {
+        match reported.recv_timeout(PAUSE) {
+            Ok(flushed) => return flushed.map_err(NbdError::System),
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) if matches!(told.try_recv(), Err(TryRecvError::Empty)) => {}
+            Err(RecvTimeoutError::Timeout) => return Ok(()),
         }
     }
 }

@@ -136,6 +136,16 @@ impl LoopDevice {
     /// Lets go of the file. Everything that was written is in it then, and durable. Refuses while the device is used, as a
     /// detachment would then come at any later time.
     pub fn detach(&self) -> Result<(), LoopError> {
+        self.let_go(|device| rustix::fs::fsync(device))
+    }
+
+    /// The same where nobody is there who could make anything durable: it is not waited for. Refuses while the device is used; and what was written
+    /// by somebody who has closed it has gone to the file when it was closed.
+    pub fn abandon(&self) -> Result<(), LoopError> {
+        self.let_go(|_| Ok(()))
+    }
+
+    fn let_go(&self, flush: impl FnOnce(&File) -> rustix::io::Result<()>) -> Result<(), LoopError> {
         if !self.is_attached() {
             return Err(LoopError::Foreign { device: self.device(), file: self.file.clone() });
         }
@@ -151,7 +161,7 @@ impl LoopDevice {
                 Err(_) => left = pause(left),
             }
         };
-        let flushed = rustix::fs::fsync(&device);
+        let flushed = flush(&device);
         // Where the file is dead nothing more can be saved, and the device is to go all the same.
         clear(&device).map_err(|errno| opened(errno.into()))?;
         drop(device);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
+mod gone;
 mod served;
 
 use std::io::{Read, Write};
@@ -384,7 +385,7 @@ fn come_to_terms(stream: &mut std::os::unix::net::UnixStream) -> std::io::Result
         [&head[..], &(data.len() as u32).to_be_bytes(), data].concat()
     };
     stream.write_all(&[&b"NBDMAGICIHAVEOPT"[..], &3_u16.to_be_bytes()].concat())?;
-    let mut said = [0; 4 + 16 + 16 + 4 + 4 + 6];
+    let mut said = [0; 4 + 16 + (16 + 4 + 4 + 4 + 4 + 19) + 16 + 4 + 4 + 6];
     stream.read_exact(&mut said)?;
     let export = [&0_u16.to_be_bytes()[..], &(2_u64 << 20).to_be_bytes(), &0x6d_u16.to_be_bytes()].concat();
     stream.write_all(&[answer(8, 1, &[]), answer(7, 3, &export), answer(7, 1, &[])].concat())?;

@@ -142,8 +142,17 @@ impl Server {
     }
 
     pub(crate) fn start_at(address: &Address, medium: &Medium, seed: u64, description: &str) -> Self {
+        Self::start_with(address, medium, seed, (description, ""))
+    }
+
+    /// The same array on drives of which something is told.
+    pub(crate) fn start_incarnation(directory: &Path, medium: &Medium, incarnation: &str) -> Self {
+        Self::start_with(&Address::Unix(socket(directory)), medium, 1, ("array 1:2:3:4", incarnation))
+    }
+
+    fn start_with(address: &Address, medium: &Medium, seed: u64, (description, incarnation): (&str, &str)) -> Self {
         let pond = Export::whole("pond", description, SIZE, false);
-        let exports = Exports::new(vec![pond], SIZE, BLOCK).unwrap();
+        let exports = Exports::new(vec![pond], SIZE, BLOCK).unwrap().with_incarnation(incarnation);
         let mut exporter = Exporter::new(exports, 0..BUFFERS).unwrap();
         let listener = Listener::open(address, &Protection::Local).unwrap();
         listener.start(exporter.door()).unwrap();

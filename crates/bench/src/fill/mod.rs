@@ -114,6 +114,11 @@ impl Fill {
         Self { tag: mix(seed ^ u64::from_le_bytes(*b"shoalfil")), unit_bytes }
     }
 
+    /// Whether bytes begin with a unit that any fill has written, for whatever place.
+    pub fn wrote(bytes: &[u8]) -> bool {
+        Stamp::parse(bytes).is_some()
+    }
+
     /// Size of a unit.
     pub fn unit_bytes(&self) -> u32 {
         self.unit_bytes

@@ -18,6 +18,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::Identity;
+use crate::identity::hardware;
 use crate::survey::in_use;
 pub(crate) use key::DeviceNumber;
 pub use key::DriveKey;
@@ -192,6 +193,15 @@ impl Drive {
     /// What the system knows of the thing behind the path. Files have no identity of their own.
     pub fn identity(&self) -> Identity {
         self.key.device_number().map(Identity::of_device).unwrap_or_default()
+    }
+
+    /// By what the drive is known again wherever it is plugged in, whatever leads to it: its maker, model and serial number, or
+    /// a file's number and age. None if nothing does. Cheap sticks share theirs with their whole batch.
+    pub fn hardware(&self) -> Option<String> {
+        match self.key.device_number() {
+            Some(number) => hardware::of_device(number),
+            None => hardware::of_file(&self.file),
+        }
     }
 
     /// Tells drives apart whatever the paths are.

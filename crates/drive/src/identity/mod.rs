@@ -1,5 +1,7 @@
 //! What the system knows of a device: who made it, and where it is plugged in. Reads sysfs, and takes what is there.
 
+pub(crate) mod hardware;
+
 use std::path::{Path, PathBuf};
 
 use crate::drive::DeviceNumber;

@@ -1,9 +1,11 @@
 //! Submission and completion of I/O on many drives from one thread: io_uring, or threads where it is refused.
 //!
 //! Every I/O that is submitted finishes exactly once, in any order. At most `depth` I/Os are in flight, the others wait
-//! inside; so the rings can never overflow. What can be seen to fail (outside the drive, a change to a drive that was
+//! inside; so the rings can never overflow. On one drive no more are in flight than leave something to the others: a drive
+//! that does not answer holds up nobody else. What can be seen to fail (outside the drive, a change to a drive that was
 //! opened for reading, a drive that is gone) never reaches the kernel. Dropping the loop forgets what has not been
-//! started and waits for the rest, so that no drive writes into memory that is gone.
+//! started and waits for the rest, but not for ever: what a drive has not answered by then is left behind, with the memory
+//! of all, which is never given back, so that no drive writes into memory that is gone.
 //!
 //! Files that live in memory (tmpfs) are read and written on the spot, in [`IoLoop::submit`], unless an engine was asked
 //! for: nothing is waited for there but the copy itself. io_uring hands each such I/O to a worker thread, as those
@@ -18,6 +20,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,6 +88,17 @@ pub enum LoopError {
         /// The error as it came.
         source: io::Error,
     },
+    /// A file's own file system takes no more. Nothing is wrong with the file, nor with what it is a member of: nothing more
+    /// is written, and what was under way is as after a power cut.
+    #[error(
+        "the file system that holds {} is full: make room there and try again; no member has failed, and what was not \
+         flushed may be missing, as after a power cut",
+        file.display()
+    )]
+    Full {
+        /// The file, or one beside it.
+        file: PathBuf,
+    },
     /// The system says no.
     #[error("I/O loop: {0}")]
     System(#[from] io::Error),
@@ -112,6 +126,9 @@ pub struct IoLoop {
 
 /// To copy so much takes 5 to 15 us, as long as to hand it to another thread and to hear of its end.
 const AT_ONCE_BYTES_MAX: u32 = 64 << 10;
+
+/// How long drives may take over what they have when a loop is dropped.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The deepest queue, which is the largest ring that the kernel makes.
 const MAX_DEPTH: u32 = 32_768;
@@ -199,16 +216,15 @@ impl IoLoop {
             self.settled.push(Finished { token: io.token, result: Err(refusal) });
         } else if let Some(result) = self.do_at_once(&io) {
             self.settled.push(Finished { token: io.token, result });
-        } else if self.in_flight() < self.depth {
+        } else if self.has_room(io.drive) {
             self.start(io);
         } else {
             self.queued.push_back(io);
         }
     }
 
-    /// From now on [`IoLoop::wait_or_wake`] and [`IoLoop::rest_or_wake`] end early whenever the file can be read from: so
-    /// that one thread waits for drives and for whatever else an epoll or event file stands for, and sleeps until either
-    /// moves.
+    /// Makes `file` a wake source: [`IoLoop::wait_or_wake`] and [`IoLoop::rest_or_wake`] end early while it is readable.
+    /// One thread can so wait for drives and for whatever else an epoll or event file stands for.
     pub fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
         self.watched = Some(Arc::clone(&file));
         match &mut self.engine {
@@ -324,10 +340,25 @@ impl IoLoop {
         }
     }
 
+    /// Whether one more I/O on a drive can be started now.
+    fn has_room(&self, drive: DriveId) -> bool {
+        let engine_has_room = match &self.engine {
+            Engine::Uring(_) => true,
+            Engine::Threads(threads) => threads.has_room(drive),
+        };
+        engine_has_room && self.in_flight() < self.depth
+    }
+
+    /// Starts what there is room for, in the order of submission on each drive.
     fn start_queued(&mut self) {
-        while self.in_flight() < self.depth {
-            let Some(io) = self.queued.pop_front() else { return };
-            self.start(io);
+        let mut place = 0;
+        while let Some(io) = self.queued.get(place).filter(|_| self.in_flight() < self.depth) {
+            if self.has_room(io.drive) {
+                let io = self.queued.remove(place).expect("it was just looked at");
+                self.start(io);
+            } else {
+                place += 1;
+            }
         }
     }
 }

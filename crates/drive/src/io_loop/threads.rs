@@ -11,12 +11,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{DriveId, Finished, Io, transfer, wait_until_ready};
+use super::{DriveId, FAREWELL, Finished, Io, transfer, wait_until_ready};
 use crate::{Arena, Drive, DriveKind};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 /// More threads than this wait for each other rather than for drives.
 const MAX_THREADS: u32 = 128;
+/// Of these, the most for one drive: if that does not answer, the others have the rest.
+const MAX_THREADS_ON_ONE: usize = 96;
 /// A worker's stack: it calls the kernel and little else.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -68,6 +70,8 @@ struct State {
     finished: Vec<Done>,
     /// How many finished I/Os the owner waits for.
     wanted: usize,
+    /// Workers that are at a job.
+    busy: usize,
     is_ending: bool,
 }
 
@@ -95,7 +99,7 @@ impl Threads {
         self.in_flight
     }
 
-    /// From now on waits end early whenever the file can be read from.
+    /// Makes `file` a wake source: waits end early while it is readable.
     pub(super) fn watch(&mut self, file: Arc<OwnedFd>) -> io::Result<()> {
         if self.shared.bell.get().is_none() {
             let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -103,6 +107,11 @@ impl Threads {
         }
         self.watched = Some(file);
         Ok(())
+    }
+
+    /// Whether a thread may be had for one more I/O on a drive.
+    pub(super) fn has_room(&self, id: DriveId) -> bool {
+        self.in_flight_on.get(id.0 as usize).is_none_or(|&count| count < MAX_THREADS_ON_ONE)
     }
 
     pub(super) fn uses(&self, id: DriveId) -> bool {
@@ -184,8 +193,13 @@ impl Drop for Threads {
         state.jobs.clear();
         drop(state);
         self.shared.jobs_came.notify_all();
-        for worker in self.workers.drain(..) {
-            // A worker that panicked is not doing I/O any more, which is all that matters here.
+        let state = self.shared.lock();
+        let are_busy = |state: &mut State| state.busy > 0;
+        let waited = self.shared.enough_finished.wait_timeout_while(state, FAREWELL, are_busy);
+        let are_stuck = waited.unwrap_or_else(PoisonError::into_inner).1.timed_out();
+        for worker in self.workers.drain(..).filter(|_| !are_stuck) {
+            // A worker that panicked is not doing I/O any more, which is all that matters here. Those that are stuck in
+            // the kernel are left there, with the memory that they share.
             let _ = worker.join();
         }
     }
@@ -227,14 +241,18 @@ impl Shared {
                 state = self.jobs_came.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
+            state.busy += 1;
             drop(state);
             let Io { token, drive, .. } = job.io;
             let result = transfer::perform(job.io, job.kind, &job.file, &self.arena);
             // The file is let go of before anybody hears that it is not needed.
             drop(job);
             state = self.lock();
+            state.busy -= 1;
             state.finished.push(Done { drive, finished: Finished { token, result } });
-            if state.finished.len() == state.wanted {
+            if state.is_ending {
+                self.enough_finished.notify_one();
+            } else if state.finished.len() == state.wanted {
                 self.enough_finished.notify_one();
                 if let Some(bell) = self.bell.get() {
                     // Full only if nobody has looked for 2^64 times.

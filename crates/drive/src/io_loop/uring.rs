@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
@@ -16,13 +16,16 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use super::transfer::{Step, Transfer};
-use super::{DriveId, Finished, Io, IoKind};
+use super::{DriveId, FAREWELL, Finished, Io, IoKind};
 use crate::{Arena, Drive, DriveKind, Memory};
 
 /// Drives with a place in the kernel's table; further ones are reached by their descriptors.
 const REGISTERED_FILES: u32 = 64;
 /// The kernel registers at most this much at a time.
 const REGISTERED_PIECE_BYTES: usize = 1 << 30;
+
+/// Kernel workers that a ring may have: more than one drive is given at a time.
+const WORKERS: u32 = 512;
 
 /// poll(2): there is something to read.
 const POLLIN: u32 = libc::POLLIN as u32;
@@ -87,6 +90,9 @@ impl Uring {
         }
         let files_are_registered = ring.submitter().register_files(&[-1; REGISTERED_FILES as usize]).is_ok();
         let memory_is_registered = register_memory(&ring, &arena).is_ok();
+        // What cannot be begun without waiting (flushes, some files' reads and writes) is done by the kernel's own workers,
+        // a few for each processor. Those that a drive keeps are to leave some to the others; older kernels do not ask.
+        let _ = ring.submitter().register_iowq_max_workers(&mut [depth.min(WORKERS), 0]);
         let nothing = Io { token: 0, drive: DriveId(0), kind: IoKind::Flush, offset: 0 };
         let file = Target { number: -1, is_registered: false, kind: DriveKind::File };
         let room = Place { transfer: Transfer::new(nothing), file, is_taken: false };
@@ -102,7 +108,7 @@ impl Uring {
         })
     }
 
-    /// From now on waits end early whenever the file can be read from.
+    /// Makes `file` a wake source: waits end early while it is readable.
     pub(super) fn watch(&mut self, file: Arc<OwnedFd>) {
         self.watch = Some(Watch { file, is_armed: false, has_fired: false });
     }
@@ -290,11 +296,12 @@ impl Uring {
         (self.arena.pointer(Memory { offset: memory.offset + done_bytes as usize, length }), length)
     }
 
-    /// The registered piece in which a run lies; none if it crosses a cut.
+    /// The registered piece in which a run lies; none if it crosses a cut, or lies in the reserve.
     fn registered_piece(&self, memory: Memory) -> Option<u16> {
         let last = memory.offset + (memory.length as usize).saturating_sub(1);
         let piece = memory.offset / REGISTERED_PIECE_BYTES;
-        let within = self.memory_is_registered && last / REGISTERED_PIECE_BYTES == piece;
+        let is_registered = self.memory_is_registered && last < self.arena.registered_bytes();
+        let within = is_registered && last / REGISTERED_PIECE_BYTES == piece;
         within.then(|| u16::try_from(piece).ok()).flatten()
     }
 }
@@ -302,10 +309,14 @@ impl Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         let mut forgotten = Vec::new();
+        let end = Instant::now() + FAREWELL;
         while self.in_flight() > 0 {
-            if self.turn(1, None, &mut forgotten, false).is_err() {
-                // The ring is broken and the kernel may still write: the memory is never given back.
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.turn(1, Some(left), &mut forgotten, false).is_err() {
+                // The ring is broken, or a drive does not answer: the kernel may still write, so the memory is never given
+                // back. The files of the other drives are.
                 std::mem::forget(self.arena.clone());
+                (0..REGISTERED_FILES).for_each(|number| self.update_file(DriveId(number), -1));
                 return;
             }
         }
@@ -334,12 +345,13 @@ fn build_ring(depth: u32) -> io::Result<IoUring> {
     }
 }
 
-/// Registers the arena with the kernel, which then pins and translates its pages once, not with every I/O.
+/// Registers the arena, without its reserve, with the kernel, which then pins and translates its pages once, not with every
+/// I/O.
 fn register_memory(ring: &IoUring, arena: &Arena) -> io::Result<()> {
-    let pieces: Vec<libc::iovec> = (0..arena.len_bytes())
+    let pieces: Vec<libc::iovec> = (0..arena.registered_bytes())
         .step_by(REGISTERED_PIECE_BYTES)
         .map(|offset| {
-            let length = REGISTERED_PIECE_BYTES.min(arena.len_bytes() - offset);
+            let length = REGISTERED_PIECE_BYTES.min(arena.registered_bytes() - offset);
             let pointer = arena.pointer(Memory { offset, length: length as u32 });
             libc::iovec { iov_base: pointer.cast(), iov_len: length }
         })

@@ -1,5 +1,6 @@
 //! Looks at a path without changing anything: what is on it, and is it in use.
 
+mod content;
 pub(crate) mod in_use;
 mod signatures;
 
@@ -8,6 +9,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+pub use content::{FileContent, survey_file};
 use signatures::Ends;
 
 /// Something that speaks against wiping a drive.

@@ -1,10 +1,12 @@
 //! Who sits where: one member for each role, and beside it the drive that is to replace it.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeSet;
 
 use shoal_array::{MemberState, Role};
 
 use super::{AssembleError, Candidate, Verdict};
+use crate::membership::NUMBER_LIMIT;
 use crate::superblock::MemberUse;
 
 /// One role of the array.
@@ -77,6 +79,38 @@ fn recognise_replacements(candidates: &[Candidate], verdicts: &mut [Verdict]) {
         let was_spare = candidates[index].superblock.own_use() == MemberUse::Spare;
         if was_spare && verdicts.contains(&Verdict::InSync(role)) {
             verdicts[index] = Verdict::Replacement { role, position_bytes: 0 };
+        }
+    }
+}
+
+/// Every number is one candidate's: of a member with a role, of its replacement, of the freshest spare or journal that has
+/// it, in this order. Whoever else carries it, or one that no table has room for, is a copy of somebody.
+pub(super) fn send_strays_away(candidates: &[Candidate], verdicts: &mut [Verdict], slots: &mut [Slot]) {
+    let rank = |index: &usize| match verdicts[*index] {
+        Verdict::InSync(_) | Verdict::Rebuilding { .. } => Some(0),
+        Verdict::Replacement { .. } => Some(1),
+        Verdict::Spare | Verdict::Journal => Some(2),
+        _ => None,
+    };
+    let superblock = |index: usize| &candidates[index].superblock;
+    let order = |index: &usize| (rank(index), Reverse(superblock(*index).events), superblock(*index).device_uuid.0);
+    let mut claims: Vec<usize> = (0..candidates.len()).filter(|index| rank(index).is_some()).collect();
+    claims.sort_by_key(order);
+    let mut taken = BTreeSet::new();
+    let mut journals = 0;
+    for index in claims {
+        let number = superblock(index).dev_number;
+        journals += usize::from(verdicts[index] == Verdict::Journal);
+        let is_second_journal = verdicts[index] == Verdict::Journal && journals > 1;
+        if number < NUMBER_LIMIT && !is_second_journal && taken.insert(number) {
+            continue;
+        }
+        verdicts[index] = Verdict::Stray;
+        for slot in slots.iter_mut() {
+            slot.replacement = slot.replacement.filter(|replacement| replacement.candidate != index);
+            if slot.candidate == Some(index) {
+                *slot = Slot { candidate: None, state: MemberState::Missing, by_bitmap: false, replacement: None };
+            }
         }
     }
 }

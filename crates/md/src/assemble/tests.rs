@@ -3,6 +3,7 @@ use shoal_array::{Geometry, ParityLayout};
 
 use super::reasons::REFUSED;
 use super::*;
+use crate::membership::NUMBER_LIMIT;
 use crate::{ConsistencyPolicy, CreateRequest, Membership, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
 
 const MIB: u64 = 1 << 20;
@@ -335,4 +336,37 @@ proptest! {
         }
         prop_assert!(membership.superblocks().is_empty());
     }
+}
+
+/// A copy under another UUID, with a number that nobody has or can have, is no spare; nor is a second one of a number.
+#[test]
+fn changed_copies_of_a_superblock_are_strays() {
+    let mut members = array(1, RAID5, 3, 1);
+    let mut copies = Vec::new();
+    for (place, number) in [u32::MAX, NUMBER_LIMIT, 3].into_iter().enumerate() {
+        let mut copy = members[3].clone();
+        copy.superblock.device_uuid.0[2] = 0x50 + place as u8;
+        copy.superblock.dev_number = number;
+        copies.push(copy);
+    }
+    members.extend(copies);
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.verdicts[3..], [Verdict::Spare, Verdict::Stray, Verdict::Stray, Verdict::Stray]);
+    let membership = Membership::of_assembly(&assembly, &members);
+    let number = |index: usize| membership.number_of(&members[index].superblock).map(|number| number.get());
+    assert_eq!([number(0), number(3), number(4), number(6)], [Some(0), Some(3), None, None]);
+}
+
+/// A copy of a member that says that it is to replace it would get that one's superblocks.
+#[test]
+fn a_replacement_of_the_same_number_is_a_stray() {
+    let mut members = array(1, RAID5, 3, 0);
+    let mut copy = members[1].clone();
+    copy.superblock.device_uuid.0[2] = 0x50;
+    copy.superblock.features = copy.superblock.features | Features::REPLACEMENT;
+    members.push(copy);
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.verdicts[3], Verdict::Stray);
+    assert_eq!(assembly.slots[1].replacement, None);
+    assert_eq!(assembly.slots[1].candidate, Some(1));
 }

@@ -2,7 +2,7 @@
 
 use shoal_array::{MemberState, Role};
 
-use super::{Membership, NUMBER_LIMIT, set_recovery, with_own_fields};
+use super::{Membership, set_recovery, with_own_fields};
 use crate::superblock::MemberUse;
 use crate::{Assembly, Candidate, Features, Replacement, Slot, Superblock};
 
@@ -28,10 +28,7 @@ impl Membership {
             }
         }
         for index in assembly.spares() {
-            let spare = with_own_fields(&table, &candidates[index].superblock);
-            if spare.dev_number < NUMBER_LIMIT && membership.superblock(spare.dev_number).is_err() {
-                membership.members.push(spare);
-            }
+            membership.members.push(with_own_fields(&table, &candidates[index].superblock));
         }
         if let Some(index) = assembly.journal() {
             membership.members.push(with_own_fields(&table, &candidates[index].superblock));
@@ -40,6 +37,25 @@ impl Membership {
             membership.record(dev_number, MemberUse::Active(role));
         }
         membership
+    }
+
+    /// Whether these superblocks say something that the members' own do not say yet, even [levelled](Self::levelled): one
+    /// that the freshest table knows is not there, or a member is something else from now on.
+    ///
+    /// It has to be written before the array is, and in more than one update: until then whoever is absent looks like a
+    /// member in sync that missed nothing. One update alone may be cut short when a single member has it; that member
+    /// would be as fresh as others that go on without it.
+    pub fn says_more(&self, assembly: &Assembly, candidates: &[Candidate]) -> bool {
+        let known = &assembly.superblock;
+        let levelled = Self::levelled(assembly, candidates);
+        let own = |member: &Superblock| {
+            let of_levelled = levelled.iter().map(|(_, superblock)| superblock);
+            let of_others = candidates.iter().map(|candidate| &candidate.superblock);
+            let superblock = of_levelled.chain(of_others).find(|own| own.device_uuid == member.device_uuid);
+            superblock.is_none_or(|own| own_state(own) != own_state(member))
+        };
+        let differs = |number| self.members.iter().any(|any| any.member_use(number) != known.member_use(number));
+        (0..known.max_dev()).any(differs) || self.members.iter().any(own)
     }
 
     /// What brings members that are one update behind up to the freshest one, by index of their candidates: to be
@@ -72,6 +88,13 @@ impl Membership {
 fn seated(slot: &Slot) -> impl Iterator<Item = (usize, bool)> {
     let replacement = slot.replacement.map(|replacement| (replacement.candidate, true));
     slot.candidate.map(|index| (index, false)).into_iter().chain(replacement)
+}
+
+/// What a superblock says of its own member's data.
+fn own_state(member: &Superblock) -> (Features, Option<u64>) {
+    let marks = Features::RECOVERY_OFFSET | Features::REPLACEMENT | Features::RECOVERY_BITMAP;
+    let is_partial = member.features.any_of(Features::RECOVERY_OFFSET);
+    (Features(member.features.0 & marks.0), is_partial.then_some(member.recovery_offset_sectors))
 }
 
 fn record_state(member: &mut Superblock, slot: &Slot, is_replacement: bool) {

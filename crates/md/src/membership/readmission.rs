@@ -19,9 +19,9 @@ pub struct Readmission {
     pub role: Role,
 }
 
-/// Why a member that left cannot come back as what it was. The mend is always the same: add it as new.
+/// Why a member that left cannot come back as what it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{drive} cannot be re-added: {why}: add it as a new drive, which rebuilds all of it")]
+#[error("{drive} cannot be re-added: {why}: {}", .why.mend())]
 pub struct ReAddError {
     /// The drive.
     pub drive: String,
@@ -70,6 +70,17 @@ pub enum ReAddProblem {
         /// What it would have to have seen.
         events_cleared: u64,
     },
+}
+
+impl ReAddProblem {
+    /// What to do now.
+    fn mend(self) -> &'static str {
+        match self {
+            Self::StillThere => "there is nothing to do",
+            Self::OtherArray => "take another drive",
+            _ => "add it as a new drive, which rebuilds all of it",
+        }
+    }
 }
 
 impl Membership {
@@ -128,14 +139,20 @@ impl Membership {
         }
     }
 
-    /// Whether it has seen a member fail that is in sync here, or all others leave: then it has gone on without us.
+    /// Whether it has gone on without us: by its own table a member that is in sync here had failed, or a role of such a
+    /// member was nobody's, or nobody but itself was left. A role that was nobody's may have been filled later; then it is
+    /// no loss to fill this one too.
     fn ran_without_us(&self, own: &Superblock) -> bool {
-        let others = (0..own.max_dev()).filter(|number| *number != own.dev_number);
-        let mut seen = others.map(|number| own.member_use(number));
-        let in_sync = self.members.iter().filter(|member| {
-            matches!(member.own_use(), MemberUse::Active(_)) && !member.features.any_of(Features::RECOVERY_OFFSET)
-        });
-        let mut seen_here = in_sync.map(|member| own.member_use(member.dev_number));
-        seen_here.any(|seen| seen == MemberUse::Faulty) || !seen.any(|seen| matches!(seen, MemberUse::Active(_)))
+        let seen = |number: &u32| own.member_use(*number);
+        let others: Vec<_> = (0..own.max_dev()).filter(|number| *number != own.dev_number).collect();
+        let is_active = |other: &MemberUse| matches!(other, MemberUse::Active(_));
+        let in_sync = |member: &&Superblock| {
+            is_active(&member.own_use()) && !member.features.any_of(Features::RECOVERY_OFFSET | Features::REPLACEMENT)
+        };
+        let is_missed = |member: &Superblock| {
+            seen(&member.dev_number) == MemberUse::Faulty
+                || !others.iter().any(|number| seen(number) == member.own_use())
+        };
+        self.members.iter().filter(in_sync).any(is_missed) || !others.iter().any(|number| is_active(&seen(number)))
     }
 }

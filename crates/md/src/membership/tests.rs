@@ -318,3 +318,76 @@ fn new_members_have_the_areas_of_the_old_ones() {
         }
     }
 }
+
+#[test]
+fn an_array_counts_on_members_that_it_has_not_given_up() {
+    let mut members = raid5();
+    let all = members.superblocks().to_vec();
+    let of = |superblocks: &[Superblock]| {
+        let candidates = candidates(superblocks);
+        Membership::of_assembly(&assemble(&candidates).unwrap(), &candidates)
+    };
+    // Not given when it was put together, and nothing written since.
+    assert!(of(&all[..2]).counts_on(&all[2]));
+    assert!(of(&all[..1]).counts_on(&all[2]), "too little of the array is there, and it is needed all the more");
+    assert!(!members.counts_on(&all[2]), "one that is there is not counted on twice: this is a copy");
+    members.fail(1).unwrap();
+    members.advance(time(1));
+    let left = members.superblocks().to_vec();
+    assert!(!members.counts_on(&all[1]), "it was seen to fail");
+    assert!(of(&left[..1]).counts_on(&left[1]));
+    // Gone on without it.
+    let mut gone_on = of(&left[..1]);
+    gone_on.advance(time(2));
+    gone_on.advance(time(3));
+    assert!(!gone_on.counts_on(&left[1]));
+    // The freshest table decides, whoever has it.
+    assert!(of(&all[1..2]).counts_on(&left[0]));
+    let other = plan_creation(&CreateRequest { array_uuid: Uuid([0xdd; 16]), ..raid5_request() }).unwrap();
+    assert!(!members.counts_on(&other.superblocks[0]), "another array's member is not this one's");
+}
+
+#[test]
+fn an_array_does_not_count_on_its_spares() {
+    let spare = NewMember { drive: "spare".to_owned(), size_bytes: SIZE, uuid: Uuid([9; 16]) };
+    let mut members = raid5();
+    let number = members.add_spare(&spare).unwrap();
+    members.advance(time(1));
+    let superblock = members.superblock(number).unwrap().clone();
+    members.remove(number).unwrap();
+    assert!(!members.counts_on(&superblock));
+}
+
+/// Whoever starts an array without a member takes it out of the table, and does not call it faulty.
+#[test]
+fn a_member_that_was_run_without_one_of_us_is_not_re_added() {
+    for absent in [MemberUse::Spare, MemberUse::Faulty, MemberUse::Active(Role(0))] {
+        let mut members = raid5_with_bitmap();
+        let mut back = members.superblock(1).unwrap().clone();
+        assert!(back.set_member_use(0, absent));
+        members.fail(1).unwrap();
+        members.advance(time(1));
+        let back = Candidate { drive: "back".to_owned(), superblock: back };
+        let ran_alone = members.re_add(&back, Some(0)).is_err_and(|error| error.why == ReAddProblem::RunAlone);
+        assert_eq!(ran_alone, !matches!(absent, MemberUse::Active(_)), "{absent:?}");
+    }
+}
+
+#[test]
+fn an_array_whose_journal_failed_starts_without_it_and_it_is_out_should_it_come_back() {
+    let creation = CreateRequest { spares: vec![drive(3)], ..raid5_request() };
+    let mut members = Membership::of_creation(&plan_creation(&creation).unwrap());
+    for member in &mut members.members {
+        member.features = member.features.with(Features::JOURNAL, true);
+    }
+    members.record(3, MemberUse::Journal);
+    let journal = members.superblock(3).unwrap().clone();
+    let without = |members: &Membership| assemble(&candidates(&members.superblocks()[..3])).unwrap().refused;
+    assert!(!without(&members).is_empty(), "the journal may hold what the members do not");
+    members.retire_journal(3).unwrap();
+    members.advance(time(1));
+    assert!(without(&members).is_empty());
+    let back = assemble(&candidates(&[members.superblocks(), &[journal]].concat())).unwrap();
+    assert_eq!(back.verdicts[3], Verdict::Faulty);
+    assert!(back.refused.is_empty());
+}

@@ -6,7 +6,13 @@ use super::*;
 use crate::sysfs::tests::recorded;
 
 fn base(level: Level, redundancy: usize, count: u16) -> ArrayStatus {
-    let member = |role| MemberStatus { role: Role(role), state: MemberState::Missing, on: None, replacement: None };
+    let member = |role| MemberStatus {
+        role: Role(role),
+        state: MemberState::Missing,
+        on: None,
+        replacement: None,
+        suspect: false,
+    };
     ArrayStatus {
         name: "pond".to_owned(),
         uuid: "5ae6f8a3:16c6cc62:35437db7:e4fec55d".to_owned(),
@@ -49,7 +55,7 @@ fn a_rebuild() {
     assert_eq!(status.health, Health::Degraded);
     assert_eq!(status.members[1].state, MemberState::Rebuilding { position: 20_000 * 512 });
     assert_eq!(status.progress, Some(Progress { done_bytes: 10_000 * 512, total_bytes: 79_872 * 512 }));
-    assert_eq!(status.left_out, [LeftOut { name: "/images/loop1".to_owned(), verdict: Verdict::Faulty }]);
+    assert_eq!(status.left_out, [LeftOut { name: "/images/loop1".to_owned(), cause: Cause::Verdict(Verdict::Faulty) }]);
 }
 
 #[test]

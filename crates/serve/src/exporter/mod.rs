@@ -130,6 +130,11 @@ impl Exporter {
         Self { deadline: deadline.max(DEADLINE_MIN), ..self }
     }
 
+    /// How long nothing of a request may move.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// Where clients come in.
     pub fn door(&self) -> Door {
         self.door.clone()
@@ -145,9 +150,10 @@ impl Exporter {
         Arc::clone(&self.epoll)
     }
 
-    /// Clients that are connected.
+    /// Clients that are connected. Those that have gone do not count, even if that was not heeded
+    /// yet.
     pub fn connections(&self) -> usize {
-        self.connections.len()
+        self.connections.iter().filter(|(_, it)| !has_gone(&it.transport)).count()
     }
 
     /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long the owner may wait
@@ -194,7 +200,7 @@ impl Exporter {
         self.settle(volume);
     }
 
-    /// From now on nobody comes in, and no new request is begun.
+    /// Refuses further clients and further requests.
     pub fn end(&mut self) {
         self.is_ending = true;
         self.door.close();

@@ -1,7 +1,7 @@
 //! What each option does.
 
 use super::{Agreement, Negotiation, Step, TlsStage, answer};
-use crate::protocol::{PAYLOAD_BYTES_MAX, STRING_BYTES_MAX, info, option, reply};
+use crate::protocol::{INCARNATION, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX, info, option, reply};
 
 /// The one metadata context that there is.
 const ALLOCATION: &str = "base:allocation";
@@ -129,6 +129,11 @@ impl Negotiation<'_> {
         let Contexts { queries, .. } = self.contexts(data)?;
         if queries.is_empty() || queries.iter().any(|&query| [ALLOCATION, ALL_OF_BASE].contains(&query)) {
             answer(replies, option::LIST_META_CONTEXT, reply::META_CONTEXT, &context(0));
+        }
+        let incarnation = self.exports.incarnation();
+        if !incarnation.is_empty() && queries.contains(&INCARNATION) {
+            let told = [&0_u32.to_be_bytes()[..], format!("{INCARNATION}:{incarnation}").as_bytes()].concat();
+            answer(replies, option::LIST_META_CONTEXT, reply::META_CONTEXT, &told);
         }
         Ok(None)
     }

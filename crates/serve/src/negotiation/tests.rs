@@ -131,6 +131,27 @@ fn allocation_is_agreed_on_for_one_export_and_needs_structured_replies() {
 }
 
 #[test]
+fn the_incarnation_is_told_to_who_asks_for_it_and_to_nobody_else() {
+    let told = |word: &str, structured: bool, queries: &[&str]| {
+        let exports = exports().with_incarnation(word);
+        let mut negotiation = Negotiation::new(&exports, TlsStage::Absent);
+        let structure = if structured { option(8, &[]) } else { Vec::new() };
+        let mut replies = Vec::new();
+        negotiation.receive(&[flags(3), structure, contexts(9, "pond", queries)].concat(), &mut replies);
+        parse(&replies).into_iter().skip(usize::from(structured)).collect::<Vec<_>>()
+    };
+    let asked = told("a=7", true, &["x-shoal:incarnation"]);
+    assert_eq!(asked[0].2, b"\0\0\0\0x-shoal:incarnation:a=7");
+    assert_eq!((asked[0].1, asked[1].1, asked.len()), (reply::META_CONTEXT, reply::ACK, 2));
+    let kinds = |replies: Vec<Reply>| replies.into_iter().map(|(_, kind, _)| kind).collect::<Vec<_>>();
+    assert_eq!(kinds(told("", true, &["x-shoal:incarnation"])), [reply::ACK], "nobody knows");
+    assert_eq!(kinds(told("a=7", true, &[])), [reply::META_CONTEXT, reply::ACK], "that is base:allocation");
+    assert_eq!(kinds(told("a=7", false, &["x-shoal:incarnation"])), [reply::INVALID]);
+    let long = told(&"\u{e9}".repeat(5000), true, &["x-shoal:incarnation"]);
+    assert!(long[0].2.len() <= 4 + 4096 && String::from_utf8(long[0].2.clone()).is_ok());
+}
+
+#[test]
 fn where_tls_is_required_nothing_is_told_before_it() {
     let (step, replies) = say(TlsStage::Required, &[flags(3), option(3, &[]), go(7, "", &[]), option(8, &[])]);
     assert_eq!(step, Step::Receive);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use shoal_md::Uuid;
 
 const AFTER_HELP: &str = r#"The file is TOML. At least one way out has to be there:
 
@@ -32,6 +33,9 @@ pub(crate) struct AlertArgs {
     /// Send a test over each way out, and say what came of it. Without this the file is only read.
     #[arg(long)]
     pub(crate) test: bool,
+    /// Tell that nobody runs the array with this UUID any more, unless that is known: what a service does when its manager has given up.
+    #[arg(long, value_name = "UUID", conflicts_with = "test")]
+    pub(crate) gone: Option<Uuid>,
     /// Who is told, and how.
     #[arg(default_value = "/etc/shoal/alerts.toml", value_name = "FILE")]
     pub(crate) file: PathBuf,

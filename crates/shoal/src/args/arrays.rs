@@ -9,12 +9,13 @@ use super::measure::SimulatedArrayArgs;
 use crate::size::{parse_size, parse_small_size};
 
 /// Which array: its members, or one of them and where to look for the rest.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ArrayArgs {
     /// The array's members, in any order. Any one of them will do for an array that runs.
-    #[arg(required_unless_present_any = ["socket", "uuid"], value_name = "DRIVE")]
+    #[arg(required_unless_present_any = ["socket", "uuid", "scan"], value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
-    /// Look for the other members among the files and devices in this directory.
+    /// Look for the other members among the files and devices in this directory; for all members,
+    /// if it holds those of one array and no drive is given.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
     /// The array with this UUID, as md or blkid prints it: its members are looked for among the machine's drives, or with
@@ -24,6 +25,12 @@ pub(crate) struct ArrayArgs {
     /// Where the array is administered while it runs, if not at the usual place.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// Start it though members are missing that it counts on: what is written then is missing
+    /// there, and they are filled anew when they come back. Asked for where this host has never run
+    /// the array, and cannot know whether those that are given are the newest; and where a member
+    /// that was not given is there, or does not answer.
+    #[arg(long)]
+    pub(crate) degraded: bool,
 }
 
 /// Who runs an array.
@@ -38,8 +45,7 @@ pub(crate) enum EngineChoice {
 /// Which engine runs an array.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct EngineArgs {
-    /// Who runs the array: shoal itself, or the kernel's own md, through mdadm, with shoal watching over it. The members come
-    /// back when it is stopped.
+    /// Who runs the array: shoal itself, or the kernel's md, watched over by shoal, until it is stopped
     #[arg(long, value_name = "ENGINE", default_value = "shoal")]
     pub(crate) engine: EngineChoice,
 }
@@ -85,7 +91,7 @@ pub(crate) struct CreateArgs {
     /// Take parity and mirrors as they are: only right if every drive holds zeros, or all content is rewritten.
     #[arg(long)]
     pub(crate) assume_clean: bool,
-    /// Overwrite file systems, partition tables and other arrays. Drives in use are refused all the same.
+    /// Overwrite files, file systems, partition tables and other arrays. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// The drives; or simulated drives, as sim:cruzer-titanium*6@usb2*2, whose array is shown and vanishes.
@@ -139,6 +145,14 @@ pub(crate) struct ExamineArgs {
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     /// Which array.
+    #[command(flatten)]
+    pub(crate) array: ArrayArgs,
+}
+
+/// `shoal trust`
+#[derive(Args, Debug)]
+pub(crate) struct TrustArgs {
+    /// The array, by the members that are right.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
 }
@@ -265,8 +279,7 @@ pub(crate) struct GrowArgs {
     /// Overwrite what added drives hold. A drive in use is refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
-    /// Level 1: add the members and return; `shoal rebuild` fills them later. Of an array that the kernel runs: return when it has
-    /// begun.
+    /// Return at once: `shoal rebuild` fills new members of level 1 later, and the kernel goes on with its arrays
     #[arg(long)]
     pub(crate) no_rebuild: bool,
     /// Which array.
@@ -302,9 +315,12 @@ pub(crate) struct RecoverArgs {
 /// `shoal scrub`
 #[derive(Args, Debug)]
 pub(crate) struct ScrubArgs {
-    /// Make parity and mirrors agree with the data again.
+    /// Mend what is proven wrong: a copy, by three others that agree
     #[arg(long)]
     pub(crate) repair: bool,
+    /// Mend the rest too: keep the data, or what most copies hold, of two copies the first
+    #[arg(long, requires = "repair")]
+    pub(crate) keep_data: bool,
     /// End the scrub that is under way in a running array.
     #[arg(long, conflicts_with = "repair")]
     pub(crate) stop: bool,
@@ -316,7 +332,8 @@ pub(crate) struct ScrubArgs {
 /// `shoal run`
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// Run a degraded array that was not shut down cleanly, though some blocks may be wrong.
+    /// Run a degraded array that was not shut down cleanly, though some blocks may be wrong; or, for reading only, what is left of
+    /// one that has lost more members than it survives.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Who runs it.
@@ -339,7 +356,8 @@ pub(crate) struct RunArgs {
 /// What an array has that nobody watches.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct UnattendedArgs {
-    /// Wait so long for members that are not there yet; then the array is run without them, if it can be.
+    /// Wait so long for members that are not there yet; then the array is run without them, if it can be. And for a minute at
+    /// most for members that somebody else has.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,
     /// Tell people when the array's health changes: by mail, webhook or command, as this file says (shoal alert --help).
@@ -350,6 +368,10 @@ pub(crate) struct UnattendedArgs {
 /// `shoal stop`
 #[derive(Args, Debug)]
 pub(crate) struct StopArgs {
+    /// Stop it though it is mounted, or attached to this machine. What uses it waits then until somebody runs it again, and fails after the deadline of
+    /// the attachment; what was written there and not flushed is lost with that.
+    #[arg(long, short)]
+    pub(crate) force: bool,
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,

@@ -35,7 +35,8 @@ pub(crate) struct FormatArgs {
 #[derive(Args, Debug)]
 #[command(override_usage = "shoal mount [OPTIONS] <DRIVE>... <DIR>", after_help = "The last path is the directory.")]
 pub(crate) struct MountArgs {
-    /// Options for mount(8), separated by commas, beside those that suit arrays: noatime, and for ext4 errors=remount-ro.
+    /// Options for mount(8), separated by commas, beside those that suit arrays: noatime, nosuid,
+    /// nodev, and for ext4 errors=remount-ro. suid and dev have them left out.
     #[arg(long, short = 'o', value_name = "OPTIONS")]
     pub(crate) options: Option<String>,
     /// Write nothing.

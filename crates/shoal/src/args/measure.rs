@@ -20,6 +20,9 @@ pub(crate) struct BenchArgs {
     /// Look for the other members of the target's array among the files and devices in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
+    /// Start the array though members are missing that it counts on.
+    #[arg(long)]
+    pub(crate) degraded: bool,
     /// Measure the files or devices themselves, even if they are members of an array.
     #[arg(long, conflicts_with = "scan")]
     pub(crate) raw: bool,
@@ -69,7 +72,7 @@ pub(crate) struct BenchArgs {
     /// Repeats a run: the same blocks in the same order, the same bytes.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Overwrite file systems, partition tables and arrays when writing. Drives in use are refused all the same.
+    /// Overwrite files, file systems, partition tables and arrays when writing. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Who runs the array.
@@ -119,7 +122,7 @@ pub(crate) struct StudyArgs {
     /// Who runs the arrays.
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-    /// Wipe drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
+    /// Wipe files, and drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Do not let a member fail and be rebuilt at the end. That takes three drives or more, and writes over all of the

@@ -22,7 +22,7 @@ pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, BitmapPlace, CreateArgs, EngineChoice, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy,
     ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
-    StopArgs, UnattendedArgs, WriteArgs,
+    StopArgs, TrustArgs, UnattendedArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, SuccessorArgs};
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
@@ -43,7 +43,8 @@ Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, 
 
 An array is named by listing its members in any order, by any one member and --scan DIR, or by --uuid.
 
-Exit status: 0 done; 1 failed; 2 wrong usage; 3 refused because data would be in danger.";
+Exit status: 0 done; 1 failed; 2 wrong usage; 3 refused because data would be in danger; 4 a drive \
+is in use now: try again later.";
 
 /// Measures drives, builds arrays of them in Linux md's format, and runs the arrays in user space.
 #[derive(Debug, Parser)]
@@ -96,6 +97,14 @@ pub(crate) enum Command {
     Create(CreateArgs),
     /// Show the superblock on each drive.
     Examine(ExamineArgs),
+    /// Have this host take the drives given as the array: also one that it has never seen in it,
+    /// that it has left out, or that is older than what it has seen.
+    ///
+    /// What this host has seen of an array decides who takes part: a drive that was never seen in
+    /// it is left out, and so is one that was left out before; where those that are right may be
+    /// missing, the array is not started. This says that the drives given are right. Nothing is
+    /// written to them.
+    Trust(TrustArgs),
     /// Show an array's health, members, roles and events.
     Status(StatusArgs),
     /// Write an array's content to standard output.

@@ -27,19 +27,25 @@ pub(crate) struct ServeArgs {
     /// Demand TLS of every client, with server-cert.pem and server-key.pem (and ca-cert.pem) in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) tls_certificates: Option<PathBuf>,
-    /// Let only clients in whose certificate ca-cert.pem vouches for.
+    /// Let only clients in whose certificate ca-cert.pem vouches for. An address that other machines reach needs this, keys, or --allow-strangers.
     #[arg(long, requires = "tls_certificates")]
     pub(crate) tls_verify_peer: bool,
+    /// Serve at an address that other machines reach, over TLS, to clients that show no certificate: anybody who reaches it can read and write the
+    /// array, though nobody can listen.
+    #[arg(long, requires = "tls_certificates", conflicts_with = "tls_verify_peer")]
+    pub(crate) allow_strangers: bool,
     /// Demand TLS of every client, with a user and key out of this file: lines of USER:HEXKEY, as psktool writes them.
     #[arg(long, value_name = "FILE", conflicts_with = "tls_certificates")]
     pub(crate) tls_psk: Option<PathBuf>,
     /// Serve at an address that other machines reach without TLS: anybody who reaches it can read and write the array.
     #[arg(long, conflicts_with_all = ["tls_certificates", "tls_psk"])]
     pub(crate) allow_plain_tcp: bool,
-    /// Answer with an error (EIO) where drives have let nothing of a request move for so many seconds.
+    /// Answer with an error (EIO) where drives have let nothing of a request move for so many seconds. A member that
+    /// answers nothing for half as long is taken out, if the array can do without it.
     #[arg(long, value_name = "SECONDS", default_value_t = shoal_serve::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) deadline: u64,
-    /// Serve a degraded array that was not shut down cleanly, though some blocks may be wrong.
+    /// Serve a degraded array that was not shut down cleanly, though some blocks may be wrong; or, for reading only, what is left
+    /// of one that has lost more members than it survives.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Who runs it.

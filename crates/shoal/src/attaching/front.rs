@@ -1,7 +1,6 @@
 //! The process that keeps a device: a client of the server on one side, a driver of the kernel on the other.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use shoal_attach::{Client, ClientOptions, Terms};
 
 use super::method::Method;
 use super::record::{Attachment, Fronts, ProcessDocument, Records};
+use super::standing::Standing;
 use super::successor::{Following, Successor};
 use super::{process, text};
 use crate::exit::Failure;
@@ -131,36 +131,55 @@ fn first_line(output: ChildStdout) -> Option<PathBuf> {
     line.strip_suffix('\n').map(PathBuf::from)
 }
 
-/// Ends the one of an attachment, and clears away what it left if it was killed.
-pub(super) fn end(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
+/// Ends the one of an attachment that was found to be so, and clears away what it left if it was killed.
+pub(super) fn end(records: &Records, attachment: &Attachment, standing: Standing) -> Result<(), Failure> {
     let Attachment { name, array_uuid, device, .. } = attachment;
     let none = Fronts { front: attachment.front, successor: attachment.successor, description: String::new() };
     let current = || records.fronts(array_uuid).map(|fronts| fronts.unwrap_or_else(|| none.clone()));
     // Without a server nobody can finish what waits for one, and so nobody can close the device: told again, it ends at once.
-    let server_is_gone = || UnixStream::connect(&attachment.socket).is_err();
-    if !(tell_to_end(current)? || server_is_gone() && tell_to_end(current)?) {
+    let urgency = if standing == Standing::ServerGone { Urgency::AtOnce } else { Urgency::WhenClosed };
+    if !(tell_to_end(current, urgency)? || !attachment.has_server() && tell_to_end(current, Urgency::AtOnce)?) {
         let (device, id) = (device.display(), current()?.front.process_id);
         return Err(Failure::Refused(format!(
             "array {name}: {device} is still in use; process {id} ends when it is closed: close it, and detach again"
         )));
     }
     match attachment.method {
-        Method::Ublk if device.exists() => ublk::remove(device).map_err(Failure::failed),
+        Method::Ublk if attachment.is_there() => ublk::remove(device).map_err(Failure::failed),
+        // Whatever is there now is somebody else's.
+        Method::Nbd if standing == Standing::Gone => Ok(()),
         Method::Nbd => kernel_nbd::remove(device, &current()?.description).map_err(Failure::failed),
         Method::Ublk => Ok(()),
         Method::Fuse => fuse::undo_stale(&records.file_directory(array_uuid)).map(drop).map_err(Failure::failed),
     }
 }
 
-/// Tells the front to end, once; and the one that follows, if it was killed before it had. Whether none of them is left in time.
-fn tell_to_end(current: impl Fn() -> Result<Fronts, Failure>) -> Result<bool, Failure> {
+/// Refuses a device of the kernel's nbd that is somebody else's by now, which nobody would look for after this.
+pub(super) fn refuse_foreign(attachment: &Attachment) -> Result<(), Failure> {
+    match (attachment.method, &attachment.description) {
+        (Method::Nbd, Some(description)) => {
+            kernel_nbd::is_of(&attachment.device, description).map(drop).map_err(Failure::failed)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// When a front is to end: it is told once, or more often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Urgency {
+    WhenClosed,
+    AtOnce,
+}
+
+/// Tells the front to end; and the one that follows, if it was killed before it had. Whether none of them is left in time.
+fn tell_to_end(current: impl Fn() -> Result<Fronts, Failure>, urgency: Urgency) -> Result<bool, Failure> {
     let (begun, mut told) = (Instant::now(), None);
     loop {
         let Fronts { front, successor, .. } = current()?;
         if !front.is_alive() && !successor.is_some_and(ProcessDocument::is_alive) {
             return Ok(true);
         }
-        if told != Some(front) {
+        if told != Some(front) || urgency == Urgency::AtOnce {
             front.ask_to_end();
             told = Some(front);
         }
@@ -193,7 +212,7 @@ pub(crate) fn run(front: &Front) -> Result<(), Failure> {
     match successor {
         // What ends in another way is followed.
         Some(Ok(successor)) if served.is_ok() => successor.let_go(),
-        Some(Err(failure)) => eprintln!("shoal: nobody follows this process: {failure}"),
+        Some(Err(failure)) => crate::output::warn(&format!("nobody follows this process: {failure}")),
         _ => {}
     }
     served

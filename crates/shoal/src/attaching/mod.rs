@@ -10,13 +10,16 @@
 //! The two processes live apart from each other and from the command: the front waits for a server that is gone, and comes
 //! to an agreement with the next one; a front that is killed is followed by its successor (`successor`). What is attached is written down, so that any
 //! later command can undo it, even after one of the processes was killed; a record whose front is gone, and the front's successor too, is *stale*,
-//! and is cleared away by the next `attach` or `detach`. One `attach` or `detach` works at a time.
+//! and is cleared away by the next `attach` or `detach`. What a record names is looked at before each use (`standing`): a device that is not the array's
+//! any more is left alone. One `attach` or `detach` works at a time.
 
 mod front;
 mod method;
+mod occupied;
 mod process;
 mod record;
 mod server;
+mod standing;
 mod successor;
 mod usage;
 
@@ -24,17 +27,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shoal_attach::{LoopDevice, LoopOptions};
-use shoal_drive::{Access, Drive};
+use shoal_drive::disk_sequence;
 
 use crate::args::{ArrayArgs, Cli};
-use crate::drives::{member_paths, probe};
+use crate::drives::member_paths;
 use crate::exit::Failure;
+use crate::look::arrays;
 
 pub(crate) use front::{Front, run as run_front};
 pub(crate) use method::{Method, PassedOver};
+pub(crate) use occupied::{Occupied, refuse_occupied, refuse_served};
 pub(crate) use process::leave_session;
 pub(crate) use record::Attachment;
 use record::{Lock, Records};
+pub(crate) use standing::Standing;
 pub(crate) use successor::wait_to_follow;
 
 /// How long a request waits for a server that is gone, if nobody says otherwise. A file system that is told of an error is
@@ -63,11 +69,15 @@ pub(crate) fn attach(cli: &Cli, array: &ArrayArgs, wish: &Wish) -> Result<Attach
     let records = Records::open()?;
     let _lock = Lock::take(&records)?;
     if let Some(attachment) = record_of(&records, array)? {
-        if attachment.is_alive() {
-            check_wish(&attachment, wish)?;
-            return with_server(cli, &records, array, wish, attachment);
+        match attachment.standing() {
+            Standing::Served | Standing::ServerGone => {
+                check_wish(&attachment, wish)?;
+                return with_server(cli, &records, array, wish, attachment);
+            }
+            Standing::FrontGone => return again(cli, &records, array, wish, attachment),
+            // Whatever has its name now is somebody else's.
+            Standing::Gone => clear(&records, &attachment)?,
         }
-        return again(cli, &records, array, wish, attachment);
     }
     let chosen = method::choose(wish)?;
     anew(cli, &records, array, wish, chosen)
@@ -81,7 +91,7 @@ fn with_server(
     wish: &Wish,
     attachment: Attachment,
 ) -> Result<Attachment, Failure> {
-    let served = server::find_or_start(cli, records, array, wish)?;
+    let served = server::find_or_start(cli, records, array, wish, Some(&attachment.socket))?;
     let Some(started) = served.started else { return Ok(attachment) };
     let attachment = Attachment { server: Some(started), ..attachment };
     records.keep(&attachment)?;
@@ -96,7 +106,7 @@ fn anew(
     wish: &Wish,
     chosen: method::Chosen,
 ) -> Result<Attachment, Failure> {
-    let served = server::find_or_start(cli, records, array, wish)?;
+    let served = server::find_or_start(cli, records, array, wish, None)?;
     let front = front_of(records, wish, &served, chosen.method);
     let attachment = connect(records, array, wish, &served, &front, chosen.passed_over);
     if attachment.is_err() {
@@ -114,12 +124,12 @@ fn again(
     wish: &Wish,
     stale: Attachment,
 ) -> Result<Attachment, Failure> {
-    if !stale.method.can_recover() || check_wish(&stale, wish).is_err() || !stale.device.exists() {
+    if !stale.method.can_recover() || check_wish(&stale, wish).is_err() {
         clear(records, &stale)?;
         let chosen = method::choose(wish)?;
         return anew(cli, records, array, wish, chosen);
     }
-    let served = server::find_or_start(cli, records, array, wish)?;
+    let served = server::find_or_start(cli, records, array, wish, None)?;
     let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, stale.method) };
     let started = front::start(records, &served.array_uuid, &front)?;
     let server = served.started.or(stale.server);
@@ -161,6 +171,8 @@ fn connect(
         is_block_device: front.method != Method::Fuse,
         device: started.device.clone(),
         file: None,
+        disk_sequence: (front.method != Method::Fuse).then(|| disk_sequence(&started.device)).flatten(),
+        description: None,
         size_bytes: served.size_bytes,
         read_only: wish.read_only,
         drives: absolute(&array.drives)?,
@@ -170,7 +182,10 @@ fn connect(
         server: served.started,
         until_unmounted: wish.until_unmounted,
     };
-    attachment.successor = records.fronts(&served.array_uuid)?.and_then(|fronts| fronts.successor);
+    if let Some(fronts) = records.fronts(&served.array_uuid)? {
+        attachment.successor = fronts.successor;
+        attachment.description = Some(fronts.description);
+    }
     // From here on `detach` can undo it, whatever goes wrong.
     records.keep(&attachment)?;
     if front.method == Method::Fuse && wish.block_device {
@@ -189,7 +204,8 @@ fn add_loop_device(records: &Records, served: &server::Served, attachment: Attac
         Failure::failed(error)
     })?;
     let (file, device) = (Some(attachment.device), device.device());
-    Ok(Attachment { file, device, is_block_device: true, ..attachment })
+    let disk_sequence = disk_sequence(&device);
+    Ok(Attachment { file, device, disk_sequence, is_block_device: true, ..attachment })
 }
 
 /// Refuses what is attached in another way than is wanted.
@@ -210,6 +226,7 @@ fn check_wish(attachment: &Attachment, wish: &Wish) -> Result<(), Failure> {
 pub(crate) fn detach(attachment: &Attachment) -> Result<(), Failure> {
     let records = Records::open()?;
     let _lock = Lock::take(&records)?;
+    front::refuse_foreign(attachment)?;
     clear(&records, attachment)
 }
 
@@ -219,19 +236,25 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
         let (name, place) = (&attachment.name, place.display());
         return Err(Failure::Refused(format!("array {name} is mounted on {place}: unmount it first")));
     }
-    usage::refuse_used(&attachment.device, None)?;
+    let standing = attachment.standing();
+    let own = (standing != Standing::Gone).then_some(attachment.device.as_path());
+    if let Some(device) = own {
+        usage::refuse_used(device, None)?;
+    }
     if let Some(file) = &attachment.file {
-        usage::refuse_used(file, Some(&attachment.device))?;
+        usage::refuse_used(file, own)?;
     }
-    if attachment.is_alive() {
-        usage::refuse_claimed(&attachment.device)?;
+    if let (Some(device), Standing::Served | Standing::ServerGone) = (own, standing) {
+        usage::refuse_claimed(device)?;
     }
-    if let Some(file) = &attachment.file
-        && let Some(device) = LoopDevice::find(&attachment.device, file)
+    if let (Some(device), Some(file)) = (own, &attachment.file)
+        && let Some(device) = LoopDevice::find(device, file)
     {
-        device.detach().map_err(|error| Failure::Refused(error.to_string()))?;
+        // Where nobody answers a flush it would be waited for until the deadline. Nobody has the device open: what was written has gone to the array.
+        let ended = if standing == Standing::Served { device.detach() } else { device.abandon() };
+        ended.map_err(|error| Failure::Refused(error.to_string()))?;
     }
-    front::end(records, attachment)?;
+    front::end(records, attachment, standing)?;
     server::stop(attachment)?;
     records.forget(attachment)
 }
@@ -270,8 +293,7 @@ fn record_of(records: &Records, array: &ArrayArgs) -> Result<Option<Attachment>,
 /// What the superblocks say that can be read.
 fn uuids_of(array: &ArrayArgs) -> Vec<String> {
     let paths = member_paths(array).unwrap_or_else(|_| array.drives.clone());
-    let uuid = |path: &PathBuf| Some(probe(&Drive::open(path, Access::Read).ok()?).ok()?.array_uuid.to_string());
-    paths.iter().filter_map(uuid).collect()
+    arrays(&paths).iter().map(ToString::to_string).collect()
 }
 
 fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {

@@ -46,6 +46,7 @@ pub(super) fn failure(status: std::process::ExitStatus, log: &Path) -> Failure {
     match status.code() {
         Some(2) => Failure::Usage(message),
         Some(3) => Failure::Refused(message),
+        Some(4) => Failure::Busy(message),
         _ => Failure::Failed(message),
     }
 }

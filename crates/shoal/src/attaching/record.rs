@@ -41,6 +41,12 @@ pub(crate) struct Attachment {
     /// The file that the loop device is of; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<PathBuf>,
+    /// The kernel's number of that disk, by which it is known again (`diskseq`); left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) disk_sequence: Option<u64>,
+    /// What the server says of the array, by which a device of the kernel's nbd is known again; it is in the front's own record.
+    #[serde(skip)]
+    pub(crate) description: Option<String>,
     /// Whether that is a block device.
     pub(crate) is_block_device: bool,
     /// Bytes.
@@ -65,9 +71,10 @@ pub(crate) struct Attachment {
 }
 
 impl Attachment {
-    /// Where a file system on it is mounted: by /proc/self/mountinfo, at this moment. Partitions of it count.
+    /// Where a file system on it is mounted: by /proc/self/mountinfo, at this moment. Partitions of it count; what is mounted of a device that is
+    /// not this array's any more does not.
     pub(crate) fn mounted_at(&self) -> Result<Vec<PathBuf>, Failure> {
-        if !self.is_block_device {
+        if !self.is_block_device || !self.is_there() {
             return Ok(Vec::new());
         }
         let device = self.device.as_os_str().as_encoded_bytes();
@@ -79,14 +86,19 @@ impl Attachment {
         Ok(mounts.into_iter().filter(|mount| is_own(&mount.source)).map(|mount| mount.place).collect())
     }
 
+    /// What is to be typed to have it served again.
+    pub(crate) fn attach_command(&self) -> String {
+        let mut command = String::from("shoal attach");
+        if self.drives.is_empty() {
+            command += &format!(" --uuid {}", self.array_uuid);
+        }
+        self.drives.iter().for_each(|drive| command += &format!(" {}", drive.display()));
+        command
+    }
+
     /// Whether the array is run by the process that was started for this.
     pub(crate) fn runs_the_array(&self) -> bool {
         self.server.is_some_and(ProcessDocument::is_alive)
-    }
-
-    /// Whether the device is served, or about to be by the process that takes the place of one that was killed.
-    pub(crate) fn is_alive(&self) -> bool {
-        self.front.is_alive() || self.successor.is_some_and(ProcessDocument::is_alive)
     }
 }
 
@@ -129,7 +141,9 @@ impl Records {
             if path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
                 let Some(attachment) = read::<Attachment>(&path)? else { continue };
                 found.push(match self.fronts(&attachment.array_uuid)? {
-                    Some(Fronts { front, successor, .. }) => Attachment { front, successor, ..attachment },
+                    Some(Fronts { front, successor, description }) => {
+                        Attachment { front, successor, description: Some(description), ..attachment }
+                    }
                     None => attachment,
                 });
             }

@@ -63,11 +63,17 @@ impl Served {
     }
 }
 
-/// The array as whoever runs it says; started if nobody does.
-pub(super) fn find_or_start(cli: &Cli, records: &Records, array: &ArrayArgs, wish: &Wish) -> Result<Served, Failure> {
+/// The array as whoever runs it says; started if nobody does, to be served at a socket at which a front waits for it, or at the usual one.
+pub(super) fn find_or_start(
+    cli: &Cli,
+    records: &Records,
+    array: &ArrayArgs,
+    wish: &Wish,
+    socket: Option<&Path>,
+) -> Result<Served, Failure> {
     match reach_running(array)? {
         Some(mut running) => Served::of(&running.execute(Command::Status)?, None),
-        None => start(cli, records, array, wish),
+        None => start(records, array, &arguments(cli, array, wish, socket)?),
     }
 }
 
@@ -77,10 +83,10 @@ pub(super) fn uuid_of_running(array: &ArrayArgs) -> Result<Option<String>, Failu
     Ok(Some(running.execute(Command::Status)?.array.uuid))
 }
 
-fn start(cli: &Cli, records: &Records, array: &ArrayArgs, wish: &Wish) -> Result<Served, Failure> {
+fn start(records: &Records, array: &ArrayArgs, arguments: &[String]) -> Result<Served, Failure> {
     let uuid = uuids_of(array).into_iter().next();
     let log = records.server_log(uuid.as_deref().unwrap_or("unknown"));
-    let mut child = process::start(&arguments(cli, array, wish)?, &log, Stdio::null())?;
+    let mut child = process::start(arguments, &log, Stdio::null())?;
     let process = ProcessDocument::of(child.id());
     loop {
         if let Some(status) = child.try_wait().map_err(Failure::failed)? {
@@ -111,7 +117,7 @@ fn start(cli: &Cli, records: &Records, array: &ArrayArgs, wish: &Wish) -> Result
     }
 }
 
-fn arguments(cli: &Cli, array: &ArrayArgs, wish: &Wish) -> Result<Vec<String>, Failure> {
+fn arguments(cli: &Cli, array: &ArrayArgs, wish: &Wish, socket: Option<&Path>) -> Result<Vec<String>, Failure> {
     let engine = clap::ValueEnum::to_possible_value(&cli.io_engine).expect("every engine has a name");
     let mut arguments = vec![
         format!("--io-engine={}", engine.get_name()),
@@ -120,9 +126,13 @@ fn arguments(cli: &Cli, array: &ArrayArgs, wish: &Wish) -> Result<Vec<String>, F
     ];
     arguments.extend(wish.force.then(|| "--force".to_owned()));
     arguments.extend(wish.read_only.then(|| "--read-only".to_owned()));
+    arguments.extend(array.degraded.then(|| "--degraded".to_owned()));
     let absolute = |path: &Path| -> Result<String, Failure> {
         Ok(text(&std::path::absolute(path).map_err(Failure::failed)?)?.to_owned())
     };
+    if let Some(socket) = socket {
+        arguments.push(format!("--nbd=unix:{}", text(socket)?));
+    }
     if let Some(scan) = &array.scan {
         arguments.push(format!("--scan={}", absolute(scan)?));
     }

@@ -146,7 +146,7 @@ impl Kept {
         let successor = child.as_ref().and_then(|child| ProcessDocument::of(child.id()).ok());
         if let Err(failure) = self.following.write_down(successor) {
             // `detach` will look for another front than this one.
-            eprintln!("shoal: {failure}");
+            crate::output::warn(&failure.to_string());
         }
         child
     }

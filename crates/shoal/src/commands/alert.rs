@@ -1,15 +1,24 @@
 //! `shoal alert`: whether people would be told.
 
 use shoal_unattended::alert::{Configuration, DeskError, try_all};
+use shoal_unattended::service::array_unit;
 
 use crate::args::{AlertArgs, Cli};
 use crate::documents::{AlertTestDocument, WayOutDocument};
 use crate::exit::Failure;
 use crate::host::host_name;
 use crate::output;
+use crate::running::tell_gone;
 
 /// Reads the file, and tries it out if that is wanted.
 pub(crate) fn run(cli: &Cli, args: &AlertArgs) -> Result<(), Failure> {
+    if let Some(uuid) = args.gone {
+        let unit = array_unit(&uuid);
+        let mend = format!(
+            "`systemctl status {unit}` says why; `systemctl reset-failed {unit}` and then `systemctl start {unit}` runs it"
+        );
+        tell_gone(&args.file, uuid, mend)?;
+    }
     let configuration = Configuration::read(&args.file).map_err(Failure::usage)?;
     let ways = if args.test { try_out(&configuration)? } else { Vec::new() };
     let failed = ways.iter().filter(|way| way.problem.is_some()).count();

@@ -1,7 +1,7 @@
 //! `shoal attach` and `shoal detach`: an array as a block device, or file, of this machine.
 
 use crate::args::{ArrayArgs, AttachArgs, Cli, DetachArgs};
-use crate::attaching::{Attachment, Wish, attach, attachment_of, attachments, detach};
+use crate::attaching::{Attachment, Standing, Wish, attach, attachment_of, attachments, detach};
 use crate::documents::AttachDocument;
 use crate::exit::Failure;
 use crate::output;
@@ -49,9 +49,12 @@ fn find(named: &ArrayArgs) -> Result<Attachment, Failure> {
     if let [only] = named.drives.as_slice() {
         let only = std::path::absolute(only).map_err(Failure::failed)?;
         let is_named =
-            |attachment: &Attachment| attachment.device == only || attachment.file.as_deref() == Some(only.as_path());
-        if let Some(found) = attachments()?.into_iter().find(is_named) {
-            return Ok(found);
+            |attachment: &&Attachment| attachment.device == only || attachment.file.as_deref() == Some(only.as_path());
+        let all = attachments()?;
+        // Of several that had the name, the one that has it now.
+        let has_it = |attachment: &&Attachment| is_named(attachment) && attachment.standing() != Standing::Gone;
+        if let Some(found) = all.iter().find(has_it).or_else(|| all.iter().find(is_named)) {
+            return Ok(found.clone());
         }
     }
     attachment_of(named)?.ok_or_else(|| Failure::usage("the array is not attached: there is nothing to undo"))

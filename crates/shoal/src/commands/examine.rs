@@ -11,6 +11,7 @@ use crate::documents::{ExamineDocument, ExaminedDocument, SuperblockDocument};
 use crate::drives::probe;
 use crate::exit::Failure;
 use crate::output;
+use crate::outside::Outside;
 use crate::size::format_size;
 
 /// Shows the superblock on each drive. Exit status 1 if a drive has none.
@@ -82,11 +83,11 @@ pub(crate) fn role(member_use: MemberUse) -> String {
 fn text(document: &ExamineDocument) -> String {
     let mut text = String::new();
     for drive in &document.drives {
-        let _ = writeln!(text, "{}:", drive.drive);
+        let _ = writeln!(text, "{}:", Outside(&drive.drive));
         match &drive.superblock {
             Some(superblock) => describe_text(&mut text, superblock),
             None => {
-                let _ = writeln!(text, "  {}", drive.problem.as_deref().unwrap_or_default());
+                let _ = writeln!(text, "  {}", Outside(drive.problem.as_deref().unwrap_or_default()));
             }
         }
     }
@@ -98,7 +99,7 @@ fn describe_text(text: &mut String, it: &SuperblockDocument) {
     let lines = [
         ("Version", it.version.clone()),
         ("Array UUID", it.array_uuid.clone()),
-        ("Name", it.name.clone()),
+        ("Name", Outside(&it.name).to_string()),
         ("Raid Level", it.level.clone()),
         ("Layout", it.layout.clone().unwrap_or_else(|| "-".to_owned())),
         ("Chunk Size", optional_size(it.chunk_bytes)),

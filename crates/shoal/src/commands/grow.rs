@@ -4,14 +4,18 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use shoal_drive::Access;
-use shoal_volume::{ArrayLevel, GrowError, GrowOptions, Grown, Level, continue_reshape, grow};
+use shoal_volume::{Absent, ArrayLevel, GrowError, GrowOptions, Grown, Level, continue_reshape, grow};
 
 use crate::args::{ArrayArgs, Cli, GrowArgs};
 use crate::commands::rebuild::REBUILD_GOES_ON;
 use crate::commands::status::state_text;
 use crate::drives::{check_wipeable, join_with_room, member_paths, open_drives, open_failure, same_file};
 use crate::exit::Failure;
+use crate::look::{self, Seen};
+use crate::memory;
+use crate::newcomer::refuse_active;
 use crate::output;
+use crate::present::refuse_silent;
 use crate::progress::{bytes_bar, interrupt_flag, run_background};
 use crate::running::{Command, Handle, Opening, reach, reach_running};
 
@@ -25,6 +29,8 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
         return grow_running(cli, args, running);
     }
     let mut members = member_paths(&args.array)?;
+    refuse_silent(&members)?;
+    args.add.iter().try_for_each(|added| refuse_active(&args.array, &members, added))?;
     members.retain(|member| !args.add.iter().any(|added| same_file(member, added)));
     let all: Vec<PathBuf> = members.iter().chain(&args.add).cloned().collect();
     drop(open_drives(&all, Access::Read)?);
@@ -82,12 +88,16 @@ fn carry_out(cli: &Cli, args: &GrowArgs, all: &[PathBuf], options: &GrowOptions)
         !signalled.load(Ordering::Relaxed)
     };
     let (members, added) = opened.drives.split_at(all.len() - args.add.len());
+    let absent = if args.array.degraded { Absent::LeftBehind } else { Absent::Refused };
     let grown = if args.go_on {
-        continue_reshape(&mut opened.world, members, &mut progress)
+        continue_reshape(&mut opened.world, members, absent, &mut progress)
     } else {
         grow(&mut opened.world, members, added, options, &mut progress)
     };
     bar.finish_and_clear();
+    // They are let go of before they are looked at again.
+    drop(opened);
+    memory::remember(&look::members(all).iter().map(Seen::found).collect::<Vec<_>>(), false);
     grown.map_err(grow_failure)
 }
 
@@ -108,6 +118,8 @@ fn grow_failure(error: GrowError) -> Failure {
     match error {
         GrowError::Refused { .. } => Failure::Refused(error.to_string()),
         GrowError::NoMember { .. } | GrowError::Geometry { .. } | GrowError::Add(_) => Failure::usage(error),
-        GrowError::Assemble(_) | GrowError::Drive { .. } | GrowError::Volume(_) => Failure::failed(error),
+        GrowError::Assemble(_) | GrowError::Drive { .. } | GrowError::TooFewMembers | GrowError::Volume(_) => {
+            Failure::failed(error)
+        }
     }
 }

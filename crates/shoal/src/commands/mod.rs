@@ -27,14 +27,14 @@ mod sim;
 mod status;
 mod study;
 mod transfer;
+mod trust;
 
 use crate::args::{Cli, Command};
 use crate::attaching::{leave_session, run_front, wait_to_follow};
 use crate::exit::Failure;
 
-/// Does what was asked.
+/// Does what was asked. A parity kernel that is not there is told even where none is needed: a mistake worth knowing of.
 pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
-    // Even where no parity is computed: a kernel that is not there is a mistake worth knowing of.
     crate::drives::parity(cli)?;
     match &cli.command {
         Command::Demo(args) => demo::run(cli, args),
@@ -71,6 +71,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Alert(args) => alert::run(cli, args),
         Command::HotPlug(args) => service::hot_plug(cli, args),
         Command::Service(args) => service::run(cli, args),
+        Command::Trust(args) => trust::run(cli, args),
         Command::Share(args) => share::share(cli, args),
         Command::Unshare(args) => share::unshare(cli, args),
         Command::Stop(args) => run::stop(cli, args),

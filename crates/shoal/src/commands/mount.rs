@@ -7,7 +7,7 @@ use shoal_filesystem::{
 };
 
 use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
-use crate::attaching::{Attachment, Wish, attach, attachment_of, attachments, detach};
+use crate::attaching::{Attachment, Standing, Wish, attach, attachment_of, attachments, detach};
 use crate::documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use crate::exit::Failure;
 use crate::output;
@@ -45,6 +45,8 @@ fn mount_on(args: &MountArgs, attachment: &Attachment, place: &Path) -> Result<M
     if let Some(other) = attachment.mounted_at()?.first() {
         return Err(Failure::Refused(format!("array {name} is mounted on {} already", other.display())));
     }
+    // What is looked at is what is mounted.
+    let _held = attachment.hold()?;
     let identity = identify(device).map_err(Failure::failed)?;
     let Some(Identity { kind, .. }) = identity else {
         return Err(Failure::usage(format!("array {name} holds no file system: make one with `shoal format`")));
@@ -102,6 +104,7 @@ fn mount_text(document: &MountDocument) -> String {
 /// Unmounts an array's file system, and detaches the array if it was attached for that.
 pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     let (attachment, places) = find(&args.array)?;
+    refuse_unrun(&attachment, &places)?;
     let shares = served_below(&places).map_err(Failure::Failed)?;
     // Held until the array is detached too: servers have nothing of it from here on.
     let _leaving = let_go(args, &places, &shares)?;
@@ -119,6 +122,17 @@ pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
         detached,
     };
     output::document(cli, &document, unmount_text)
+}
+
+/// Without a process that runs the array what was written could not be flushed, and that would be waited for.
+fn refuse_unrun(attachment: &Attachment, places: &[PathBuf]) -> Result<(), Failure> {
+    if places.is_empty() || attachment.standing() != Standing::ServerGone {
+        return Ok(());
+    }
+    let (name, again) = (&attachment.name, attachment.attach_command());
+    Err(Failure::Refused(format!(
+        "array {name} is run by nobody, so what was written cannot be flushed: `{again}` runs it again; then unmount"
+    )))
 }
 
 /// Has the servers of shares let go, if that is told; what is shared is not unmounted otherwise.
@@ -163,7 +177,7 @@ fn find_by_directory(directory: &Path) -> Result<(Attachment, Vec<PathBuf>), Fai
     let place =
         directory.canonicalize().map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
     let mount = mounted_on(&place).ok_or_else(|| unmount_failure(UnmountError::NotMounted { place: place.clone() }))?;
-    let attachment = attachments()?.into_iter().find(|attachment| attachment.device == mount.source);
+    let attachment = attachments()?.into_iter().find(|attachment| attachment.is_at(&mount.source));
     let attachment = attachment.ok_or_else(|| {
         let (place, source) = (place.display(), mount.source.display());
         Failure::Refused(format!("{place} is {source}, which no array of yours is attached as: use umount"))

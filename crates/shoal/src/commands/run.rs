@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
+use crate::attaching::{Occupied, attachment_of};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::gather;
 use crate::output;
-use crate::running::{Command, Handle, Opening, Server, claim_to_run, reach_running, stop_in_kernel};
+use crate::running::{Command, Handle, Opening, Server, claim_to_run, or_alert, reach_running, stop_in_kernel};
 use crate::simulated::is_simulated;
 
 /// Runs an array until it is stopped.
@@ -17,13 +18,18 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
             "an array is run by naming its members, or any one of them and --scan DIR, or its --uuid",
         ));
     }
-    let opening = Opening { writable: true, force: args.force, engine: args.engine.engine };
+    let engine = args.engine.engine;
+    let opening = Opening { writable: true, force: args.force, engine, ..Opening::WRITABLE };
     let array = from_anywhere(&args.array)?;
-    gather::wait_for_members(&args.unattended, &array)?;
-    let mut host = claim_to_run(cli, &array, &args.simulated, opening)?;
-    let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
-    let name = host.execute(speed)?.array.name;
-    let server = Server::start(host, args.array.socket.as_deref(), None, args.unattended.alerts.as_deref())?;
+    let alerts = args.unattended.alerts.as_deref();
+    let (name, server) = or_alert(alerts, &array, || {
+        gather::wait_for_members(&args.unattended, &array)?;
+        let claim = || claim_to_run(cli, &array, &args.simulated, opening);
+        let mut host = gather::when_free(&args.unattended, claim)?;
+        let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
+        let name = host.execute(speed)?.array.name;
+        Ok((name, Server::start(host, args.array.socket.as_deref(), None, alerts)?))
+    })?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
 }
@@ -43,8 +49,21 @@ fn failed_path(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Usage(format!("{}: {error}", path.display()))
 }
 
-/// Has the process that runs an array bring it to rest and end.
+/// Has the process that runs an array bring it to rest and end; refused while it is used on this machine.
 pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
+    if let Some(attachment) = attachment_of(&args.array)?
+        && let Some(Occupied { what, mend }) = attachment.occupied()?
+    {
+        let name = &attachment.name;
+        if !args.force {
+            return Err(Failure::Refused(format!("array {name} is {what}: {mend}")));
+        }
+        let again = attachment.attach_command();
+        output::warn(&format!(
+            "array {name} is {what}: what uses it waits from now on, and fails after a while, and what was written there and not flushed is lost \
+             then, unless `{again}` runs it again before"
+        ));
+    }
     let state = match reach_running(&args.array)? {
         Some(mut array) => array.execute(Command::Stop)?,
         None => stop_in_kernel(cli, &from_anywhere(&args.array)?)?

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::args::{Cli, ScrubArgs};
-use crate::commands::status::{array_text, state_text};
-use crate::documents::{RangeDocument, ScrubDocument};
+use crate::commands::status::{array_text, lacking, state_of_array, state_text};
+use crate::documents::{ArrayDocument, BlameDocument, FindingsDocument, RangeDocument, ScrubDocument, StateDocument};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
@@ -18,13 +18,19 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
         let mut array = array.ok_or_else(|| Failure::usage("no process runs the array, so none scrubs it"))?;
         return output::document(cli, &array.execute(Command::StopScrub)?, state_text);
     }
+    if args.repair && !args.keep_data {
+        refuse_guesses(&state_of_array(cli, &args.array)?)?;
+    }
     let opening = Opening { writable: args.repair, ..Opening::WRITABLE };
     let mut array = reach(cli, &args.array, opening, None)?;
     if array.execute(Command::Status)?.background.is_some() && !array.goes_on_by_itself() {
         // Opening it for repair has taken up what was left to do.
         run_background(cli, array.as_mut(), "resync")?.finished_or("start `shoal scrub` again")?;
     }
-    array.execute(Command::Scrub { repair: args.repair })?;
+    let state = array.execute(Command::Status)?;
+    array
+        .execute(Command::Scrub { repair: args.repair, keep_data: args.keep_data })
+        .map_err(|failure| not_scrubbed(failure, &state))?;
     let scrub = run_background(cli, array.as_mut(), "scrub")?;
     let state = array.finish()?;
     scrub.finished_or("start `shoal scrub` again; what it repaired is repaired")?;
@@ -32,14 +38,76 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     let document = ScrubDocument { findings, array: state.array };
     output::document(cli, &document, scrub_text)?;
     let findings = &document.findings;
-    if findings.mismatched_bytes > 0 && !args.repair || findings.unreadable_bytes > 0 {
-        return Err(Failure::Shown(format!(
-            "{} do not agree with the data, {} cannot be read: see the list, and use --repair",
-            format_size(findings.mismatched_bytes),
-            format_size(findings.unreadable_bytes)
-        )));
+    verdict(findings, args.repair).map_or(Ok(()), |why| Err(Failure::Shown(why)))
+}
+
+/// What is left to be done, if anything is.
+fn verdict(findings: &FindingsDocument, repair: bool) -> Option<String> {
+    let [mismatched, unrepaired, unreadable] =
+        [findings.mismatched_bytes, findings.unrepaired_bytes, findings.unreadable_bytes].map(format_size);
+    let is_proven = findings.mismatches.iter().any(|mismatch| mismatch.blame == BlameDocument::Proven);
+    let mend = if is_proven { "--repair mends what is proven" } else { "--repair --keep-data keeps the data" };
+    if findings.mismatched_bytes > 0 && !repair {
+        return Some(format!("{mismatched} do not agree, {unreadable} cannot be read: see the list; {mend}"));
     }
-    Ok(())
+    if findings.unrepaired_bytes > 0 {
+        return Some(format!(
+            "{unrepaired} do not agree, and it is not proven which side is wrong: look at what lies there; --repair --keep-data keeps the data, \
+             or what most copies hold"
+        ));
+    }
+    (findings.unreadable_bytes > 0)
+        .then(|| format!("{unreadable} cannot be read, nor had from the others: see the list"))
+}
+
+/// Whether there are witnesses enough to tell who is wrong: two parities, or three copies.
+fn can_tell(array: &ArrayDocument) -> bool {
+    array.redundancy >= 2 || array.members.iter().filter_map(|member| member.array.as_deref()).any(can_tell)
+}
+
+/// Whether the array, or one inside it, has parity or copies.
+fn is_redundant(array: &ArrayDocument) -> bool {
+    !matches!(array.level.as_str(), "raid0" | "linear")
+        || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_redundant)
+}
+
+/// Refuses to repair without a word for it where one side would be taken by guess.
+fn refuse_guesses(state: &StateDocument) -> Result<(), Failure> {
+    if state.engine.is_none() && (can_tell(&state.array) || !is_redundant(&state.array)) {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "array {}: where it disagrees nobody can tell which side is wrong: --repair --keep-data keeps the data (of mirrors, the first copy) and \
+         writes parity and the other copies anew, even if the data are what is wrong; without --repair nothing is written",
+        state.array.name
+    )))
+}
+
+/// Why an array is not scrubbed: one that has lost all of its redundancy has nothing to hold its
+/// content against.
+fn not_scrubbed(failure: Failure, state: &StateDocument) -> Failure {
+    let StateDocument { array, background, .. } = state;
+    if !is_redundant(array) {
+        return Failure::Usage(format!(
+            "array {} is {}: it has no parity or copies to compare",
+            array.name, array.level
+        ));
+    }
+    if background.is_some() || array.redundancy == 0 || lacking(array) < array.redundancy {
+        return failure;
+    }
+    Failure::Failed(format!(
+        "array {} is degraded, and nothing is left to compare: put a drive in with `shoal add`, and scrub when it is rebuilt",
+        array.name
+    ))
+}
+
+/// A member by its number, and by its drive where no array lies between.
+fn member_text(array: &ArrayDocument, role: u16) -> String {
+    match array.members.get(usize::from(role)).and_then(|member| member.drive.as_deref()) {
+        Some(drive) => format!("member {role} ({drive})"),
+        None => format!("member {role}"),
+    }
 }
 
 fn scrub_text(document: &ScrubDocument) -> String {
@@ -47,8 +115,13 @@ fn scrub_text(document: &ScrubDocument) -> String {
     let findings = &document.findings;
     for mismatch in &findings.mismatches {
         let done = if mismatch.repaired { "repaired" } else { "not repaired" };
+        let what = match mismatch.blame {
+            BlameDocument::Proven => "wrong, as the others prove",
+            BlameDocument::Likely => "probably wrong, as the others agree without it",
+            BlameDocument::Unknown => "disagree with the data, and either may be wrong",
+        };
         let RangeDocument { role, offset, bytes } = mismatch.range;
-        let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: disagree with the data, {done}");
+        let _ = writeln!(text, "{}, {bytes} bytes at {offset}: {what}, {done}", member_text(&document.array, role));
     }
     for RangeDocument { role, offset, bytes } in &findings.healed {
         let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: could not be read, written anew");
@@ -56,7 +129,20 @@ fn scrub_text(document: &ScrubDocument) -> String {
     for RangeDocument { role, offset, bytes } in &findings.unreadable {
         let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: cannot be read, nor had from the others");
     }
+    let lacking = lacking(&document.array);
+    if lacking > 0 {
+        let are = if lacking == 1 { "member is" } else { "members are" };
+        let _ = writeln!(
+            text,
+            "{lacking} {are} missing or being filled, and not compared: scrub again when the array is whole"
+        );
+    }
     let verdict = if findings.complete { "complete" } else { "stopped" };
-    let _ = writeln!(text, "scrub {verdict}: {} disagree", format_size(findings.mismatched_bytes));
+    let mismatched = format_size(findings.mismatched_bytes);
+    let _ = match (findings.repair, findings.mismatched_bytes > 0, findings.unrepaired_bytes) {
+        (true, true, 0) => writeln!(text, "scrub {verdict}: {mismatched} disagreed, all mended"),
+        (true, true, left) => writeln!(text, "scrub {verdict}: {mismatched} disagreed, {} still do", format_size(left)),
+        _ => writeln!(text, "scrub {verdict}: {mismatched} disagree"),
+    };
     text + &array_text(&document.array)
 }

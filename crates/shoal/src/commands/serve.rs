@@ -3,17 +3,19 @@
 use std::path::Path;
 use std::time::Duration;
 
-use shoal_serve::{Address, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
-use shoal_volume::Volume;
+use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
+use shoal_volume::{SILENCE, Volume};
 
 use super::run::from_anywhere;
 use super::status::state_text;
 use crate::args::{Cli, ServeArgs};
+use crate::documents::ArrayDocument;
 use crate::exit::Failure;
 use crate::gather;
 use crate::output;
 use crate::running::{
-    Command, Handle, Host, Opening, SERVED_BUFFERS, Server, Service, claim_to_serve, place_for_clients,
+    Command, Handle, Host, Opening, SERVED_BUFFERS, Server, Service, claim_to_serve, incarnation, or_alert,
+    place_for_clients,
 };
 
 /// Serves an array until it is stopped.
@@ -26,18 +28,25 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     // An array that is attached to this machine is written back to by the very memory management that this process relies on.
     shoal_attach::stay_out_of_reclaim();
     let protection = protection(args);
-    let opening = Opening { writable: !args.read_only, force: args.force, engine: args.engine.engine };
+    let engine = args.engine.engine;
+    // A member that does not answer is taken out while clients have half of their patience left.
+    let silence = SILENCE.min(Duration::from_secs(args.deadline) / 2);
+    let opening = Opening { writable: !args.read_only, force: args.force, engine, silence, ..Opening::WRITABLE };
     let array = from_anywhere(&args.array)?;
-    gather::wait_for_members(&args.unattended, &array)?;
-    let mut host = claim_to_serve(cli, &array, &args.simulated, opening)?;
-    let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
-    let array = host.execute(speed)?.array;
-    let service = service(args, &mut host, &array.name, &array.uuid, &protection)?;
-    let places = service.addresses().join(" ");
-    let server = Server::start(host, args.array.socket.as_deref(), Some(service), args.unattended.alerts.as_deref())?;
+    let alerts = args.unattended.alerts.as_deref();
+    let (name, places, server) = or_alert(alerts, &array, || {
+        gather::wait_for_members(&args.unattended, &array)?;
+        let claim = || claim_to_serve(cli, &array, &args.simulated, opening);
+        let mut host = gather::when_free(&args.unattended, claim)?;
+        let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
+        let array = host.execute(speed)?.array;
+        let service = service(args, &mut host, &array, &protection)?;
+        let places = service.addresses().join(" ");
+        let server = Server::start(host, args.array.socket.as_deref(), Some(service), alerts)?;
+        Ok((array.name, places, server))
+    })?;
     output::warn(&format!(
-        "array {} is served at {places}, administered at {}; Ctrl-C stops it",
-        array.name,
+        "array {name} is served at {places}, administered at {}; Ctrl-C stops it",
         server.socket().display()
     ));
     output::document(cli, &server.run()?, state_text)
@@ -47,7 +56,12 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
 fn protection(args: &ServeArgs) -> Protection {
     match (&args.tls_certificates, &args.tls_psk) {
         (Some(directory), _) => {
-            Protection::Tls(TlsFiles::Certificates { directory: directory.clone(), verify_peer: args.tls_verify_peer })
+            let clients = match (args.tls_verify_peer, args.allow_strangers) {
+                (true, _) => Clients::Certified,
+                (false, true) => Clients::Anybody,
+                (false, false) => Clients::Local,
+            };
+            Protection::Tls(TlsFiles::Certificates { directory: directory.clone(), clients })
         }
         (None, Some(file)) => Protection::Tls(TlsFiles::Keys(file.clone())),
         (None, None) if args.allow_plain_tcp => Protection::None,
@@ -59,18 +73,17 @@ fn protection(args: &ServeArgs) -> Protection {
 fn service(
     args: &ServeArgs,
     host: &mut Host,
-    name: &str,
-    uuid: &str,
+    array: &ArrayDocument,
     protection: &Protection,
 ) -> Result<Service, Failure> {
     let volume = host.content();
-    let exports = exports(args, name, uuid, volume)?;
+    let exports = exports(args, array, volume)?.with_incarnation(&incarnation(array));
     let buffers = SERVED_BUFFERS.start..volume.request_buffers();
     let exporter = Exporter::new(exports, buffers).map_err(Failure::failed)?;
     let exporter = exporter.with_deadline(Duration::from_secs(args.deadline));
     let mut addresses = args.nbd.clone();
     if addresses.is_empty() {
-        addresses.push(Address::Unix(place_for_clients(uuid)?));
+        addresses.push(Address::Unix(place_for_clients(&array.uuid)?));
     }
     let listen = |address: &Address| Listener::open(&absolute(address)?, protection).map_err(listen_failure);
     let listeners = addresses.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
@@ -78,14 +91,17 @@ fn service(
 }
 
 /// What is to be served.
-fn exports(args: &ServeArgs, name: &str, uuid: &str, volume: &dyn Volume) -> Result<Exports, Failure> {
+fn exports(args: &ServeArgs, array: &ArrayDocument, volume: &dyn Volume) -> Result<Exports, Failure> {
+    let ArrayDocument { name, uuid, .. } = array;
+    // What is left of an array that has lost too much is there to be read, and for nothing else.
+    let is_read_only = args.read_only || array.health == "failed";
     let size_bytes = volume.size_bytes();
     // By this a client that comes again knows that the content is still the same array's.
     let description = format!("array {uuid}, run by shoal");
     let whole = |name: &str, read_only| Export::whole(name, &description, size_bytes, read_only);
     let mut exports: Vec<Export> = Vec::new();
     for export in &args.export {
-        let all = whole(&export.name, args.read_only || export.read_only);
+        let all = whole(&export.name, is_read_only || export.read_only);
         exports.push(match export.part {
             None => all,
             Some((offset, size_bytes)) => {
@@ -96,7 +112,7 @@ fn exports(args: &ServeArgs, name: &str, uuid: &str, volume: &dyn Volume) -> Res
         });
     }
     if exports.is_empty() {
-        exports.push(whole(if name.is_empty() { "shoal" } else { name }, args.read_only));
+        exports.push(whole(if name.is_empty() { "shoal" } else { name }, is_read_only));
     }
     Exports::new(exports, size_bytes, volume.logical_block_bytes()).map_err(Failure::usage)
 }

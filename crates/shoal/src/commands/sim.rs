@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use shoal_swarm::{Find, Watch, hunt, play, sample, shrink};
+use shoal_swarm::{Counts, Find, Waits, Watch, hunt, play, sample, shrink};
 
 use crate::args::{Cli, SimArgs, SimCommand, SwarmArgs};
 use crate::documents::{SwarmDocument, SwarmFailureDocument};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::{count_bar, interrupt_flag};
+use crate::size::format_ns;
 
 /// A seed that takes longer hangs: one takes a few hundredths of a second.
 const HANG: Duration = Duration::from_secs(120);
@@ -120,33 +121,64 @@ fn text(document: &SwarmDocument) -> String {
         }
         text += "\n";
     }
-    let counts = &document.counts;
     let seconds = document.duration_ns as f64 / 1e9;
     text += &format!(
-        "{} seeds in {seconds:.1} s, {} of them fail; trace {}\n\
-         {} requests, {} member I/Os, {:.1} h of virtual time\n\
-         {} power cuts ({} arrays forced), {} drives pulled, {} stalls, {} errors, {} latent ranges, {} replacements\n\
-         {} faults passed over: the array could not have survived them\n\
-         by the format's design: {} blocks in the write hole of a lost member; {} blocks wrong by {} silent faults, of \
-         which scrubs found {} bytes\n",
+        "{} seeds in {seconds:.1} s, {} of them fail; trace {}\n",
         document.seeds,
         document.failures.len(),
         document.trace_hash,
+    );
+    text + &counted(&document.counts)
+}
+
+/// The longest waits of requests.
+fn waited(waits: &Waits) -> String {
+    let Waits { unhurt_ns, errors_ns, stalls_ns, hubs_ns, hangs_ns } = *waits;
+    let [unhurt, errors, stalls, hubs, hangs] = [unhurt_ns, errors_ns, stalls_ns, hubs_ns, hangs_ns].map(format_ns);
+    format!(
+        "longest waits: {unhurt} unhurt, {errors} after errors, {stalls} after stalls, {hubs} after outages of hubs, \
+         {hangs} after drives hung"
+    )
+}
+
+/// What happened, and how often.
+fn counted(counts: &Counts) -> String {
+    format!(
+        "{} requests, {} member I/Os, {:.1} h of virtual time\n\
+         {} power cuts ({} in the midst of opening, {} arrays forced), {} drives away at a start, {} pulled\n\
+         {} hubs without power, {} arrays opened anew after they had lost too much, {} drives hung\n\
+         {} starts with any of the drives ({} refused)\n\
+         {} stalls, {} errors, {} latent ranges ({} of both where there is no other copy), {} replacements\n\
+         {} orders that had to be refused, {} strangers\n\
+         {} faults passed over: the array could not have survived them\n\
+         {}\n\
+         by the format's design: {} blocks in the write hole of a lost member; {} blocks wrong by {} silent faults, of \
+         which scrubs found {} bytes\n",
         counts.requests,
         counts.member_ios,
         counts.virtual_ns as f64 / 3.6e12,
         counts.power_cuts,
+        counts.cut_short,
         counts.forced,
+        counts.away,
         counts.unplugged,
+        counts.hubs_lost,
+        counts.revived,
+        counts.hung,
+        counts.apart,
+        counts.apart_refused,
         counts.stalls,
         counts.errors,
         counts.latent,
+        counts.last_copies,
         counts.replaced,
+        counts.misused,
+        counts.strangers,
         counts.passed_over,
+        waited(&counts.waits),
         counts.write_hole_blocks,
         counts.silent_wrong_blocks,
         counts.silent,
         counts.silent_found_bytes,
-    );
-    text
+    )
 }

@@ -4,17 +4,21 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 use shoal_drive::Access;
-use shoal_volume::inspect;
+use shoal_volume::inspect_remembered;
 
 use crate::args::{ArrayArgs, Cli, StatusArgs};
-use crate::attaching::{Attachment, attachments};
+use crate::attaching::{Attachment, Standing, attachments};
 use crate::documents::{
-    ArrayDocument, BackgroundDocument, EngineDocument, MemberDocument, RunningDocument, StateDocument, array_document,
+    ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, MemberDocument, RunningDocument,
+    StateDocument, array_document,
 };
-use crate::drives::{array_failure, join, member_paths, open_drives, open_options};
+use crate::drives::{array_failure, join, open_drives, open_options};
 use crate::exit::Failure;
+use crate::memory::{self, Purpose, host_memory};
 use crate::output;
-use crate::running::{Command, kernel_state, reach_running};
+use crate::outside::Outside;
+use crate::present::members_to_open;
+use crate::running::{Command, Opening, kernel_state, reach_running};
 use crate::size::{format_age_s, format_rate, format_size};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
@@ -45,15 +49,20 @@ pub(super) fn state_of_array(cli: &Cli, array: &ArrayArgs) -> Result<StateDocume
 /// With what the array is to this machine, which whoever runs it does not know.
 fn tell(cli: &Cli, state: StateDocument) -> Result<(), Failure> {
     let attached = attachments()?.into_iter().find(|attachment| attachment.array_uuid == state.array.uuid);
-    output::document(cli, &StateDocument { attached, ..state }, state_text)
+    let with_standing = |attachment: Attachment| AttachedDocument { standing: attachment.standing(), attachment };
+    output::document(cli, &StateDocument { attached: attached.map(with_standing), ..state }, state_text)
 }
 
 /// An array that nobody runs, as its drives tell.
 pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<ArrayDocument, Failure> {
-    let drives = open_drives(&member_paths(array)?, Access::Read)?;
+    let drives =
+        open_drives(&members_to_open(array, Opening { writable: false, ..Opening::WRITABLE }, None)?, Access::Read)?;
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, false, false)?;
-    let status = inspect(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
+    let memory = host_memory(array, Purpose::Look);
+    let inspected = inspect_remembered(opened.world, opened.plan, &opened.drives, &options, memory);
+    let (status, remarks) = inspected.map_err(array_failure)?;
+    memory::tell(&remarks);
     Ok(array_document(&status))
 }
 
@@ -71,12 +80,8 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
     if let Some(EngineDocument { name, device, consistency_policy }) = &document.engine {
         writeln!(text, "  run by {name}, as {device}, consistency policy {consistency_policy}")?;
     }
-    if let Some(attachment) = &document.attached {
-        let Attachment { device, method, .. } = attachment;
-        let gone = if attachment.is_alive() { "" } else { ", whose process is gone: attach it again, or detach it" };
-        let places = attachment.mounted_at().unwrap_or_default();
-        let mounted = places.iter().map(|place| format!(", mounted on {}", place.display())).collect::<String>();
-        writeln!(text, "  attached as {} by {method}{mounted}{gone}", device.display())?;
+    if let Some(attached) = &document.attached {
+        writeln!(text, "  {}", attached_text(attached))?;
     }
     if let Some(BackgroundDocument { work, done_bytes, total_bytes, bytes_per_s }) = &document.background {
         let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);
@@ -84,6 +89,25 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
         writeln!(text, "  {work}: {per_cent} %, {} of {}{rate}", format_size(*done_bytes), format_size(*total_bytes))?;
     }
     document.running.as_ref().map_or(Ok(()), |running| tell_of_running(text, document, running))
+}
+
+/// As what it is attached, and what is to be done if that cannot be used.
+fn attached_text(AttachedDocument { attachment, standing }: &AttachedDocument) -> String {
+    let Attachment { device, method, .. } = attachment;
+    let again = attachment.attach_command();
+    let trouble = match standing {
+        Standing::Served => String::new(),
+        Standing::ServerGone => {
+            format!("; nobody runs it: whatever uses it waits, and fails after a while: `{again}` runs it again")
+        }
+        Standing::FrontGone => {
+            format!(", whose process is gone: `{again}` makes another, `shoal detach` takes it down")
+        }
+        Standing::Gone => format!(", which is not this array's any more: `{again}` makes another"),
+    };
+    let places = attachment.mounted_at().unwrap_or_default();
+    let mounted = places.iter().map(|place| format!(", mounted on {}", place.display())).collect::<String>();
+    format!("attached as {} by {method}{mounted}{trouble}", device.display())
 }
 
 /// The process that runs it, and what it has to tell.
@@ -105,7 +129,7 @@ fn tell_of_running(text: &mut String, document: &StateDocument, running: &Runnin
     )?;
     for news in &running.news {
         let ago = format_age_s(unix_time_s().saturating_sub(news.time_unix_s));
-        writeln!(text, "  {ago} ago: {}: {}", news.array, news.text)?;
+        writeln!(text, "  {ago} ago: {}: {}", Outside(&news.array), Outside(&news.text))?;
     }
     Ok(())
 }
@@ -127,8 +151,8 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
     table.load_style(presets::NOTHING).set_header(["role", "state", "drive"]);
     for member in &array.members {
         let on = match (&member.drive, &member.array) {
-            (Some(drive), _) => drive.clone(),
-            (None, Some(inner)) => format!("array {}", inner.name),
+            (Some(drive), _) => Outside(drive).to_string(),
+            (None, Some(inner)) => format!("array {}", Outside(&inner.name)),
             (None, None) => "-".to_owned(),
         };
         table.add_row([member.role.to_string(), member_state(member), on]);
@@ -137,13 +161,13 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
         writeln!(text, "{indent} {}", line.trim_end())?;
     }
     for spare in &array.spares {
-        writeln!(text, "{indent}  spare: {spare}")?;
+        writeln!(text, "{indent}  spare: {}", Outside(spare))?;
     }
     for left_out in &array.left_out {
-        writeln!(text, "{indent}  not used: {}: {}", left_out.drive, left_out.reason)?;
+        writeln!(text, "{indent}  not used: {}: {}", Outside(&left_out.drive), left_out.reason)?;
     }
     if let Some(problem) = &array.problem {
-        writeln!(text, "{indent}  cannot run: {problem}")?;
+        writeln!(text, "{indent}  cannot run: {}", Outside(problem))?;
     }
     for inner in array.members.iter().filter_map(|member| member.array.as_deref()) {
         describe(text, inner, &format!("{indent}    "))?;
@@ -159,6 +183,7 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
 fn member_state(member: &MemberDocument) -> String {
     let state = match member.rebuilt_bytes {
         Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),
+        None if member.suspect => format!("{}, slow: look at the drive", member.state),
         None => member.state.clone(),
     };
     match &member.replacement {
@@ -171,13 +196,37 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     let layout = array.layout.as_deref().map_or(String::new(), |layout| format!(", {layout}"));
     let chunk = array.chunk_bytes.map_or(String::new(), |chunk| format!(", chunk {}", format_size(chunk)));
     let capacity = array.capacity_bytes.map_or("size unknown".to_owned(), format_size);
-    writeln!(text, "{indent}{}: {}{layout}{chunk}, {capacity}", array.name, array.level)?;
+    writeln!(text, "{indent}{}: {}{layout}{chunk}, {capacity}", Outside(&array.name), array.level)?;
     let missing = array.members.iter().filter(|member| member.state == "missing").count();
     let missing = if missing == 0 { String::new() } else { format!(", {missing} of {} missing", array.members.len()) };
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{resync}", array.health)?;
-    writeln!(text, "{indent}  survives the loss of {} when whole", members(array.redundancy))?;
+    writeln!(text, "{indent}  {}", survives(array))?;
     writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)
+}
+
+/// Which losses the array is sure to survive as it is now.
+fn survives(array: &ArrayDocument) -> String {
+    let whole = members(array.redundancy);
+    // Members that are arrays say for themselves what they survive.
+    let lacking = array.members.iter().filter(|member| member.state != "in-sync").count();
+    let left = array.redundancy.saturating_sub(u32::try_from(lacking).unwrap_or(u32::MAX));
+    match (array.health.as_str(), left) {
+        ("optimal" | "degraded", left) if left == array.redundancy => format!("survives the loss of {whole}"),
+        ("degraded", 0) => format!("is not sure to survive the loss of another member now; when whole, of {whole}"),
+        ("degraded", left) => format!("survives the loss of {} now; when whole, of {whole}", members(left)),
+        _ => "has lost more members than it survives".to_owned(),
+    }
+}
+
+/// Members that do not hold all their data, here and in arrays inside.
+pub(super) fn lacking(array: &ArrayDocument) -> u32 {
+    let of_member = |member: &MemberDocument| match &member.array {
+        _ if member.state != "in-sync" => 1,
+        Some(inner) => lacking(inner),
+        None => 0,
+    };
+    array.members.iter().map(of_member).sum()
 }
 
 fn members(count: u32) -> String {

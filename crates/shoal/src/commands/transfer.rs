@@ -3,18 +3,22 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use shoal_volume::Incomplete;
 use shoal_volume::transfer::{TransferError, read_to, write_from};
 
 use crate::args::{Cli, ReadArgs, WriteArgs};
-use crate::documents::TransferDocument;
+use crate::attaching::{refuse_occupied, refuse_served};
+use crate::documents::{ArrayDocument, TransferDocument};
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Opening, reach};
+use crate::running::{Command, Opening, reach};
 use crate::size::{format_ns, format_rate, format_size};
 
 /// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
 pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
-    let mut array = reach(cli, &args.array, Opening { writable: false, ..Opening::WRITABLE }, None)?;
+    let opening = Opening { writable: false, incomplete: Incomplete::Read, ..Opening::WRITABLE };
+    let mut array = reach(cli, &args.array, opening, None)?;
+    tell_write_hole(&array.execute(Command::Status)?.array);
     let array = array.content();
     let rest = array.size_bytes().checked_sub(args.offset).ok_or_else(|| beyond(args.offset, array.size_bytes()))?;
     let length = args.length.unwrap_or(rest);
@@ -44,13 +48,29 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What a missing member held is made of parity, which a crash may have left behind the data;
+/// nothing on the members says where.
+fn tell_write_hole(array: &ArrayDocument) {
+    let has_parity = matches!(array.level.as_str(), "raid4" | "raid5" | "raid6");
+    if has_parity && array.health == "degraded" && array.needs_resync {
+        output::warn(&format!(
+            "array {} is degraded and was not shut down cleanly: blocks of the missing member that were being written may be wrong; give \
+             the missing drive too",
+            array.name
+        ));
+    }
+    array.members.iter().filter_map(|member| member.array.as_deref()).for_each(tell_write_hole);
+}
+
 fn elapsed_ns(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Writes standard input to an array's content.
 pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
+    refuse_occupied(&args.array)?;
     let mut array = reach(cli, &args.array, Opening { force: args.force, ..Opening::WRITABLE }, None)?;
+    refuse_served(&array.execute(Command::Status)?)?;
     let size_bytes = array.content().size_bytes();
     if args.offset > size_bytes {
         return Err(beyond(args.offset, size_bytes));

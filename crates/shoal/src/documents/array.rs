@@ -1,6 +1,6 @@
 //! An array's status as a document.
 
-use shoal_volume::{ArrayStatus, Health, LeftOut, MemberOn, MemberState, MemberStatus, Verdict, layout_name};
+use shoal_volume::{ArrayStatus, Cause, Health, LeftOut, MemberOn, MemberState, MemberStatus, Verdict, layout_name};
 
 use super::{ArrayDocument, LeftOutDocument, MemberDocument, ReplacementDocument};
 
@@ -47,11 +47,16 @@ fn member_document(member: &MemberStatus) -> MemberDocument {
     };
     let replacement = member.replacement.as_ref();
     let replacement = replacement.map(|it| ReplacementDocument { drive: it.drive.clone(), copied_bytes: it.position });
-    MemberDocument { role: member.role.0, drive, state: state.to_owned(), rebuilt_bytes, replacement, array }
+    let (role, state, suspect) = (member.role.0, state.to_owned(), member.suspect);
+    MemberDocument { role, drive, state, rebuilt_bytes, suspect, replacement, array }
 }
 
 fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
-    LeftOutDocument { drive: left_out.name.clone(), reason: verdict_text(left_out.verdict) }
+    let reason = match &left_out.cause {
+        Cause::Verdict(verdict) => verdict_text(*verdict),
+        Cause::Suspicion(suspicion) => suspicion.to_string(),
+    };
+    LeftOutDocument { drive: left_out.name.clone(), reason }
 }
 
 /// Why a member is left out.
@@ -63,6 +68,7 @@ pub(crate) fn verdict_text(verdict: Verdict) -> String {
         Verdict::Journal => "it is the array's journal".to_owned(),
         Verdict::Replacement { role, .. } => format!("it is being made a replacement of member {}", role.0),
         Verdict::Unusable => "its role is none that the array has".to_owned(),
+        Verdict::Stray => "its number is another member's, or none: a changed copy of a superblock".to_owned(),
         Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare => "it is in use".to_owned(),
     }
 }

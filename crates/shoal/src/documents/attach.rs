@@ -1,9 +1,9 @@
-//! What `shoal attach` and `shoal detach` print.
+//! What `shoal attach` and `shoal detach` print, and `shoal status` of an array that is attached.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::attaching::Attachment;
+use crate::attaching::{Attachment, Standing};
 
 /// `attach`: the array as a device or file of this machine; and `detach`: what it was.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -11,4 +11,14 @@ pub(crate) struct AttachDocument {
     /// Which array, how, and as what.
     #[serde(flatten)]
     pub(crate) attachment: Attachment,
+}
+
+/// `status`: as what an array is attached, and how that is at this moment.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct AttachedDocument {
+    /// Which array, how, and as what.
+    #[serde(flatten)]
+    pub(crate) attachment: Attachment,
+    /// Whether it can be used.
+    pub(crate) standing: Standing,
 }

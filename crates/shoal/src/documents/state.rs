@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_volume::Blame;
 
-use super::ArrayDocument;
-use crate::attaching::Attachment;
+use super::{ArrayDocument, AttachedDocument};
 
 /// `create`, `status`, `fail`, `add`, `remove`, `re-add`, `replace`, `rebuild`, `speed`, `stop`, `run`: the array
 /// afterwards.
@@ -27,7 +27,7 @@ pub(crate) struct StateDocument {
     pub(crate) running: Option<RunningDocument>,
     /// As what it is attached to this machine, `status`; left out where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) attached: Option<Attachment>,
+    pub(crate) attached: Option<AttachedDocument>,
     /// Simulated drives: all of this follows from their models. Left out where drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) simulated: Option<SimulatedDocument>,
@@ -91,8 +91,19 @@ pub(crate) struct RunningDocument {
     /// Where it is served as a network block device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) nbd: Vec<String>,
+    /// Clients that it is served to there at this moment; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) nbd_clients: u64,
+    /// I/Os that drives which were taken out have not answered, and that nobody waits for; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) left_behind: u64,
     /// What happened lately, oldest first.
     pub(crate) news: Vec<NewsDocument>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Something that happened in a running array.
@@ -115,6 +126,9 @@ pub(crate) struct FindingsDocument {
     pub(crate) complete: bool,
     /// Bytes of parity or copies that do not agree with the data.
     pub(crate) mismatched_bytes: u64,
+    /// As many of them as a scrub that repairs has left, as nobody can tell which side is wrong; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) unrepaired_bytes: u64,
     /// Where, by member; at most a thousand places.
     pub(crate) mismatches: Vec<MismatchDocument>,
     /// Bytes that could not be read and were written anew from redundancy.
@@ -127,13 +141,39 @@ pub(crate) struct FindingsDocument {
     pub(crate) unreadable: Vec<RangeDocument>,
 }
 
-/// A place where parity or a copy does not agree with the data.
+/// How it is known whose block is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BlameDocument {
+    /// By three other copies that agree.
+    Proven,
+    /// One block stands against two witnesses; a rebuild from a drive that had rotted, or a write over rot, looks the same.
+    Likely,
+    /// It is not known.
+    #[default]
+    Unknown,
+}
+
+impl From<Blame> for BlameDocument {
+    fn from(blame: Blame) -> Self {
+        match blame {
+            Blame::Proven => Self::Proven,
+            Blame::Likely => Self::Likely,
+            Blame::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// A place where parity or copies do not agree with the data.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MismatchDocument {
     /// Where on the member.
     pub(crate) range: RangeDocument,
     /// First byte of the array's content in the stripe or mirror concerned.
     pub(crate) content_offset: u64,
+    /// How it is known that it is this member's block that is wrong.
+    #[serde(default)]
+    pub(crate) blame: BlameDocument,
     /// Whether it was repaired.
     pub(crate) repaired: bool,
 }

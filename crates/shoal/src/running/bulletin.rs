@@ -1,11 +1,11 @@
 //! What happened in an array, put together from its engine's events: the latest news, the findings of a scrub, and how
 //! fast background work goes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use shoal_volume::{ArrayStatus, Event, MemberOn, News, Progress};
+use shoal_volume::{ArrayStatus, Event, MemberOn, News, Progress, Role};
 
 use crate::documents::{FindingsDocument, MismatchDocument, NewsDocument, RangeDocument};
 
@@ -17,6 +17,9 @@ const NEWS_MAX: usize = 100;
 const SAMPLES: usize = 8;
 const SAMPLE_DISTANCE: Duration = Duration::from_millis(500);
 
+/// What is told of a member that is suspect.
+const SLOW: &str = "is slow or silent: look at the drive";
+
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Bulletin {
@@ -25,6 +28,8 @@ pub(crate) struct Bulletin {
     untold: usize,
     /// Which drive has which role, as last known: a member that failed is named by it.
     seats: BTreeMap<(String, u16), String>,
+    /// Members that are slow, as last told.
+    suspects: BTreeSet<(String, u16)>,
     findings: Option<FindingsDocument>,
     lost_ranges: u64,
     /// Whether the findings are those of a scrub that is not over.
@@ -40,6 +45,7 @@ impl Bulletin {
             repair,
             complete: true,
             mismatched_bytes: 0,
+            unrepaired_bytes: 0,
             mismatches: Vec::new(),
             healed_bytes: 0,
             healed: Vec::new(),
@@ -89,6 +95,28 @@ impl Bulletin {
         }
     }
 
+    /// Tells who has become slow, and who is not any more.
+    pub(crate) fn see_suspects(&mut self, status: &ArrayStatus) {
+        for member in &status.members {
+            let seat = (status.name.clone(), member.role.0);
+            let has_changed = if member.suspect { self.suspects.insert(seat) } else { self.suspects.remove(&seat) };
+            if has_changed && member.on.is_some() {
+                let what = if member.suspect { SLOW } else { "answers as fast as the others again" };
+                self.tell(status.name.clone(), format!("{} {what}", self.member(&status.name, member.role)));
+            }
+            if let Some(MemberOn::Array(inner)) = &member.on {
+                self.see_suspects(inner);
+            }
+        }
+    }
+
+    fn member(&self, array: &str, role: Role) -> String {
+        match self.seats.get(&(array.to_owned(), role.0)) {
+            Some(drive) => format!("member {} ({drive})", role.0),
+            None => format!("member {}", role.0),
+        }
+    }
+
     /// News that this was not asked for before.
     pub(crate) fn take_untold(&mut self) -> Vec<NewsDocument> {
         let told = self.news.len() - std::mem::take(&mut self.untold);
@@ -117,13 +145,15 @@ impl Bulletin {
     }
 
     fn text(&self, news: &News) -> Option<String> {
-        let member = |role: shoal_volume::Role| match self.seats.get(&(news.array.clone(), role.0)) {
-            Some(drive) => format!("member {} ({drive})", role.0),
-            None => format!("member {}", role.0),
-        };
+        let member = |role: Role| self.member(&news.array, role);
         let bytes = |range: &Range<u64>| format!("{} bytes at {}", range.end - range.start, range.start);
         match &news.event {
             Event::MemberFailed(role) => Some(format!("{} failed", member(*role))),
+            Event::FlushFailed(role) => Some(format!(
+                "{} did not keep what was written to it, and nobody else has it: what was not flushed may be lost; replace \
+                 the drive",
+                member(*role)
+            )),
             Event::RebuildFinished(role) => Some(format!("{} is rebuilt", member(*role))),
             Event::RebuildStopped { role, member_offset } => {
                 Some(format!("the rebuild of {} cannot go on at its byte {member_offset}", member(*role)))
@@ -173,14 +203,20 @@ impl Bulletin {
 
 fn add_to(findings: &mut FindingsDocument, event: &Event) {
     match event {
-        Event::Mismatch(mismatch) => list(
-            &mut findings.mismatches,
-            MismatchDocument {
-                range: range(mismatch.role.0, &mismatch.member_range),
-                content_offset: mismatch.offset,
-                repaired: mismatch.repaired,
-            },
-        ),
+        Event::Mismatch(mismatch) => {
+            if findings.repair && !mismatch.repaired {
+                findings.unrepaired_bytes += mismatch.member_range.end - mismatch.member_range.start;
+            }
+            list(
+                &mut findings.mismatches,
+                MismatchDocument {
+                    range: range(mismatch.role.0, &mismatch.member_range),
+                    content_offset: mismatch.offset,
+                    blame: mismatch.blame.into(),
+                    repaired: mismatch.repaired,
+                },
+            );
+        }
         Event::Healed { role, member_range, .. } => {
             findings.healed_bytes += member_range.end - member_range.start;
             list(&mut findings.healed, range(role.0, member_range));

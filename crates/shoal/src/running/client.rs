@@ -20,6 +20,8 @@ use crate::exit::Failure;
 
 /// How often background work is looked at while a command waits for it.
 const LOOK_DISTANCE: Duration = Duration::from_millis(200);
+/// How long a process may take over its end, once it answers nobody.
+const END_PATIENCE: Duration = Duration::from_secs(10);
 /// Commands have ids with this bit, requests for content have theirs, which do not.
 const COMMAND_BIT: u64 = 1 << 63;
 
@@ -41,8 +43,7 @@ pub(crate) struct Client {
 impl Client {
     /// Reaches the array at a socket; none if nobody listens there.
     pub(crate) fn connect(socket: &Path) -> Result<Option<Self>, Failure> {
-        let Some(mut wire) = Wire::connect(socket)? else { return Ok(None) };
-        let state = ask(&mut wire, COMMAND_BIT, Command::Status)?;
+        let Some((wire, state)) = greet(socket)? else { return Ok(None) };
         let limits = state.running.ok_or_else(|| gone(&wire, "it does not say what it takes"))?;
         let transfer_bytes = limits.transfer_bytes_max.min(TRANSFER_BYTES_MAX);
         let requests = limits.requests_max.clamp(1, REQUESTS_MAX);
@@ -99,6 +100,26 @@ impl Client {
     }
 }
 
+/// Connects, and asks how the array is. A process that is about to end takes connections and answers none: it is waited
+/// until nobody listens any more, or somebody new does.
+fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, Failure> {
+    let begun = std::time::Instant::now();
+    loop {
+        let Some(mut wire) = Wire::connect(socket)? else { return Ok(None) };
+        let sent = wire.send(COMMAND_BIT, Command::Status, &[]);
+        match sent.and_then(|()| wire.receive()) {
+            Ok(answer) => return state_of(&wire, answer.outcome).map(|state| Some((wire, state))),
+            Err(error) if is_closed(&error) && begun.elapsed() < END_PATIENCE => std::thread::sleep(LOOK_DISTANCE),
+            Err(error) => return Err(gone(&wire, error)),
+        }
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
 fn unexpected(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the running array sent {what}"))
 }
@@ -121,7 +142,11 @@ fn ask(wire: &mut Wire, id: u64, mut command: Command) -> Result<StateDocument, 
     let sent = wire.send(id, command, &[]);
     // Whoever does not take the request may have said why.
     let answer = wire.receive().map_err(|error| gone(wire, sent.err().unwrap_or(error)))?;
-    match answer.outcome {
+    state_of(wire, answer.outcome)
+}
+
+fn state_of(wire: &Wire, outcome: Outcome) -> Result<StateDocument, Failure> {
+    match outcome {
         Outcome::State(state) => Ok(*state),
         Outcome::Error(error) => Err(failure(error)),
         _ => Err(gone(wire, "an answer to something else came")),
@@ -133,6 +158,7 @@ fn failure(error: ErrorDocument) -> Failure {
     match error.kind.as_str() {
         "usage" => Failure::Usage(error.message),
         "refused" => Failure::Refused(error.message),
+        "busy" => Failure::Busy(error.message),
         _ => Failure::Failed(error.message),
     }
 }

@@ -36,7 +36,7 @@ struct Connected {
 }
 
 impl Seat {
-    /// The client has been served, and is silent from now on.
+    /// Notes that the client has been served and is silent.
     pub(super) fn is_idle(&self) {
         self.set(Some(Instant::now()));
     }

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shoal_drive::Drive;
+use shoal_md::{AddError, Candidate};
 use shoal_mdadm::Growth;
 use shoal_volume::{ArrayStatus, ArrayVolume, Background, LiveVolume, ManageError, News, Progress, ScrubMode};
 
 use super::world::HostWorld;
 use crate::documents::EngineDocument;
+use crate::drives::too_small;
 use crate::exit::Failure;
 
 /// Why an array does not grow that is run by shoal's own engine.
@@ -33,6 +35,15 @@ pub(crate) trait Engine: LiveVolume {
     /// What people should know beside that, a sentence each.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
+    }
+    /// Has this host remember what the array is like now, if the engine does not see to that by
+    /// itself.
+    fn remember(&self) {}
+    /// Refuses a drive that is to be wiped for the array, and carries a superblock, if the array counts on what it holds.
+    fn refuse_active(&self, newcomer: &Candidate) -> Result<(), Failure>;
+    /// How much was asked of drives that were taken out, which nobody waits for and they have not answered.
+    fn left_behind(&self) -> usize {
+        0
     }
     /// Takes a member out, for good; refused where data would be lost by it.
     fn fail(&mut self, member: &Path) -> Result<(), Failure>;
@@ -80,6 +91,22 @@ impl Engine for ArrayVolume<HostWorld> {
         Self::take_news(self)
     }
 
+    fn refuse_active(&self, newcomer: &Candidate) -> Result<(), Failure> {
+        Self::refuse_active(self, &newcomer.drive, &newcomer.superblock).map_err(manage_failure)
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        let silent = |(drive, silence): (String, Duration)| {
+            format!("{drive} has not answered for {:.1} s and is taken out", silence.as_secs_f64())
+        };
+        let silences = self.take_silences().into_iter().map(silent);
+        silences.chain(Self::take_remarks(self)).collect()
+    }
+
+    fn left_behind(&self) -> usize {
+        Self::left_behind(self)
+    }
+
     fn fail(&mut self, member: &Path) -> Result<(), Failure> {
         let member = find(self, member)?;
         self.fail_drive(member).map_err(manage_failure)
@@ -90,6 +117,11 @@ impl Engine for ArrayVolume<HostWorld> {
         match (opened, find(self, path)) {
             (Ok(drive), _) => bring_in(self, drive, Self::add_drive),
             (Err(_), Ok(own)) if self.world().is_simulated() => self.add_drive(own).map_err(manage_failure),
+            (Err(Failure::Busy(_)), Ok(_)) => Err(Failure::Refused(format!(
+                "{0} is in this array already: if it failed, `shoal re-add --drive {0}` takes it back with what it holds; to \
+                 add it as a new drive, `shoal remove --drive {0}` first",
+                path.display()
+            ))),
             (Err(failure), _) => Err(failure),
         }
     }
@@ -170,12 +202,20 @@ fn bring_in(
 /// Who is at fault when an array does not take a command.
 fn manage_failure(error: ManageError) -> Failure {
     match error {
+        ManageError::Add(AddError::DriveTooSmall { drive, size_bytes, needed_bytes }) => {
+            Failure::Usage(too_small(&drive, size_bytes, needed_bytes))
+        }
         ManageError::NotAMember { .. }
         | ManageError::InUse { .. }
         | ManageError::NoFormerMember { .. }
         | ManageError::Add(_) => Failure::usage(error),
-        ManageError::Refused { .. } | ManageError::ReAdd(_) => Failure::Refused(error.to_string()),
-        ManageError::NoRoom { .. } | ManageError::Superblock(_) | ManageError::Volume(_) => Failure::failed(error),
+        ManageError::ActiveMember { .. } | ManageError::Refused { .. } | ManageError::ReAdd(_) => {
+            Failure::Refused(error.to_string())
+        }
+        ManageError::Silent { .. }
+        | ManageError::NoRoom { .. }
+        | ManageError::Superblock(_)
+        | ManageError::Volume(_) => Failure::failed(error),
     }
 }
 

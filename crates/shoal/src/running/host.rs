@@ -1,9 +1,11 @@
 //! An array at hand, with what is told of it: what a command does to an array that nobody else runs, and what a running
 //! array's process does for its clients.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use shoal_volume::{ArrayVolume, Background, Completion, MemberState, OpenOptions, Progress, ScrubMode, Volume};
+use shoal_volume::{
+    ArrayVolume, Background, Completion, HostMemory, MemberState, OpenOptions, Progress, ScrubMode, Volume,
+};
 
 use super::bulletin::Bulletin;
 use super::engine::Engine;
@@ -14,6 +16,7 @@ use super::world::HostWorld;
 use crate::documents::{BackgroundDocument, SimulatedDocument, StateDocument, array_document};
 use crate::drives::{Opened, array_failure};
 use crate::exit::Failure;
+use crate::memory::tell;
 
 /// See the module's documentation.
 pub(crate) struct Host {
@@ -22,13 +25,20 @@ pub(crate) struct Host {
     pub(super) simulated: Option<String>,
     pub(super) bulletin: Bulletin,
     pub(super) background: Background,
+    /// When it was looked for slow members.
+    suspected_at: Instant,
 }
 
+/// How often it is looked for slow members.
+const SUSPICION_DISTANCE: Duration = Duration::from_secs(1);
+
 impl Host {
-    /// Runs the array that the drives are members of.
-    pub(crate) fn open(opened: Opened, options: &OpenOptions) -> Result<Self, Failure> {
+    /// Runs the array that the drives are members of, with what this host remembers of it.
+    pub(crate) fn open(opened: Opened, options: &OpenOptions, memory: Option<HostMemory>) -> Result<Self, Failure> {
         let world = HostWorld::Real(Box::new(opened.world));
-        let array = ArrayVolume::open(world, opened.plan, &opened.drives, options).map_err(array_failure)?;
+        let array = ArrayVolume::open_remembered(world, opened.plan, &opened.drives, options, memory);
+        let mut array = array.map_err(array_failure)?;
+        tell(&array.take_remarks());
         Ok(Self::of(array, options.background))
     }
 
@@ -36,7 +46,8 @@ impl Host {
     pub(crate) fn of(array: impl Engine + 'static, background: Background) -> Self {
         let mut bulletin = Bulletin::default();
         bulletin.see(&array.status());
-        Self { array: Box::new(array), simulated: None, bulletin, background }
+        array.remember();
+        Self { array: Box::new(array), simulated: None, bulletin, background, suspected_at: Instant::now() }
     }
 
     /// Takes an array of simulated drives, so named.
@@ -48,6 +59,7 @@ impl Host {
     pub(super) fn carry_out(&mut self, order: Order) -> Result<StateDocument, Failure> {
         match order {
             Order::Show => {}
+            Order::Consider { newcomer } => self.array.refuse_active(&newcomer)?,
             Order::Fail { member } => self.array.fail(&member)?,
             Order::Add { path, opened } => self.array.add(&path, opened)?,
             Order::Remove { drive } => self.array.remove(&drive)?,
@@ -56,7 +68,7 @@ impl Host {
             Order::Grow { growth, added } => self.array.grow(&growth, added)?,
             Order::Scrub(mode) => {
                 self.array.scrub(mode)?;
-                self.bulletin.start_scrub(mode == ScrubMode::Repair);
+                self.bulletin.start_scrub(mode != ScrubMode::Check);
             }
             Order::StopScrub => self.array.stop_scrub()?,
             Order::Speed { min_bytes_per_s, max_bytes_per_s } => self.set_speed(min_bytes_per_s, max_bytes_per_s)?,
@@ -109,10 +121,15 @@ impl Host {
     pub(super) fn look(&mut self) {
         let news = self.array.take_news();
         if !news.is_empty() {
+            self.array.remember();
             // Who has failed is not seen any more, and named as last seen.
             self.bulletin.see(&self.array.status());
         }
         news.iter().for_each(|news| self.bulletin.take_in(news));
+        if self.suspected_at.elapsed() >= SUSPICION_DISTANCE {
+            self.bulletin.see_suspects(&self.array.status());
+            self.suspected_at = Instant::now();
+        }
         for remark in self.array.take_remarks() {
             self.bulletin.tell(self.array.status().name, remark);
         }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Drive};
+use shoal_md::Candidate;
 use shoal_mdadm::{Growth, Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
-use shoal_volume::{ArrayStatus, Background, News, OpenOptions, Progress, ScrubMode, inspect};
+use shoal_memory::Found;
+use shoal_volume::{ArrayStatus, Background, HostMemory, News, OpenOptions, Progress, ScrubMode, Superblock, inspect};
 
 use super::engine::Engine;
 use super::host::Host;
@@ -13,6 +15,10 @@ use crate::args::{ArrayArgs, Cli, IoEngineChoice};
 use crate::documents::{EngineDocument, StateDocument};
 use crate::drives::{array_failure, join, join_with, member_paths, open_drives, open_failure, open_options};
 use crate::exit::Failure;
+use crate::memory::{self, memory_of_the_chooser, tell};
+use crate::newcomer::{candidate_at, refuse_counted_on};
+use crate::present::members_to_open;
+use crate::scan::named_drives;
 
 /// Hands the array that is named to the kernel, or takes it over if the kernel runs it already.
 pub(crate) fn claim_for_kernel(
@@ -22,9 +28,11 @@ pub(crate) fn claim_for_kernel(
     requests: (u32, u32),
 ) -> Result<KernelVolume, Failure> {
     let paths = member_paths(args)?;
-    let options = open_options(cli, opening.writable, opening.force)?;
+    let options = opening.options(cli)?;
     let Some(device) = running_holder(&paths)? else {
-        return hand_over(cli.io_engine, &paths, &options, requests);
+        let paths = members_to_open(args, opening, None)?;
+        let memory = memory_of_the_chooser(args, opening.force);
+        return hand_over(cli.io_engine, &paths, &options, memory, requests);
     };
     let kernel = Kernel::find().map_err(kernel_failure)?;
     let status = superblock_status(cli, &device, &paths)?;
@@ -37,12 +45,14 @@ pub(crate) fn hand_over(
     io_engine: IoEngineChoice,
     paths: &[PathBuf],
     options: &OpenOptions,
+    memory: Option<HostMemory>,
     requests: (u32, u32),
 ) -> Result<KernelVolume, Failure> {
     let kernel = Kernel::find().map_err(kernel_failure)?;
     // Not claimed: that a drive was open for writing would have others look for arrays on it when it is closed.
     let opened = join_with(io_engine, open_drives(paths, Access::Read)?, 1, 4096)?;
-    let choice = choose(opened.world, opened.plan, &opened.drives, options).map_err(array_failure)?;
+    let choice = choose(opened.world, opened.plan, &opened.drives, options, memory).map_err(array_failure)?;
+    tell(&choice.remarks);
     let array = KernelArray::assemble(kernel, &choice).map_err(kernel_failure)?;
     content(io_engine, array, options.writable, requests)
 }
@@ -67,16 +77,17 @@ pub(super) fn host_by_kernel(
     opening: Opening,
     requests: (u32, u32),
 ) -> Result<Host, Failure> {
-    let options = open_options(cli, opening.writable, opening.force)?;
+    let options = opening.options(cli)?;
     Ok(Host::of(claim_for_kernel(cli, args, opening, requests)?, options.background))
 }
 
 /// How the array that is named is, and what the kernel does with it, if the kernel runs it and no process of shoal's does.
 pub(crate) fn kernel_state(cli: &Cli, args: &ArrayArgs) -> Result<Option<StateDocument>, Failure> {
-    let Some(device) = holder(&args.drives) else { return Ok(None) };
+    let drives = named_drives(args)?;
+    let Some(device) = holder(&drives) else { return Ok(None) };
     let kernel = Kernel::find().map_err(kernel_failure)?;
-    let status = superblock_status(cli, &device, &args.drives)?;
-    let array = KernelArray::watch(kernel, device, status, &args.drives).map_err(kernel_failure)?;
+    let status = superblock_status(cli, &device, &drives)?;
+    let array = KernelArray::watch(kernel, device, status, &drives).map_err(kernel_failure)?;
     let engine = Some(document(&array));
     let background = None;
     let array = crate::documents::array_document(&array.status());
@@ -86,7 +97,7 @@ pub(crate) fn kernel_state(cli: &Cli, args: &ArrayArgs) -> Result<Option<StateDo
 /// Has the kernel let the array go that is named, if it runs it: one that a process of shoal's that was killed has left
 /// there, or that somebody else has assembled.
 pub(crate) fn stop_in_kernel(cli: &Cli, args: &ArrayArgs) -> Result<Option<StateDocument>, Failure> {
-    if holder(&args.drives).is_none() {
+    if holder(&named_drives(args)?).is_none() {
         return Ok(None);
     }
     let opening = Opening { writable: false, ..Opening::WRITABLE };
@@ -166,6 +177,21 @@ impl Engine for KernelVolume {
         self.array_mut().take_remarks()
     }
 
+    /// md writes its members without us, so that is after the fact.
+    fn remember(&self) {
+        let found = |(path, superblock): (PathBuf, Superblock)| Found {
+            candidate: candidate_at(&path, superblock),
+            hardware: Drive::open(&path, Access::Read).ok().and_then(|drive| drive.hardware()),
+        };
+        memory::remember(&self.array().superblocks().into_iter().map(found).collect::<Vec<_>>(), false);
+    }
+
+    fn refuse_active(&self, newcomer: &Candidate) -> Result<(), Failure> {
+        let members = self.array().superblocks().into_iter();
+        let members: Vec<_> = members.map(|(path, superblock)| candidate_at(&path, superblock)).collect();
+        refuse_counted_on(&members, newcomer)
+    }
+
     fn fail(&mut self, member: &Path) -> Result<(), Failure> {
         self.array_mut().fail(member).map_err(kernel_failure)
     }
@@ -201,6 +227,11 @@ impl Engine for KernelVolume {
     }
 
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure> {
+        if mode == ScrubMode::RepairProven {
+            return Err(Failure::usage(
+                "Linux's md repairs by keeping the data: say --keep-data, or let shoal run the array",
+            ));
+        }
         self.array_mut().scrub(mode).map_err(kernel_failure)
     }
 
@@ -217,7 +248,9 @@ impl Engine for KernelVolume {
     }
 
     fn rest(&mut self) -> Result<(), Failure> {
-        Self::rest(self).map_err(kernel_failure)
+        Self::rest(self).map_err(kernel_failure)?;
+        self.remember();
+        Ok(())
     }
 }
 

@@ -26,6 +26,7 @@ mod clients;
 mod engine;
 mod handle;
 mod host;
+mod incarnation;
 mod jobs;
 mod kernel;
 mod order;
@@ -40,8 +41,10 @@ mod watch;
 mod wire;
 mod world;
 
+pub(crate) use engine::Engine;
 pub(crate) use handle::Handle;
 pub(crate) use host::Host;
+pub(crate) use incarnation::incarnation;
 pub(crate) use kernel::{claim_for_kernel, hand_over, kernel_failure, kernel_state, refuse_held, stop_in_kernel};
 pub(crate) use place::{
     for_clients as place_for_clients, make_directory as make_runtime_directory,
@@ -49,8 +52,9 @@ pub(crate) use place::{
 };
 pub(crate) use protocol::{Answer, Command, RequestLine};
 pub(crate) use reach::{
-    NO_KERNEL_FOR_SIMULATED, Opening, SERVED_BUFFERS, claim_to_run, claim_to_serve, reach, reach_running,
+    NO_KERNEL_FOR_SIMULATED, Opening, SERVED_BUFFERS, claim_to_run, claim_to_serve, purpose, reach, reach_running,
 };
 pub(crate) use server::Server;
 pub(crate) use service::Service;
+pub(crate) use watch::{or_alert, tell_gone};
 pub(crate) use world::HostWorld;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use shoal_drive::{Access, Drive, DriveKey};
+use shoal_md::Candidate;
 use shoal_mdadm::Growth;
 use shoal_volume::ScrubMode;
 
@@ -11,12 +12,15 @@ use super::protocol::Command;
 use crate::documents::{ArrayDocument, StateDocument};
 use crate::drives::{check_wipeable, open_drives, same_file};
 use crate::exit::Failure;
+use crate::newcomer::{active_member, candidate};
 
 /// What an array's host can do at once.
 #[derive(Debug)]
 pub(super) enum Order {
     /// Nothing.
     Show,
+    /// Nothing but to refuse a drive that is to be wiped, if the array counts on what it holds.
+    Consider { newcomer: Box<Candidate> },
     /// Takes a member out.
     Fail { member: PathBuf },
     /// Adds a drive, which may be wiped.
@@ -37,16 +41,16 @@ pub(super) enum Order {
     Speed { min_bytes_per_s: Option<u64>, max_bytes_per_s: Option<u64> },
 }
 
+/// Has the array's host carry out an order.
+type Ask<'a> = dyn FnMut(Order) -> Result<StateDocument, Failure> + 'a;
+
 /// Makes a command ready. `ask` has the host carry out what must come before.
-pub(super) fn prepare(
-    command: Command,
-    ask: &mut dyn FnMut(Order) -> Result<StateDocument, Failure>,
-) -> Result<Order, Failure> {
+pub(super) fn prepare(command: Command, ask: &mut Ask<'_>) -> Result<Order, Failure> {
     Ok(match command {
         Command::Status | Command::Stop => Order::Show,
         Command::Fail { member } => Order::Fail { member },
         Command::Add { drive, force } => {
-            refuse_own(&ask(Order::Show)?.array, &drive)?;
+            consider(&ask(Order::Show)?.array, &drive, ask)?;
             let opened = open_wipeable(&drive, force);
             Order::Add { path: drive, opened }
         }
@@ -56,7 +60,7 @@ pub(super) fn prepare(
             let opened = if has_spare(&array, &drive) {
                 None
             } else {
-                refuse_own(&array, &drive)?;
+                consider(&array, &drive, ask)?;
                 Some(open_wipeable(&drive, force)?)
             };
             Order::Replace { member, spare: drive, opened }
@@ -66,22 +70,31 @@ pub(super) fn prepare(
             Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)) }
         }
         Command::Grow { raid_devices, chunk_bytes, layout, add, force } => {
-            let added = open_newcomers(&ask(Order::Show)?, add, force)?;
+            let added = open_newcomers(&ask(Order::Show)?, add, force, ask)?;
             Order::Grow { growth: Growth { raid_devices, chunk_bytes, layout }, added }
         }
-        Command::Scrub { repair } => Order::Scrub(if repair { ScrubMode::Repair } else { ScrubMode::Check }),
+        Command::Scrub { repair, keep_data } => Order::Scrub(match (repair, keep_data) {
+            (false, _) => ScrubMode::Check,
+            (true, false) => ScrubMode::RepairProven,
+            (true, true) => ScrubMode::Repair,
+        }),
         Command::StopScrub => Order::StopScrub,
         Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },
     })
 }
 
 /// Opens the drives by which an array is to grow, if it is run by somebody who can do that.
-fn open_newcomers(state: &StateDocument, add: Vec<PathBuf>, force: bool) -> Result<Vec<(PathBuf, Drive)>, Failure> {
+fn open_newcomers(
+    state: &StateDocument,
+    add: Vec<PathBuf>,
+    force: bool,
+    ask: &mut Ask<'_>,
+) -> Result<Vec<(PathBuf, Drive)>, Failure> {
     if state.engine.is_none() {
         return Err(Failure::Refused(GROWS_AT_REST.to_owned()));
     }
     let open = |drive: PathBuf| {
-        refuse_own(&state.array, &drive)?;
+        consider(&state.array, &drive, ask)?;
         open_wipeable(&drive, force).map(|opened| (drive, opened))
     };
     add.into_iter().map(open).collect()
@@ -102,20 +115,30 @@ fn has_spare(array: &ArrayDocument, drive: &Path) -> bool {
         || inner.into_iter().any(|inner| has_spare(inner, drive))
 }
 
-/// Refuses a drive that the array has already.
+/// Refuses a drive that is to be wiped and that the array has already, or counts on though it has it not.
+fn consider(array: &ArrayDocument, drive: &Path, ask: &mut Ask<'_>) -> Result<(), Failure> {
+    refuse_own(array, drive)?;
+    match candidate(drive) {
+        Some(newcomer) => ask(Order::Consider { newcomer: Box::new(newcomer) }).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a drive that the array has.
 fn refuse_own(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
     let Ok(key) = DriveKey::of_path(drive) else { return Ok(()) }; // to be found missing by whoever opens it
-    let same = |own: &str| DriveKey::of_path(Path::new(own)).is_ok_and(|other| other == key);
+    let is_it = |own: &str| DriveKey::of_path(Path::new(own)).is_ok_and(|other| other == key);
     for member in &array.members {
         if let Some(inner) = &member.array {
             refuse_own(inner, drive)?;
         }
+        let replacement = member.replacement.as_ref().map(|replacement| replacement.drive.as_str());
+        if member.drive.as_deref().into_iter().chain(replacement).any(is_it) {
+            return Err(active_member(&drive.display().to_string(), &array.name));
+        }
     }
-    let members = array.members.iter().filter_map(|member| member.drive.as_deref());
-    let replacements = array.members.iter().filter_map(|member| member.replacement.as_ref());
-    let members = members.chain(replacements.map(|replacement| replacement.drive.as_str()));
-    let own = members.chain(array.spares.iter().map(String::as_str)).find(|own| same(own));
-    own.map_or(Ok(()), |own| {
-        Err(Failure::Usage(format!("{own} and {} are the same drive: give it once", drive.display())))
-    })
+    match array.spares.iter().any(|spare| is_it(spare)) {
+        true => Err(Failure::Usage(format!("{} is a spare of array {} already", drive.display(), array.name))),
+        false => Ok(()),
+    }
 }

@@ -96,8 +96,11 @@ pub(crate) enum Command {
     },
     /// Compare parity and mirrors with the data.
     Scrub {
-        /// Make them agree.
+        /// Mend what redundancy proves to be wrong.
         repair: bool,
+        /// And, where nobody can tell which side is wrong, make parity and copies agree with the data, or with the first copy.
+        #[serde(default)]
+        keep_data: bool,
     },
     /// End the scrub under way.
     StopScrub,
@@ -284,6 +287,7 @@ mod tests {
             Command::Remove { drive: "/dev/sdb".into() },
             Command::Replace { member: "/a".into(), drive: "/b".into(), force: true },
             Command::Speed { min_bytes_per_s: None, max_bytes_per_s: Some(7) },
+            Command::Scrub { repair: true, keep_data: false },
             Command::StopScrub,
             Command::Grow {
                 raid_devices: Some(4),

@@ -1,21 +1,29 @@
 //! Finds out who runs an array, and gives a handle on it.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use shoal_drive::{Access, Drive};
-use shoal_volume::{ArrayVolume, Contents};
+use shoal_drive::Access;
+use shoal_volume::{ArrayVolume, Contents, Incomplete, OpenOptions, SILENCE};
 
 use super::client::Client;
 use super::handle::Handle;
 use super::host::Host;
 use super::kernel::{host_by_kernel, refuse_held};
 use super::place;
+use super::protocol::Command;
 use super::world::HostWorld;
 use crate::args::{ArrayArgs, Cli, EngineChoice, SimulatedArrayArgs};
 use crate::commands::create::{create_failure, passing_array};
-use crate::drives::{join_with_room, member_paths, open_drives, open_failure, open_options, probe};
+use crate::documents::StateDocument;
+use crate::drives::{given_twice, join_with_room, member_paths, open_drives, open_failure, open_options};
 use crate::exit::Failure;
+use crate::look::{Look, Seen, look};
+use crate::memory::{Purpose, host_memory};
+use crate::newcomer::refuse_active;
+use crate::present::members_to_open;
+use crate::scan::named_drives;
 use crate::simulated::{SimulatedDrives, refuse_options};
 
 /// How an array is opened, if nobody runs it.
@@ -23,15 +31,32 @@ use crate::simulated::{SimulatedDrives, refuse_options};
 pub(crate) struct Opening {
     /// To write to it.
     pub(crate) writable: bool,
-    /// Even if it is degraded and was not shut down cleanly.
+    /// Even if it is degraded and was not shut down cleanly; and to read what is left of one that has lost too much.
     pub(crate) force: bool,
+    /// What is done with one that has lost too much, unless that is forced.
+    pub(crate) incomplete: Incomplete,
     /// Who is to run it.
     pub(crate) engine: EngineChoice,
+    /// How long a member may be silent before it is taken out, by shoal's own engine.
+    pub(crate) silence: Duration,
 }
 
 impl Opening {
     /// To write to it, if that is safe.
-    pub(crate) const WRITABLE: Self = Self { writable: true, force: false, engine: EngineChoice::Shoal };
+    pub(crate) const WRITABLE: Self = Self {
+        writable: true,
+        force: false,
+        incomplete: Incomplete::Refused,
+        engine: EngineChoice::Shoal,
+        silence: SILENCE,
+    };
+
+    /// The same for whoever opens it.
+    pub(super) fn options(&self, cli: &Cli) -> Result<OpenOptions, Failure> {
+        let incomplete = if self.force { Incomplete::Read } else { self.incomplete };
+        let silence = Some(self.silence);
+        Ok(OpenOptions { incomplete, silence, ..open_options(cli, self.writable, self.force)? })
+    }
 }
 
 /// Why the kernel does not run simulated drives.
@@ -61,7 +86,10 @@ pub(crate) fn reach(
 ) -> Result<Box<dyn Handle>, Failure> {
     match reach_running(args)? {
         Some(client) => Ok(client),
-        None => Ok(Box::new(claim_with(cli, args, opening, newcomer, (TRANSFER_DEPTH, TRANSFER_BYTES))?)),
+        None => {
+            let requests = (TRANSFER_DEPTH, TRANSFER_BYTES);
+            Ok(Box::new(claim_with(cli, args, opening, newcomer, purpose(opening), requests)?))
+        }
     }
 }
 
@@ -82,30 +110,44 @@ pub(crate) fn reach_running(args: &ArrayArgs) -> Result<Option<Box<dyn Handle>>,
         };
         return Ok(client.map(|client| Box::new(client) as Box<dyn Handle>));
     }
-    let sockets = args.drives.iter().map(|path| socket_of(path)).collect::<Vec<_>>();
-    for (socket, path) in sockets.iter().zip(&args.drives) {
-        let Some(socket) = socket else { continue };
-        let Some(client) = Client::connect(socket)? else { continue };
-        check_same_array(args, path, socket)?;
+    let drives = named_drives(args)?;
+    let looks = look(&drives);
+    for (looked, path) in looks.iter().zip(&drives) {
+        let Some(socket) = socket_of(looked) else { continue };
+        let Some(client) = Client::connect(&socket)? else { continue };
+        check_same_array(&drives, looks, path, &socket)?;
         return Ok(Some(Box::new(client)));
     }
     Ok(None)
 }
 
 /// Where the array is administered that a drive belongs to, if that can be read and leads anywhere.
-fn socket_of(path: &Path) -> Option<std::path::PathBuf> {
-    let superblock = probe(&Drive::open(path, Access::Read).ok()?).ok()?;
-    std::fs::canonicalize(place::socket_of(&superblock.array_uuid.to_string())).ok()
+fn socket_of(looked: &Look) -> Option<PathBuf> {
+    let Look::Member(seen) = looked else { return None };
+    std::fs::canonicalize(place::socket_of(&seen.superblock.array_uuid.to_string())).ok()
 }
 
-/// Refuses drives of which one belongs to the running array and another does not.
-fn check_same_array(args: &ArrayArgs, member: &Path, socket: &Path) -> Result<(), Failure> {
-    for drive in open_drives(&args.drives, Access::Read)? {
-        if socket_of(drive.path()).as_deref() != Some(socket) {
-            let (member, other) = (member.display(), drive.path().display());
-            return Err(Failure::Usage(format!(
-                "{member} is a member of an array that runs and {other} is not: give the members of one"
-            )));
+/// Refuses drives of which one belongs to the running array and another does not. Who does not
+/// answer is not asked.
+fn check_same_array(drives: &[PathBuf], looks: Vec<Look>, member: &Path, socket: &Path) -> Result<(), Failure> {
+    let mut known: Vec<Seen> = Vec::new();
+    for (looked, other) in looks.into_iter().zip(drives) {
+        let is_same = socket_of(&looked).as_deref() == Some(socket);
+        match looked {
+            Look::No(failure) => return Err(failure),
+            Look::Member(_) if !is_same => {
+                let (member, other) = (member.display(), other.display());
+                return Err(Failure::Usage(format!(
+                    "{member} is a member of an array that runs and {other} is not: give the members of one"
+                )));
+            }
+            Look::Member(seen) => {
+                if let Some(same) = known.iter().find(|it| it.key == seen.key) {
+                    return Err(given_twice(&same.path, other));
+                }
+                known.push(*seen);
+            }
+            Look::Silent => {}
         }
     }
     Ok(())
@@ -144,12 +186,41 @@ fn claim_or_simulate(
         None => {
             let otherwise = "real ones are made into an array with `shoal create`";
             refuse_options(&[("--level", simulated.level.is_some())], otherwise)?;
-            match opening.engine {
-                EngineChoice::Shoal => claim_with(cli, args, opening, None, requests),
+            let claimed = match opening.engine {
+                EngineChoice::Shoal => {
+                    // Whoever reads what is served gets more than a look.
+                    claim_with(cli, args, opening, None, Purpose::Start { force: opening.force }, requests)
+                }
                 EngineChoice::Kernel => host_by_kernel(cli, args, opening, requests),
-            }
+            };
+            claimed.map_err(|failure| name_runner(args, failure))
         }
     }
+}
+
+/// Says which process of shoal's runs the array, where its members are busy on account of that.
+fn name_runner(args: &ArrayArgs, failure: Failure) -> Failure {
+    let (Failure::Busy(_), Ok(Some(mut running))) = (&failure, reach_running(args)) else { return failure };
+    let Ok(StateDocument { array, running: Some(process), .. }) = running.execute(Command::Status) else {
+        return failure;
+    };
+    let (name, uuid, id) = (&array.name, &array.uuid, process.process_id);
+    let command = command_of(id).map_or(String::new(), |command| format!(" (`{command}`)"));
+    Failure::Busy(format!(
+        "array {name} is busy: process {id}{command} runs it already, and all commands reach it there; to run it anew, `shoal stop --uuid {uuid}` \
+         first"
+    ))
+}
+
+/// What a process was started with, as far as a line has room for it.
+fn command_of(process_id: u32) -> Option<String> {
+    const LETTERS_MAX: usize = 120;
+    let bytes = std::fs::read(format!("/proc/{process_id}/cmdline")).ok()?;
+    let words: Vec<_> = bytes.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let program = Path::new(words.first()?.as_ref()).file_name()?.to_string_lossy().into_owned();
+    let line = [&[program.into()], &words[1..]].concat().join(" ");
+    let shown: String = line.trim_end().chars().take(LETTERS_MAX).collect();
+    Some(if shown.len() < line.trim_end().len() { shown + " ..." } else { shown })
 }
 
 /// Makes an array of simulated drives, which keep the machine's pace and what is written to them.
@@ -168,7 +239,7 @@ fn simulate(
     drives.check_memory()?;
     let opened = drives.open_all(Contents::Kept, requests, crate::seed::fresh())?;
     let world = HostWorld::Simulated(Box::new(opened.world.paced()));
-    let options = open_options(cli, true, false)?;
+    let options = OpenOptions { silence: Some(opening.silence), ..open_options(cli, true, false)? };
     let create = passing_array(level, args.layout.as_deref(), args.chunk)?;
     let array = ArrayVolume::create(world, opened.plan, &opened.drives, &create, &options).map_err(create_failure)?;
     Ok(Host::of_simulated(array, options.background, drives.notation()))
@@ -180,12 +251,14 @@ fn claim_with(
     args: &ArrayArgs,
     opening: Opening,
     newcomer: Option<&Path>,
+    purpose: Purpose,
     requests: (u32, u32),
 ) -> Result<Host, Failure> {
-    let mut paths = member_paths(args)?;
-    if let Some(newcomer) = newcomer.filter(|_| args.scan.is_some()) {
-        paths.retain(|path| !crate::drives::same_file(path, newcomer));
+    if let Some(newcomer) = newcomer {
+        // Before the array is opened without it, and would write down that it is gone.
+        refuse_active(args, &member_paths(args)?, newcomer)?;
     }
+    let paths = members_to_open(args, opening, newcomer)?;
     refuse_held(&paths)?;
     let access = if opening.writable { Access::Write } else { Access::Read };
     let mut drives = open_drives(&paths, access)?;
@@ -194,5 +267,10 @@ fn claim_with(
         drive.keep_writers_out().map_err(open_failure)?;
     }
     let opened = join_with_room(cli, drives, requests, MORE_DRIVES)?;
-    Host::open(opened, &open_options(cli, opening.writable, opening.force)?)
+    Host::open(opened, &opening.options(cli)?, host_memory(args, purpose))
+}
+
+/// What a command that ends opens an array for.
+pub(crate) fn purpose(opening: Opening) -> Purpose {
+    if opening.writable { Purpose::Start { force: opening.force } } else { Purpose::Look }
 }

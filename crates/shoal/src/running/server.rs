@@ -127,17 +127,13 @@ impl Server {
             self.tell_news();
         };
         self.watch.end();
-        let (state, is_stuck) = come_to_rest(self.service, &mut self.host);
+        let state = come_to_rest(self.service, &mut self.host);
         // Nobody is to find the socket once the array is at rest; whoever waits for its end may go on.
         drop(self.sockets);
         tell_end(stop, &state);
-        // Whoever is told may be slow, and the members are to be free for others meanwhile.
-        if is_stuck {
-            // Letting go of drives waits for them. The process can end without that, and the kernel sees to the rest.
-            std::mem::forget(self.host);
-        } else {
-            drop(self.host);
-        }
+        // Whoever is told may be slow, and the members are to be free for others meanwhile. One that does not answer is
+        // waited for, but not for long.
+        drop(self.host);
         drop(self.watch);
         state
     }
@@ -191,6 +187,8 @@ impl Server {
             speed_min_bytes_per_s: speed.rate_min_bytes_per_s,
             speed_max_bytes_per_s: (speed.rate_max_bytes_per_s < u64::MAX).then_some(speed.rate_max_bytes_per_s),
             nbd: self.service.as_ref().map(Service::addresses).unwrap_or_default(),
+            nbd_clients: self.service.as_ref().map_or(0, Service::clients) as u64,
+            left_behind: self.host.array.left_behind() as u64,
             news: self.host.bulletin.news(),
         }
     }
@@ -206,12 +204,11 @@ fn tell_end(stop: Option<StopReply>, state: &Result<StateDocument, Failure>) {
 }
 
 /// Ends what clients have under way, and brings the array to rest; or leaves it as a power cut would, if a drive keeps
-/// everybody waiting. Says whether that is so.
-fn come_to_rest(service: Option<Service>, host: &mut Host) -> (Result<StateDocument, Failure>, bool) {
-    match service.map_or(Ok(true), |service| service.end(host.array.as_mut())) {
-        Ok(true) => (host.array.rest().map(|()| host.state()), false),
-        Ok(false) => (Err(Failure::failed(NO_ANSWER)), true),
-        Err(failure) => (Err(failure), false),
+/// everybody waiting.
+fn come_to_rest(service: Option<Service>, host: &mut Host) -> Result<StateDocument, Failure> {
+    match service.map_or(Ok(true), |service| service.end(host.array.as_mut()))? {
+        true => host.array.rest().map(|()| host.state()),
+        false => Err(Failure::failed(NO_ANSWER)),
     }
 }
 

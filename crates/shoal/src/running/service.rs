@@ -31,6 +31,11 @@ impl Service {
         self.listeners.iter().map(|listener| listener.address().to_string()).collect()
     }
 
+    /// Clients that it is served to.
+    pub(super) fn clients(&self) -> usize {
+        self.exporter.connections()
+    }
+
     /// What wakes the owner.
     pub(super) fn bell(&self) -> Bell {
         self.exporter.bell()
@@ -57,8 +62,12 @@ impl Service {
         self.listeners.clear();
         self.exporter.end();
         let start = Instant::now();
+        // What drives do not answer is answered by then, for them.
+        let deadline = self.exporter.deadline();
         let mut completions = Vec::new();
-        while !self.exporter.has_ended() && start.elapsed() < FAREWELL {
+        let mut patience = FAREWELL;
+        while !self.exporter.has_ended() && start.elapsed() < patience {
+            patience = if self.exporter.is_waiting_for_the_volume() { FAREWELL.max(deadline) } else { FAREWELL };
             let patience = self.exporter.serve(array).min(Duration::from_millis(100));
             array.turn(patience, &mut completions).map_err(Failure::failed)?;
             self.exporter.finish(array, &mut completions);

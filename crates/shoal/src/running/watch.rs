@@ -1,19 +1,24 @@
 //! Who watches over a running array from outside, and what they hear of it: the service manager, and people.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use shoal_md::Uuid;
 use shoal_unattended::Heart;
-use shoal_unattended::alert::{ArraySight, Configuration, Desk, Health, MemberSight, MemberState, ScrubSight};
+use shoal_unattended::alert::{
+    ArraySight, Configuration, Desk, Health, MemberSight, MemberState, NotStarted, ScrubSight, Witness,
+};
 
 use super::host::Host;
+use crate::args::ArrayArgs;
 use crate::documents::{ArrayDocument, MemberDocument, StateDocument};
+use crate::drives::member_paths;
 use crate::exit::Failure;
 use crate::host::host_name;
+use crate::look::members;
 use crate::output;
-
-/// Where what is kept from one start to the next goes, if this is set: for tests, and services with a place of their own.
-const DIRECTORY_VARIABLE: &str = "SHOAL_STATE_DIRECTORY";
+use crate::outside::Outside;
+use crate::state_directory::make_state_directory;
 
 /// See the module's documentation.
 pub(crate) struct Watch {
@@ -27,12 +32,7 @@ impl Watch {
     pub(super) fn new(alerts: Option<&Path>, array_uuid: &str) -> Result<Self, Failure> {
         let desk = match alerts {
             None => None,
-            Some(file) => {
-                let configuration = Configuration::read(file).map_err(Failure::usage)?;
-                let kept = make_directory()?.join(format!("alerts-{array_uuid}.json"));
-                let desk = Desk::open(&configuration, &kept, &host_name(), output::warn);
-                Some(desk.map_err(Failure::failed)?)
-            }
+            Some(file) => Some(open_desk(file, array_uuid)?),
         };
         Ok(Self { heart: Heart::of_this_process(), desk })
     }
@@ -81,6 +81,52 @@ impl Watch {
     }
 }
 
+fn open_desk(file: &Path, array_uuid: &str) -> Result<Desk, Failure> {
+    let configuration = Configuration::read(file).map_err(Failure::usage)?;
+    let kept = make_state_directory()?.join(format!("alerts-{array_uuid}.json"));
+    Desk::open(&configuration, &kept, &host_name(), output::warn).map_err(Failure::failed)
+}
+
+/// Starts an array; if that comes to nothing, whoever is told of its health is told of that, before this returns.
+pub(crate) fn or_alert<T>(
+    alerts: Option<&Path>,
+    array: &ArrayArgs,
+    start: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let started = start();
+    if let (Err(failure), Some(file)) = (&started, alerts) {
+        let (array_uuid, array) = names(array);
+        let reason = failure.to_string();
+        match open_desk(file, &array_uuid) {
+            Ok(desk) => desk.does_not_start(NotStarted { array_uuid, array, reason, witness: Witness::Server }),
+            // What it does not start for is what the command ends with.
+            Err(mute) => output::warn(&format!("nobody is told that it does not start: {mute}")),
+        }
+    }
+    started
+}
+
+/// Tells whoever is told of an array's health that nobody runs it any more; `reason` says what to do now.
+pub(crate) fn tell_gone(file: &Path, uuid: Uuid, reason: String) -> Result<(), Failure> {
+    let array = ArrayArgs { uuid: Some(uuid), ..ArrayArgs::default() };
+    let (array_uuid, array) = names(&array);
+    let desk = open_desk(file, &array_uuid)?;
+    desk.does_not_start(NotStarted { array_uuid, array, reason, witness: Witness::Manager });
+    Ok(())
+}
+
+/// The UUID and the name of an array of which not much may be there.
+fn names(array: &ArrayArgs) -> (String, String) {
+    let paths = member_paths(array).unwrap_or_else(|_| array.drives.clone());
+    let superblock = members(&paths).into_iter().next().map(|seen| seen.superblock);
+    let uuid = array.uuid.or_else(|| superblock.as_ref().map(|it| it.array_uuid));
+    let uuid = uuid.map_or_else(|| "unknown".to_owned(), |uuid| uuid.to_string());
+    // What is inside an array of arrays has another name.
+    let own = superblock.filter(|it| it.array_uuid.to_string() == uuid).map(|it| it.name());
+    let name = own.filter(|name| !name.is_empty()).unwrap_or_else(|| uuid.clone());
+    (uuid, name)
+}
+
 /// An array and those inside it, the outermost first.
 fn add_sights(array: &ArrayDocument, sights: &mut Vec<ArraySight>) {
     sights.push(ArraySight {
@@ -107,29 +153,12 @@ fn member_sight(member: &MemberDocument) -> MemberSight {
         _ => MemberState::Missing,
     };
     let inner = member.array.as_deref().map(|inner| format!("array {}", inner.name));
-    MemberSight { state, on: member.drive.clone().or(inner) }
+    MemberSight { state, on: member.drive.clone().or(inner), suspect: member.suspect }
 }
 
 /// `pond: raid5, degraded, rebuild under way`
 fn status_line(state: &StateDocument) -> String {
     let work = state.background.as_ref().map_or(String::new(), |work| format!(", {} under way", work.work));
-    format!("{}: {}, {}{work}", state.array.name, state.array.level, state.array.health)
-}
-
-/// Makes the directory for what is kept from one start to the next: the machine's, or the user's.
-fn make_directory() -> Result<PathBuf, Failure> {
-    use std::os::unix::fs::DirBuilderExt;
-    let named = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    let own = named(DIRECTORY_VARIABLE).or_else(|| match rustix::process::geteuid().as_raw() {
-        0 => Some(PathBuf::from("/var/lib/shoal")),
-        _ => named("XDG_STATE_HOME")
-            .or_else(|| named("HOME").map(|home| home.join(".local/state")))
-            .map(|state| state.join("shoal")),
-    });
-    let directory = own.ok_or_else(|| {
-        Failure::usage(format!("there is no home: say where to keep alerts with {DIRECTORY_VARIABLE}"))
-    })?;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    made.map_err(|error| Failure::Failed(format!("{}: {error}", directory.display())))?;
-    Ok(directory)
+    // A line that ended early would be one of the manager's protocol.
+    format!("{}: {}, {}{work}", Outside(&state.array.name), state.array.level, state.array.health)
 }

@@ -90,6 +90,10 @@ impl World for HostWorld {
         self.inner().facts(drive)
     }
 
+    fn hardware(&self, drive: DriveId) -> Option<String> {
+        self.inner().hardware(drive)
+    }
+
     fn submit(&mut self, io: Io) {
         self.inner_mut().submit(io);
     }
@@ -105,6 +109,10 @@ impl World for HostWorld {
 
     fn pending(&self) -> usize {
         self.inner().pending()
+    }
+
+    fn go_on(&self) -> Result<(), LoopError> {
+        self.inner().go_on()
     }
 
     fn now(&self) -> Instant {

@@ -15,6 +15,9 @@ pub(super) struct Cache {
     durable: Media,
     /// In the order in which they were acknowledged.
     acknowledged: VecDeque<Write>,
+    /// What a failed flush was to cover and no other will: the newest of each sector, by its first byte, as long as
+    /// nothing newer is durable there. All of it is older than what is acknowledged.
+    given_up: BTreeMap<u64, Box<[u8]>>,
     /// Handed over and not answered, by ticket.
     started: BTreeMap<u64, Command>,
     next_ticket: u64,
@@ -154,10 +157,25 @@ impl Cache {
         }
     }
 
+    /// A flush fails: what it was to cover will never be durable by a flush. What comes later may be.
+    pub(super) fn give_up(&mut self) {
+        self.retired += self.acknowledged.len() as u64;
+        self.bytes = 0;
+        for write in self.acknowledged.drain(..) {
+            // A discard, or a write that went wrong, is simply never done.
+            if let (What::Bytes(bytes), None) = (&write.what, &write.spoilt) {
+                let sectors = (write.offset..).step_by(SECTOR_BYTES as usize).zip(bytes.chunks(SECTOR_BYTES as usize));
+                self.given_up.extend(sectors.map(|(offset, bytes)| (offset, bytes.into())));
+            }
+        }
+    }
+
     /// The oldest acknowledged write becomes durable.
     fn retire(&mut self) {
         if let Some(write) = self.acknowledged.pop_front() {
             write.apply(&mut self.durable);
+            let over = write.offset..write.offset + write.length();
+            self.given_up.retain(|offset, _| !over.contains(offset));
             self.bytes -= write.length();
             self.retired += 1;
         }
@@ -168,6 +186,11 @@ impl Cache {
         let fate = FATES[(random.next_u64() >> 62) as usize];
         self.retired += self.acknowledged.len() as u64;
         let acknowledged = std::mem::take(&mut self.acknowledged);
+        for (offset, bytes) in std::mem::take(&mut self.given_up) {
+            if fate == Fate::Kept || fate != Fate::Lost && coin(random) {
+                self.durable.write(offset, &bytes);
+            }
+        }
         let started = std::mem::take(&mut self.started).into_values();
         let started = started.filter_map(|command| match command {
             Command::Write(write) => Some(write),

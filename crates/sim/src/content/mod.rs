@@ -126,6 +126,9 @@ impl Content {
         self.checked(0, 0)?;
         let struck = self.strike(&(0..0), is_of_flushes);
         if let Some(Misbehaviour { kind: MisbehaviourKind::FlushFails(fault), .. }) = struck {
+            if let Some(kept) = &mut self.kept {
+                kept.cache.give_up();
+            }
             return Err(fault);
         }
         Ok(Ticket(self.kept.as_mut().map_or(0, |kept| kept.cache.start_flush())))

@@ -96,7 +96,7 @@ fn errors_point_at_the_place_and_say_the_mend() {
         ("rally2@usb2*2*3", "at character 14 of `rally2@usb2*2*3`: `*` is not expected here: write a comma"),
         ("rally2:size", "at character 8 of `rally2:size`: `size` changes nothing: write it as size=64M"),
         ("rally2:size=64X", "rally2: `drive.size`: \"X\" is no unit for it"),
-        ("rally", "no drive is called `rally`; the nearest name is `rally2`"),
+        ("rally", "no drive is called `rally`; near names are `rally2`"),
         ("rally2*600,rally2*600", "these are more than 1000 drives"),
         ("rally2@usb2*40/usb2*40", "these are more than 1000 buses"),
         (

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_volume::{Arena, Command, Completion, Instant, Request, Volume, VolumeError};
+use shoal_volume::{Arena, Command, Completion, Instant, Memory, Request, Volume, VolumeError};
 
 use crate::running::RunningArray;
 
@@ -31,6 +31,10 @@ impl Volume for Hooked<'_> {
 
     fn request_buffer_bytes(&self) -> u32 {
         self.inner.content().request_buffer_bytes()
+    }
+
+    fn request_memory(&self, buffer: u32) -> Memory {
+        self.inner.content().request_memory(buffer)
     }
 
     fn submit(&mut self, request: Request) {

@@ -1,9 +1,9 @@
 //! Checks that every request is answered: once, in time, and with success.
 //!
 //! * No answer is lost, none comes twice, none is for a request that nobody made.
-//! * An answer comes within [`DEADLINE_NS`] of virtual time, whatever stalls there are: the longest stall is well below.
-//! * A request fails only where the level has nothing to make good with: a read of an array without redundancy, after a
-//!   drive could not read.
+//! * An answer comes within [`DEADLINE_NS`] of virtual time, whatever drives stall or hang.
+//! * A request fails only where the level has nothing to make good with: on an array without redundancy, or on the last copy
+//!   that there is, and after a drive was let fail in that way.
 //!
 //! Not checked: how fast answers come beside that.
 
@@ -24,11 +24,31 @@ pub(crate) struct Answers<T> {
     pending: BTreeMap<u64, (u64, T)>,
     /// Reads may fail: the array has no redundancy, and a drive has met something that it cannot read.
     pub(crate) reads_may_fail: bool,
+    /// So may writes, discards and flushes.
+    pub(crate) changes_may_fail: bool,
+    /// Anything may, by whatever error: the array has lost more than it survives, or may at any moment.
+    pub(crate) all_may_fail: bool,
+}
+
+/// An answer that may be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answered<T> {
+    /// What its request was.
+    pub(crate) what: T,
+    pub(crate) is_done: bool,
+    /// When it was made.
+    pub(crate) asked_ns: u64,
 }
 
 impl<T> Answers<T> {
     pub(crate) fn new() -> Self {
-        Self { pending: BTreeMap::new(), reads_may_fail: false }
+        Self { pending: BTreeMap::new(), reads_may_fail: false, changes_may_fail: false, all_may_fail: false }
+    }
+
+    /// Of another array that may fail in as many ways, and was asked nothing yet.
+    pub(crate) fn for_another(&self) -> Self {
+        let Self { reads_may_fail, changes_may_fail, all_may_fail, .. } = *self;
+        Self { pending: BTreeMap::new(), reads_may_fail, changes_may_fail, all_may_fail }
     }
 
     pub(crate) fn asked(&mut self, id: u64, now_ns: u64, what: T) {
@@ -39,19 +59,27 @@ impl<T> Answers<T> {
         self.pending.len()
     }
 
-    /// Takes an answer: what its request was, and whether it was done.
-    pub(crate) fn answered(&mut self, answer: &Completion, is_read: impl Fn(&T) -> bool) -> Result<(T, bool), Failure> {
+    /// Takes an answer.
+    pub(crate) fn answered(
+        &mut self,
+        answer: &Completion,
+        is_read: impl Fn(&T) -> bool,
+    ) -> Result<Answered<T>, Failure> {
         let id = answer.id.0;
-        let Some((_, what)) = self.pending.remove(&id) else {
+        let Some((asked_ns, what)) = self.pending.remove(&id) else {
             return Err(Failure::new(
                 CHECKER,
                 format!("request {id} is answered, and was not asked or has an answer already"),
             ));
         };
-        match answer.result {
-            Ok(()) => Ok((what, true)),
-            Err(RequestError::Unreadable { .. }) if self.reads_may_fail && is_read(&what) => Ok((what, false)),
-            Err(error) => Err(Failure::new(CHECKER, format!("request {id} failed: {error}"))),
+        let may_fail = |error: &RequestError| match error {
+            _ if self.all_may_fail => true,
+            RequestError::Unreadable { .. } if is_read(&what) => self.reads_may_fail,
+            _ => self.changes_may_fail && !is_read(&what),
+        };
+        match &answer.result {
+            Err(error) if !may_fail(error) => Err(Failure::new(CHECKER, format!("request {id} failed: {error}"))),
+            result => Ok(Answered { is_done: result.is_ok(), what, asked_ns }),
         }
     }
 
@@ -97,7 +125,8 @@ mod tests {
         let mut answers = Answers::new();
         answers.asked(1, 0, "read");
         answers.asked(2, 5, "write");
-        assert_eq!(answers.answered(&answer(1, Ok(())), |_| true), Ok(("read", true)));
+        let read = Answered { what: "read", is_done: true, asked_ns: 0 };
+        assert_eq!(answers.answered(&answer(1, Ok(())), |_| true), Ok(read));
         assert!(answers.answered(&answer(1, Ok(())), |_| true).is_err(), "twice");
         assert!(answers.check_deadline(DEADLINE_NS + 5).is_ok());
         assert!(answers.check_deadline(DEADLINE_NS + 6).is_err(), "late");
@@ -114,7 +143,16 @@ mod tests {
         }
         assert!(answers.answered(&answer(1, unreadable), |_| true).is_err());
         answers.reads_may_fail = true;
-        assert_eq!(answers.answered(&answer(2, unreadable), |_| true), Ok((2, false)));
+        assert_eq!(
+            answers.answered(&answer(2, unreadable), |_| true),
+            Ok(Answered { what: 2, is_done: false, asked_ns: 0 })
+        );
         assert!(answers.answered(&answer(3, unreadable), |_| false).is_err(), "a write");
+        answers.changes_may_fail = true;
+        answers.asked(4, 0, 4);
+        assert_eq!(
+            answers.answered(&answer(4, Err(RequestError::Failed)), |_| false),
+            Ok(Answered { what: 4, is_done: false, asked_ns: 0 })
+        );
     }
 }

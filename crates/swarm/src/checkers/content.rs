@@ -7,6 +7,7 @@
 //! * After a power cut a block is one of: the last version that a flush was answered for, or a version that was asked for
 //!   since then. It is never a mix, and never anything older.
 //! * Once such a block has been read while mirrors and parity agree again, it stays what it was.
+//! * A flush that fails is told so; what it was to cover counts as never flushed from then on.
 //! * A discarded block is old or zeros until it is written again.
 //!
 //! What may be anything, as nobody promised it:
@@ -68,10 +69,12 @@ struct Change {
     is_certain: bool,
     /// The last version that had been asked for when this one was answered.
     answered_at: Option<Version>,
+    /// A flush that was to cover it has failed, and so none covers it: it can be read until power is cut.
+    is_given_up: bool,
 }
 
 /// What version 0 is.
-const ZEROS: Change = Change { becomes: 0, is_certain: true, answered_at: Some(0) };
+const ZEROS: Change = Change { becomes: 0, is_certain: true, answered_at: Some(0), is_given_up: false };
 
 #[derive(Clone, Debug)]
 struct Block {
@@ -93,15 +96,19 @@ pub(crate) struct Seen {
 }
 
 /// What the user of an array may rely on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Promises {
     blocks: Vec<Block>,
     /// By version.
     changes: Vec<Change>,
     /// Blocks with changes that no flush covers.
     unsettled: BTreeSet<usize>,
+    /// Blocks that anything was ever asked to change in.
+    touched: BTreeSet<usize>,
     /// Blocks that may be anything by the write hole, until they are written.
     excused: BTreeSet<usize>,
+    /// Drives have lost their power with what was answered and not flushed, and no flush has said so.
+    is_owed: bool,
 }
 
 impl Promises {
@@ -110,7 +117,14 @@ impl Promises {
         let zeros = May { other: None, versions: vec![0] };
         let durable = if are_zeros { zeros } else { May::ANYTHING };
         let block = Block { durable, later: Vec::new() };
-        Self { blocks: vec![block; blocks], changes: vec![ZEROS], unsettled: BTreeSet::new(), excused: BTreeSet::new() }
+        Self {
+            blocks: vec![block; blocks],
+            changes: vec![ZEROS],
+            unsettled: BTreeSet::new(),
+            touched: BTreeSet::new(),
+            excused: BTreeSet::new(),
+            is_owed: false,
+        }
     }
 
     pub(crate) fn block_count(&self) -> usize {
@@ -121,10 +135,11 @@ impl Promises {
     pub(crate) fn asked(&mut self, blocks: Range<usize>, is_discard: bool) -> Version {
         let version = self.newest() + 1;
         let becomes = if is_discard { 0 } else { version };
-        self.changes.push(Change { becomes, is_certain: !is_discard, answered_at: None });
+        self.changes.push(Change { becomes, is_certain: !is_discard, answered_at: None, is_given_up: false });
         for number in blocks {
             self.blocks[number].later.push(version);
             self.unsettled.insert(number);
+            self.touched.insert(number);
             if !is_discard {
                 self.excused.remove(&number);
             }
@@ -139,7 +154,7 @@ impl Promises {
         change.is_certain &= is_done;
     }
 
-    /// What a flush that is asked for now will make durable.
+    /// What a flush that begins at this moment will make durable.
     pub(crate) fn flush_asked(&self) -> Vec<Version> {
         let later = self.unsettled.iter().flat_map(|number| &self.blocks[*number].later);
         let mut covered: Vec<_> =
@@ -149,10 +164,15 @@ impl Promises {
         covered
     }
 
-    pub(crate) fn flush_answered(&mut self, covered: &[Version]) {
+    pub(crate) fn flush_answered(&mut self, covered: &[Version]) -> Result<(), Failure> {
+        if self.is_owed {
+            let what = "a flush succeeds though drives have lost their power with what was answered before it";
+            return Err(Failure::new(CHECKER, what));
+        }
         for number in self.unsettled.clone() {
             let Block { durable, later } = &self.blocks[number];
-            let is_covered = |version: &&Version| covered.binary_search(version).is_ok();
+            let is_covered =
+                |version: &&Version| covered.binary_search(version).is_ok() && !self.change(**version).is_given_up;
             let now_durable: Vec<_> = later.iter().filter(is_covered).copied().collect();
             let durable = self.merged(durable, &now_durable);
             let block = &mut self.blocks[number];
@@ -162,11 +182,31 @@ impl Promises {
                 self.unsettled.remove(&number);
             }
         }
+        Ok(())
+    }
+
+    /// A flush failed: nobody may rely on what was answered before, whatever later flushes say.
+    pub(crate) fn flush_failed(&mut self) {
+        for version in self.flush_asked() {
+            self.changes[version as usize].is_given_up = true;
+        }
+        self.is_owed = false;
+    }
+
+    /// Drives lost their power, and whoever was answered did not: what no flush covers is there or
+    /// not, and the next flush has to fail if there is any such thing.
+    pub(crate) fn drives_lost_power(&mut self) {
+        let is_promised = |change: Change| change.is_certain && !change.is_given_up;
+        let may_be_lost = self.flush_asked().iter().any(|version| is_promised(self.change(*version)));
+        let is_owed = self.is_owed || may_be_lost;
+        self.power_cut();
+        self.is_owed = is_owed;
     }
 
     /// Power was cut: every change that no flush covers was done or not.
     pub(crate) fn power_cut(&mut self) {
         let newest = self.newest();
+        self.is_owed = false;
         for number in std::mem::take(&mut self.unsettled) {
             let block = &mut self.blocks[number];
             for version in std::mem::take(&mut block.later) {
@@ -176,12 +216,29 @@ impl Promises {
         }
     }
 
+    /// Another user knows of no answers but the flushed ones.
+    pub(crate) fn owe_nothing(&mut self) {
+        self.is_owed = false;
+    }
+
+    /// Runs, of so many blocks at most, of all that was ever asked to change.
+    pub(crate) fn touched(&self, blocks_max: usize) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for &number in &self.touched {
+            match runs.last_mut() {
+                Some(run) if run.end == number && run.len() < blocks_max => run.end += 1,
+                _ => runs.push(number..number + 1),
+            }
+        }
+        runs
+    }
+
     /// Blocks whose content a power cut now would leave to chance.
     pub(crate) fn unsettled(&self) -> impl Iterator<Item = usize> + '_ {
         self.unsettled.iter().copied()
     }
 
-    /// A block may be anything from now on, until it is written.
+    /// Allows a block to be anything until it is written.
     pub(crate) fn excuse(&mut self, number: usize) {
         self.excused.insert(number);
         self.blocks[number].durable = May::ANYTHING;
@@ -191,7 +248,7 @@ impl Promises {
         self.excused.len()
     }
 
-    /// What a read that is asked for now may return; `is_in_sync` says whether mirrors and parity agree.
+    /// What a read that begins at this moment may return; `is_in_sync` says whether mirrors and parity agree.
     pub(crate) fn read_asked(&self, blocks: Range<usize>, is_in_sync: bool) -> Seen {
         let may = |block: &Block| self.merged(&block.durable, &block.later);
         let first = blocks.start;

@@ -10,7 +10,7 @@ mod silent;
 
 use std::fmt;
 
-pub(crate) use answers::{Answers, DEADLINE_NS};
+pub(crate) use answers::{Answered, Answers, DEADLINE_NS};
 pub(crate) use content::{BLOCK_BYTES, Promises, Seen, stamp};
 pub(crate) use health::check_health;
 pub(crate) use placement::Placement;

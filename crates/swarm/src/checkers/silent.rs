@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 /// Blocks that silent faults bear on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Silent {
     tainted: BTreeSet<usize>,
     is_any: bool,

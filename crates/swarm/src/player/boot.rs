@@ -1,34 +1,42 @@
-//! Worlds begin and end: creation, power cuts, orderly restarts.
+//! Worlds begin: creation, and the start of each life; and end in order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 
 use rand_xoshiro::rand_core::Rng;
 use shoal_sim::{Content, HostModel};
 use shoal_volume::{
-    Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, OpenError, OpenOptions,
-    SimulatedWorld, Volume, World, read_superblock,
+    Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, HostMemory, Incarnation,
+    OpenError, OpenOptions, SimulatedWorld, Unflushed, Volume, World,
 };
 
+use super::power::Stock;
 use super::requests::BLOCK;
 use super::{Counts, Player};
-use crate::checkers::{Answers, Failure, Promises, Silent};
+use crate::books::Books;
+use crate::checkers::{Answers, DEADLINE_NS, Failure, Promises, Silent};
+use crate::chronicle::{Chronicle, Shared};
 use crate::fleet::topology;
 use crate::random::Random;
 use crate::scenario::Scenario;
-use crate::watched::{TraceHash, Watched};
+use crate::watched::Watched;
 
 /// Blocks that a request has at most.
 pub(crate) const REQUEST_BLOCKS_MAX: u32 = 64;
 
 const CHECKER: &str = "opens";
 
+/// How long a member may be silent: a quarter of what the user has patience for, as several may be.
+const SILENCE: Duration = Duration::from_nanos(DEADLINE_NS / 4);
+
 /// What is told apart in the chance that a seed gives.
 const PURPOSE_PLAY: u64 = 2;
 
 /// Memory for any scenario with so many drives.
-pub(crate) fn arena_bytes(drives: usize) -> usize {
-    plan(drives, 16, 64 << 10).arena_bytes()
+pub(crate) fn arena(drives: usize) -> io::Result<Arena> {
+    plan(drives, 16, 64 << 10).arena()
 }
 
 fn plan(drives: usize, depth: u32, scratch_bytes: u32) -> BufferPlan {
@@ -47,54 +55,41 @@ impl<'a> Player<'a> {
     pub(super) fn begin(scenario: &'a Scenario, arena: Arena, is_traced: bool) -> Result<Self, Failure> {
         let mut random = Random::new(scenario.seed, PURPOSE_PLAY);
         let contents = first_contents(scenario, &mut random);
-        let world = world(scenario, contents, &arena, 0, 0, is_traced)?;
-        let used = scenario.members + scenario.spares;
-        let drives: Vec<_> = (0..).map(DriveId).take(used).collect();
-        let array =
-            ArrayVolume::create(world, scenario_plan(scenario), &drives, &creation(scenario), &options(scenario));
-        let array = array.map_err(|error| Failure::new("creates", error.to_string()))?;
+        let chronicle = Chronicle::begin(is_traced);
+        let mut array = created(scenario, contents, &arena, &chronicle)?;
+        let books = Books::default();
+        array.remember_in(books.memory());
+        // Who makes an array waits until it is remembered.
+        books.settle();
         let blocks = usize::try_from(array.size_bytes() / BLOCK).expect("worlds are small");
-        Ok(Self {
+        let player = Self {
             scenario,
             arena,
-            is_traced,
+            chronicle,
             promises: Promises::new(blocks, scenario.assume_clean),
             answers: Answers::new(),
             silent: Silent::default(),
             seats: array.content_map(),
             ids: (0..).map(|drive| Some(DriveId(drive))).take(scenario.drives()).collect(),
             array: Some(array),
+            hung: BTreeSet::new(),
+            incarnations: vec![0; scenario.drives()],
+            client: Unflushed::new(Incarnation::default()),
+            books,
             returned: BTreeSet::new(),
             holes: BTreeSet::new(),
             has_lost_to_holes: false,
             armed: BTreeMap::new(),
+            away: BTreeMap::new(),
+            stock: Stock::default(),
             buffers: (0..scenario.depth).collect(),
             next_id: 1,
             random,
             boots: 0,
-            total_ns: 0,
-            hash: TraceHash::new(),
-            lines: String::new(),
             counts: Counts::default(),
-        })
-    }
-
-    /// Ends a world: what all drives hold, with everything that is in flight left as it is.
-    pub(super) fn put_down(&mut self) -> Vec<Content> {
-        let Some(mut array) = self.array.take() else { return Vec::new() };
-        let drives = self.scenario.drives();
-        let world = array.world_mut();
-        // A clone is cheap; a world under an array that is in the middle of something can only be dropped with it.
-        let contents = (0..drives).map(|drive| world.inner_mut().content_mut(drive).clone()).collect();
-        self.take_notes(world);
-        contents
-    }
-
-    fn take_notes(&mut self, world: &mut Watched) {
-        self.total_ns = world.total_ns();
-        self.hash.add(world.hash.value());
-        self.counts.member_ios += world.io_count;
-        self.lines.push_str(&world.lines.take().unwrap_or_default());
+        };
+        player.meet_client();
+        Ok(player)
     }
 
     /// Closes the array in order: what all drives hold then.
@@ -103,81 +98,85 @@ impl<'a> Player<'a> {
         let mut world = array.close().map_err(|error| Failure::new("closes", error.to_string()))?;
         // A loop waits for what is still under way (steps of a rebuild) before its drives are closed.
         while world.pending() > 0 {
-            let waited = world.wait(1, None, &mut Vec::new());
+            let mut finished = Vec::new();
+            let waited = world.wait(1, Some(SILENCE), &mut finished);
             waited.map_err(|error| Failure::new("closes", error.to_string()))?;
+            if finished.is_empty() && self.hung.is_empty() {
+                return Err(Failure::new("closes", "I/O is under way that does not end"));
+            } else if finished.is_empty() {
+                break;
+            }
         }
         world.placement.verdict()?;
-        self.take_notes(&mut world);
-        Ok(world.into_inner().contents())
+        let mut contents = world.into_inner().contents();
+        // What helps against a drive that hangs is another start of it.
+        for drive in std::mem::take(&mut self.hung) {
+            contents[drive].cut_power(self.random.generator());
+            self.incarnations[drive] += 1;
+        }
+        Ok(contents)
     }
 
     pub(super) fn restart(&mut self) -> Result<(), Failure> {
-        self.settle()?;
-        self.note(format_args!("closed in order"));
-        self.note_silent_faults();
-        // Closing makes everything durable that the members take.
-        let contents = self.close()?;
+        let contents = self.close_in_order()?;
         self.boot(contents)
     }
 
-    /// Cuts power for all drives, and lets it come back.
-    pub(super) fn cut_power(&mut self) -> Result<(), Failure> {
-        self.note(format_args!("power is cut"));
-        self.note_silent_faults();
-        self.find_holes();
-        // What is armed may strike while the array is opened.
-        let were_weak = self.weak_seats();
-        let mut contents = self.put_down();
-        for content in contents.iter_mut().filter(|content| !content.is_gone()) {
-            content.cut_power(self.random.generator());
+    /// Closes the array once all is answered; power may be cut in the midst of that.
+    pub(super) fn close_in_order(&mut self) -> Result<Vec<Content>, Failure> {
+        self.settle()?;
+        self.note(format_args!("closed in order"));
+        let holes = self.holes.clone();
+        self.take_stock();
+        // Closing makes everything durable that the members take.
+        let contents = self.close()?;
+        self.holes = holes;
+        if self.answers.changes_may_fail {
+            // Who closes asks for nothing that could be told.
+            self.promises.flush_failed();
         }
-        self.promises.power_cut();
-        self.answers.forget_all();
-        self.buffers = (0..self.scenario.depth).collect();
-        self.counts.power_cuts += 1;
-        self.boot(contents)?;
-        self.find_lost_to_holes(&were_weak);
-        self.forget_closed_holes();
-        Ok(())
+        Ok(contents)
     }
 
-    /// Opens the array over what is on the drives, by force if shoal says that it takes that.
-    fn boot(&mut self, contents: Vec<Content>) -> Result<(), Failure> {
+    /// Opens the array over what is on the drives that are there, by force if shoal says that it takes that.
+    pub(super) fn boot(&mut self, mut contents: Vec<Content>) -> Result<(), Failure> {
         self.boots += 1;
         self.returned.clear();
-        self.ids = (0..).zip(&contents).map(|(drive, it)| (!it.is_gone()).then_some(DriveId(drive))).collect();
+        self.hung.clear();
+        self.send_away(&mut contents);
+        self.ids = Self::first_ids(&contents);
+        self.try_apart(&contents)?;
         let given = self.carriers(&contents);
-        let opened = self.open(contents.clone(), &given, options(self.scenario));
+        let opened = self.open(contents.clone(), &given, options(self.scenario), self.memory());
         let array = match opened {
-            Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused() => {
+            Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
                 self.counts.forced += 1;
-                self.open(contents, &given, OpenOptions { force: true, ..options(self.scenario) })
+                self.widen_holes();
+                let forced = OpenOptions { force: true, ..options(self.scenario) };
+                self.open(contents, &given, forced, self.memory())
             }
             opened => opened,
         };
+        if self.is_dark() {
+            self.counts.cut_short += 1;
+        }
         self.array = Some(array.map_err(|error| Failure::new(CHECKER, format!("it does not open: {error}")))?);
+        self.meet_client();
         let armed = std::mem::take(&mut self.armed);
         let anew = |drive| (drive, (DriveId(drive as u32), self.array().content_map()));
         self.armed = armed.into_keys().map(anew).collect();
         // What was left out asks to be taken in.
         let in_use = self.drives_in_use();
         self.returned = given.into_iter().filter(|drive| !in_use.contains(drive)).collect();
-        Ok(())
+        self.come_up()
     }
 
-    /// Only parity without a log can be wrong about a lost member.
-    fn may_be_refused(&self) -> bool {
-        self.has_parity() && self.scenario.consistency != ConsistencyPolicy::Ppl
-    }
-
-    /// The drives that are there and carry a superblock.
-    pub(super) fn carriers(&self, contents: &[Content]) -> Vec<usize> {
-        let carries = |content: &Content| {
-            let mut content = content.clone();
-            let size_bytes = content.size_bytes();
-            read_superblock(size_bytes, |offset, bytes| content.read(offset, bytes)).is_ok()
-        };
-        (0..contents.len()).filter(|drive| !contents[*drive].is_gone() && carries(&contents[*drive])).collect()
+    /// Only parity without a log can be wrong about a lost member; or with one that cannot be replayed, as something that it
+    /// needs cannot be read.
+    fn may_be_refused(&self, contents: &[Content]) -> bool {
+        let is_sound = |content: &Content| !content.is_armed() && content.unreadable_sectors().is_empty();
+        let has_logs = self.scenario.consistency == ConsistencyPolicy::Ppl;
+        self.has_parity() && (!has_logs || !contents.iter().all(is_sound))
     }
 
     pub(super) fn open(
@@ -185,14 +184,20 @@ impl<'a> Player<'a> {
         contents: Vec<Content>,
         given: &[usize],
         options: OpenOptions,
+        memory: Option<HostMemory>,
     ) -> Result<ArrayVolume<Watched>, OpenError> {
-        let world = world(self.scenario, contents, &self.arena, self.boots, self.total_ns, self.is_traced);
+        let world = world(self.scenario, contents, &self.arena, self.boots, &self.chronicle);
         let mut world = world.expect("it is made as the first one was");
         let drives: Vec<_> = given.iter().map(|drive| DriveId(*drive as u32)).collect();
         drives.iter().for_each(|drive| world.placement.give(*drive));
         world.placement.is_read_only = !options.writable;
-        world.note(format_args!("opened with drives {given:?}, {options:?}"));
-        ArrayVolume::open(world, scenario_plan(self.scenario), &drives, &options)
+        self.note(format_args!("opened with drives {given:?}, {options:?}"));
+        ArrayVolume::open_remembered(world, scenario_plan(self.scenario), &drives, &options, memory)
+    }
+
+    /// What this host remembers, for an array that it starts.
+    pub(super) fn memory(&self) -> Option<HostMemory> {
+        Some(self.books.memory())
     }
 }
 
@@ -223,6 +228,20 @@ fn first_contents(scenario: &Scenario, random: &mut Random) -> Vec<Content> {
         .collect()
 }
 
+/// The array, made of the first drives.
+fn created(
+    scenario: &Scenario,
+    contents: Vec<Content>,
+    arena: &Arena,
+    chronicle: &Shared,
+) -> Result<ArrayVolume<Watched>, Failure> {
+    let world = world(scenario, contents, arena, 0, chronicle)?;
+    let drives: Vec<_> = (0..).map(DriveId).take(scenario.members + scenario.spares).collect();
+    let (plan, creation, options) = (scenario_plan(scenario), creation(scenario), options(scenario));
+    let array = ArrayVolume::create(world, plan, &drives, &creation, &options);
+    array.map_err(|error| Failure::new("creates", error.to_string()))
+}
+
 fn creation(scenario: &Scenario) -> CreateOptions {
     CreateOptions {
         level: scenario.level,
@@ -238,7 +257,8 @@ fn creation(scenario: &Scenario) -> CreateOptions {
 }
 
 pub(super) fn options(scenario: &Scenario) -> OpenOptions {
-    OpenOptions { safe_mode_delay: Some(Duration::from_millis(scenario.safe_mode_delay_ms)), ..OpenOptions::writable() }
+    let safe_mode_delay = Some(Duration::from_millis(scenario.safe_mode_delay_ms));
+    OpenOptions { safe_mode_delay, silence: Some(SILENCE), ..OpenOptions::writable() }
 }
 
 fn scenario_plan(scenario: &Scenario) -> BufferPlan {
@@ -250,8 +270,7 @@ fn world(
     contents: Vec<Content>,
     arena: &Arena,
     boot: u64,
-    began_ns: u64,
-    is_traced: bool,
+    chronicle: &Shared,
 ) -> Result<Watched, Failure> {
     let topology = topology(&scenario.makes, scenario.drive_bytes);
     let host = HostModel::default();
@@ -260,5 +279,5 @@ fn world(
     let world = world.map_err(|error| Failure::new("creates", error.to_string()))?;
     let given =
         if boot == 0 { (0..).map(DriveId).take(scenario.members + scenario.spares).collect() } else { [].into() };
-    Ok(Watched::new(world, given, is_traced, began_ns))
+    Ok(Watched::new(world, given, Rc::clone(chronicle)))
 }

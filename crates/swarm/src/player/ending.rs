@@ -20,15 +20,15 @@ impl Player<'_> {
     /// Ends the faults, and holds the array against everything that it should be then.
     pub(super) fn end(&mut self) -> Result<(), Failure> {
         self.note(format_args!("the faults are over"));
-        self.note_silent_faults();
-        for drive in 0..self.scenario.drives() {
-            self.content(drive).disarm();
-            if self.ids[drive].is_none() {
-                self.strike(&shoal_sim::FaultKind::Return { drive })?;
-            }
+        self.away.clear();
+        let mut is_whole = false;
+        while !is_whole {
+            let done = self.mend();
+            // Power cuts that are under way may still come.
+            is_whole = !self.is_dark();
+            self.outlive(done)?;
         }
-        self.settle()?;
-        self.recover()?;
+        self.chronicle.borrow_mut().forget_cuts();
         self.check_parity()?;
         let needs_resync = self.array().needs_resync();
         check_health(&self.array().status(), needs_resync)?;
@@ -36,6 +36,24 @@ impl Player<'_> {
         self.array_mut().world_mut().placement.verdict()?;
         self.note(format_args!("closed in order"));
         self.check_reopened()
+    }
+
+    /// Whatever is wrong with drives is over.
+    fn mend(&mut self) -> Result<(), Failure> {
+        self.note_silent_faults();
+        for drive in 0..self.scenario.drives() {
+            self.content(drive).disarm();
+            if self.hung.contains(&drive) {
+                self.pull(drive);
+            }
+            if self.ids[drive].is_none() {
+                self.strike(&shoal_sim::FaultKind::Return { drive })?;
+            }
+        }
+        self.settle()?;
+        self.revive_failed()?;
+        self.answers.all_may_fail = false;
+        self.recover()
     }
 
     /// Gives the array what it wants until it wants nothing any more.
@@ -87,11 +105,11 @@ impl Player<'_> {
             let mut given = self.carriers(&contents);
             given.retain(|drive| Some(*drive) != left_out);
             let only_reading = OpenOptions { writable: false, ..options(self.scenario) };
-            let opened = self.open(contents.clone(), &given, only_reading);
+            let opened = self.open(contents.clone(), &given, only_reading, self.memory());
             self.array = Some(check_redundancy(left_out, opened)?);
             let read = self.read_all();
             let verdict = self.array_mut().world_mut().placement.verdict();
-            self.put_down();
+            self.array = None;
             let without =
                 |failure: Failure| Failure { what: format!("without {left_out:?}: {}", failure.what), ..failure };
             read.and(verdict).map_err(without)?;

@@ -15,7 +15,15 @@ impl Player<'_> {
     /// Lets a fault happen, or passes it over.
     pub(super) fn strike(&mut self, fault: &FaultKind) -> Result<(), Failure> {
         let happened = match fault {
-            FaultKind::PowerCut => return self.cut_power(),
+            FaultKind::PowerCut { after_events } => {
+                self.cut_power(*after_events);
+                return Ok(());
+            }
+            FaultKind::Hang { drive } => self.hang(*drive),
+            FaultKind::HubLoss { bus } => self.lose_hub(*bus)?,
+            FaultKind::Away { drive, starts } => {
+                self.ids[*drive].is_some() && self.away.insert(*drive, *starts).is_none()
+            }
             FaultKind::Stall { drive, duration_ns } => self.stall(*drive, *duration_ns),
             FaultKind::Misbehave { drive, misbehaviour } => self.misbehave(*drive, misbehaviour),
             FaultKind::Latent { drive, offset, length } => self.spoil(*drive, *offset, *length),
@@ -41,6 +49,16 @@ impl Player<'_> {
         is_there
     }
 
+    fn hang(&mut self, drive: usize) -> bool {
+        if self.ids[drive].is_none() || self.hung.contains(&drive) || !self.can_spare(drive) {
+            return false;
+        }
+        self.array_mut().world_mut().inner_mut().simulation_mut().hang(drive);
+        self.hung.insert(drive);
+        self.counts.hung += 1;
+        true
+    }
+
     /// The part of a drive that content lies on, if it is a member that is there.
     fn data_area(&self, drive: usize) -> Option<(DriveId, Range<u64>)> {
         let id = self.ids[drive]?;
@@ -60,11 +78,13 @@ impl Player<'_> {
             }
             let map = self.array().content_map();
             self.armed.insert(drive, (id, map));
-        } else if self.redundancy() == 0 {
-            if !matches!(misbehaviour.kind, MisbehaviourKind::ReadFails(_)) {
-                return false;
-            }
+        } else if self.is_last_copy(drive) {
+            let is_of_reads = matches!(misbehaviour.kind, MisbehaviourKind::ReadFails(_));
             self.answers.reads_may_fail = true;
+            self.answers.changes_may_fail |= !is_of_reads;
+            // It takes the member out, and with it all of the array.
+            self.answers.all_may_fail |= !is_of_reads && self.redundancy() == 0;
+            self.counts.last_copies += 1;
         } else if !self.can_spare(drive) {
             return false;
         }
@@ -81,7 +101,10 @@ impl Player<'_> {
 
     fn spoil(&mut self, drive: usize, offset: u64, length: u64) -> bool {
         let Some((_, area)) = self.data_area(drive) else { return false };
-        if self.redundancy() == 0 || !self.can_spare(drive) {
+        if self.is_last_copy(drive) {
+            self.answers.reads_may_fail = true;
+            self.counts.last_copies += 1;
+        } else if !self.can_spare(drive) {
             return false;
         }
         let offset = area.start + offset % (area.end - area.start) / BLOCK * BLOCK;
@@ -104,16 +127,10 @@ impl Player<'_> {
     }
 
     fn unplug(&mut self, drive: usize) -> bool {
-        let Some(id) = self.ids[drive] else { return false };
-        if !self.can_spare(drive) {
+        if self.ids[drive].is_none() || !self.can_spare(drive) {
             return false;
         }
-        // It loses its power with its plug.
-        let random = &mut self.random;
-        let world = self.array.as_mut().expect("there is an array between steps").world_mut().inner_mut();
-        world.content_mut(drive).cut_power(random.generator());
-        world.unplug(id);
-        self.ids[drive] = None;
+        self.pull(drive);
         self.counts.unplugged += 1;
         true
     }
@@ -128,6 +145,7 @@ impl Player<'_> {
         world.placement.give(id);
         self.ids[drive] = Some(id);
         self.returned.insert(drive);
+        self.away.remove(&drive);
         true
     }
 

@@ -7,10 +7,16 @@
 //! He also keeps the faults within what the level survives ([`faults`]): a fault that would take more than that, in the
 //! state that the array is in, is passed over.
 
+mod apart;
 mod boot;
 mod ending;
 mod faults;
+mod misuse;
+mod outage;
+mod power;
 mod requests;
+mod strangers;
+mod waits;
 mod weakness;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,15 +24,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_sim::Content;
-use shoal_volume::{Arena, ArrayLevel, ArrayVolume, ContentMap, DriveId, Level, ScrubMode, World};
+use shoal_volume::{Arena, ArrayLevel, ArrayVolume, ContentMap, DriveId, Level, ScrubMode, Unflushed, World};
 
+use crate::books::Books;
 use crate::checkers::{Answers, Failure, Promises, Silent};
+use crate::chronicle::Shared;
 use crate::random::Random;
 use crate::scenario::{Scenario, Step};
-use crate::watched::{TraceHash, Watched};
+use crate::watched::Watched;
+use power::Stock;
 use requests::Asked;
 
-pub(crate) use boot::arena_bytes;
+pub(crate) use boot::arena;
+pub use waits::Waits;
 
 /// What came of playing a scenario.
 #[derive(Clone, Debug)]
@@ -52,14 +62,26 @@ pub struct Counts {
     pub virtual_ns: u64,
     /// Power cuts.
     pub power_cuts: u64,
+    /// Of these, while the array was being opened.
+    pub cut_short: u64,
+    /// Drives that were not there when the array was started.
+    pub away: u64,
     /// Arrays that had to be forced: dirty and degraded, without a partial parity log.
     pub forced: u64,
     /// Pulled drives.
     pub unplugged: u64,
+    /// Hubs that lost their power under a host that did not.
+    pub hubs_lost: u64,
+    /// Arrays that lost too much and were opened anew.
+    pub revived: u64,
+    /// Drives that answered nothing any more.
+    pub hung: u64,
     /// Pauses from outside.
     pub stalls: u64,
     /// Reads, writes and flushes that failed.
     pub errors: u64,
+    /// Errors and unreadable ranges where there was no other copy.
+    pub last_copies: u64,
     /// Ranges that could not be read until written.
     pub latent: u64,
     /// Silent faults: bits flipped, writes lost, misdirected, torn.
@@ -68,57 +90,40 @@ pub struct Counts {
     pub passed_over: u64,
     /// Members that were replaced while they worked.
     pub replaced: u64,
+    /// Orders that had to be refused.
+    pub misused: u64,
+    /// Starts that were tried on the side with any of the drives.
+    pub apart: u64,
+    /// Of these, refused.
+    pub apart_refused: u64,
+    /// Strangers that lay beside the members at a start.
+    pub strangers: u64,
     /// Blocks of 512 bytes that were in the write hole when a member was lost: they may be anything, by design.
     pub write_hole_blocks: u64,
     /// Blocks of 512 bytes with wrong content that a silent fault bears on, by its place: nobody could have known, by design.
     pub silent_wrong_blocks: u64,
     /// Bytes that scrubs found not to agree after silent faults.
     pub silent_found_bytes: u64,
+    /// How long requests waited.
+    pub waits: Waits,
 }
 
 impl Counts {
     /// Adds what happened elsewhere.
     pub(crate) fn add(&mut self, other: &Self) {
-        for (sum, value) in self.each_mut().into_iter().zip(other.clone().each_mut()) {
-            *sum += *value;
+        // None is left out: the pattern has to name them all.
+        macro_rules! sum {
+            ($($count:ident)*) => {
+                let Self { $($count,)* waits } = other;
+                $(self.$count += $count;)*
+                self.waits.add(waits);
+            };
         }
-    }
-
-    fn each_mut(&mut self) -> [&mut u64; 15] {
-        let Self {
-            requests,
-            member_ios,
-            virtual_ns,
-            power_cuts,
-            forced,
-            unplugged,
-            stalls,
-            errors,
-            latent,
-            silent,
-            passed_over,
-            replaced,
-            write_hole_blocks,
-            silent_wrong_blocks,
-            silent_found_bytes,
-        } = self;
-        [
-            requests,
-            member_ios,
-            virtual_ns,
-            power_cuts,
-            forced,
-            unplugged,
-            stalls,
-            errors,
-            latent,
-            silent,
-            passed_over,
-            replaced,
-            write_hole_blocks,
-            silent_wrong_blocks,
-            silent_found_bytes,
-        ]
+        sum!(
+            requests member_ios virtual_ns power_cuts cut_short away forced unplugged hubs_lost revived hung stalls
+            errors last_copies latent silent passed_over replaced misused apart apart_refused strangers write_hole_blocks
+            silent_wrong_blocks silent_found_bytes
+        );
     }
 }
 
@@ -126,7 +131,7 @@ impl Counts {
 pub(crate) struct Player<'a> {
     scenario: &'a Scenario,
     arena: Arena,
-    is_traced: bool,
+    chronicle: Shared,
     /// None only between one array and the next.
     array: Option<ArrayVolume<Watched>>,
     promises: Promises,
@@ -137,6 +142,14 @@ pub(crate) struct Player<'a> {
     seats: ContentMap,
     /// The id of each drive of the scenario; none while it is pulled.
     ids: Vec<Option<DriveId>>,
+    /// Drives that answer nothing any more.
+    hung: BTreeSet<usize>,
+    /// How often each drive has lost its power under a host that did not.
+    incarnations: Vec<u32>,
+    /// What the host remembers of the array.
+    books: Books,
+    /// What the user knows of what he was answered.
+    client: Unflushed,
     /// Drives that were plugged in again and are not taken in yet.
     returned: BTreeSet<usize>,
     /// Blocks that are lost if a member is, until parity agrees again.
@@ -145,14 +158,14 @@ pub(crate) struct Player<'a> {
     has_lost_to_holes: bool,
     /// Armed silent faults: what their drive bore on at that time.
     armed: BTreeMap<usize, (DriveId, ContentMap)>,
+    /// Drives that are not there, or will not be at the next start: for so many starts more.
+    away: BTreeMap<usize, u32>,
+    stock: Stock,
     /// Request buffers that are free.
     buffers: Vec<u32>,
     next_id: u64,
     random: Random,
     boots: u64,
-    total_ns: u64,
-    hash: TraceHash,
-    lines: String,
     counts: Counts,
 }
 
@@ -166,11 +179,13 @@ pub(crate) fn play(scenario: &Scenario, arena: &Arena, is_traced: bool) -> Playe
         }
     };
     let failure = player.play().err();
-    player.put_down();
+    player.array = None;
     player.counts.write_hole_blocks += player.promises.excused_count() as u64;
     player.counts.silent_wrong_blocks = player.silent.wrong_count() as u64;
-    player.counts.virtual_ns = player.total_ns;
-    Played { failure, trace_hash: player.hash.value(), counts: player.counts, lines: player.lines }
+    let mut chronicle = player.chronicle.borrow_mut();
+    player.counts.virtual_ns = chronicle.total_ns;
+    player.counts.member_ios = chronicle.io_count;
+    Played { failure, trace_hash: chronicle.hash.value(), counts: player.counts, lines: chronicle.take_lines() }
 }
 
 impl Player<'_> {
@@ -180,11 +195,14 @@ impl Player<'_> {
         let mut requests = 0;
         for step in &scenario.steps {
             requests += u32::from(step.is_request());
-            self.take(*step)?;
+            let done = self.take(*step);
+            self.outlive(done)?;
             while let Some(fault) = faults.next_if(|fault| fault.after_requests <= requests) {
-                self.strike(&fault.kind)?;
+                let struck = self.strike(&fault.kind);
+                self.outlive(struck)?;
             }
-            self.look_around()?;
+            let done = self.look_around();
+            self.outlive(done)?;
         }
         self.end()
     }
@@ -204,12 +222,15 @@ impl Player<'_> {
             Step::Replace(seat) => self.replace(seat),
             Step::Fail(seat) => self.take_out(seat),
             Step::Restart => self.restart(),
+            Step::Misuse(misuse, seat) => self.misuse(misuse, seat),
+            Step::Meet(stranger) => self.meet(stranger),
         }
     }
 
     /// What the owner does by himself between two steps.
     fn look_around(&mut self) -> Result<(), Failure> {
         self.note_silent_faults();
+        self.revive_failed()?;
         self.take_in_returned()?;
         self.array_mut().world_mut().placement.verdict()
     }
@@ -230,10 +251,8 @@ impl Player<'_> {
         self.array().world().now().ns
     }
 
-    fn note(&mut self, line: std::fmt::Arguments<'_>) {
-        if self.is_traced {
-            self.array_mut().world_mut().note(line);
-        }
+    fn note(&self, line: std::fmt::Arguments<'_>) {
+        self.chronicle.borrow_mut().note(line);
     }
 
     fn scrub(&mut self, mode: ScrubMode) {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use shoal_volume::{Command, Completion, LiveVolume, Memory, Request, RequestId, Volume, World};
+use shoal_volume::{Command, Completion, LiveVolume, Mark, Memory, Request, RequestId, Volume, World};
 
-use super::Player;
 use super::boot::REQUEST_BLOCKS_MAX;
-use crate::checkers::{BLOCK_BYTES, DEADLINE_NS, Failure, Seen, stamp};
+use super::{Player, Waits};
+use crate::checkers::{Answered, BLOCK_BYTES, DEADLINE_NS, Failure, Seen, stamp};
 use crate::scenario::{Run, Step};
 
 pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -18,7 +18,7 @@ pub(super) enum Asked {
     Read { seen: Seen, buffer: u32, length: u32 },
     Write { version: u32, buffer: u32 },
     Discard { version: u32 },
-    Flush { covered: Vec<u32> },
+    Flush { covered: Vec<u32>, mark: Mark },
 }
 
 impl Player<'_> {
@@ -39,7 +39,10 @@ impl Player<'_> {
                 let version = self.promises.asked(blocks, true);
                 (Command::Discard { offset, length }, Asked::Discard { version })
             }
-            _ => (Command::Flush, Asked::Flush { covered: self.promises.flush_asked() }),
+            _ => {
+                let (covered, mark) = (self.promises.flush_asked(), self.client.mark());
+                (Command::Flush, Asked::Flush { covered, mark })
+            }
         };
         self.note(format_args!("request {id}: {command:?}"));
         let now_ns = self.now_ns();
@@ -120,8 +123,11 @@ impl Player<'_> {
         let is_in_sync = !self.array().needs_resync();
         for answer in answers {
             self.note(format_args!("answer {}: {:?}", answer.id.0, answer.result));
-            self.hash.add(answer.id.0 << 1 | u64::from(answer.result.is_ok()));
-            let (asked, is_done) = self.answers.answered(&answer, |asked| matches!(asked, Asked::Read { .. }))?;
+            self.chronicle.borrow_mut().hash.add(answer.id.0 << 1 | u64::from(answer.result.is_ok()));
+            let answered = self.answers.answered(&answer, |asked| matches!(asked, Asked::Read { .. }))?;
+            let Answered { what: asked, is_done, asked_ns } = answered;
+            let waited_ns = self.now_ns().saturating_sub(asked_ns);
+            Waits::note(&mut self.counts, waited_ns);
             match asked {
                 Asked::Read { seen, buffer, length } => {
                     self.buffers.push(buffer);
@@ -131,13 +137,23 @@ impl Player<'_> {
                 }
                 Asked::Write { version, buffer } => {
                     self.buffers.push(buffer);
-                    self.promises.answered(version, is_done);
+                    self.changed(version, is_done);
                 }
-                Asked::Discard { version } => self.promises.answered(version, is_done),
-                Asked::Flush { covered } => self.promises.flush_answered(&covered),
+                Asked::Discard { version } => self.changed(version, is_done),
+                Asked::Flush { covered, mark } if is_done && self.client.flushed(mark).is_ok() => {
+                    self.promises.flush_answered(&covered)?;
+                }
+                Asked::Flush { .. } => self.promises.flush_failed(),
             }
         }
         Ok(())
+    }
+
+    fn changed(&mut self, version: u32, is_done: bool) {
+        self.promises.answered(version, is_done);
+        if is_done {
+            self.client.answered();
+        }
     }
 
     fn check_read(&mut self, seen: &Seen, buffer: u32, length: u32, is_in_sync: bool) -> Result<(), Failure> {
@@ -149,6 +165,14 @@ impl Player<'_> {
         let wrong = self.promises.check(seen, &bytes, is_in_sync, |block| silent.is_tainted(block))?;
         self.silent.seen_wrong(wrong);
         Ok(())
+    }
+
+    /// Reads all that was ever asked to change.
+    pub(super) fn read_touched(&mut self) -> Result<(), Failure> {
+        for blocks in self.promises.touched(REQUEST_BLOCKS_MAX as usize) {
+            self.request(Step::Read(Run { first: blocks.start as u64, count: blocks.len() as u32 }))?;
+        }
+        self.settle()
     }
 
     /// Reads all content, several requests at a time.

@@ -1,12 +1,12 @@
 //! How much the array could lose now, and what it would lose.
 //!
 //! A *seat* is a member's place, named by the drive that had it first. It is weak while its member is missing or being
-//! filled, its drive is pulled, or something on the drive cannot be read or is about to fail. No more seats of a group
+//! filled, its drive is pulled or hangs, or something on the drive cannot be read or is about to fail. No more seats of a group
 //! may be weak than its level survives.
 
 use std::collections::BTreeSet;
 
-use shoal_volume::{ArrayStatus, ConsistencyPolicy, DriveId, MemberOn, MemberState, World};
+use shoal_volume::{ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState, World};
 
 use super::Player;
 use super::requests::BLOCK;
@@ -14,7 +14,9 @@ use super::requests::BLOCK;
 /// A member's place at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Seat {
-    is_in_sync: bool,
+    pub(super) is_in_sync: bool,
+    /// It is in sync, or at least one of two is, while it is replaced.
+    pub(super) is_held: bool,
     /// There is a member, as the array sees it.
     is_taken: bool,
     /// Who sits there, by its number in the scenario, if it is plugged in.
@@ -22,7 +24,7 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    const EMPTY: Self = Self { is_in_sync: false, is_taken: false, drive: None };
+    const EMPTY: Self = Self { is_in_sync: false, is_held: false, is_taken: false, drive: None };
 
     /// The array has a member here whose drive was pulled.
     pub(super) fn is_ghost(&self) -> bool {
@@ -46,12 +48,13 @@ impl Player<'_> {
                     let first = seats.len();
                     self.collect_seats(inner, depth + 1, seats);
                     if member.state != MemberState::InSync {
-                        seats[first..].iter_mut().for_each(|seat| seat.is_in_sync = false);
+                        seats[first..].iter_mut().for_each(|seat| (seat.is_in_sync, seat.is_held) = (false, false));
                     }
                 }
                 Some(MemberOn::Drive(name)) => {
-                    let is_in_sync = member.state == MemberState::InSync && member.replacement.is_none();
-                    seats.push(Seat { is_in_sync, is_taken: true, drive: self.drive_named(name) });
+                    let is_held = member.state == MemberState::InSync;
+                    let is_in_sync = is_held && member.replacement.is_none();
+                    seats.push(Seat { is_in_sync, is_held, is_taken: true, drive: self.drive_named(name) });
                 }
                 None if is_outer => {
                     seats.extend(vec![Seat::EMPTY; self.group_size()]);
@@ -87,8 +90,9 @@ impl Player<'_> {
         let is_weak = |(number, seat): (usize, Seat)| {
             let is_sound = seat.is_in_sync
                 && seat.drive.is_some_and(|drive| {
+                    let hangs = self.hung.contains(&drive);
                     let content = self.content(drive);
-                    !content.is_armed() && content.unreadable_sectors().is_empty()
+                    !hangs && !content.is_armed() && content.unreadable_sectors().is_empty()
                 });
             (!is_sound).then_some(number)
         };
@@ -104,6 +108,35 @@ impl Player<'_> {
         others.count() < self.redundancy()
     }
 
+    /// The same of several that fail at once.
+    pub(super) fn can_spare_all(&mut self, drives: &[usize]) -> bool {
+        let seats = self.seats().into_iter().enumerate();
+        let lost = seats.filter(|(_, seat)| seat.drive.is_some_and(|drive| drives.contains(&drive)));
+        let mut weak = self.weak_seats();
+        weak.extend(lost.map(|(seat, _)| seat));
+        let size = self.group_size();
+        let groups = 0..self.scenario.groups();
+        groups.into_iter().all(|group| weak.iter().filter(|seat| **seat / size == group).count() <= self.redundancy())
+    }
+
+    /// Whether the array itself fails with these drives, and not a part of it that it can do without.
+    pub(super) fn fails_without(&self, drives: &[usize]) -> bool {
+        let is_lost = |seat: &Seat| !seat.is_held || seat.drive.is_none_or(|drive| drives.contains(&drive));
+        let lost = self.seats().iter().filter(|seat| is_lost(seat)).count();
+        let is_of_rows = self.scenario.groups() == 1 && (self.has_parity() || self.redundancy() == 0);
+        lost == self.scenario.members || is_of_rows && lost > self.redundancy()
+    }
+
+    /// Whether the array has something on this drive only, and knows it: errors are passed on then.
+    pub(super) fn is_last_copy(&self, drive: usize) -> bool {
+        let is_other = |seat: &Seat| seat.drive != Some(drive) && (seat.is_held || seat.is_ghost());
+        match self.scenario.level {
+            ArrayLevel::Plain(Level::Linear | Level::Raid0(_)) => true,
+            ArrayLevel::Plain(Level::Raid1) => !self.seats().iter().any(is_other),
+            _ => false,
+        }
+    }
+
     /// Blocks that would be lost with a member that holds them, if power were cut now.
     pub(super) fn find_holes(&mut self) {
         if !self.has_parity() {
@@ -117,6 +150,14 @@ impl Player<'_> {
             return;
         }
         for block in unsettled {
+            let tied = self.seats.tied_to(block as u64 * BLOCK);
+            self.holes.extend(tied.into_iter().map(|offset| (offset / BLOCK) as usize));
+        }
+    }
+
+    /// Logs could not be relied on: the holes are as wide as without them.
+    pub(super) fn widen_holes(&mut self) {
+        for block in self.holes.clone() {
             let tied = self.seats.tied_to(block as u64 * BLOCK);
             self.holes.extend(tied.into_iter().map(|offset| (offset / BLOCK) as usize));
         }

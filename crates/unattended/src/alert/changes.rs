@@ -51,7 +51,10 @@ impl News<'_> {
 
     fn health(&mut self, before: Health) {
         let missing = self.sight.members.iter().filter(|member| member.state == MemberState::Missing).count();
-        let of = self.sight.members.len();
+        let missing = match missing {
+            1 => format!("1 of {} members is missing", self.sight.members.len()),
+            count => format!("{count} of {} members are missing", self.sight.members.len()),
+        };
         match self.sight.health {
             now if now == before => {}
             Health::Optimal => self.tell("health", Kind::ArrayRecovered, "all members are in sync again"),
@@ -59,14 +62,10 @@ impl News<'_> {
                 self.tell("health", Kind::ArrayDegraded, "it can be used again, and is degraded");
             }
             Health::Degraded => {
-                self.tell(
-                    "health",
-                    Kind::ArrayDegraded,
-                    &format!("it is degraded: {missing} of {of} members are missing"),
-                );
+                self.tell("health", Kind::ArrayDegraded, &format!("it is degraded: {missing}"));
             }
             Health::Failed => {
-                let text = format!("it has failed: {missing} of {of} members are missing, more than it survives");
+                let text = format!("it has failed: {missing}, more than it survives");
                 self.tell("health", Kind::ArrayFailed, &text);
             }
         }
@@ -93,7 +92,26 @@ impl News<'_> {
             (Rebuilding, InSync) => {
                 self.tell(&subject, Kind::RebuildFinished, &format!("{subject}{} is rebuilt", on(now)));
             }
-            (InSync, InSync) | (Rebuilding, Rebuilding) | (Missing, Missing) => {}
+            (InSync, InSync) | (Rebuilding, Rebuilding) | (Missing, Missing) => self.pace(&subject, before, now),
+        }
+    }
+
+    /// A member that stays what it is may have become slow.
+    fn pace(&mut self, subject: &str, before: &MemberSight, now: &MemberSight) {
+        let on = now.on.as_ref().map_or(String::new(), |on| format!(" ({on})"));
+        match (before.suspect, now.suspect) {
+            (false, true) => {
+                let text = format!("{subject}{on} is much slower than it was, or than the others: look at the drive");
+                self.tell(subject, Kind::MemberSlow, &text);
+            }
+            (true, false) => {
+                self.tell(
+                    subject,
+                    Kind::MemberRecovered,
+                    &format!("{subject}{on} answers as fast as the others again"),
+                );
+            }
+            (true, true) | (false, false) => {}
         }
     }
 
@@ -120,7 +138,7 @@ mod tests {
     fn sight(states: &[MemberState], health: Health) -> ArraySight {
         let member = |(role, &state)| {
             let on = (state != MemberState::Missing).then(|| format!("/dev/sd{role}"));
-            MemberSight { state, on }
+            MemberSight { state, on, suspect: false }
         };
         ArraySight {
             uuid: "u".to_owned(),
@@ -164,6 +182,22 @@ mod tests {
         assert_eq!(replaced[1].text, "member 1 (/dev/sd1) failed or is gone; (/dev/sdx) takes its place");
         let alert = &changes(Some(&whole), &lacking, 7)[1];
         assert_eq!((alert.text.as_str(), alert.time_unix_s), ("member 1 (/dev/sd1) failed or is gone", 7));
+    }
+
+    #[test]
+    fn a_member_that_becomes_slow_is_told_and_that_it_is_not_any_more() {
+        let well = sight(&[MemberState::InSync, MemberState::InSync], Health::Optimal);
+        let mut slow = well.clone();
+        slow.members[1].suspect = true;
+        let told = changes(Some(&well), &slow, 7);
+        assert_eq!((told.len(), told[0].kind, told[0].subject.as_str()), (1, Kind::MemberSlow, "member 1"));
+        assert!(told[0].text.contains("(/dev/sd1)") && told[0].text.contains("look at the drive"), "{}", told[0].text);
+        assert_eq!(told[0].severity, crate::alert::kind::Severity::Warning);
+        assert_eq!(kinds(Some(&slow), &slow), []);
+        assert_eq!(kinds(Some(&slow), &well), [Kind::MemberRecovered]);
+        // That it failed says more.
+        let failed = sight(&[MemberState::InSync, MemberState::Missing], Health::Degraded);
+        assert_eq!(kinds(Some(&slow), &failed), [Kind::ArrayDegraded, Kind::MemberFailed]);
     }
 
     #[test]

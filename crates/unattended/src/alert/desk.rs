@@ -50,8 +50,32 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
+    /// Why the array does not start.
+    failure: Option<NotStarted>,
     sights: VecDeque<Vec<ArraySight>>,
     is_over: bool,
+}
+
+/// An array that nobody runs, of which there is nothing to be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotStarted {
+    /// As md prints it.
+    pub array_uuid: String,
+    /// The array's name, or its UUID where nobody knows.
+    pub array: String,
+    /// In one line.
+    pub reason: String,
+    /// Who says so.
+    pub witness: Witness,
+}
+
+/// Who says that nobody runs an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// Who was to run it, and knows the reason.
+    Server,
+    /// The service manager, which has given up. If the server has said it already that is no news.
+    Manager,
 }
 
 /// What the file holds.
@@ -59,6 +83,9 @@ struct Queue {
 struct Kept {
     /// What arrays were like, by UUID.
     seen: BTreeMap<String, ArraySight>,
+    /// People were told that it does not start.
+    #[serde(default)]
+    is_unstarted: bool,
     outbox: Outbox,
 }
 
@@ -98,6 +125,12 @@ impl Desk {
         queue.sights.push_back(sights);
         self.shared.changed.notify_one();
     }
+
+    /// Hands in that the array does not start. Who is told it, and whether it was told already, is as with all else.
+    pub fn does_not_start(&self, failure: NotStarted) {
+        self.shared.lock().failure = Some(failure);
+        self.shared.changed.notify_one();
+    }
 }
 
 impl Drop for Desk {
@@ -117,12 +150,13 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next sights, when there are any, the time is up or it is over.
-    fn take(&self, patience: Duration) -> (Vec<Vec<ArraySight>>, bool) {
-        let idle = |queue: &mut Queue| queue.sights.is_empty() && !queue.is_over;
+    /// What was handed in, when there is something, the time is up or it is over; and whether that is so.
+    fn take(&self, patience: Duration) -> (Queue, bool) {
+        let idle = |queue: &mut Queue| queue.sights.is_empty() && queue.failure.is_none() && !queue.is_over;
         let waited = self.changed.wait_timeout_while(self.lock(), patience, idle);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (queue.sights.drain(..).collect(), queue.is_over)
+        let is_over = queue.is_over;
+        (Queue { is_over, ..std::mem::take(&mut *queue) }, is_over)
     }
 }
 
@@ -130,12 +164,15 @@ impl Clerk {
     fn work(mut self, shared: &Shared) {
         loop {
             let limits = vec![self.limits; self.channels.len()];
-            let next_s = self.kept.outbox.next_s(&limits);
+            let next_s = self.kept.outbox.next_s(&limits, now_s());
             let patience = next_s.map_or(Duration::from_secs(3600), |next_s| {
                 Duration::from_secs(next_s.saturating_sub(now_s())).max(Duration::from_millis(100))
             });
-            let (sights, is_over) = shared.take(patience);
-            let any = !sights.is_empty();
+            let (Queue { sights, failure, .. }, is_over) = shared.take(patience);
+            let any = !sights.is_empty() || failure.is_some();
+            if let Some(failure) = failure {
+                self.note_failure(&failure);
+            }
             sights.iter().flatten().for_each(|sight| self.look(sight));
             if any {
                 self.save_or_say();
@@ -151,14 +188,30 @@ impl Clerk {
     }
 
     fn look(&mut self, sight: &ArraySight) {
-        let now_s = now_s();
-        let alerts = changes(self.kept.seen.get(&sight.uuid), sight, now_s);
-        for alert in &alerts {
-            for index in 0..self.channels.len() {
-                self.kept.outbox.put(index, alert, self.limits, now_s);
-            }
+        if std::mem::take(&mut self.kept.is_unstarted) {
+            let started = (Kind::ArrayStarted, "it was started, and can be used");
+            self.put(&start_alert(&sight.uuid, &sight.name, sight.health.name(), started));
         }
+        let alerts = changes(self.kept.seen.get(&sight.uuid), sight, now_s());
+        alerts.iter().for_each(|alert| self.put(alert));
         self.kept.seen.insert(sight.uuid.clone(), sight.clone());
+    }
+
+    fn note_failure(&mut self, NotStarted { array_uuid, array, reason, witness }: &NotStarted) {
+        let is_known = std::mem::replace(&mut self.kept.is_unstarted, true);
+        let text = match witness {
+            Witness::Server => format!("it does not start: {reason}"),
+            Witness::Manager if is_known => return,
+            Witness::Manager => format!("nobody runs it any more: {reason}"),
+        };
+        self.put(&start_alert(array_uuid, array, "unknown", (Kind::ArrayNotStarted, &text)));
+    }
+
+    /// Puts an alert into every lane.
+    fn put(&mut self, alert: &Alert) {
+        for index in 0..self.channels.len() {
+            self.kept.outbox.put(index, alert, self.limits, now_s());
+        }
     }
 
     /// Sends all that is due.
@@ -195,6 +248,21 @@ impl Clerk {
         file.sync_all()?;
         std::fs::rename(&temporary, &self.path)?;
         std::fs::File::open(directory)?.sync_all()
+    }
+}
+
+/// Whether an array was started.
+fn start_alert(uuid: &str, name: &str, health: &str, (kind, text): (Kind, &str)) -> Alert {
+    Alert {
+        time_unix_s: now_s(),
+        array: name.to_owned(),
+        array_uuid: uuid.to_owned(),
+        health: health.to_owned(),
+        subject: "start".to_owned(),
+        kind,
+        severity: kind.severity(),
+        text: text.to_owned(),
+        replaced: 0,
     }
 }
 

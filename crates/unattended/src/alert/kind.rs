@@ -11,6 +11,11 @@ pub enum Kind {
     MemberFailed,
     /// A role that had no member has one again.
     DriveCameBack,
+    /// A member works, and is much slower than its peers or than it was, or does not answer for a
+    /// while.
+    MemberSlow,
+    /// It answers as fast as its peers again.
+    MemberRecovered,
     /// Members are missing or being rebuilt; all content can be had.
     ArrayDegraded,
     /// More members are missing than the array survives.
@@ -27,6 +32,10 @@ pub enum Kind {
     ContentLost,
     /// There are fewer spares than there were, and none has taken a role.
     SpareMissing,
+    /// It was to be run, and nobody runs it.
+    ArrayNotStarted,
+    /// It was started after it had not been.
+    ArrayStarted,
     /// Somebody wants to know whether alerts arrive.
     Test,
 }
@@ -47,11 +56,19 @@ impl Kind {
     /// How soon somebody should look.
     pub fn severity(self) -> Severity {
         match self {
-            Self::MemberFailed | Self::ArrayDegraded | Self::ArrayFailed | Self::ContentLost => Severity::Critical,
-            Self::MismatchFound | Self::SpareMissing => Severity::Warning,
-            Self::DriveCameBack | Self::ArrayRecovered | Self::RebuildFinished | Self::ResyncFinished | Self::Test => {
-                Severity::Notice
-            }
+            Self::MemberFailed
+            | Self::ArrayDegraded
+            | Self::ArrayFailed
+            | Self::ArrayNotStarted
+            | Self::ContentLost => Severity::Critical,
+            Self::MismatchFound | Self::MemberSlow | Self::SpareMissing => Severity::Warning,
+            Self::DriveCameBack
+            | Self::MemberRecovered
+            | Self::ArrayRecovered
+            | Self::ArrayStarted
+            | Self::RebuildFinished
+            | Self::ResyncFinished
+            | Self::Test => Severity::Notice,
         }
     }
 }
@@ -65,9 +82,9 @@ pub struct Alert {
     pub array: String,
     /// The array's UUID, as md prints it.
     pub array_uuid: String,
-    /// What the array's condition is then: "optimal", "degraded" or "failed".
+    /// What the array's condition is then: "optimal", "degraded" or "failed"; "unknown" if it was not started.
     pub health: String,
-    /// What it is about: "health", "member 1", "resync", "scrub", "spares" or "test". A later alert on the same subject
+    /// What it is about: "health", "member 1", "resync", "scrub", "spares", "start" or "test". A later alert on the same subject
     /// replaces an earlier one that was not sent yet.
     pub subject: String,
     /// What has happened.

@@ -30,6 +30,6 @@ mod sight;
 
 pub use channel::SendError;
 pub use configuration::{Configuration, ConfigurationError};
-pub use desk::{Desk, DeskError, Tried, try_all};
+pub use desk::{Desk, DeskError, NotStarted, Tried, Witness, try_all};
 pub use kind::{Alert, Kind, Message, Severity};
 pub use sight::{ArraySight, Health, MemberSight, MemberState, ScrubSight};

@@ -1,4 +1,7 @@
 //! Alerts on their way out: a lane for each way, with what it still has to send. No clock: seconds since 1970 come in.
+//!
+//! A machine's clock may be set back, by years if it had none when it was started. So a time that was noted and lies in the future counts as now: nothing
+//! is held back for longer than it would have been had the clock been right.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -68,6 +71,7 @@ impl Outbox {
     /// Takes an alert in, for the lane at `index`.
     pub(super) fn put(&mut self, index: usize, alert: &Alert, limits: Limits, now_s: u64) {
         let lane = &mut self.lanes[index];
+        lane.believe(now_s);
         if alert.severity >= limits.least {
             lane.put(alert, now_s);
         } else {
@@ -84,12 +88,14 @@ impl Outbox {
     /// The message that the lane at `index` has to send now.
     pub(super) fn due(&mut self, index: usize, limits: Limits, host: &str, now_s: u64) -> Option<Message> {
         let lane = &mut self.lanes[index];
+        lane.believe(now_s);
         let is_due = lane.due_s(limits)? <= now_s;
         is_due.then(|| Message::of(host, lane.waiting.iter().cloned().collect(), lane.forgotten))
     }
 
     /// When the next message of any lane is due.
-    pub(super) fn next_s(&self, limits: &[Limits]) -> Option<u64> {
+    pub(super) fn next_s(&mut self, limits: &[Limits], now_s: u64) -> Option<u64> {
+        self.lanes.iter_mut().for_each(|lane| lane.believe(now_s));
         self.lanes.iter().zip(limits).filter_map(|(lane, &limits)| lane.due_s(limits)).min()
     }
 
@@ -101,14 +107,27 @@ impl Outbox {
     /// What was due has not been taken. Gives the seconds until it is tried again.
     pub(super) fn failed(&mut self, index: usize, now_s: u64) -> u64 {
         let lane = &mut self.lanes[index];
-        let wait_s = BACK_OFF_S.saturating_mul(1 << lane.failures.min(16)).min(BACK_OFF_MAX_S);
+        let wait_s = back_off_s(lane.failures);
         lane.failures = lane.failures.saturating_add(1);
         lane.not_before_s = now_s + wait_s;
         wait_s
     }
 }
 
+/// How long to wait after a failure that so many others came before.
+fn back_off_s(failures: u32) -> u64 {
+    BACK_OFF_S.saturating_mul(1 << failures.min(16)).min(BACK_OFF_MAX_S)
+}
+
 impl Lane {
+    /// Sets times that lie in the future to the present: the clock was set back since they were noted.
+    fn believe(&mut self, now_s: u64) {
+        let noted = self.sent_s.iter_mut().chain(self.told.values_mut().map(|(_, told_s)| told_s));
+        noted.chain([&mut self.since_s]).for_each(|noted_s| *noted_s = now_s.min(*noted_s));
+        let latest_s = now_s.saturating_add(back_off_s(self.failures.saturating_sub(1)));
+        self.not_before_s = latest_s.min(self.not_before_s);
+    }
+
     fn put(&mut self, alert: &Alert, now_s: u64) {
         let key = subject(alert);
         let mut alert = alert.clone();
@@ -188,12 +207,12 @@ mod tests {
         outbox.put(0, &alert("health", Kind::ArrayDegraded, "degraded"), LIMITS, 100);
         outbox.put(0, &alert("member 1", Kind::MemberFailed, "failed"), LIMITS, 101);
         assert!(outbox.due(0, LIMITS, "pi", 101).is_none(), "more may come");
-        assert_eq!(outbox.next_s(&[LIMITS]), Some(102));
+        assert_eq!(outbox.next_s(&[LIMITS], 101), Some(102));
         let message = outbox.due(0, LIMITS, "pi", 102).unwrap();
         assert_eq!(texts(&message), [("degraded", 0), ("failed", 0)]);
         assert_eq!(message.summary, "pond: failed (and 1 more)");
         outbox.sent(0, 102);
-        assert_eq!(outbox.next_s(&[LIMITS]), None);
+        assert_eq!(outbox.next_s(&[LIMITS], 102), None);
     }
 
     #[test]
@@ -214,7 +233,7 @@ mod tests {
             }
         }
         assert_eq!((messages, last.as_str()), (4, "back"), "two an hour");
-        assert_eq!(outbox.next_s(&[LIMITS]), Some(3602 + 3600), "the last word waits for the hour to be over");
+        assert_eq!(outbox.next_s(&[LIMITS], 7200), Some(3602 + 3600), "the last word waits for the hour to be over");
         assert_eq!(texts(&outbox.due(0, LIMITS, "pi", 7202).unwrap())[0].0, "back");
     }
 
@@ -270,7 +289,7 @@ mod tests {
         assert_eq!(waits[11], 3600);
         outbox.sent(0, now_s);
         outbox.put(0, &alert("member 1", Kind::MemberFailed, "failed"), LIMITS, now_s);
-        assert_eq!(outbox.next_s(&[LIMITS]), Some(now_s + GATHER_S), "after a success all is as before");
+        assert_eq!(outbox.next_s(&[LIMITS], now_s), Some(now_s + GATHER_S), "after a success all is as before");
     }
 
     #[test]
@@ -286,6 +305,28 @@ mod tests {
         assert!(outbox.due(1, LIMITS, "pi", 10).is_none());
         let critical = Limits { least: Severity::Critical, ..LIMITS };
         outbox.put(1, &alert("resync", Kind::ResyncFinished, "complete"), critical, 10);
-        assert_eq!(outbox.next_s(&[LIMITS, critical]), Some(2), "what is too little to tell does not wait");
+        assert_eq!(outbox.next_s(&[LIMITS, critical], 10), Some(2), "what is too little to tell does not wait");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_mutes_nobody() {
+        const THEN: u64 = 2_000_000_000;
+        const NOW: u64 = 1_000_000;
+        let quiet = Limits { messages_per_hour: 1, ..LIMITS };
+        let degraded = alert("health", Kind::ArrayDegraded, "degraded");
+        let mut outbox = one_lane();
+        outbox.put(0, &degraded, quiet, THEN);
+        assert!(outbox.due(0, quiet, "pi", THEN + GATHER_S).is_some());
+        outbox.failed(0, THEN + GATHER_S);
+        assert!(outbox.next_s(&[quiet], NOW).unwrap() <= NOW + BACK_OFF_S, "what waited when it was set back");
+        assert!(outbox.due(0, quiet, "pi", NOW + BACK_OFF_S).is_some());
+        outbox.sent(0, THEN + 60);
+        // What was sent and told in the future was sent and told now: an hour later both may be said again.
+        outbox.put(0, &alert("member 1", Kind::MemberFailed, "failed"), quiet, NOW);
+        assert_eq!(outbox.next_s(&[quiet], NOW), Some(NOW + HOUR_S));
+        assert!(outbox.due(0, quiet, "pi", NOW + HOUR_S).is_some());
+        outbox.sent(0, NOW + HOUR_S);
+        outbox.put(0, &degraded, quiet, NOW + HOUR_S + QUIET_S);
+        assert!(outbox.due(0, quiet, "pi", NOW + HOUR_S + QUIET_S + GATHER_S).is_some(), "the same words, an hour on");
     }
 }

@@ -44,6 +44,9 @@ pub struct MemberSight {
     pub state: MemberState,
     /// The drive or array that has the role.
     pub on: Option<String>,
+    /// It works, and is much slower than its peers or than it was, or silent.
+    #[serde(default)]
+    pub suspect: bool,
 }
 
 /// The scrub under way, or the last one.

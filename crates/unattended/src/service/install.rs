@@ -9,7 +9,7 @@ use shoal_md::Uuid;
 use thiserror::Error;
 
 use super::{
-    Content, HOT_PLUG_UNIT, Manager, SHARES_UNIT, Service, ServiceFile, array_unit, initramfs, mount_unit,
+    Content, HOT_PLUG_UNIT, Manager, SHARES_UNIT, Service, ServiceFile, array_unit, gone_unit, initramfs, mount_unit,
     mounted_file, udev,
 };
 
@@ -142,6 +142,7 @@ pub fn installed(root: &Path, manager: &Manager, uuid: &Uuid) -> Result<Vec<Path
         manager.wants("multi-user.target").join(&array),
         units.join(&mount),
         units.join(&array),
+        units.join(gone_unit(uuid)),
     ];
     if *manager == Manager::System {
         for name in names(&below(root, units))?.into_iter().filter(|name| name.ends_with(".mount.d")) {

@@ -17,6 +17,8 @@
 //!   `sysinit.target`, and that behind `local-fs.target`. For the same reason they have no private `/tmp`: it would put them
 //!   behind `systemd-tmpfiles-setup`, which is behind the mounts too.
 //! - **A boot goes on without an array that is not there**: `local-fs.target` wants the mount and does not require it.
+//! - **Who gives up says so.** A server that fails again and again is not started any more; then the manager starts `shoal-gone@UUID.service`, which tells
+//!   whoever is told of the array's health.
 //! - **A server that fails is started again, and nobody else is.** A unit that *requires* another is restarted with it; what is
 //!   mounted must not be. Devices and mounts outlive their server, and carry on with the next one. So the mount only *wants*
 //!   the array, comes after it, and asserts that it runs.
@@ -130,6 +132,9 @@ impl Service {
                 files.push(text(addition(&unit::front_place(uuid)), unit::FRONT.to_owned()));
             }
         }
+        if let Some(alerts) = &self.alerts {
+            files.push(text(units.join(gone_unit(uuid)), unit::gone(self, alerts)));
+        }
         let mut wanted = vec![("multi-user.target", array_unit(uuid), unit::array(self))];
         if let Some(mount_point) = &self.mount_point {
             wanted.push(("local-fs.target", mount_unit(uuid), unit::mount(self, mount_point)));
@@ -174,6 +179,11 @@ pub const HOT_PLUG_UNIT: &str = "shoal-hot-plug@.service";
 /// The unit that runs the array with this UUID: printed as blkid does, since tools take a `:` for a separator.
 pub fn array_unit(uuid: &Uuid) -> String {
     format!("shoal-array@{}.service", udev::as_blkid_prints(uuid))
+}
+
+/// The unit that tells that nobody runs the array with this UUID.
+pub(crate) fn gone_unit(uuid: &Uuid) -> String {
+    format!("shoal-gone@{}.service", udev::as_blkid_prints(uuid))
 }
 
 /// What is added to the manager's unit for what is mounted, in that unit's directory.

@@ -114,6 +114,7 @@ fn the_machines_services_have_all_their_files() {
             format!("/etc/udev/rules.d/63-shoal-{NAME}.rules"),
             format!("/etc/systemd/system/srv-pond.mount.d/shoal-{NAME}.conf"),
             format!("/etc/systemd/system/run-shoal-{UUID}.file.mount.d/shoal-{NAME}.conf"),
+            format!("/etc/systemd/system/shoal-gone@{NAME}.service"),
             format!("/etc/systemd/system/shoal-array@{NAME}.service"),
             format!("/etc/systemd/system/multi-user.target.wants/shoal-array@{NAME}.service"),
             format!("/etc/systemd/system/shoal-mount@{NAME}.service"),
@@ -126,12 +127,18 @@ fn the_machines_services_have_all_their_files() {
     assert!(rules.contains(r#"ENV{ID_FS_UUID}=="01020304-0506-0708-090a-0b0c0d0e0f10""#), "{rules}");
     let unit = text(&service, &format!("system/shoal-array@{NAME}.service"));
     assert!(unit.contains(" --wait 90 ") && unit.contains("WatchdogSec="), "{unit}");
+    assert!(unit.contains(&format!("OnFailure=shoal-gone@{NAME}.service\n")), "{unit}");
+    let gone = text(&service, &format!("system/shoal-gone@{NAME}.service"));
+    assert!(gone.contains(&format!("alert --gone {UUID} /etc/shoal/alerts.toml\n")), "{gone}");
+    let quiet = Service { alerts: None, ..service };
+    assert!(quiet.files().iter().all(|file| !file.path.display().to_string().contains("gone")));
+    assert!(!text(&quiet, &format!("system/shoal-array@{NAME}.service")).contains("OnFailure"));
 }
 
 #[test]
 fn a_users_service_is_of_its_units_alone() {
     let files = service(Manager::User(PathBuf::from("/home/u/.config/systemd/user"))).files();
-    assert_eq!(files.len(), 4);
+    assert_eq!(files.len(), 5);
     for file in files {
         assert!(file.path.starts_with("/home/u"), "{}", file.path.display());
         assert!(!matches!(&file.content, Content::Text(text) if text.contains("DefaultDependencies")));
@@ -188,8 +195,8 @@ fn what_was_installed_is_removed_and_nothing_else() {
         remove(root.path(), &paths).unwrap();
         paths.len()
     };
-    assert_eq!(take(&first), 8, "the template serves the other array too");
-    assert_eq!(take(&second), 12);
+    assert_eq!(take(&first), 9, "the template serves the other array too");
+    assert_eq!(take(&second), 13);
     assert_eq!(std::fs::read_to_string(&own).unwrap(), "somebody's");
     assert_eq!(std::fs::read_dir(own.parent().unwrap()).unwrap().count(), 3, "it, and two empty directories");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_md::Uuid;
 
-use super::{Manager, Service, array_unit, mount_unit};
+use super::{Manager, Service, array_unit, gone_unit, mount_unit};
 
 /// How long the manager waits for a beat of the array's loop. A drive that hangs does not hang the loop; an administrator's
 /// command may, for as long as the kernel tries to reach a drive again (some 30 s a time).
@@ -59,16 +59,19 @@ pub(super) fn array(service: &Service) -> String {
     if let Some(directory) = &service.image_directory {
         text += &format!("RequiresMountsFor={}\n", quoted(directory));
     }
+    if service.alerts.is_some() {
+        text += &format!("OnFailure={}\n", gone_unit(&service.array().uuid));
+    }
     text += "StartLimitIntervalSec=10min\nStartLimitBurst=5\n\n[Service]\nType=notify\nNotifyAccess=main\n";
     text += &format!(
-        "ExecStart={} --quiet serve --uuid {}{} --wait {}{alerts}\n",
+        "ExecStart={} --quiet serve --uuid {}{} --wait {} --degraded{alerts}\n",
         quoted(&service.program),
         service.array().uuid,
         scan(service),
         service.patience.as_secs()
     );
     text += &format!("WatchdogSec={WATCHDOG}\nTimeoutStartSec={}\nTimeoutStopSec={STOP_PATIENCE}\n", start.as_secs());
-    // Wrong usage, and what was refused for safety, will be so again.
+    // Wrong usage, and what was refused for safety, will be so again. A drive that is in use (4) may be free then.
     text += "Restart=on-failure\nRestartSec=2\nRestartPreventExitStatus=2 3\nLimitMEMLOCK=infinity\n";
     if service.manager == Manager::System {
         // A process that is killed for memory takes an array's content away from everybody.
@@ -82,6 +85,21 @@ pub(super) fn array(service: &Service) -> String {
         }
     }
     text + &install(service, "multi-user.target")
+}
+
+/// Tells people that nobody runs the array any more: the manager has given up. Who could not even begin has told so by itself.
+pub(super) fn gone(service: &Service, alerts: &Path) -> String {
+    let array = service.array();
+    let text = format!("[Unit]\nDescription=Tell that nobody runs array {}\n", service.plain_name());
+    // As the array's own: it may be told before all is mounted.
+    let early = if service.manager == Manager::System { "DefaultDependencies=no\n" } else { "" };
+    let text = text + "Documentation=man:shoal-alert(1)\n" + early;
+    let program = quoted(&service.program);
+    text + &format!(
+        "\n[Service]\nType=oneshot\nExecStart={program} alert --gone {} {}\nTimeoutStartSec=5min\n",
+        array.uuid,
+        quoted(alerts)
+    )
 }
 
 /// Mounts its file system. Not confined: a mount in a namespace of its own would be nobody's.

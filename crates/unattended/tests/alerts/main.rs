@@ -69,7 +69,7 @@ fn configured(directory: &Path, text: &str) -> Configuration {
 }
 
 fn sight(missing: bool) -> Vec<ArraySight> {
-    let member = |role: usize, state| MemberSight { state, on: Some(format!("/dev/sd{role}")) };
+    let member = |role: usize, state| MemberSight { state, on: Some(format!("/dev/sd{role}")), suspect: false };
     let second = if missing { MemberState::Missing } else { MemberState::InSync };
     vec![ArraySight {
         uuid: "01020304:05060708:090a0b0c:0d0e0f10".to_owned(),

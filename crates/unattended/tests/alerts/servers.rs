@@ -191,7 +191,7 @@ fn needs_msmtp_trouble_and_its_end_come_by_mail_once_each() {
     has("Subject: [shoal pi] pond?Bcc: evil: member 1 (/dev/sd1) failed or is gone (and 1 more)");
     has("X-MailFrom: pond@example.org");
     has("X-RcptTo: me@example.org, you@example.org");
-    assert!(mail.contains("it is degraded: 1 of 2 members are missing"), "{mail}");
+    assert!(mail.contains("it is degraded: 1 of 2 members is missing"), "{mail}");
     desk.see(sight(true));
     desk.see(sight(false));
     let mails = post.mails_come(2);
@@ -219,5 +219,5 @@ fn needs_msmtp_mail_that_no_server_takes_is_kept_until_one_does() {
     std::fs::write(&kept, state.to_string()).unwrap();
     let _server = post.server();
     drop(Desk::open(&post.configuration(), &kept, "pi", no_log).unwrap());
-    assert!(post.mails_come(1)[0].contains("it is degraded: 1 of 2 members are missing"));
+    assert!(post.mails_come(1)[0].contains("it is degraded: 1 of 2 members is missing"));
 }

@@ -1,6 +1,7 @@
 //! Why there is no array to run.
 
 use shoal_md::{JournalError, ReadOnlyReason, ShapeUnknown};
+use shoal_memory::Doubt;
 
 use crate::VolumeError;
 use crate::bitmap::BitmapProblem;
@@ -19,6 +20,14 @@ pub enum OpenError {
     /// The members do not make an array.
     #[error(transparent)]
     Assemble(#[from] shoal_md::AssembleError),
+    /// What this host remembers of the array speaks against starting it.
+    #[error("array {name}: {doubt}: {}", doubt.way_out())]
+    Doubt {
+        /// The array.
+        name: String,
+        /// Why.
+        doubt: Doubt,
+    },
     /// What the members say of the array's shape does not work.
     #[error(transparent)]
     Shape(#[from] ShapeUnknown),
@@ -65,6 +74,20 @@ pub enum OpenError {
         /// The array.
         name: String,
     },
+    /// More is missing than the level survives.
+    #[error(
+        "array {name} has lost more members than its level survives ({missing} of {members} are missing): {way_out}"
+    )]
+    Incomplete {
+        /// The array.
+        name: String,
+        /// How many members are missing, or are being filled.
+        missing: usize,
+        /// How many it has when it is whole.
+        members: usize,
+        /// What can be done.
+        way_out: WayOut,
+    },
     /// What the journal says cannot be followed.
     #[error("array {name}: {problem}")]
     Journal {
@@ -89,6 +112,15 @@ pub enum OpenError {
         /// The drive, or the array.
         drive: String,
     },
+    /// Members are absent, and no superblock can be made to say so.
+    #[error(
+        "array {name}: no member takes its superblock, and without it absent members would pass for fresh ones: check its \
+         drives; its content can be read (`shoal read`)"
+    )]
+    NotRecorded {
+        /// The array.
+        name: String,
+    },
     /// A partial parity log that nothing can be written to.
     #[error("{drive}: its partial parity log has no room: let Linux run the array")]
     LogRoom {
@@ -104,4 +136,29 @@ pub enum OpenError {
     /// The world broke.
     #[error(transparent)]
     Volume(#[from] VolumeError),
+}
+
+/// How an array that has lost too much could be had back, with what was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WayOut {
+    /// These drives could be taken in although they missed updates; what was written since may be lost.
+    TakeIn(Vec<String>),
+    /// There is none.
+    None,
+}
+
+impl std::fmt::Display for WayOut {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TakeIn(drives) => write!(
+                formatter,
+                "give the others too; with those that were given, `shoal recover` would take in {}, which missed updates, \
+                 and says what may be lost by it",
+                drives.join(" and ")
+            ),
+            Self::None => formatter.write_str(
+                "give the others too; with those that were given, `shoal recover` would save no more than what can be read",
+            ),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::io;
 use shoal_drive::{Arena, DriveId, Io, IoKind, Memory};
 use shoal_md::{SUPERBLOCK_BYTES, Superblock, Unverified};
 
-use super::GrowError;
+use super::{DriveRequest, GrowError};
 use crate::VolumeError;
 use crate::superblocks::{ProbeError, read_superblock, superblock_places};
 use crate::world::World;
@@ -61,7 +61,7 @@ impl<'a, W: World> Drives<'a, W> {
     pub(super) fn write(&mut self, steps: &[Step]) -> Result<(), GrowError> {
         let failed = self.perform(steps.iter().map(|step| (step.drive, step.offset, IoKind::Write(step.memory))))?;
         match failed.into_iter().next() {
-            Some((index, cause)) => Err(self.failed(steps[index].drive, "a write", cause)),
+            Some((index, cause)) => Err(self.failed(steps[index].drive, DriveRequest::Write, cause)),
             None => Ok(()),
         }
     }
@@ -72,14 +72,14 @@ impl<'a, W: World> Drives<'a, W> {
         match failed.into_iter().next() {
             Some((index, cause)) => {
                 let drive = drives.clone().nth(index).expect("a flush was asked of it");
-                Err(self.failed(drive, "a flush", cause))
+                Err(self.failed(drive, DriveRequest::Flush, cause))
             }
             None => Ok(()),
         }
     }
 
-    pub(super) fn failed(&self, drive: DriveId, what: &'static str, cause: io::Error) -> GrowError {
-        GrowError::Drive { drive: self.name(drive), what, cause }
+    pub(super) fn failed(&self, drive: DriveId, what: DriveRequest, cause: io::Error) -> GrowError {
+        GrowError::Drive { id: drive, drive: self.name(drive), what, cause }
     }
 
     fn perform(
@@ -105,7 +105,7 @@ impl<'a, W: World> Drives<'a, W> {
     pub(super) fn read_small(&mut self, drive: DriveId, offset: u64, bytes: &mut [u8]) -> Result<(), GrowError> {
         let memory = Memory { length: u32::try_from(bytes.len()).expect("it is small"), ..self.small };
         if let Some((_, cause)) = self.read(&[Step { drive, offset, memory }])?.into_iter().next() {
-            return Err(self.failed(drive, "a read", cause));
+            return Err(self.failed(drive, DriveRequest::Read, cause));
         }
         self.world.arena().read(memory, bytes);
         Ok(())

@@ -1,6 +1,7 @@
 //! Why an array cannot grow.
 
 use shoal_array::ShapeError;
+use shoal_drive::DriveId;
 use shoal_md::{AddError, AssembleError, RefusalReason};
 
 use crate::VolumeError;
@@ -38,21 +39,47 @@ pub enum GrowError {
     /// A drive cannot become a member.
     #[error(transparent)]
     Add(#[from] AddError),
-    /// A drive did not do what it should. What was recorded holds.
+    /// A drive did not do what it should, and the array cannot do without it. What was recorded holds.
     #[error(
         "{drive}: {what} failed: {cause}; mend or copy the drive, then `shoal grow --continue`, or let Linux finish"
     )]
     Drive {
-        /// The drive.
+        /// Which one.
+        id: DriveId,
+        /// Its name.
         drive: String,
-        /// Reading, writing, flushing.
-        what: &'static str,
+        /// What it was asked for.
+        what: DriveRequest,
         /// The system's error.
         cause: std::io::Error,
     },
+    /// More members are missing than parity stands for.
+    #[error("too many members are missing to read what is still to be moved: give the others too")]
+    TooFewMembers,
     /// The world broke.
     #[error(transparent)]
     Volume(#[from] VolumeError),
+}
+
+/// What a drive was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriveRequest {
+    /// To read.
+    Read,
+    /// To write.
+    Write,
+    /// To flush.
+    Flush,
+}
+
+impl std::fmt::Display for DriveRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Read => "a read",
+            Self::Write => "a write",
+            Self::Flush => "a flush",
+        })
+    }
 }
 
 /// Why this array is left as it is.
@@ -64,6 +91,17 @@ pub enum GrowRefusal {
     /// Not all members are there and in sync.
     #[error("a member is missing or not in sync: rebuild it first")]
     Degraded,
+    /// A reshape is gone on with, and they were not given.
+    #[error("{missing} of its members are not among the drives: give them too, or `--degraded` goes on without them")]
+    Absent {
+        /// How many.
+        missing: usize,
+    },
+    /// A reshape goes on without members as far as parity stands for them, and no further.
+    #[error(
+        "its reshape cannot go on: more members are missing, or not in sync, than it survives: give the others too"
+    )]
+    TooFewMembers,
     /// Parity or mirrors may not agree with the data.
     #[error("it was not shut down cleanly, or a resync is due: let `shoal rebuild` finish it first")]
     Dirty,

@@ -20,7 +20,12 @@
 //! update makes the new shape the shape.
 //!
 //! What would have to be understood in two shapes at once is refused at the start: missing members, a resync that is due,
-//! bitmaps, partial parity logs, bad blocks. A block that cannot be read is made of the others of its row.
+//! bitmaps, partial parity logs, bad blocks. A block that cannot be read is computed from the others of its row.
+//!
+//! A member that fails while the array is reshaped is left behind, if parity stands for it: first the superblocks of the
+//! others say so, durably, then its window is written again. So a reshape that was cut short goes on without members, too.
+//! That is sound whatever was being written: rows beyond the recorded position are whole in the old shape, as nothing that
+//! they need is overwritten, and rows before it are whole in the new one.
 
 mod drives;
 mod error;
@@ -32,7 +37,7 @@ use shoal_array::{Geometry, ParityLayout};
 use shoal_drive::DriveId;
 use shoal_parity::Parity;
 
-pub use error::{GrowError, GrowRefusal};
+pub use error::{DriveRequest, GrowError, GrowRefusal};
 
 use crate::world::World;
 use drives::Drives;
@@ -66,6 +71,15 @@ pub enum Grown {
     },
 }
 
+/// What becomes of a reshape whose members are not all there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// It is refused.
+    Refused,
+    /// It goes on without them, if parity stands for them. They are out of the array from then on.
+    LeftBehind,
+}
+
 /// How far a reshape has come, in bytes of the new content. The answer says whether to go on.
 pub type GrowProgress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
@@ -97,6 +111,7 @@ pub fn grow<W: World>(
 pub fn continue_reshape<W: World>(
     world: &mut W,
     members: &[DriveId],
+    absent: Absent,
     progress: GrowProgress,
 ) -> Result<Grown, GrowError> {
     let mut drives = Drives::new(world);
@@ -105,31 +120,45 @@ pub fn continue_reshape<W: World>(
         return Err(roll.refused(GrowRefusal::NoReshape));
     }
     if roll.is_reshaping() {
-        plan::check_continuable(&roll)?;
+        plan::check_continuable(&roll, absent)?;
     }
     roll.level(&mut drives)?;
+    roll.record_missing(&mut drives)?;
     if roll.is_reshaping() { pass(&mut drives, &mut roll, progress) } else { Ok(Grown::Done) }
 }
 
-/// From the recorded position to the end, or until it is stopped.
+/// From the recorded position to the end, or until it is stopped. A member that does not take what is written to it is
+/// left behind if parity stands for it; the window that it failed in is written again.
 fn pass<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowProgress) -> Result<Grown, GrowError> {
+    loop {
+        match pass_with(drives, roll, progress) {
+            Ok(Grown::Done) => break,
+            Err(error) => roll.go_on_after(drives, error)?,
+            stopped => return stopped,
+        }
+    }
+    roll.membership.finish_reshape();
+    roll.write(drives).or_else(|error| roll.go_on_after(drives, error))?;
+    Ok(Grown::Done)
+}
+
+/// The same with the members that there are, until one fails; all but the last update.
+fn pass_with<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowProgress) -> Result<Grown, GrowError> {
     let [old, new] = roll.shapes().map(Geometry::new);
     let damaged = |cause| GrowError::Geometry { name: roll.name(), cause };
     let passage = Passage::new(old.map_err(damaged)?, new.map_err(damaged)?, roll.seats(), Parity::best());
     let total_bytes = passage.total_bytes();
-    let mut position_bytes = roll.position_bytes();
-    while position_bytes < total_bytes {
+    while roll.position_bytes() < total_bytes {
+        let position_bytes = roll.position_bytes();
         if !progress(position_bytes, total_bytes) {
             return Ok(Grown::Stopped { position_bytes, total_bytes });
         }
         let window = passage.window(position_bytes).ok_or_else(|| roll.refused(GrowRefusal::NoHeadStart))?;
-        position_bytes = passage.carry(drives, window)?;
+        let end_bytes = passage.carry(drives, window)?;
         drives.flush(roll.drives())?;
-        roll.membership.record_reshape_position(position_bytes);
+        roll.membership.record_reshape_position(end_bytes);
         roll.write(drives)?;
     }
     progress(total_bytes, total_bytes);
-    roll.membership.finish_reshape();
-    roll.write(drives)?;
     Ok(Grown::Done)
 }

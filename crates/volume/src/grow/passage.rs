@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use shoal_array::{Geometry, Role, Stripe};
 use shoal_drive::Memory;
-use shoal_parity::Parity;
+use shoal_parity::{Block, Parity};
 
 use super::GrowError;
 use super::drives::{Drives, Step};
@@ -28,10 +28,18 @@ const BATCH_SLICES: usize = 32;
 pub(super) struct Passage {
     old: Geometry,
     new: Geometry,
-    /// In the order of roles of the new shape, which begin with those of the old.
-    seats: Vec<Seat>,
+    /// By role of the new shape, which begin with those of the old; `None` for a member that is missing.
+    seats: Vec<Option<Seat>>,
     parity: Parity,
     unit_bytes: u64,
+}
+
+/// A stretch of content that is read from one member, in the old shape.
+#[derive(Clone, Copy)]
+struct Wanted {
+    role: Role,
+    member_offset: u64,
+    memory: Memory,
 }
 
 /// The same stretch of every chunk of a new row, with its place in memory: the data in array order, then P, then Q.
@@ -49,7 +57,7 @@ impl Slice {
 }
 
 impl Passage {
-    pub(super) fn new(old: Geometry, new: Geometry, seats: Vec<Seat>, parity: Parity) -> Self {
+    pub(super) fn new(old: Geometry, new: Geometry, seats: Vec<Option<Seat>>, parity: Parity) -> Self {
         let unit_bytes = u64::from(old.shape().chunk_bytes.max(new.shape().chunk_bytes));
         Self { old, new, seats, parity, unit_bytes }
     }
@@ -69,7 +77,7 @@ impl Passage {
         } else {
             let row = self.old.position(position_bytes)?.row;
             let needed_from = row * u64::from(self.old.shape().chunk_bytes);
-            let shift = self.seats.iter().map(|seat| seat.old_offset_bytes - seat.new_offset_bytes).min()?;
+            let shift = self.seats.iter().flatten().map(|seat| seat.old_offset_bytes - seat.new_offset_bytes).min()?;
             needed_from + shift
         };
         let limit = limit.min(end).min(start + WINDOW_BYTES.max(self.unit_bytes));
@@ -107,24 +115,25 @@ impl Passage {
     }
 
     fn carry_batch<W: World>(&self, drives: &mut Drives<W>, batch: &[Slice]) -> Result<(), GrowError> {
-        let mut reads = Vec::new();
+        let mut wanted = Vec::new();
         for slice in batch {
             for index in 0..slice.stripe.data.len() {
-                self.plan_reads(drives, slice, index, &mut reads);
+                self.plan_reads(drives, slice, index, &mut wanted);
             }
         }
-        let steps: Vec<Step> = reads.iter().map(|read| read.0).collect();
-        for (failed, _) in drives.read(&steps)? {
-            let (step, role, member_offset) = reads[failed];
-            self.read_otherwise(drives, step.memory, role, member_offset)?;
+        let (direct, mut lost): (Vec<Wanted>, Vec<Wanted>) =
+            wanted.into_iter().partition(|wanted| self.seats[wanted.role.index()].is_some());
+        let steps: Vec<Step> = direct.iter().filter_map(|wanted| self.step(*wanted)).collect();
+        lost.extend(drives.read(&steps)?.into_iter().map(|(failed, _)| direct[failed]));
+        for wanted in lost {
+            self.read_otherwise(drives, wanted)?;
         }
         let mut writes = Vec::new();
         for slice in batch {
             self.add_parity(drives, slice);
             let stripe = &slice.stripe;
-            let roles = stripe.data.iter().copied().chain([stripe.p]).chain(stripe.q);
-            for (index, role) in roles.enumerate() {
-                let seat = self.seats[role.index()];
+            for (index, role) in roles(stripe).enumerate() {
+                let Some(seat) = self.seats[role.index()] else { continue };
                 let offset = seat.new_offset_bytes + stripe.member_offset + slice.within;
                 writes.push(Step { drive: seat.drive, offset, memory: slice.block(index) });
             }
@@ -132,62 +141,89 @@ impl Passage {
         drives.write(&writes)
     }
 
-    /// What is to be read for a data block of a slice, with the old member and its offset; zeros beyond the old content.
-    fn plan_reads<W: World>(
-        &self,
-        drives: &Drives<W>,
-        slice: &Slice,
-        index: usize,
-        reads: &mut Vec<(Step, Role, u64)>,
-    ) {
+    /// What is to be read for a data block of a slice; zeros beyond the old content are there at once.
+    fn plan_reads<W: World>(&self, drives: &Drives<W>, slice: &Slice, index: usize, wanted: &mut Vec<Wanted>) {
         let memory = slice.block(index);
         let content = slice.stripe.offset + index as u64 * u64::from(self.new.shape().chunk_bytes) + slice.within;
         let there = self.old.capacity_bytes().saturating_sub(content).min(u64::from(slice.length));
         for piece in self.old.pieces(content, there) {
             let (role, member_offset) = piece.copies[0];
-            let seat = self.seats[role.index()];
             let at = memory.offset + (piece.offset - content) as usize;
-            let step = Step {
-                drive: seat.drive,
-                offset: seat.old_offset_bytes + member_offset,
-                memory: Memory { offset: at, length: piece.length as u32 },
-            };
-            reads.push((step, role, member_offset));
+            let memory = Memory { offset: at, length: piece.length as u32 };
+            wanted.push(Wanted { role, member_offset, memory });
         }
         let missing = u64::from(slice.length) - there;
         let zeros = Memory { offset: memory.offset + there as usize, length: missing as u32 };
         drives.arena().write(zeros, &vec![0; missing as usize]);
     }
 
-    /// A stretch of a member that cannot be read at once: block by block, what still cannot be from the rest of its row.
-    fn read_otherwise<W: World>(
-        &self,
-        drives: &mut Drives<W>,
-        memory: Memory,
-        role: Role,
-        member_offset: u64,
-    ) -> Result<(), GrowError> {
+    /// The read of a stretch from its own member; none if that is missing.
+    fn step(&self, wanted: Wanted) -> Option<Step> {
+        let seat = self.seats[wanted.role.index()]?;
+        let offset = seat.old_offset_bytes + wanted.member_offset;
+        Some(Step { drive: seat.drive, offset, memory: wanted.memory })
+    }
+
+    /// Reads block by block what cannot be read at once. A block that still cannot be is computed from its row.
+    fn read_otherwise<W: World>(&self, drives: &mut Drives<W>, wanted: Wanted) -> Result<(), GrowError> {
+        let Wanted { role, member_offset, memory } = wanted;
         let row = member_offset / u64::from(self.old.shape().chunk_bytes);
         let stripe = self.old.stripe(row).expect("the piece lies within the members");
-        let others: Vec<Role> = stripe.data.iter().copied().chain([stripe.p]).filter(|other| *other != role).collect();
         for at in (0..memory.length).step_by(BLOCK_BYTES as usize) {
             let offset = member_offset + u64::from(at);
             let mut block = vec![0; BLOCK_BYTES.min(memory.length - at) as usize];
-            let place =
-                |role: Role| (self.seats[role.index()].drive, self.seats[role.index()].old_offset_bytes + offset);
-            let (drive, drive_offset) = place(role);
-            if drives.read_small(drive, drive_offset, &mut block).is_err() {
-                block.fill(0);
-                for &other in &others {
-                    let (drive, drive_offset) = place(other);
-                    let mut bytes = vec![0; block.len()];
-                    drives.read_small(drive, drive_offset, &mut bytes)?;
-                    block.iter_mut().zip(&bytes).for_each(|(sum, byte)| *sum ^= byte);
-                }
+            if self.read_old(drives, role, offset, &mut block).is_err() {
+                self.compute(drives, &stripe, role, offset, &mut block)?;
             }
             let target = Memory { offset: memory.offset + at as usize, length: block.len() as u32 };
             drives.arena().write(target, &block);
         }
+        Ok(())
+    }
+
+    /// Reads a member in the old shape.
+    fn read_old<W: World>(
+        &self,
+        drives: &mut Drives<W>,
+        role: Role,
+        member_offset: u64,
+        block: &mut [u8],
+    ) -> Result<(), GrowError> {
+        let seat = self.seats[role.index()].ok_or(GrowError::TooFewMembers)?;
+        drives.read_small(seat.drive, seat.old_offset_bytes + member_offset, block)
+    }
+
+    /// Computes a data block of an old row from all blocks of the row that can be read.
+    ///
+    /// # Errors
+    /// The first block that cannot be read, if parity does not give what is lost.
+    fn compute<W: World>(
+        &self,
+        drives: &mut Drives<W>,
+        stripe: &Stripe,
+        lost: Role,
+        member_offset: u64,
+        block: &mut [u8],
+    ) -> Result<(), GrowError> {
+        let length = block.len();
+        let mut problem = None;
+        let mut held = |role: Role| {
+            let mut bytes = vec![0; length];
+            let read = if role == lost { return None } else { self.read_old(drives, role, member_offset, &mut bytes) };
+            read.map_err(|error| problem.get_or_insert(error)).is_ok().then_some(bytes)
+        };
+        let places = by_exponent(stripe);
+        // No block at an exponent counts as one of zeros.
+        let known: Vec<_> = places.iter().map(|place| place.map_or(Some(vec![0; length]), &mut held)).collect();
+        let (p, q) = (held(stripe.p), stripe.q.and_then(&mut held));
+        let mut computed = vec![vec![0; length]; places.len()];
+        let mut data: Vec<Block> = known.iter().zip(&mut computed).map(known_or_lost).collect();
+        if self.parity.solve(&mut data, known_or_absent(&p), known_or_absent(&q)).is_err() {
+            return Err(problem.unwrap_or(GrowError::TooFewMembers));
+        }
+        drop(data);
+        let place = places.iter().position(|place| *place == Some(lost)).expect("it holds data of this row");
+        block.copy_from_slice(&computed[place]);
         Ok(())
     }
 
@@ -216,4 +252,30 @@ impl Passage {
         }
         arena.write(slice.block(data.len()), &p);
     }
+}
+
+fn known_or_lost<'a>((known, target): (&'a Option<Vec<u8>>, &'a mut Vec<u8>)) -> Block<'a> {
+    match known {
+        Some(bytes) => Block::Known(bytes),
+        None => Block::Lost(target),
+    }
+}
+
+fn known_or_absent(known: &Option<Vec<u8>>) -> Block<'_> {
+    known.as_deref().map_or(Block::Absent, Block::Known)
+}
+
+/// Data, then P, then Q.
+fn roles(stripe: &Stripe) -> impl Iterator<Item = Role> {
+    stripe.data.iter().copied().chain([stripe.p]).chain(stripe.q)
+}
+
+/// The roles of the data blocks by their exponent in Q; `None` where no block has it.
+fn by_exponent(stripe: &Stripe) -> Vec<Option<Role>> {
+    let highest = stripe.exponents.iter().max().copied().unwrap_or(0);
+    let mut places = vec![None; usize::from(highest) + 1];
+    for (role, exponent) in stripe.data.iter().zip(&stripe.exponents) {
+        places[usize::from(*exponent)] = Some(*role);
+    }
+    places
 }

@@ -9,7 +9,7 @@ use shoal_md::{
 
 use super::drives::Drives;
 use super::roll::Roll;
-use super::{GrowError, GrowOptions, GrowRefusal};
+use super::{Absent, GrowError, GrowOptions, GrowRefusal};
 use crate::world::World;
 
 /// Larger chunks make windows that are larger than what is kept before the data.
@@ -95,6 +95,9 @@ fn check_state(roll: &Roll) -> Result<(), GrowRefusal> {
         return Err(GrowRefusal::UnderWay);
     }
     check_features(roll)?;
+    if !roll.is_complete() {
+        return Err(GrowRefusal::Degraded);
+    }
     if !roll.superblock().is_clean() && !matches!(roll.assembly.level, Level::Linear | Level::Raid0(_)) {
         return Err(GrowRefusal::Dirty);
     }
@@ -109,9 +112,6 @@ fn check_features(roll: &Roll) -> Result<(), GrowRefusal> {
     let superblock = roll.superblock();
     if superblock.version() == MetadataVersion::Legacy {
         return Err(GrowRefusal::Legacy);
-    }
-    if !roll.is_complete() {
-        return Err(GrowRefusal::Degraded);
     }
     if superblock.features.any_of(Features::BITMAP) {
         return Err(GrowRefusal::Bitmap);
@@ -170,11 +170,17 @@ fn shift_bytes(membership: &Membership, chunk_bytes: u32) -> Result<u32, GrowRef
 }
 
 /// Whether a reshape that is under way is one that can be gone on with here.
-pub(super) fn check_continuable(roll: &Roll) -> Result<(), GrowError> {
+pub(super) fn check_continuable(roll: &Roll, absent: Absent) -> Result<(), GrowError> {
     let superblock = roll.superblock();
     let reshape = superblock.reshape;
     let new = DiskLevel { level: reshape.new_level, layout: reshape.new_layout };
     check_features(roll).map_err(|why| roll.refused(why))?;
+    match (roll.missing(), absent) {
+        (Some(0), _) => {}
+        (Some(missing), Absent::Refused) => return Err(roll.refused(GrowRefusal::Absent { missing })),
+        (Some(missing), Absent::LeftBehind) if missing <= roll.redundancy() => {}
+        _ => return Err(roll.refused(GrowRefusal::TooFewMembers)),
+    }
     let chunks = [superblock.chunk_sectors, reshape.new_chunk_sectors].map(|sectors| u64::from(sectors) * SECTOR_BYTES);
     let count = superblock.raid_devices as usize;
     let delta = usize::try_from(reshape.delta_devices).ok().filter(|delta| *delta < count);

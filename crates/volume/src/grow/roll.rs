@@ -1,6 +1,6 @@
 //! The members, their superblocks, and which drive is whose.
 
-use shoal_array::{MemberState, Role, Shape};
+use shoal_array::{Level, MemberState, Shape};
 use shoal_drive::DriveId;
 use shoal_md::{
     Assembly, Candidate, DiskLevel, Features, MemberUse, Membership, SECTOR_BYTES, Superblock, Timestamp, assemble,
@@ -9,7 +9,8 @@ use shoal_md::{
 
 use super::drives::Drives;
 use super::plan::Step;
-use super::{GrowError, GrowRefusal};
+use super::{DriveRequest, GrowError, GrowRefusal};
+use crate::assemble::UPDATES_APART;
 use crate::world::World;
 
 /// The members of the array that is to grow.
@@ -74,8 +75,17 @@ impl Roll {
 
     /// Whether every role has its member, in sync, and nobody is being replaced.
     pub(super) fn is_complete(&self) -> bool {
-        let is_whole = |slot: &shoal_md::Slot| slot.state == MemberState::InSync && slot.replacement.is_none();
-        self.assembly.slots.iter().all(is_whole)
+        self.missing() == Some(0)
+    }
+
+    /// How many roles have no member; `None` if a member is only partly in sync, or being replaced.
+    pub(super) fn missing(&self) -> Option<usize> {
+        let count = |slot: &shoal_md::Slot| match (slot.state, slot.replacement) {
+            (MemberState::InSync, None) => Some(0),
+            (MemberState::Missing, None) => Some(1),
+            _ => None,
+        };
+        self.assembly.slots.iter().map(count).sum()
     }
 
     /// Brings superblocks that are behind up to the others.
@@ -83,6 +93,50 @@ impl Roll {
         let levelled = Membership::levelled(&self.assembly, &self.candidates).into_iter();
         let levelled: Vec<_> = levelled.map(|(index, superblock)| (self.given[index], superblock)).collect();
         drives.write_superblocks(&levelled)
+    }
+
+    /// Members that parity stands for, of the levels that are reshaped.
+    pub(super) fn redundancy(&self) -> usize {
+        if matches!(self.assembly.level, Level::Raid6(_)) { 2 } else { 1 }
+    }
+
+    /// Makes durable who is missing, if the superblocks do not say so yet. Two updates: see `UPDATES_APART` in
+    /// [`assemble`](crate::assemble).
+    pub(super) fn record_missing<W: World>(&mut self, drives: &mut Drives<W>) -> Result<(), GrowError> {
+        if self.membership.says_more(&self.assembly, &self.candidates) {
+            for _ in 0..UPDATES_APART {
+                self.write(drives)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves a member behind that did not take what was written to it: the others say so, durably, before anything
+    /// else is written.
+    ///
+    /// # Errors
+    /// `error`, if it is not about such a member, or parity does not stand for it.
+    pub(super) fn go_on_after<W: World>(&mut self, drives: &mut Drives<W>, error: GrowError) -> Result<(), GrowError> {
+        let mut error = error;
+        loop {
+            let Some(lost) = self.expendable(&error) else { return Err(error) };
+            self.membership.fail(lost).expect("it is a member until now");
+            match self.write(drives) {
+                Ok(()) => return Ok(()),
+                Err(another) => error = another,
+            }
+        }
+    }
+
+    /// The number of the member that an error is about, if the reshape can go on without it.
+    fn expendable(&self, error: &GrowError) -> Option<u32> {
+        let GrowError::Drive { id, what: DriveRequest::Write | DriveRequest::Flush, .. } = error else { return None };
+        let mut members = self.membership.superblocks().iter();
+        let number = members.find(|own| self.drive(own.dev_number) == *id)?.dev_number;
+        let seats = self.seats();
+        let missing = seats.iter().filter(|seat| seat.is_none()).count();
+        let is_seated = seats.iter().flatten().any(|seat| seat.drive == *id);
+        (!is_seated || missing < self.redundancy()).then_some(number)
     }
 
     /// New members, and what the superblocks say with them.
@@ -146,17 +200,19 @@ impl Roll {
         ]
     }
 
-    /// The members in the order of their roles.
-    pub(super) fn seats(&self) -> Vec<Seat> {
-        let mut seats: Vec<(Role, Seat)> = Vec::new();
+    /// The members by role; `None` for one that is missing.
+    pub(super) fn seats(&self) -> Vec<Option<Seat>> {
+        let mut seats = vec![None; self.superblock().raid_devices as usize];
         for superblock in self.membership.superblocks() {
             let MemberUse::Active(role) = superblock.own_use() else { continue };
             let old_offset_bytes = superblock.data_offset_bytes();
             let moved = i64::from(superblock.reshape.new_offset_sectors) * SECTOR_BYTES as i64;
             let new_offset_bytes = old_offset_bytes.checked_add_signed(moved).expect("the shift was checked");
-            seats.push((role, Seat { drive: self.drive(superblock.dev_number), old_offset_bytes, new_offset_bytes }));
+            let seat = Seat { drive: self.drive(superblock.dev_number), old_offset_bytes, new_offset_bytes };
+            if let Some(place) = seats.get_mut(role.index()) {
+                *place = Some(seat);
+            }
         }
-        seats.sort_by_key(|(role, _)| *role);
-        seats.into_iter().map(|(_, seat)| seat).collect()
+        seats
     }
 }

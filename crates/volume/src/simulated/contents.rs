@@ -3,7 +3,7 @@
 use shoal_drive::{Arena, Memory};
 use shoal_sim::{Content, Fault, Topology};
 
-use super::SimulatedWorldError;
+use super::{SimulatedWorld, SimulatedWorldError};
 
 /// What the drives of a simulated world hold.
 #[derive(Debug)]
@@ -40,6 +40,24 @@ impl Contents {
             }
         }
         Ok(contents)
+    }
+}
+
+impl SimulatedWorld {
+    /// What a drive holds; `drive` counts as in the topology.
+    pub fn content_mut(&mut self, drive: usize) -> &mut Content {
+        &mut self.contents[drive]
+    }
+
+    /// What all drives hold at this moment, with what is in flight begun and not ended.
+    pub fn picture(&self) -> Vec<Content> {
+        // They share all that neither of them changes.
+        self.contents.clone()
+    }
+
+    /// What all drives hold. What is in flight is left as the drives have it: begun, and not ended.
+    pub fn contents(self) -> Vec<Content> {
+        self.contents
     }
 }
 

@@ -88,7 +88,7 @@ impl SimulatedWorld {
         plan: BufferPlan,
         seed: u64,
     ) -> Result<Self, SimulatedWorldError> {
-        let arena = Arena::new(plan.arena_bytes()).map_err(SimulatedWorldError::Memory)?;
+        let arena = plan.arena().map_err(SimulatedWorldError::Memory)?;
         Self::with_arena(topology, host, contents, arena, seed)
     }
 
@@ -136,16 +136,6 @@ impl SimulatedWorld {
     /// The drives at work, to be disturbed.
     pub fn simulation_mut(&mut self) -> &mut Simulation {
         &mut self.simulation
-    }
-
-    /// What a drive holds; `drive` counts as in the topology.
-    pub fn content_mut(&mut self, drive: usize) -> &mut Content {
-        &mut self.contents[drive]
-    }
-
-    /// What all drives hold. What is in flight is left as the drives have it: begun, and not ended.
-    pub fn contents(self) -> Vec<Content> {
-        self.contents
     }
 
     /// The drive behind an id, as the topology counts, whether it is there or not.

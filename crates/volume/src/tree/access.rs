@@ -12,8 +12,8 @@ use super::{INTERNAL, Pending, Target, Tree};
 impl<W: World> Tree<W> {
     pub(super) fn kind(&self, io: MemberIo) -> IoKind {
         match io {
-            MemberIo::Read { span, .. } => IoKind::Read(self.plan.memory(span)),
-            MemberIo::Write { span, .. } => IoKind::Write(self.plan.memory(span)),
+            MemberIo::Read { span, .. } => IoKind::Read(self.homes.memory(span)),
+            MemberIo::Write { span, .. } => IoKind::Write(self.homes.memory(span)),
             MemberIo::Flush => IoKind::Flush,
             MemberIo::Discard { length, .. } => IoKind::Discard(length),
         }
@@ -28,7 +28,18 @@ impl<W: World> Tree<W> {
                     MemberIo::Discard { offset, .. } => offset,
                     MemberIo::Flush => 0,
                 };
-                self.world.submit(Io { token, drive, kind: self.kind(io), offset });
+                if self.flights.are_left_on(drive) {
+                    return self.refused.push_back(token);
+                }
+                let kind = self.kind(io);
+                let memory = match (io, kind) {
+                    (MemberIo::Read { span, .. }, IoKind::Read(memory))
+                    | (MemberIo::Write { span, .. }, IoKind::Write(memory)) => Some((span, memory)),
+                    _ => None,
+                };
+                self.expect_answer(now);
+                self.flights.start(now, token, drive, kind, memory);
+                self.world.submit(Io { token, drive, kind, offset });
             }
             Target::Node(node) => {
                 let request = Request { id: RequestId(INTERNAL | token), command: as_command(io) };
@@ -37,16 +48,24 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile.
+    /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile. One that is not answered in
+    /// time fails as if the drive were gone.
     pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
+        let has_notes = io != MemberIo::Flush;
+        if has_notes && self.small.is_none() {
+            return Ok(Err(Fault::Gone)); // all small buffers are with drives that do not answer
+        }
         let token = self.pending.insert(Pending::Caller);
         let now = self.world.now();
         self.submit_io(now, target, token, io);
-        self.run_until(None, |tree| tree.awaited.is_some())?;
-        Ok(self.awaited.take().unwrap_or(Err(Fault::Gone)))
+        self.run_until(self.call_deadline(now), |tree| tree.awaited.is_some())?;
+        Ok(self.awaited.take().unwrap_or_else(|| {
+            self.leave_call(token, has_notes);
+            Err(Fault::Gone)
+        }))
     }
 
-    /// Reads through the notes of slot 0 into `bytes` (at most a superblock's length), at an absolute offset.
+    /// Reads through the small notes into `bytes` (at most a superblock's length), at an absolute offset.
     pub(crate) fn read_small(
         &mut self,
         target: Target,
@@ -55,11 +74,11 @@ impl<W: World> Tree<W> {
     ) -> Result<Result<(), Fault>, VolumeError> {
         let span = self.small_span(bytes.len());
         let result = self.call(target, MemberIo::Read { offset, span })?;
-        self.world.arena().read(self.plan.memory(span), bytes);
+        self.world.arena().read(self.homes.memory(span), bytes);
         Ok(result)
     }
 
-    /// Writes `bytes` through the notes of slot 0 at an absolute offset, and makes them durable.
+    /// Writes `bytes` through the small notes at an absolute offset, and makes them durable.
     pub(crate) fn write_small(
         &mut self,
         target: Target,
@@ -67,7 +86,7 @@ impl<W: World> Tree<W> {
         bytes: &[u8],
     ) -> Result<Result<(), Fault>, VolumeError> {
         let span = self.small_span(bytes.len());
-        self.world.arena().write(self.plan.memory(span), bytes);
+        self.world.arena().write(self.homes.memory(span), bytes);
         if let Err(fault) = self.call(target, MemberIo::Write { offset, span })? {
             return Ok(Err(fault));
         }
@@ -75,7 +94,9 @@ impl<W: World> Tree<W> {
     }
 
     pub(crate) fn small_span(&self, length: usize) -> Span {
-        self.plan.note_span(0, Note::Superblock).part(0, u32::try_from(length).expect("superblocks are short"))
+        self.plan
+            .note_span(self.small.unwrap_or(0), Note::Superblock)
+            .part(0, u32::try_from(length).expect("superblocks are short"))
     }
 
     /// Bytes that a target offers.

@@ -1,7 +1,9 @@
 //! Whether an array's superblocks say that writes may be under way.
 //!
 //! The first write to a clean array waits for a [record](super::record) run that marks it active: a crash from now on
-//! means a resync. Once no write has come in for the node's `safe_mode_delay`, and none is unanswered, another run marks
+//! means a resync. Only what changes content waits for it: a read is as good before the mark as after it, and a flush
+//! covers nothing that waits here, as none of that is answered. So a member that is slow to take its superblock holds up
+//! nobody who reads. Once no write has come in for the node's `safe_mode_delay`, and none is unanswered, another run marks
 //! it clean again; it flushes first, so what clean says is true. In an array of arrays the outer one comes to rest
 //! first: its superblocks are writes to the inner ones.
 
@@ -22,7 +24,7 @@ pub(crate) const SAFE_MODE_DELAY: Duration = Duration::from_millis(200);
 pub(crate) enum Activity {
     /// Clean; the first write has to wait until the superblocks say otherwise.
     Clean,
-    /// The superblocks are being marked; these requests wait for it.
+    /// The superblocks are being marked; these writes and discards wait for it, in the order of submission.
     Marking { held: Vec<Request> },
     /// Marked: a crash now means a resync. The last write came in then.
     Active { changed_at: Instant },
@@ -63,13 +65,13 @@ impl<W: World> Tree<W> {
         let changes = matches!(request.command, Command::Write { .. } | Command::Discard { .. });
         let keeps_records = it.keeps_records();
         match &mut it.activity {
-            Activity::Marking { held } => return held.push(request),
+            Activity::Marking { held } if changes => return held.push(request),
             Activity::Active { changed_at } if changes => *changed_at = now,
             Activity::Clean if changes && keeps_records => {
                 it.activity = Activity::Marking { held: vec![request] };
                 return self.record(now, node, Waiter::Marking);
             }
-            Activity::Clean | Activity::Active { .. } => {}
+            Activity::Clean | Activity::Marking { .. } | Activity::Active { .. } => {}
         }
         self.announce(now, node, request);
     }

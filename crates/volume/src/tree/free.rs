@@ -2,15 +2,19 @@
 
 use shoal_array::{BufferId, Scratch};
 
+use crate::VolumeError;
+use crate::world::World;
+
 use super::mirror::free_scratch;
-use super::{Node, Tree};
+use super::{Node, Pending, Tree};
 
 impl<W> Tree<W> {
     /// The number of a slot's notes that no slot has.
     pub(crate) fn free_notes(&self) -> Option<u32> {
-        let taken = |number: &u32| self.nodes.iter().flat_map(|node| &node.slots).any(|slot| slot.buffer == *number);
-        // The first ones are for small reads and writes outside record runs.
-        (1..self.plan.slot_count).find(|number| !taken(number))
+        let is_stuck = |number: &u32| self.stuck_notes.iter().any(|(_, stuck)| stuck == number);
+        let has_slot = |number: &u32| self.nodes.iter().flat_map(|node| &node.slots).any(|slot| slot.buffer == *number);
+        let taken = |number: &u32| self.small == Some(*number) || is_stuck(number) || has_slot(number);
+        (0..self.plan.slot_count).find(|number| !taken(number))
     }
 
     /// Scratch buffers that no engine has.
@@ -23,5 +27,17 @@ impl<W> Tree<W> {
         let first = BufferId(plan.first_scratch());
         let whole = Scratch { first, count: plan.scratch_count, bytes_each: plan.scratch_bytes };
         free_scratch(&in_use, whole, least, wanted)
+    }
+}
+
+impl<W: World> Tree<W> {
+    /// Forgets all arrays, for others to be made of the drives. What their engines have begun ends first, unheard: it is
+    /// on its way to and from buffers that the others will get.
+    pub(crate) fn forget_nodes(&mut self) -> Result<(), VolumeError> {
+        self.nodes.clear();
+        self.ready.clear();
+        self.news.clear();
+        self.pending.values_mut().for_each(|pending| *pending = Pending::Forgotten);
+        self.wait_for(|tree| tree.world.pending() == 0)
     }
 }

@@ -29,8 +29,8 @@
 use std::ops::Range;
 
 use shoal_array::{
-    Array, BadBlocks, BufferId, CommandError, Config, Health, Instant, Level, MemberState, Regions, Role, Scratch,
-    Shape, ShapeError,
+    Array, BadBlocks, BufferId, CommandError, Config, Health, Instant, Level, MemberState, Progress, Regions, Role,
+    Scratch, Shape, ShapeError,
 };
 
 use super::{Duty, Node, Place};
@@ -123,8 +123,8 @@ impl Mirror {
             phase: if parts.position.is_some() { Phase::Copying } else { Phase::Opening },
             places: [original.place, replacement.place],
             notes: [original.buffer, replacement.buffer],
-            original: original.dev_number,
-            replacement: replacement.dev_number,
+            original: original.number.get(),
+            replacement: replacement.number.get(),
             touched: no_regions(&node.array),
             lost: Vec::new(),
             stopped_at: None,
@@ -229,9 +229,15 @@ impl Node {
         }
     }
 
-    /// A rebuild, resync or scrub is under way, or a member is being replaced.
+    /// What is under way: a rebuild, resync or scrub, and each member that is being replaced. A replacement that has all of
+    /// its content is still under way until it is recorded as the member.
+    pub(crate) fn works(&self) -> impl Iterator<Item = Progress> {
+        let replaced = |mirror: &Mirror| Progress { done_bytes: mirror.position(), total_bytes: mirror.total_bytes() };
+        self.array.progress().into_iter().chain(self.mirrors.iter().map(replaced))
+    }
+
     pub(crate) fn is_busy(&self) -> bool {
-        self.array.progress().is_some() || !self.mirrors.is_empty()
+        self.works().next().is_some()
     }
 
     pub(crate) fn has_draining_mirrors(&self) -> bool {
@@ -290,10 +296,10 @@ impl Node {
         }
     }
 
-    /// The replacement is the member from now on.
+    /// Makes the replacement the member.
     fn change_over(&mut self, mirror: usize, slot: usize) {
         let Mirror { role, original, replacement, .. } = self.mirrors[mirror];
-        for former in self.slots.iter_mut().filter(|former| former.dev_number == original) {
+        for former in self.slots.iter_mut().filter(|former| former.number.get() == original) {
             former.duty = Duty::Out;
         }
         self.slots[slot].duty = Duty::Member(role);

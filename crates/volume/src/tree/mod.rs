@@ -15,19 +15,26 @@
 mod access;
 mod activity;
 mod checkpoint;
+mod flights;
 mod free;
+mod hedge;
 mod intent;
+mod landing;
+mod latency;
 mod mirror;
 mod node;
 mod notes;
 mod ppl;
 mod record;
 mod replace;
+mod silence;
+mod timers;
 mod upkeep;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use shoal_array::{
     Array, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError, RequestId,
     Role,
@@ -36,19 +43,23 @@ use shoal_drive::{DriveId, Finished, IoKind};
 use shoal_parity::Parity;
 
 use crate::compute::Bytes;
+use crate::homes::Homes;
 use crate::slab::Slab;
 use crate::world::World;
-use crate::{BufferPlan, VolumeError, fault};
+use crate::{BufferPlan, HostMemory, VolumeError, fault};
 
 use access::{as_command, shifted};
 pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
 pub(crate) use checkpoint::Checkpoint;
+pub(crate) use flights::Flights;
 pub(crate) use intent::{BitmapCopy, Intent};
 pub(crate) use mirror::Mirror;
 use mirror::Way;
-pub(crate) use node::{Duty, Node, Place, Slot};
+pub(crate) use node::{Duty, JournalLog, Node, Place, Slot};
 pub(crate) use ppl::Logs;
 pub(crate) use record::{Recorder, Waiter};
+pub(crate) use silence::Patience;
+pub use silence::SILENCE;
 
 /// Ids with this bit belong to the tree's own requests; requests from outside have it clear.
 pub(crate) const INTERNAL: u64 = 1 << 63;
@@ -93,7 +104,7 @@ enum Pending {
     Bitmap { node: NodeId, slot: usize },
     /// I/O of a member's partial parity log.
     Log { node: NodeId, io: ppl::LogIo },
-    /// Nobody: the array that it was for is gone.
+    /// Nobody: the array that it was for is gone, or its drive was given up.
     Forgotten,
     /// A blocking call, which finds the result in `Tree::awaited`.
     Caller,
@@ -103,7 +114,16 @@ enum Pending {
 pub(crate) struct Tree<W> {
     pub(crate) world: W,
     pub(crate) plan: BufferPlan,
+    pub(crate) homes: Homes,
     pub(crate) parity: Parity,
+    pub(crate) patience: Patience,
+    pub(crate) flights: Flights,
+    /// For drives that are asked for nothing, as they have not answered what they were asked before.
+    refused: VecDeque<u64>,
+    /// Notes that a drive may still have something of, by what it has.
+    stuck_notes: Vec<(u64, u32)>,
+    /// Number of the notes that are for small reads and writes outside of runs; none while all are stuck.
+    pub(crate) small: Option<u32>,
     pub(crate) nodes: Vec<Node>,
     /// Answers to requests from outside.
     pub(crate) completions: Vec<Completion>,
@@ -114,6 +134,8 @@ pub(crate) struct Tree<W> {
     finished: Vec<Finished>,
     /// Requests from outside that are not answered yet.
     pub(crate) in_flight: usize,
+    /// What this host remembers of its arrays, if it does.
+    pub(crate) memory: Option<HostMemory>,
 }
 
 impl<W: World> Tree<W> {
@@ -122,7 +144,13 @@ impl<W: World> Tree<W> {
         Self {
             world,
             plan,
+            homes: Homes::new(plan),
             parity,
+            patience: Patience::default(),
+            flights: Flights::default(),
+            refused: VecDeque::new(),
+            stuck_notes: Vec::new(),
+            small: Some(0),
             nodes: Vec::new(),
             completions: Vec::new(),
             news: VecDeque::new(),
@@ -131,6 +159,7 @@ impl<W: World> Tree<W> {
             awaited: None,
             finished: Vec::new(),
             in_flight: 0,
+            memory: None,
         }
     }
 
@@ -164,6 +193,7 @@ impl<W: World> Tree<W> {
             if finished || self.world.pending() > 0 {
                 self.world.wait(usize::from(!finished), patience, &mut self.finished)?;
             } else if let Some(patience) = patience {
+                self.world.go_on()?;
                 self.world.sleep(patience);
             } else {
                 return Ok(()); // nothing in flight, nothing to wait for
@@ -191,6 +221,7 @@ impl<W: World> Tree<W> {
         if self.world.pending() > 0 {
             self.world.wait_or_wake(usize::from(!patience.is_zero()), Some(patience), &mut self.finished)?;
         } else if !patience.is_zero() {
+            self.world.go_on()?;
             self.world.sleep_or_wake(patience);
         }
         let now = self.world.now();
@@ -204,6 +235,11 @@ impl<W: World> Tree<W> {
     fn pump(&mut self, now: Instant) {
         loop {
             let mut moved = false;
+            while let Some(token) = self.refused.pop_front() {
+                let pending = self.pending.take(token);
+                self.io_ended(now, pending, Err(Errno::NODEV.into()));
+                moved = true;
+            }
             while let Some((engine, id, outcome)) = self.ready.pop_front() {
                 self.engine(engine).handle_outcome(now, id, outcome);
                 moved = true;
@@ -214,6 +250,7 @@ impl<W: World> Tree<W> {
                     moved |= self.serve(now, self.engine_at(node, place));
                 }
                 moved |= self.start_waiting_run(now, node) || self.start_bitmap_run(now, node);
+                moved |= self.go_on_remembered(now, node);
             }
             moved |= self.tend_mirrors(now) | self.tend_spares(now);
             moved = moved || self.begin_units(now);
@@ -255,7 +292,7 @@ impl<W: World> Tree<W> {
         match effect {
             Effect::Io { id, role, io } => self.member_io(now, engine, id, role, io),
             Effect::Compute { id, compute } => {
-                let bytes = Bytes { arena: self.world.arena(), plan: &self.plan };
+                let bytes = Bytes { arena: self.world.arena(), homes: &self.homes };
                 let outcome = bytes.perform(self.parity, &compute);
                 self.ready.push_back((engine, id, outcome));
             }
@@ -278,33 +315,10 @@ impl<W: World> Tree<W> {
             Way::Place(place) => {
                 let token = self.pending.insert(pending);
                 self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes));
+                self.time_read(now, engine, token);
             }
             Way::Nowhere => self.ready.push_back((engine, id, Outcome::Failed(Fault::Gone))),
         }
-    }
-
-    fn take_finished(&mut self, now: Instant) {
-        let mut finished = std::mem::take(&mut self.finished);
-        for Finished { token, result } in finished.drain(..) {
-            match self.pending.take(token) {
-                Pending::Effect { engine, role, id, kind, .. } => {
-                    let outcome = match result {
-                        Ok(()) => Outcome::Done,
-                        Err(error) => Outcome::Failed(fault::member_fault(kind, &error)),
-                    };
-                    self.watch_original(now, engine, role, &outcome);
-                    self.ready.push_back((engine, id, outcome));
-                }
-                Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
-                Pending::Log { node, io } => self.log_io_done(now, node, io, result.is_ok()),
-                Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, result.is_ok()),
-                Pending::Forgotten => {}
-                Pending::Caller => {
-                    self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
-                }
-            }
-        }
-        self.finished = finished;
     }
 
     fn route(&mut self, now: Instant, engine: EngineId, event: Event) {
@@ -334,7 +348,11 @@ impl<W: World> Tree<W> {
 
     /// An inner array has answered: to the array around it, a record run, or a blocking call.
     fn route_internal(&mut self, now: Instant, completion: Completion) {
-        match self.pending.take(completion.id.0 & !INTERNAL) {
+        let token = completion.id.0 & !INTERNAL;
+        if !self.stuck_notes.is_empty() {
+            self.release_notes(token);
+        }
+        match self.pending.take(token) {
             Pending::Effect { engine, role, id, kind, .. } => {
                 let outcome = match completion.result {
                     Ok(()) => Outcome::Done,
@@ -350,36 +368,6 @@ impl<W: World> Tree<W> {
             Pending::Caller => {
                 self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));
             }
-        }
-    }
-
-    /// Forgets all arrays, for others to be made of the drives. What their engines have begun ends first, unheard: it is
-    /// on its way to and from buffers that the others will get.
-    pub(crate) fn forget_nodes(&mut self) -> Result<(), VolumeError> {
-        self.nodes.clear();
-        self.ready.clear();
-        self.news.clear();
-        self.pending.values_mut().for_each(|pending| *pending = Pending::Forgotten);
-        self.run_until(None, |tree| tree.world.pending() == 0)
-    }
-
-    /// When an engine wants to be called next, an array may have come to rest, or bits may have aged.
-    pub(crate) fn timer(&self) -> Option<Instant> {
-        let engines = self.nodes.iter().flat_map(Node::engines);
-        let others = self.nodes.iter().flat_map(|node| [node.rest_due(), node.look_due()]).flatten();
-        engines.filter_map(Array::poll_timeout).chain(others).min()
-    }
-
-    fn fire_timers(&mut self, now: Instant) {
-        for index in 0..self.nodes.len() {
-            for array in self.nodes[index].engines_mut() {
-                if array.poll_timeout().is_some_and(|timeout| timeout <= now) {
-                    array.handle_timeout(now);
-                }
-            }
-            self.look_for_rest(now, NodeId(index));
-            self.look_for_aged(now, NodeId(index));
-            self.look_for_checkpoint(now, NodeId(index));
         }
     }
 }

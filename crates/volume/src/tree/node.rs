@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shoal_array::{Array, Background, Level, MemberState, Role, Scratch, ScrubMode};
-use shoal_md::{Membership, Superblock};
+use shoal_md::{MemberNumber, Membership, Superblock};
 
 use crate::LeftOut;
 use crate::bad_blocks::BadBlockNotes;
@@ -48,7 +48,7 @@ impl Place {
 pub(crate) struct Slot {
     pub(crate) place: Place,
     /// Its number in the superblocks, which is not its role.
-    pub(crate) dev_number: u32,
+    pub(crate) number: MemberNumber,
     pub(crate) duty: Duty,
     /// Number of its notes in the arena.
     pub(crate) buffer: u32,
@@ -64,10 +64,19 @@ pub(crate) enum Duty {
     /// It is being filled, to replace the member.
     Replacement(Role),
     Spare,
-    /// The write journal: its superblock is kept up to date, and nothing else.
-    Journal,
+    /// The write journal: its superblock is kept up to date, and nothing else is written to it.
+    Journal(JournalLog),
     /// Failed, or too old to be used: nothing is read from it or written to it any more.
     Out,
+}
+
+/// What a write journal holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalLog {
+    /// What its members may lack: the array cannot do without it.
+    Unreplayed,
+    /// Nothing: the array can do without it.
+    Empty,
 }
 
 /// One array. See the module's documentation.
@@ -85,6 +94,9 @@ pub(crate) struct Node {
     pub(crate) left_out: Vec<LeftOut>,
     /// Members whose superblocks are one update behind the others', with what is to be written there.
     pub(crate) behind: Vec<(Target, Superblock)>,
+    /// Updates to be recorded before anything is written to the array, as its members' superblocks do not say yet what was
+    /// found when it was put together.
+    pub(crate) updates_due: u32,
     pub(crate) activity: Activity,
     /// How long after its last write the array is marked clean; if never, it is when it is closed.
     pub(crate) safe_mode_delay: Option<Duration>,
@@ -124,7 +136,7 @@ impl Node {
 
     /// The update that the superblocks are at.
     pub(crate) fn events(&self) -> u64 {
-        self.membership.superblocks().iter().map(|superblock| superblock.events).max().unwrap_or(self.facts.events)
+        self.membership.events().max(self.facts.events)
     }
 
     /// Whether the array's superblocks say active and clean, and record failures: levels with redundancy do.
@@ -166,11 +178,11 @@ impl Node {
             let known = match states[role.index()] {
                 MemberState::InSync => Ok(()),
                 MemberState::Rebuilding { position } => {
-                    self.membership.record_rebuild_position(slot.dev_number, position)
+                    self.membership.record_rebuild_position(slot.number.get(), position)
                 }
                 MemberState::Missing => {
                     slot.duty = Duty::Out;
-                    self.membership.fail(slot.dev_number)
+                    self.membership.fail(slot.number.get())
                 }
             };
             known.expect("slots in use are in the superblocks");
@@ -179,7 +191,8 @@ impl Node {
 
     fn renew_bad_blocks(&mut self) {
         for slot in 0..self.slots.len() {
-            let Slot { dev_number, duty, .. } = self.slots[slot];
+            let Slot { number, duty, .. } = self.slots[slot];
+            let dev_number = number.get();
             let (Duty::Member(role) | Duty::Replacement(role)) = duty else { continue };
             let known = self.known_bad_blocks(role, dev_number).clone();
             let superblock = self.membership.superblock(dev_number).expect("slots in use are in the superblocks");

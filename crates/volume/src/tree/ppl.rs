@@ -11,60 +11,55 @@
 //! ```
 //!
 //! * The engine hears of a unit only when it is durable. So of a unit that a crash tears, no stripe was written.
-//! * A unit ends when the writes of all its stripes have ended and are flushed. So the newest unit of a log is all that is
-//!   ever needed, and the next may take its place.
+//! * A unit ends when the writes of all its stripes have ended and are flushed; if a member failed meanwhile, not before
+//!   that is recorded, as the member looks as if it had taken them until then. So the newest unit of a log is all that is ever
+//!   needed, and the next may take its place.
 //! * What comes meanwhile waits, and goes into the next unit together: the more there is to do, the fewer log writes
 //!   and flushes each stripe costs.
 //!
 //! Flushes are shared: a member does one at a time for all logs that want one, and those that come while it is under way
 //! share the next, as it may not cover what they want covered.
 //!
-//! If a log cannot be written, its member fails. Its parity is not written then, and nothing needs a log.
+//! If a log cannot be written, its member fails. Once that is recorded, its parity is not written, and nothing needs a log.
+//! Until then the member passes for one in sync, and the stripe's data may not change.
+//!
+//! The same goes for a member that fails at anything else. After a crash it would be back as one in sync, without what was
+//! written while it was out, in stripes whose log was its own or whose entries leave it out; and nothing is resynced. So
+//! while a failure is not recorded the engine begins no write of a stripe, whichever member has the log. Entries that were
+//! made durable meanwhile are released without having been used: a replay of them changes nothing. The write asks for new
+//! ones when the record has ended; if the record fails, the write does.
 //!
 //! While an array that was never in sync waits for its first resync, nothing is logged. That resync starts from the
 //! beginning after a crash and makes all parity anew; and a log that was empty is how Linux knows that it has to. The
 //! first entry waits until the last write without one has ended, and from then on everything is logged: an old entry of
 //! a stripe that was written without a log would spoil its parity.
 
+mod log;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use shoal_array::{EffectId, Fault, Geometry, Health, Instant, LogRoom, MemberIo, Outcome, PartialParity, Role};
-use shoal_md::{PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplHeader};
+use shoal_md::{PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PplEntry, PplHeader};
 
 use crate::compute::Bytes;
 use crate::ppl::LogPlace;
 use crate::world::World;
 
-use super::{Duty, NodeId, Pending, Tree};
+use log::{Log, Waiting};
+
+use super::{Duty, NodeId, Pending, Tree, Waiter};
 
 /// The logs of an array's members, by the number of the member's notes, and the flushes that they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
     by_notes: BTreeMap<u32, Log>,
     flushes: BTreeMap<u32, Flushes>,
+    /// As they were when the array was put together, with the newest generation in them: still to be made empty.
+    found: Vec<(u32, LogPlace, Option<u64>)>,
     /// Writes that go on without a log.
     unlogged: BTreeSet<EffectId>,
     /// Something has been logged.
     are_in_use: bool,
-}
-
-/// One member's log.
-#[derive(Debug)]
-struct Log {
-    place: LogPlace,
-    /// Where the next unit goes, in bytes from the start of the area.
-    next_bytes: u64,
-    generation: u64,
-    waiting: VecDeque<Waiting>,
-    unit: Option<Unit>,
-}
-
-/// Entries that the engine wants.
-#[derive(Debug)]
-struct Waiting {
-    id: EffectId,
-    role: Role,
-    entries: Vec<PartialParity>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +68,8 @@ enum Stage {
     Flushing,
     Open,
     Settling,
+    /// Its member did not take it, and fails. The engine hears of that when it is recorded.
+    Abandoned,
 }
 
 /// What is in the log and still needed.
@@ -110,6 +107,29 @@ impl Logs {
         self.by_notes.insert(notes, log);
     }
 
+    /// A log as it was found, which is still to be made empty.
+    pub(crate) fn insert_found(&mut self, notes: u32, place: LogPlace, newest: Option<u64>) {
+        self.insert(notes, place, newest.unwrap_or(0));
+        self.found.push((notes, place, newest));
+    }
+
+    /// A log that is still to be made empty. No unit begins in it before it is [emptied](Self::emptied).
+    pub(crate) fn next_found(&self) -> Option<(u32, LogPlace, Option<u64>)> {
+        self.found.last().copied()
+    }
+
+    /// A log that was found has been made empty, with a header of this generation; `None`: its member does not take that.
+    pub(crate) fn emptied(&mut self, notes: u32, generation: Option<u64>) {
+        self.found.retain(|(found, ..)| *found != notes);
+        if let (Some(log), Some(generation)) = (self.by_notes.get_mut(&notes), generation) {
+            log.generation = generation;
+        }
+    }
+
+    fn is_found(&self, notes: u32) -> bool {
+        self.found.iter().any(|(found, ..)| *found == notes)
+    }
+
     /// What the engine may ask for in one go: what every log has room for.
     pub(crate) fn room<'a>(places: impl Iterator<Item = &'a LogPlace>) -> Option<LogRoom> {
         let bytes = places.map(|place| place.unit_bytes_max()).min()?;
@@ -129,45 +149,6 @@ impl Logs {
         if let (Some(waiting), Some(log)) = (waiting, self.by_notes.get_mut(&to)) {
             log.waiting.extend(waiting);
         }
-    }
-}
-
-impl LogPlace {
-    /// Partial parity that one unit has room for. Linux counts in whole 4 KiB.
-    fn unit_bytes_max(&self) -> u32 {
-        let page = PPL_HEADER_BYTES as u64;
-        let room = (self.area.size_bytes - page) / page * page;
-        u32::try_from(room).unwrap_or(u32::MAX).min(PPL_WRITE_BYTES_MAX)
-    }
-}
-
-impl Log {
-    /// Takes those that wait into one unit, as far as it has room; the header, and each entry's partial parity.
-    fn take_unit(&mut self) -> (Vec<EffectId>, Vec<(PartialParity, Role)>) {
-        let (mut ids, mut entries) = (Vec::new(), Vec::new());
-        let mut bytes = 0;
-        while let Some(first) = self.waiting.front() {
-            let more: u32 = first.entries.iter().filter_map(|entry| entry.parity).map(|span| span.length).sum();
-            let is_full =
-                bytes + more > self.place.unit_bytes_max() || entries.len() + first.entries.len() > PPL_ENTRIES_MAX;
-            if is_full && !ids.is_empty() {
-                break;
-            }
-            bytes += more;
-            ids.push(first.id);
-            entries.extend(first.entries.iter().map(|entry| (*entry, first.role)));
-            self.waiting.pop_front();
-        }
-        (ids, entries)
-    }
-
-    /// Where a unit of so many bytes goes. Linux looks for no header in the last 4 KiB.
-    fn place_unit(&mut self, bytes: u64) -> u64 {
-        let size = self.place.area.size_bytes;
-        let fits = self.next_bytes + bytes <= size && self.next_bytes + (PPL_HEADER_BYTES as u64) < size;
-        let start = if fits && self.place.is_chain { self.next_bytes } else { 0 };
-        self.next_bytes = start + bytes;
-        self.place.area.offset_bytes + start
     }
 }
 
@@ -196,8 +177,12 @@ impl<W: World> Tree<W> {
                 continue;
             }
             let due = logs.by_notes.iter().filter(|(_, log)| log.unit.is_none() && !log.waiting.is_empty());
-            let moves = |notes: &u32| self.nodes[index].mirrors.iter().any(|mirror| mirror.moves_log(*notes));
-            for notes in due.map(|(notes, _)| *notes).filter(|notes| !moves(notes)).collect::<Vec<_>>() {
+            let it = &self.nodes[index];
+            let moves = |notes: &u32| it.mirrors.iter().any(|mirror| mirror.moves_log(*notes));
+            // One whose member failed is told so when that is recorded.
+            let is_out = |notes: &u32| it.slots.iter().any(|slot| slot.buffer == *notes && slot.duty == Duty::Out);
+            let waits = |notes: &u32| moves(notes) || logs.is_found(*notes) || is_out(notes) && !it.recorder.is_idle();
+            for notes in due.map(|(notes, _)| *notes).filter(|notes| !waits(notes)).collect::<Vec<_>>() {
                 self.begin_unit(now, NodeId(index), notes);
                 begun = true;
             }
@@ -223,7 +208,7 @@ impl<W: World> Tree<W> {
         log.generation += 1;
         log.unit = Some(Unit { stage: Stage::Writing, written, open, flushes: 0 });
         let whole = self.plan.log_span(notes);
-        let bytes = Bytes { arena: self.world.arena(), plan: &self.plan };
+        let bytes = Bytes { arena: self.world.arena(), homes: &self.homes };
         let mut header = PplHeader { generation: log.generation, entries: Vec::with_capacity(entries.len()) };
         let mut length = PPL_HEADER_BYTES as u32;
         for (entry, role) in entries {
@@ -236,7 +221,7 @@ impl<W: World> Tree<W> {
         }
         self.world
             .arena()
-            .write(self.plan.memory(whole.part(0, PPL_HEADER_BYTES as u32)), header.encode(uuid).as_slice());
+            .write(self.homes.memory(whole.part(0, PPL_HEADER_BYTES as u32)), header.encode(uuid).as_slice());
         let offset = log.place_unit(u64::from(length));
         let token = self.pending.insert(Pending::Log { node, io: LogIo::Unit(notes) });
         self.submit_io(now, target, token, MemberIo::Write { offset, span: whole.part(0, length) });
@@ -250,7 +235,12 @@ impl<W: World> Tree<W> {
                 self.unit(node, notes).flushes = 1;
                 self.want_flush(now, node, notes, notes);
             }
-            LogIo::Unit(notes) => self.abandon_unit(node, notes),
+            LogIo::Unit(notes) => {
+                if let Some(slot) = self.nodes[node.0].slots.iter().position(|slot| slot.buffer == notes) {
+                    self.drop_slot(now, node, slot);
+                }
+                self.abandon_unit(now, node, notes);
+            }
             LogIo::Flush(notes) => self.flush_done(now, node, notes, good),
         }
     }
@@ -260,11 +250,10 @@ impl<W: World> Tree<W> {
         log.and_then(|log| log.unit.as_mut()).expect("its I/O or writes were under way")
     }
 
-    /// The log does not take it: the engine takes its member out.
-    fn abandon_unit(&mut self, node: NodeId, notes: u32) {
-        let log = self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("its I/O was under way");
-        let unit = log.unit.take().expect("its I/O was under way");
-        self.ready.extend(unit.open.into_iter().map(|id| (node.into(), id, Outcome::Failed(Fault::Gone))));
+    /// The log does not take it, and its member is out.
+    fn abandon_unit(&mut self, now: Instant, node: NodeId, notes: u32) {
+        self.unit(node, notes).stage = Stage::Abandoned;
+        self.record(now, node, Waiter::Log(notes));
     }
 
     /// The log of `notes` waits for a flush of the member of `of`, which covers everything that was written before.
@@ -288,16 +277,16 @@ impl<W: World> Tree<W> {
 
     fn flush_done(&mut self, now: Instant, node: NodeId, of: u32, good: bool) {
         if !good && let Some(slot) = self.nodes[node.0].slots.iter().position(|slot| slot.buffer == of) {
-            self.drop_slot(now, node, slot);
+            self.flush_refused(now, node, slot);
         }
         let flushes = self.nodes[node.0].logs.flushes.get_mut(&of).expect("it was under way");
         let waited = std::mem::take(&mut flushes.under_way);
         let more = !flushes.next.is_empty();
         for notes in waited {
             if !good && notes == of && self.unit(node, notes).stage == Stage::Flushing {
-                self.abandon_unit(node, notes);
+                self.abandon_unit(now, node, notes);
             } else {
-                self.unit_flushed(node, notes);
+                self.unit_flushed(now, node, notes);
             }
         }
         if more {
@@ -306,7 +295,7 @@ impl<W: World> Tree<W> {
     }
 
     /// One of the flushes that a unit waits for is done.
-    fn unit_flushed(&mut self, node: NodeId, notes: u32) {
+    fn unit_flushed(&mut self, now: Instant, node: NodeId, notes: u32) {
         let unit = self.unit(node, notes);
         unit.flushes -= 1;
         if unit.flushes > 0 {
@@ -317,8 +306,30 @@ impl<W: World> Tree<W> {
             let durable: Vec<_> = unit.open.iter().map(|id| (node.into(), *id, Outcome::Done)).collect();
             self.ready.extend(durable);
         } else {
-            self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("it has a unit").unit = None;
+            self.end_unit(now, node, notes);
         }
+    }
+
+    /// All that a unit's writes have reached is durable. A member that failed has missed some of it.
+    fn end_unit(&mut self, now: Instant, node: NodeId, notes: u32) {
+        if self.nodes[node.0].array.has_unrecorded_failure() {
+            return self.record(now, node, Waiter::Log(notes));
+        }
+        self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("it has a unit").unit = None;
+    }
+
+    /// The failure that a unit waited for is recorded. If it cannot be, nothing may take the unit's place any more.
+    pub(super) fn unit_recorded(&mut self, node: NodeId, notes: u32, outcome: &Outcome) {
+        let logs = &mut self.nodes[node.0].logs.by_notes;
+        let log = logs.get_mut(&notes).expect("its unit waited for it");
+        let unit = log.unit.take().expect("it waited for it");
+        // Those whose writes have ended are not open any more.
+        let mut failed = unit.open;
+        if *outcome != Outcome::Done {
+            failed.extend(log.waiting.drain(..).map(|waiting| waiting.id));
+            logs.remove(&notes);
+        }
+        self.ready.extend(failed.into_iter().map(|id| (node.into(), id, Outcome::Failed(Fault::Gone))));
     }
 
     /// The writes of one of those who asked for a log have ended.
@@ -345,7 +356,7 @@ impl<W: World> Tree<W> {
         let unit = self.unit(node, notes);
         (unit.stage, unit.flushes) = (Stage::Settling, members.len());
         if members.is_empty() {
-            self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("it has a unit").unit = None;
+            self.end_unit(now, node, notes);
         }
         for of in members {
             self.want_flush(now, node, of, notes);

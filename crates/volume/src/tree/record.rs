@@ -5,28 +5,35 @@
 //!
 //! | stage | what | so that |
 //! | --- | --- | --- |
-//! | settling | flush | what the superblocks are about to claim (so much is rebuilt, all is clean) is true even after a power cut |
+//! | settling | flush; meanwhile this host [remembers](crate::memory) what is about to be written | what the superblocks are about to claim (so much is rebuilt, all is clean) is true even after a power cut |
 //! | logging | write bad-block logs, bitmap headers | |
 //! | securing | flush | no superblock is there without the log that it relies on |
 //! | writing | write superblocks | |
 //! | flushing | flush | whoever asked can be told |
 //!
 //! Where there is no log to write, logging and securing fall away. All is written as it was when the run began; what
-//! changes while it is under way goes into the next one. A slot that fails at any of this fails as a member, which asks
-//! for another run; members are finite, so this ends. If not one slot was left, nothing is recorded, and the engine is
-//! told so: it must not answer for it.
+//! changes while it is under way goes into the next one.
+//!
+//! A slot that fails at any of this fails as a member. Before superblocks are written, the run then begins anew: what they
+//! were about to say is not true any more. Afterwards it goes on with the others, and the failure asks for another run.
+//! Members are finite, so this ends. Nothing is recorded if one that fails has to stay, as the last that has some data: the
+//! others would be fresher than the one that is needed most. Nor if no member was left; a spare alone, or a journal, keeps no
+//! promise to the engine. Nor of an array that has lost more members than its level survives: they may have lost their power
+//! together, and come back; none that was left may say by then that they failed. Who asked is told: the engine must not
+//! answer for it.
 //!
 //! Who asks:
 //! * the engine, after a member failed and before it answers the writes which that member missed;
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
 //! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change must last.
 
-use shoal_array::{EffectId, Fault, Instant, MemberIo, Outcome, Role};
+use shoal_array::{EffectId, Fault, Health, Instant, MemberIo, MemberState, Outcome, Role};
 use shoal_md::Timestamp;
 
+use crate::VolumeError;
 use crate::world::World;
 
-use super::node::Duty;
+use super::node::{Duty, JournalLog};
 use super::notes::NoteWrite;
 use super::{EngineId, Node, NodeId, Pending, Tree};
 
@@ -39,6 +46,10 @@ pub(crate) enum Waiter {
     Marking,
     /// The replacement of the member with this role.
     Mirror(Role),
+    /// The unit of the partial parity log that these notes belong to.
+    Log(u32),
+    /// A blocking call, which finds the result in `Tree::awaited`.
+    Caller,
     /// Nobody.
     Nobody,
 }
@@ -53,12 +64,29 @@ enum Stage {
     Flushing,
 }
 
+impl Stage {
+    /// No superblock of the run is on any drive yet.
+    fn is_before_superblocks(self) -> bool {
+        matches!(self, Self::Settling | Self::Logging | Self::Securing)
+    }
+
+    fn is_flush(self) -> bool {
+        matches!(self, Self::Settling | Self::Securing | Self::Flushing)
+    }
+}
+
 #[derive(Debug)]
 struct Run {
     stage: Stage,
     outstanding: usize,
     /// The slots that have done everything so far.
     slots: Vec<usize>,
+    /// Those that have failed at something.
+    failed: Vec<usize>,
+    /// Those that had failed when it was begun anew, and are no members yet, or not any more: they are left out.
+    unfit: Vec<usize>,
+    /// The time that the superblocks say.
+    time: Timestamp,
     logs: Vec<NoteWrite>,
     superblocks: Vec<NoteWrite>,
     waiters: Vec<Waiter>,
@@ -74,6 +102,15 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn is_idle(&self) -> bool {
         self.run.is_none() && self.next.is_empty()
+    }
+
+    fn is_settling(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.stage == Stage::Settling)
+    }
+
+    /// A run has settled, and what this host remembers has not been told yet.
+    pub(crate) fn waits_for_memory(&self) -> bool {
+        self.is_settling() && self.run.as_ref().is_some_and(|run| run.outstanding == 0)
     }
 }
 
@@ -111,6 +148,15 @@ impl Node {
     fn may_record(&self) -> bool {
         !self.is_writing_bitmap() && self.behind.is_empty()
     }
+
+    /// Whether a slot that should have failed has not: it is the last that has some data.
+    fn stays(&self, slot: usize) -> bool {
+        match self.slots[slot].duty {
+            Duty::Member(role) => self.array.member_states()[role.index()] != MemberState::Missing,
+            Duty::Journal(JournalLog::Unreplayed) => true,
+            Duty::Replacement(_) | Duty::Spare | Duty::Journal(JournalLog::Empty) | Duty::Out => false,
+        }
+    }
 }
 
 impl<W: World> Tree<W> {
@@ -121,6 +167,14 @@ impl<W: World> Tree<W> {
         if recorder.run.is_none() && self.nodes[node.0].may_record() {
             self.start_run(now, node);
         }
+    }
+
+    /// Makes the present states durable, and waits for it.
+    pub(crate) fn record_now(&mut self, node: NodeId) -> Result<Result<(), Fault>, VolumeError> {
+        let now = self.world.now();
+        self.record(now, node, Waiter::Caller);
+        self.run_until(None, |tree| tree.awaited.is_some())?;
+        Ok(self.awaited.take().unwrap_or(Err(Fault::Gone)))
     }
 
     /// Starts the run that had to wait for something. Returns whether it did.
@@ -134,18 +188,32 @@ impl<W: World> Tree<W> {
     }
 
     fn start_run(&mut self, now: Instant, node: NodeId) {
+        let waiters = std::mem::take(&mut self.nodes[node.0].recorder.next);
+        self.begin_run(now, node, waiters, Vec::new());
+    }
+
+    fn begin_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, unfit: Vec<usize>) {
         let it = &mut self.nodes[node.0];
-        let waiters = std::mem::take(&mut it.recorder.next);
         it.renew_membership();
         if !it.keeps_records() {
             return self.answer(now, node, waiters, Outcome::Done);
         }
+        if it.array.health() == Health::Failed {
+            return self.end_run(now, node, waiters, Outcome::Failed(Fault::Gone));
+        }
         it.checkpoint = it.progress_to_record(now);
-        it.membership.advance(Timestamp::from_seconds(self.world.unix_time_s()));
-        let slots = it.slots_in_use();
-        let logs = slots.iter().flat_map(|&slot| self.prepare_logs(node, slot)).collect();
-        let superblocks = slots.iter().map(|&slot| self.prepare_superblock(node, slot)).collect();
-        let run = Run { stage: Stage::Settling, outstanding: 0, slots, logs, superblocks, waiters };
+        let mut slots = it.slots_in_use();
+        slots.retain(|slot| !unfit.contains(slot));
+        let time = Timestamp::from_seconds(self.world.unix_time_s());
+        // The array itself is at this update from the first superblock on.
+        let mut membership = it.membership.clone();
+        membership.advance(time);
+        let logs = slots.iter().flat_map(|&slot| self.prepare_logs(node, slot, &membership)).collect();
+        let superblocks = slots.iter().map(|&slot| self.prepare_superblock(node, slot, &membership)).collect();
+        let (stage, failed) = (Stage::Settling, Vec::new());
+        let events = membership.superblocks().iter().map(|superblock| superblock.events).max();
+        self.remember(node, &slots, events.unwrap_or_default());
+        let run = Run { stage, outstanding: 0, slots, failed, unfit, time, logs, superblocks, waiters };
         self.nodes[node.0].recorder.run = Some(run);
         self.start_stage(now, node);
     }
@@ -165,15 +233,28 @@ impl<W: World> Tree<W> {
         }
     }
 
+    /// Goes on with a run that waited for this host to remember what is about to be written.
+    pub(super) fn go_on_remembered(&mut self, now: Instant, node: NodeId) -> bool {
+        let goes_on = self.nodes[node.0].recorder.waits_for_memory() && self.has_remembered();
+        if goes_on {
+            self.end_stage(now, node);
+        }
+        goes_on
+    }
+
     /// A slot has done one thing of a run's stage.
     pub(super) fn record_step_done(&mut self, now: Instant, node: NodeId, slot: usize, good: bool) {
-        if !good {
-            self.drop_slot(now, node, slot);
-        }
         let run = self.nodes[node.0].recorder.run.as_mut().expect("only a run writes notes");
         if !good {
             run.slots.retain(|&other| other != slot);
+            run.failed.push(slot);
+            if run.stage.is_flush() {
+                self.flush_refused(now, node, slot);
+            } else {
+                self.drop_slot(now, node, slot);
+            }
         }
+        let run = self.nodes[node.0].recorder.run.as_mut().expect("it was there just now");
         run.outstanding -= 1;
         if run.outstanding == 0 {
             self.end_stage(now, node);
@@ -181,18 +262,51 @@ impl<W: World> Tree<W> {
     }
 
     fn end_stage(&mut self, now: Instant, node: NodeId) {
-        let run = self.nodes[node.0].recorder.run.as_mut().expect("a stage belongs to a run");
+        let has_remembered = self.has_remembered();
+        let it = &mut self.nodes[node.0];
+        let run = it.recorder.run.as_mut().expect("a stage belongs to a run");
+        if run.stage.is_before_superblocks() && !run.failed.is_empty() {
+            return self.begin_anew(now, node);
+        }
+        if run.stage == Stage::Settling && !has_remembered {
+            return; // until `go_on_remembered`
+        }
         match run.next_stage() {
             Some(stage) if !run.slots.is_empty() => {
                 run.stage = stage;
+                if stage == Stage::Writing {
+                    it.membership.advance(run.time);
+                    run.slots.iter().for_each(|slot| it.slots[*slot].bad_blocks.secured());
+                }
                 self.start_stage(now, node);
             }
             _ => self.finish_run(now, node),
         }
     }
 
+    /// A slot has failed before any superblock was written: there are others to be written now.
+    fn begin_anew(&mut self, now: Instant, node: NodeId) {
+        self.take_back(node);
+        let it = &mut self.nodes[node.0];
+        let run = it.recorder.run.take().expect("only a run under way is begun anew");
+        it.renew_membership();
+        if run.failed.iter().any(|slot| it.stays(*slot)) {
+            return self.end_run(now, node, run.waiters, Outcome::Failed(Fault::Gone));
+        }
+        self.begin_run(now, node, run.waiters, [run.unfit, run.failed].concat());
+    }
+
+    /// A slot has not taken a flush: what it answered before may be lost.
+    pub(super) fn flush_refused(&mut self, now: Instant, node: NodeId, slot: usize) {
+        let it = &mut self.nodes[node.0];
+        match it.slots[slot].duty {
+            Duty::Member(role) => it.array.flush_failed(now, role),
+            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => self.drop_slot(now, node, slot),
+        }
+    }
+
     /// A slot does not take its notes: a spare is out at once, a member fails by the engine's rules.
-    pub(super) fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
+    pub(crate) fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
         let it = &mut self.nodes[node.0];
         match it.slots[slot].duty {
             Duty::Member(role) => {
@@ -202,14 +316,29 @@ impl<W: World> Tree<W> {
             Duty::Replacement(role) => {
                 let _ = it.fail_replacement(now, role);
             }
-            Duty::Spare | Duty::Journal | Duty::Out => it.slots[slot].duty = Duty::Out,
+            // It stays: the run fails, see `stays`.
+            Duty::Journal(JournalLog::Unreplayed) => {}
+            Duty::Journal(JournalLog::Empty) => {
+                let number = it.slots[slot].number.get();
+                it.slots[slot].duty = Duty::Out;
+                it.membership.retire_journal(number).expect("a journal in use is in the superblocks");
+                it.recorder.next.push(Waiter::Nobody);
+            }
+            Duty::Spare | Duty::Out => it.slots[slot].duty = Duty::Out,
         }
     }
 
     fn finish_run(&mut self, now: Instant, node: NodeId) {
-        let run = self.nodes[node.0].recorder.run.take().expect("only a run under way is finished");
-        let outcome = if run.slots.is_empty() { Outcome::Failed(Fault::Gone) } else { Outcome::Done };
-        self.answer(now, node, run.waiters, outcome);
+        let it = &mut self.nodes[node.0];
+        let run = it.recorder.run.take().expect("only a run under way is finished");
+        let is_member = |slot: &usize| matches!(it.slots[*slot].duty, Duty::Member(_));
+        let is_recorded = run.slots.iter().any(is_member) && !run.failed.iter().any(|slot| it.stays(*slot));
+        let outcome = if is_recorded { Outcome::Done } else { Outcome::Failed(Fault::Gone) };
+        self.end_run(now, node, run.waiters, outcome);
+    }
+
+    fn end_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, outcome: Outcome) {
+        self.answer(now, node, waiters, outcome);
         if !self.nodes[node.0].recorder.next.is_empty() {
             self.start_run(now, node);
         }
@@ -219,11 +348,20 @@ impl<W: World> Tree<W> {
         for waiter in waiters {
             match waiter {
                 Waiter::Engine(engine, id) => self.ready.push_back((engine, id, outcome.clone())),
+                Waiter::Log(notes) => self.unit_recorded(node, notes, &outcome),
                 Waiter::Mirror(role) => self.mirror_recorded(node, role, &outcome),
                 // If nothing could be marked, the engine finds out by itself what its members still do.
                 Waiter::Marking => self.release(now, node),
+                Waiter::Caller => self.awaited = Some(result(&outcome)),
                 Waiter::Nobody => {}
             }
         }
+    }
+}
+
+fn result(outcome: &Outcome) -> Result<(), Fault> {
+    match outcome {
+        Outcome::Failed(fault) => Err(*fault),
+        Outcome::Done | Outcome::Differs(_) => Ok(()),
     }
 }

@@ -50,7 +50,8 @@ impl<W: World> Tree<W> {
         let scratch = self.free_scratch(Scratch::least_count(2), 8)?;
         let it = &mut self.nodes[node.0];
         let original = it.slot_of(role).expect("a member that is replaced has a slot");
-        let Slot { dev_number, ref bad_blocks, .. } = it.slots[slot];
+        let Slot { number, ref bad_blocks, .. } = it.slots[slot];
+        let dev_number = number.get();
         let superblock = it.membership.superblock(dev_number).expect("the slot is in use");
         let bad_blocks = [it.array.bad_blocks(role).clone(), bad_blocks.for_engine(superblock)];
         let parts = MirrorParts { role, slots: [original, slot], position, bad_blocks, scratch };
@@ -190,7 +191,7 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// From now on the member's I/O goes to the drive that remains.
+    /// Sends the member's further I/O to the drive that remains.
     fn drain(&mut self, node: NodeId, role: Role, remains: Role) {
         let it = &mut self.nodes[node.0];
         let Some(mirror) = it.mirrors.iter_mut().find(|mirror| mirror.role == role) else { return };

@@ -17,7 +17,7 @@ impl<W: World> Tree<W> {
             Event::RebuildFinished(role) => {
                 let it = &mut self.nodes[node.0];
                 if let Some(slot) = it.slot_of(role) {
-                    let known = it.membership.finish_rebuild(it.slots[slot].dev_number);
+                    let known = it.membership.finish_rebuild(it.slots[slot].number.get());
                     known.expect("a rebuilt member is in the superblocks");
                 }
                 self.record(now, node, Waiter::Nobody);
@@ -60,14 +60,14 @@ impl<W: World> Tree<W> {
         // Whoever had the role is out before somebody else gets it.
         it.renew_membership();
         let Some(spare) = it.slots.iter_mut().find(|slot| slot.duty == Duty::Spare) else { return false };
-        let superblock = it.membership.superblock(spare.dev_number).expect("spares are in the superblocks");
+        let superblock = it.membership.superblock(spare.number.get()).expect("spares are in the superblocks");
         let started = it.array.set_bad_blocks(role, spare.bad_blocks.for_engine(superblock));
         let started = started.and_then(|()| it.array.rebuild_member(now, role, 0, None));
         if started.is_err() {
             return false; // too little is left, or the failed member's I/O is not over
         }
         spare.duty = Duty::Member(role);
-        it.membership.start_rebuild(spare.dev_number, role).expect("spares are in the superblocks");
+        it.membership.start_rebuild(spare.number.get(), role).expect("spares are in the superblocks");
         self.record(now, node, Waiter::Nobody);
         true
     }

@@ -8,7 +8,7 @@ use crate::array::{Array, CommandError, Event, Mismatch, ScrubMode, op::Ended, o
 
 #[derive(Debug)]
 pub(super) struct Scrub {
-    repair: bool,
+    mode: ScrubMode,
     /// In sync bytes, like the total.
     pub(super) cursor: u64,
     total: u64,
@@ -25,7 +25,7 @@ impl Scrub {
 
 impl Array {
     pub(in crate::array) fn start_scrub(&mut self, mode: ScrubMode) -> Result<(), CommandError> {
-        if mode == ScrubMode::Repair && !self.profile.is_writable {
+        if mode != ScrubMode::Check && !self.profile.is_writable {
             return Err(CommandError::ReadOnly);
         }
         if !self.jobs_are_idle() {
@@ -34,8 +34,8 @@ impl Array {
         if !self.members.can_scrub() {
             return Err(CommandError::NoRedundancy);
         }
-        let (repair, total) = (mode == ScrubMode::Repair, self.geometry.sync_bytes());
-        let scrub = Scrub { repair, cursor: 0, total, in_flight: 0, mismatched_bytes: 0, is_stopped: false };
+        let total = self.geometry.sync_bytes();
+        let scrub = Scrub { mode, cursor: 0, total, in_flight: 0, mismatched_bytes: 0, is_stopped: false };
         self.jobs.scrub = Some(scrub);
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Array {
     pub(super) fn scrub_step(&mut self) -> u64 {
         let Some(scrub) = &mut self.jobs.scrub else { return 0 };
         scrub.in_flight += 1;
-        let kind = Kind::Scrub { repair: scrub.repair };
+        let kind = Kind::Scrub(scrub.mode);
         let (cursor, total) = (scrub.cursor, scrub.total);
         let (_, bytes) = self.start_sync_step(kind, cursor..total);
         if let Some(scrub) = &mut self.jobs.scrub {

@@ -19,8 +19,10 @@
 //! What cannot be done for several parts together is tried for each part alone before it is given up.
 //!
 //! *Writes that fail* take their member out; the others go on. What the lost member missed is in the parity or the
-//! other copies, as the plan made them agree. Writes to members that are out by then are left away.
+//! other copies, as the plan made them agree. Writes to members that are out by then are left away. With a partial parity
+//! log, what has not begun to write then waits until the failure is recorded, and is planned anew; see [`logging`].
 
+mod inquiry;
 mod logging;
 mod loss;
 mod phases;
@@ -29,17 +31,19 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::{
-    Mismatch, Owner,
+    Mismatch, Owner, ScrubMode,
     member::Members,
     order::Ticket,
     plan::{
-        Cols, Mirror, Part, Plan, Shortfall, View, hull_of, plan_mirror_read, plan_mirror_rebuild, plan_mirror_scrub,
-        plan_read, plan_rebuild, plan_scrub, plan_write,
+        Cols, Mirror, Part, Plan, Shortfall, View, hull_of, plan_mirror_race, plan_mirror_read, plan_mirror_rebuild,
+        plan_mirror_scrub, plan_read, plan_rebuild, plan_scrub, plan_write,
     },
+    races::Race,
     scratch::Draft,
     slab::Key,
 };
 use crate::{BufferId, Copies, EffectId, Health, Role, Stripe};
+use inquiry::Inquiry;
 use loss::Lost;
 
 /// What an operation is for.
@@ -51,10 +55,13 @@ pub(super) enum Kind {
         suspect: Option<Role>,
     },
     Write(Vec<Part>),
-    Rebuild(Role),
-    Scrub {
-        repair: bool,
+    /// A read of a part that goes round its member.
+    Race {
+        part: Part,
+        race: Key<Race>,
     },
+    Rebuild(Role),
+    Scrub(ScrubMode),
     Resync,
 }
 
@@ -63,7 +70,8 @@ impl Kind {
     fn parts(&self) -> &[Part] {
         match self {
             Self::Read { parts, .. } | Self::Write(parts) => parts,
-            Self::Rebuild(_) | Self::Scrub { .. } | Self::Resync => &[],
+            Self::Race { part, .. } => core::slice::from_ref(part),
+            Self::Rebuild(_) | Self::Scrub(_) | Self::Resync => &[],
         }
     }
 }
@@ -84,6 +92,8 @@ enum Phase {
     Reading,
     Computing,
     Logging,
+    /// Put off until what has failed is recorded; see [`logging`].
+    Recording,
     Writing,
     /// A rebuild step that is done, but not all before it are.
     Holding,
@@ -117,6 +127,8 @@ pub(super) struct Op {
     log: Option<EffectId>,
     outstanding: usize,
     scratch: Vec<BufferId>,
+    /// Scrub: what is found out of the columns at work.
+    inquiry: Inquiry,
     /// Scrub: what was found in the columns at work.
     found: Vec<Found>,
     /// Rebuild: where it could not go on.
@@ -125,6 +137,8 @@ pub(super) struct Op {
     is_moot: bool,
     /// Background: what can be had from nobody.
     lost: Vec<Lost>,
+    /// Race: it has all that it was to read.
+    has_computed: bool,
     /// Rebuild: some of it became bad blocks of the member that is filled.
     has_bad_blocks: bool,
 }
@@ -164,12 +178,19 @@ impl Op {
             log: None,
             outstanding: 0,
             scratch: Vec::new(),
+            inquiry: Inquiry::default(),
             found: Vec::new(),
             stopped_at: None,
             is_moot: false,
             lost: Vec::new(),
+            has_computed: false,
             has_bad_blocks: false,
         }
+    }
+
+    /// The race that it is for.
+    fn race(&self) -> Option<Key<Race>> {
+        if let Kind::Race { race, .. } = self.kind { Some(race) } else { None }
     }
 
     /// The background's ticket.
@@ -242,16 +263,23 @@ impl Op {
         }
     }
 
-    /// Plans the turn at work; `logs`: the array has a partial parity log.
-    fn plan(&self, members: &Members, logs: bool, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+    /// Plans the turn at work; `logs`: the array has a partial parity log; `raced`: the member that a race goes round.
+    fn plan(
+        &self,
+        members: &Members,
+        logs: bool,
+        raced: Option<Role>,
+        draft: &mut Draft<'_>,
+    ) -> Result<Plan, Shortfall> {
         let (cols, bad) = (self.turn.cols, self.bad.as_slice());
         match &self.site {
             Site::Stripe { stripe, .. } => {
-                let view = View { stripe, cols, members, bad };
+                let view = View { stripe, cols, members, bad, around: raced };
                 match &self.kind {
-                    Kind::Read { .. } => plan_read(&view, &self.parts(), draft),
+                    Kind::Read { .. } => plan_brisk_read(&view, &self.parts(), draft),
+                    Kind::Race { .. } => plan_read(&view, &self.parts(), draft),
                     Kind::Rebuild(role) => plan_rebuild(&view, *role, draft),
-                    Kind::Scrub { .. } | Kind::Resync => plan_scrub(&view, draft),
+                    Kind::Scrub(_) | Kind::Resync => plan_scrub(&view, draft),
                     Kind::Write(_) if members.health() == Health::Failed => Err(Shortfall),
                     Kind::Write(_) => {
                         let parts = self.parts();
@@ -264,11 +292,27 @@ impl Op {
                 let mirror = Mirror { copies, offset: *offset, cols, members, bad };
                 match &self.kind {
                     Kind::Read { suspect, .. } => plan_mirror_read(&mirror, &self.parts(), *suspect),
+                    Kind::Race { part, .. } => {
+                        let around = raced.ok_or(Shortfall)?;
+                        plan_mirror_race(&mirror, &part.clip(cols).ok_or(Shortfall)?, around, draft)
+                    }
                     Kind::Rebuild(role) => plan_mirror_rebuild(&mirror, *role, draft),
-                    Kind::Scrub { .. } | Kind::Resync => plan_mirror_scrub(&mirror, draft),
+                    Kind::Scrub(_) | Kind::Resync => plan_mirror_scrub(&mirror, draft),
                     Kind::Write(_) => unreachable!("writes to mirrors need no operation"),
                 }
             }
         }
     }
+}
+
+/// A read that goes round a member that has stalled, if the others suffice and are known to have the same.
+fn plan_brisk_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+    let wanted = parts.iter().map(|part| view.stripe.data[part.index]);
+    if let Some(around) = view.members.stalled_among(wanted).filter(|_| view.is_synced()) {
+        let brisk = plan_read(&View { around: Some(around), ..*view }, parts, draft);
+        if brisk.is_ok() {
+            return brisk;
+        }
+    }
+    plan_read(view, parts, draft)
 }

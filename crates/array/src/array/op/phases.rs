@@ -1,14 +1,17 @@
 //! Running operations: from one phase to the next.
 
+use super::inquiry::{Inquiry, Verdict};
 use super::{Ended, Found, Kind, Op, Phase, Site};
 use crate::array::{
-    Array, Event, Mismatch,
+    Array, Blame, Event, Mismatch, ScrubMode,
     effects::Purpose,
     plan::{Shortfall, Step, Transfer},
     slab::Key,
     slices::Work,
 };
-use crate::{Compute, Fault, Health, MemberIo, Outcome, RequestError, Role, Span};
+use alloc::vec::Vec;
+
+use crate::{Compute, Fault, Health, MemberIo, Outcome, RequestError, Role};
 
 impl Array {
     /// Starts an operation on every slice that has work and is free.
@@ -20,6 +23,7 @@ impl Array {
                     continue;
                 }
                 Work::Write(parts, hull) => (Kind::Write(parts), hull, false),
+                Work::Race(part, race) => (Kind::Race { part, race }, part.cols, false),
                 Work::Read(parts, is_bad) => {
                     let cols = parts[0].cols;
                     (Kind::Read { parts, suspect: None }, cols, is_bad)
@@ -60,7 +64,11 @@ impl Array {
                 self.ops[key].fit_log(&self.members, room, self.profile.block_bytes);
             }
             let mut draft = self.pool.draft();
-            let planned = self.ops[key].plan(&self.members, log_room.is_some(), &mut draft);
+            let raced = self.ops[key].race().and_then(|race| self.raced_member(race));
+            let planned = match (self.ops[key].race(), raced) {
+                (Some(_), None) => Err(Shortfall), // the race is over
+                _ => self.ops[key].plan(&self.members, log_room.is_some(), raced, &mut draft),
+            };
             let used = draft.used();
             match planned {
                 Ok(plan) => {
@@ -68,6 +76,7 @@ impl Array {
                     self.pool.served(key);
                     let op = &mut self.ops[key];
                     (op.scratch, op.plan, op.read_failed) = (buffers, plan, false);
+                    op.inquiry = Inquiry::default();
                     return self.start_reads(key);
                 }
                 Err(Shortfall) => {
@@ -132,7 +141,8 @@ impl Array {
         let block_bytes = self.profile.block_bytes;
         let op = &mut self.ops[key];
         self.pool.give_back(&mut op.scratch);
-        if !op.bad.is_empty() && !op.is_gone {
+        // Of a race all is had at once or nothing: the member itself still has it.
+        if !op.bad.is_empty() && !op.is_gone && op.race().is_none() {
             op.halve(block_bytes);
         }
         self.begin(key);
@@ -141,12 +151,27 @@ impl Array {
     /// Gives out the step of this number, or goes on to the log after the last. Steps run one by one: a later one may
     /// build on an earlier one.
     fn compute(&mut self, key: Key<Op>, step: usize) {
+        if let (Some(race), 0) = (self.ops[key].race(), step)
+            && !self.race_computes(race)
+        {
+            self.ops[key].plan.writes.clear();
+            return self.columns_done(key);
+        }
         let op = &mut self.ops[key];
+        op.has_computed |= step == 0 && op.race().is_some();
         op.phase = Phase::Computing;
+        if step == op.plan.steps.len() {
+            op.inquire();
+        }
         let compute = match op.plan.steps.get(step) {
-            None => return self.start_log(key),
+            None => {
+                self.take_verdicts(key);
+                return self.start_log(key);
+            }
             Some(Step::Compute(compute)) => compute.clone(),
-            Some(Step::Check { read, right, .. }) => Compute::Compare { left: *read, right: *right },
+            Some(Step::Check { read: left, right, .. } | Step::Compare { left, right }) => {
+                Compute::Compare { left: *left, right: *right }
+            }
         };
         op.outstanding = 1;
         self.effects.compute(key, step, compute);
@@ -155,36 +180,45 @@ impl Array {
     pub(in crate::array) fn op_step_ended(&mut self, key: Key<Op>, step: usize, outcome: Outcome) {
         let op = &mut self.ops[key];
         op.outstanding = 0;
-        match (op.plan.steps[step].clone(), outcome) {
-            (_, Outcome::Done) => {}
-            (Step::Check { role, offset, right, .. }, Outcome::Differs(ranges)) => {
-                for range in ranges {
-                    let right = right.part(range.start, range.end - range.start);
-                    self.found_mismatch(key, role, offset + u64::from(range.start), right);
-                }
-            }
+        match (&op.plan.steps[step], outcome) {
+            (Step::Compute(_), Outcome::Done) => {}
+            (Step::Check { .. } | Step::Compare { .. }, Outcome::Done) => op.inquiry.answer(Vec::new()),
+            (Step::Check { .. } | Step::Compare { .. }, Outcome::Differs(ranges)) => op.inquiry.answer(ranges),
             (step, outcome) => panic!("a computation cannot end so: {outcome:?} of {step:?}"),
         }
         self.compute(key, step + 1);
     }
 
-    fn found_mismatch(&mut self, key: Key<Op>, role: Role, offset: u64, right: Span) {
+    /// Notes what the checks came to, and what is to be written on account of that.
+    fn take_verdicts(&mut self, key: Key<Op>) {
+        if let Kind::Scrub(_) | Kind::Resync = self.ops[key].kind {
+            self.ops[key].verdicts().into_iter().for_each(|verdict| self.found_mismatch(key, verdict));
+        }
+    }
+
+    fn found_mismatch(&mut self, key: Key<Op>, verdict: Verdict) {
+        let Verdict { role, offset, length, blame, mends } = verdict;
         let op = &self.ops[key];
-        let member_range = offset..offset + u64::from(right.length);
+        let member_range = offset..offset + u64::from(length);
         let array_offset = match &op.site {
             Site::Stripe { stripe, .. } => stripe.offset,
             Site::Mirror { offset: start, .. } => start + (offset - op.member_offset(role)),
         };
         let op = &mut self.ops[key];
         let mut write = None;
-        if let Kind::Scrub { repair: true } | Kind::Resync = op.kind {
-            write = Some(op.plan.writes.len());
-            op.plan.writes.push(Transfer { role, offset, span: right, heals: false });
+        let is_mended = match op.kind {
+            Kind::Resync | Kind::Scrub(ScrubMode::Repair) => true,
+            Kind::Scrub(ScrubMode::RepairProven) => blame == Blame::Proven,
+            _ => false,
+        };
+        if is_mended {
+            op.plan.writes.extend(mends);
+            write = op.plan.writes.len().checked_sub(1);
         }
         if let Kind::Resync = op.kind {
             return;
         }
-        let mismatch = Mismatch { role, member_range, offset: array_offset, repaired: false };
+        let mismatch = Mismatch { role, blame, member_range, offset: array_offset, repaired: false };
         op.found.push(Found { mismatch, write });
     }
 
@@ -229,13 +263,11 @@ impl Array {
     }
 
     /// The columns at work are written.
-    fn columns_done(&mut self, key: Key<Op>) {
+    pub(super) fn columns_done(&mut self, key: Key<Op>) {
         let op = &mut self.ops[key];
         self.pool.give_back(&mut op.scratch);
-        if let Some(log) = op.log.take() {
-            self.events.push_back(Event::LogReleased(log));
-        }
-        for found in core::mem::take(&mut op.found) {
+        self.release_log(key);
+        for found in core::mem::take(&mut self.ops[key].found) {
             self.count_mismatch(&found.mismatch);
             self.events.push_back(Event::Mismatch(found.mismatch));
         }
@@ -268,13 +300,14 @@ impl Array {
                 let unreadable = !op.bad.is_empty() && !op.is_gone;
                 self.fail_parts(key, unreadable);
             }
+            Kind::Race { .. } => {}
             Kind::Rebuild(role) => self.rebuild_falls_short(key, role),
-            Kind::Scrub { .. } | Kind::Resync => self.scrub_falls_short(key),
+            Kind::Scrub(_) | Kind::Resync => self.scrub_falls_short(key),
         }
     }
 
     /// Notes the error at every request that has a part in the columns at work.
-    fn fail_parts(&mut self, key: Key<Op>, unreadable: bool) {
+    pub(super) fn fail_parts(&mut self, key: Key<Op>, unreadable: bool) {
         let op = &self.ops[key];
         let is_read = matches!(op.kind, Kind::Read { .. });
         for part in op.parts() {
@@ -299,13 +332,18 @@ impl Array {
                 op.phase = Phase::Holding;
                 self.rebuild_step_ended(key, ended);
             }
-            Kind::Scrub { .. } => {
+            Kind::Scrub(_) => {
                 self.let_go(key);
                 self.scrub_step_ended(ended);
             }
             Kind::Resync => {
                 self.resync_step_ended(key, ended);
                 self.let_go(key);
+            }
+            Kind::Race { race, .. } => {
+                let has_computed = op.has_computed;
+                self.let_go(key);
+                self.race_part_ended(race, has_computed);
             }
             Kind::Read { .. } | Kind::Write(_) => {
                 if let Kind::Read { parts, .. } | Kind::Write(parts) = self.let_go(key) {

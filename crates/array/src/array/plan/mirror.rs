@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::{Cols, Part, Plan, Shortfall, Step, Transfer};
-use crate::{Copies, Role, Span, array::member::Members, array::scratch::Draft};
+use super::{Cols, Part, Plan, Shortfall, Step, Transfer, Witnesses};
+use crate::{Compute, Copies, Role, Span, array::member::Members, array::scratch::Draft};
 
 /// Some columns of a mirrored piece, and who can be read there.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl Mirror<'_> {
     /// The best copy that can be read.
     fn choose(&self) -> Option<(Role, u64)> {
         let is_synced = self.members.is_synced(self.first(self.offset)..self.offset + u64::from(self.cols.end));
-        self.members.choose(self.copies(), u64::from(self.cols.length()), self.bad, is_synced)
+        self.members.choose_brisk(self.copies(), u64::from(self.cols.length()), self.bad, is_synced)
     }
 
     /// The first copy that can be read.
@@ -67,6 +67,23 @@ pub(in crate::array) fn plan_mirror_read(
     Ok(Plan { reads, writes: mirror.healing(span).collect(), ..Plan::default() })
 }
 
+/// A read that goes round a member, by way of a buffer.
+pub(in crate::array) fn plan_mirror_race(
+    mirror: &Mirror<'_>,
+    part: &Part,
+    around: Role,
+    draft: &mut Draft<'_>,
+) -> Result<Plan, Shortfall> {
+    let except: Vec<_> = mirror.bad.iter().copied().chain([around]).collect();
+    let length = mirror.cols.length();
+    let found = mirror.members.choose_brisk(mirror.copies(), u64::from(length), &except, true);
+    let (role, offset) = found.ok_or(Shortfall)?;
+    let span = draft.span(length);
+    let copy = Step::Compute(Compute::Copy { from: span, to: part.span });
+    let reads = [Transfer { role, offset, span, heals: false }].into();
+    Ok(Plan { reads, steps: [copy].into(), writes: mirror.healing(span).collect(), ..Plan::default() })
+}
+
 /// A copy onto the member `target`.
 pub(in crate::array) fn plan_mirror_rebuild(
     mirror: &Mirror<'_>,
@@ -101,6 +118,9 @@ pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft
         let (role, offset, read) = (*role, mirror.first(*offset), draft.span(length));
         plan.reads.push(Transfer { role, offset, span: read, heals: false });
         plan.steps.push(Step::Check { role, offset, read, right });
+    }
+    if plan.steps.len() > 1 {
+        plan.witnesses = Witnesses::Copies;
     }
     plan.writes = mirror.healing(right).collect();
     Ok(plan)

@@ -18,8 +18,8 @@ use super::{member::Members, requests::Active, slab::Key};
 use crate::{Compute, PartialParity, Role, Span, Stripe};
 
 pub(super) use log::{Rectangle, rectangles};
-pub(super) use mirror::{Mirror, plan_mirror_read, plan_mirror_rebuild, plan_mirror_scrub};
-pub(super) use recover::{plan_read, plan_rebuild, plan_scrub};
+pub(super) use mirror::{Mirror, plan_mirror_race, plan_mirror_read, plan_mirror_rebuild, plan_mirror_scrub};
+pub(super) use recover::{plan_read, plan_rebuild, plan_scrub, solve};
 pub(super) use write::{hull_of, plan_write};
 
 /// A range of columns: bytes from the start of a chunk, the same on every member of the stripe; for mirrors, bytes
@@ -105,6 +105,23 @@ pub(super) enum Step {
         read: Span,
         right: Span,
     },
+    /// Scrub: two runs of bytes, to find out more.
+    Compare {
+        left: Span,
+        right: Span,
+    },
+}
+
+/// Who can bear witness to what a scrub finds wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Witnesses {
+    /// One parity, or two copies.
+    #[default]
+    Few,
+    /// A whole stripe: its data, read first, and both parities, which are checked.
+    Parities,
+    /// Three copies or more: the first, and those that are checked.
+    Copies,
 }
 
 /// What to read, then to compute, then to log, then to write.
@@ -112,6 +129,8 @@ pub(super) enum Step {
 pub(super) struct Plan {
     pub(super) reads: Vec<Transfer>,
     pub(super) steps: Vec<Step>,
+    /// For a scrub: who it is that is read and checked.
+    pub(super) witnesses: Witnesses,
     /// For the partial parity log, before the writes.
     pub(super) log: Vec<PartialParity>,
     pub(super) writes: Vec<Transfer>,
@@ -129,6 +148,8 @@ pub(super) struct View<'a> {
     pub(super) members: &'a Members,
     /// Members that answered [`crate::Fault::Unreadable`] within these columns.
     pub(super) bad: &'a [Role],
+    /// A member that is not to be read, as it takes long.
+    pub(super) around: Option<Role>,
 }
 
 impl View<'_> {
@@ -143,12 +164,12 @@ impl View<'_> {
     }
 
     /// Whether parity is known to agree with the data.
-    fn is_synced(&self) -> bool {
+    pub(super) fn is_synced(&self) -> bool {
         self.members.is_synced(self.member_range())
     }
 
     pub(super) fn can_read(&self, role: Role) -> bool {
-        self.can_write(role) && !self.bad.contains(&role)
+        self.can_write(role) && !self.bad.contains(&role) && self.around != Some(role)
     }
 
     /// The member works, but its block cannot be read.

@@ -5,7 +5,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{Cols, Part, Plan, Shortfall, Step, View};
+use super::{Cols, Part, Plan, Shortfall, Step, View, Witnesses};
 use crate::{Block, Compute, Role, Span, Stripe, array::scratch::Draft};
 
 /// The data of some columns of a stripe, every block in a span: read or solved for.
@@ -53,7 +53,7 @@ pub(super) fn recover(
 }
 
 /// A solve step; `data` in the order of the stripe's data blocks.
-pub(super) fn solve(stripe: &Stripe, data: &[Block], p: Block, q: Block) -> Step {
+pub(in crate::array) fn solve(stripe: &Stripe, data: &[Block], p: Block, q: Block) -> Step {
     let places = stripe.exponents.iter().max().map_or(0, |last| usize::from(*last) + 1);
     let mut by_exponent = vec![Block::Absent; places];
     for (exponent, block) in stripe.exponents.iter().zip(data) {
@@ -105,6 +105,10 @@ pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Re
     let mut plan = Plan::default();
     let recovered = recover(view, &mut plan, draft, |_| None, |role| view.can_write(role))?;
     heal(view, &mut plan, &recovered);
+    let is_whole = view.stripe.data.iter().copied().chain(view.parities()).all(|role| view.can_read(role));
+    if is_whole && recovered.parities.len() == 2 {
+        plan.witnesses = Witnesses::Parities;
+    }
     for (role, right) in recovered.parities.iter().copied() {
         if view.can_read(role) {
             let read = draft.span(view.cols.length());

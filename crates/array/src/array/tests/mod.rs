@@ -6,6 +6,8 @@ mod double_faults;
 mod fuzz;
 mod guided;
 mod hostile;
+mod liars;
+mod put_off;
 mod resync;
 mod rig;
 

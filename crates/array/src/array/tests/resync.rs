@@ -22,12 +22,13 @@ fn crashed_with(level: Level, states: Vec<MemberState>, wrong: Range<u64>, resyn
     for role in 0..states.len() {
         let bytes = rig.members[role].iter_mut().zip(0..).filter(|(_, at)| *at < geometry.used_bytes(Role(0)));
         for (byte, at) in bytes {
-            let is_wrong = match geometry.home(Role(role as u16), at) {
-                Home::Data { offset, copy } => copy > 0 && wrong.contains(&offset),
-                Home::P { .. } | Home::Q { .. } => wrong.contains(&at),
-                Home::Unused => false,
+            // P and Q are not wrong in the way in which one wrong data block would make them so.
+            *byte ^= match geometry.home(Role(role as u16), at) {
+                Home::Data { offset, copy } if copy > 0 && wrong.contains(&offset) => 1,
+                Home::P { .. } if wrong.contains(&at) => 1,
+                Home::Q { .. } if wrong.contains(&at) => 0xe0,
+                _ => 0,
             };
-            *byte ^= u8::from(is_wrong);
         }
     }
     let members = core::mem::take(&mut rig.members);

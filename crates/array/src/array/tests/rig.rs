@@ -26,6 +26,10 @@ pub(super) struct Rig {
     /// Bytes written, by role.
     pub(super) written: Vec<u64>,
     pub(super) hold_records: bool,
+    pub(super) refuse_records: bool,
+    pub(super) refuse_logs: bool,
+    /// How often the log was asked.
+    pub(super) logged: usize,
     /// By role: the bad-block log and the state, as recorded last.
     pub(super) logs: Vec<(BadBlocks, MemberState)>,
     random: u64,
@@ -71,6 +75,9 @@ impl Rig {
             writes: 0,
             reads: 0,
             hold_records: false,
+            refuse_records: false,
+            refuse_logs: false,
+            logged: 0,
             logs: vec![],
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             now: Instant::default(),
@@ -212,7 +219,11 @@ impl Rig {
         match effect {
             Effect::Io { id, role, io } => (id, self.perform_io(role, io)),
             Effect::Compute { id, compute } => (id, self.perform_compute(compute)),
-            Effect::Log { id, .. } => (id, Outcome::Done),
+            Effect::Log { id, .. } => {
+                self.logged += 1;
+                (id, if self.refuse_logs { Outcome::Failed(Fault::Gone) } else { Outcome::Done })
+            }
+            Effect::Record { id } if self.refuse_records => (id, Outcome::Failed(Fault::Gone)),
             Effect::Record { id } => {
                 let states = self.array.member_states().iter().zip(0..);
                 let log = |role| self.array.bad_blocks(Role(role)).clone();

@@ -183,8 +183,8 @@ impl FileInDirectory {
 
 /// Bytes written to members for each byte written to the array that a device is: in large writes, and in small ones.
 fn array_factors(device: &Path) -> Option<(f64, f64)> {
-    let attachment = attachments().ok()?.into_iter().find(|attachment| attachment.device == device)?;
-    let named = ArrayArgs { drives: attachment.drives, scan: None, uuid: None, socket: None };
+    let attachment = attachments().ok()?.into_iter().find(|attachment| attachment.is_at(device))?;
+    let named = ArrayArgs { drives: attachment.drives, ..ArrayArgs::default() };
     let array = reach_running(&named).ok()??.execute(Command::Status).ok()?.array;
     let inner = array.members.iter().find_map(|member| member.array.as_deref());
     let factors = |array: &crate::documents::ArrayDocument| {

@@ -2,6 +2,7 @@
 
 mod directory;
 mod remote;
+mod running;
 mod target;
 mod text;
 

@@ -20,6 +20,13 @@ pub(super) struct Named {
     export: String,
 }
 
+impl Named {
+    /// What a server gives to whoever names nothing.
+    pub(super) fn first_export(address: Address) -> Self {
+        Self { address, export: String::new() }
+    }
+}
+
 /// The exports that the targets name: all of them, or none.
 pub(super) fn named(targets: &[PathBuf]) -> Result<Option<Vec<Named>>, Failure> {
     let parsed: Vec<_> = targets.iter().map(|target| target.to_str().and_then(parse)).collect();

@@ -13,13 +13,15 @@ use shoal_volume::{
 
 use super::directory::FileInDirectory;
 use super::remote::{self, Named};
+use super::running;
 use crate::args::{ArrayArgs, BenchArgs, Cli, EngineChoice, SimulatedArgs};
+use crate::attaching::refuse_occupied;
 use crate::commands::create::{create_failure, passing_array};
-use crate::drives::{
-    array_failure, check_wipeable, is_member, join, member_paths, open_drives, open_failure, open_options,
-};
+use crate::drives::{array_failure, check_wipeable, is_member, join, open_drives, open_failure, open_options};
 use crate::exit::Failure;
-use crate::running::{Opening, claim_for_kernel, kernel_failure, refuse_held};
+use crate::memory::{host_memory, tell};
+use crate::present::members_to_open;
+use crate::running::{Engine, Opening, claim_for_kernel, purpose, reach_running, refuse_held};
 use crate::simulated::{SimulatedDrives, refuse_options};
 
 /// Something to be measured.
@@ -42,7 +44,7 @@ trait Array: Volume {
 
 impl Array for KernelVolume {
     fn close(mut self: Box<Self>) -> Result<(), Failure> {
-        self.rest().map_err(kernel_failure)
+        Engine::rest(self.as_mut())
     }
 }
 
@@ -81,15 +83,34 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         let drives = open_drives(&args.targets, access)?;
         return drives.into_iter().map(|drive| drive_target(cli, drive, workload)).collect();
     }
-    let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), uuid: None, socket: None };
-    let spare_content = access == Access::Write && !args.force;
-    if by_kernel {
-        return Ok(vec![kernel_array(cli, &named, workload, spare_content)?]);
+    Ok(vec![array_of(cli, args, workload)?])
+}
+
+/// The array that the targets are members of: through the process that runs it, by the kernel, or by this process.
+fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, Failure> {
+    let named = ArrayArgs {
+        drives: args.targets.clone(),
+        scan: args.scan.clone(),
+        degraded: args.degraded,
+        ..ArrayArgs::default()
+    };
+    let access = access(workload);
+    if access == Access::Write {
+        refuse_occupied(&named)?;
     }
-    let paths = member_paths(&named)?;
+    if let Some(running) = reach_running(&named)? {
+        let (description, conditions, volume) = running::open(args, running, workload)?;
+        return Ok(Target { description, conditions, kind: Kind::Drive(volume) });
+    }
+    let spare_content = access == Access::Write && !args.force;
+    if args.engine.engine == EngineChoice::Kernel {
+        return kernel_array(cli, &named, workload, spare_content);
+    }
+    let writable = access == Access::Write;
+    let paths = members_to_open(&named, Opening { writable, ..Opening::WRITABLE }, None)?;
     refuse_held(&paths)?;
     let drives = open_drives(&paths, access)?;
-    Ok(vec![array(cli, drives, workload, spare_content)?])
+    array(cli, &named, drives, workload, spare_content)
 }
 
 /// An export of an NBD server. What it holds cannot be told as a drive's can, so nothing is written unless that is said to be meant.
@@ -155,7 +176,8 @@ pub(super) fn in_directory(cli: &Cli, file: &FileInDirectory, workload: &Workloa
     plain(cli, drive, workload, (file.name(), TargetKind::Directory))
 }
 
-fn access(workload: &Workload) -> Access {
+/// What a workload needs of its target.
+pub(super) fn access(workload: &Workload) -> Access {
     if workload.read_percent < 100 { Access::Write } else { Access::Read }
 }
 
@@ -167,12 +189,21 @@ fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, Ta
     Ok(Target { description, conditions, kind: Kind::Drive(Box::new(volume)) })
 }
 
-fn array(cli: &Cli, drives: Vec<Drive>, workload: &Workload, spare_content: bool) -> Result<Target, Failure> {
+fn array(
+    cli: &Cli,
+    named: &ArrayArgs,
+    drives: Vec<Drive>,
+    workload: &Workload,
+    spare_content: bool,
+) -> Result<Target, Failure> {
     let writable = workload.read_percent < 100;
     let opened = join(cli, drives, workload.depth, workload.block_size_bytes)?;
     let buffered = opened.drives.iter().any(|&drive| !opened.world.facts(drive).direct);
     let options = open_options(cli, writable, false)?;
-    let mut volume = ArrayVolume::open(opened.world, opened.plan, &opened.drives, &options).map_err(array_failure)?;
+    let memory = host_memory(named, purpose(Opening { writable, ..Opening::WRITABLE }));
+    let volume = ArrayVolume::open_remembered(opened.world, opened.plan, &opened.drives, &options, memory);
+    let mut volume = volume.map_err(array_failure)?;
+    tell(&volume.take_remarks());
     let status = volume.status();
     if spare_content {
         crate::drives::check_content(&mut volume, &status.name)?;

@@ -5,10 +5,11 @@ mod simulated;
 use shoal_drive::Access;
 use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion};
 
-use crate::args::{BitmapPlace, Cli, CreateArgs, Metadata, Policy};
+use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, Metadata, Policy};
 use crate::commands::status::state_text;
-use crate::drives::{check_wipeable, join, open_drives, open_options};
+use crate::drives::{check_wipeable, join, open_drives, open_options, too_small};
 use crate::exit::Failure;
+use crate::memory::{Purpose, host_memory};
 use crate::output;
 use crate::progress::run_background;
 use crate::running::{Handle, Host, HostWorld};
@@ -59,7 +60,11 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
     let options = open_options(cli, true, false)?;
     let world = HostWorld::Real(Box::new(opened.world));
-    let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options).map_err(create_failure)?;
+    let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options);
+    let mut array = array.map_err(create_failure)?;
+    if let Some(memory) = host_memory(&ArrayArgs::default(), Purpose::Start { force: false }) {
+        array.remember_in(memory);
+    }
     let needs_resync = array.needs_resync();
     let mut array = Host::of(array, options.background);
     let resync = needs_resync.then(|| run_background(cli, &mut array, "resync")).transpose()?;
@@ -139,6 +144,9 @@ pub(crate) fn passing_array(
 /// Who is at fault when an array cannot be made.
 pub(crate) fn create_failure(error: CreateError) -> Failure {
     match error {
+        CreateError::Request(shoal_md::CreateError::DriveTooSmall { drive, size_bytes, needed_bytes }) => {
+            Failure::Usage(too_small(&drive, size_bytes, needed_bytes))
+        }
         CreateError::Request(_)
         | CreateError::Groups { .. }
         | CreateError::NestedSpares

@@ -1,7 +1,8 @@
 //! `shoal format`: a file system that fits the array.
 //!
-//! The order is what keeps content safe: the array is looked at and refused if it holds something or is in use; the plan is
-//! made, or refused, from what the array is; it is shown; and only then the array is attached, and its old signatures go.
+//! The order is what keeps content safe: the array is looked at and refused if it holds something
+//! or is in use; the plan is made, or refused, from what the array is; the array is attached, which
+//! may be refused too; the plan is shown; and only then its old signatures go.
 
 pub(crate) mod geometry;
 mod text;
@@ -13,7 +14,7 @@ use std::path::Path;
 use shoal_filesystem::{Geometry, Identity, MakeError, MkfsPlan, PlanError, check_tools, make, plan};
 
 use crate::args::{Cli, FormatArgs};
-use crate::attaching::{Attachment, Wish, attach, attachment_of, detach};
+use crate::attaching::{Attachment, Occupied, Wish, attach, attachment_of, detach, refuse_served};
 use crate::documents::{ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, StateDocument};
 use crate::drives::check_content;
 use crate::exit::Failure;
@@ -36,13 +37,17 @@ pub(crate) fn run(cli: &Cli, args: &FormatArgs) -> Result<(), Failure> {
     if args.dry_run {
         return output::document(cli, &document, plan_text);
     }
-    check_tools(args.fs).map_err(Failure::usage)?;
-    if !cli.json {
-        output::document(cli, &document, plan_text)?;
+    if already.is_none() {
+        refuse_served(&state)?;
     }
+    check_tools(args.fs).map_err(Failure::usage)?;
     document.made = Some(match already {
-        Some(attachment) => make_on(args, geometry, &attachment)?,
-        None => attach_and_make(cli, args, geometry)?,
+        Some(attachment) => {
+            // It may have lost its server.
+            let wish = Wish { force: args.force, read_only: attachment.read_only, ..Wish::default() };
+            make_on(cli, args, &document, geometry, &attach(cli, &args.array, &wish)?)?
+        }
+        None => attach_and_make(cli, args, &document, geometry)?,
     });
     output::document(cli, &document, made_text)
 }
@@ -66,23 +71,40 @@ fn planned(args: &FormatArgs, geometry: &Geometry) -> Result<MkfsPlan, Failure> 
 }
 
 /// Attaches the array for as long as it takes.
-fn attach_and_make(cli: &Cli, args: &FormatArgs, geometry: Geometry) -> Result<MadeDocument, Failure> {
+fn attach_and_make(
+    cli: &Cli,
+    args: &FormatArgs,
+    plan: &FormatDocument,
+    geometry: Geometry,
+) -> Result<MadeDocument, Failure> {
     let attachment = attach(cli, &args.array, &Wish { force: args.force, ..Wish::default() })?;
-    let made = make_on(args, geometry, &attachment);
+    let made = make_on(cli, args, plan, geometry, &attachment);
     let detached = detach(&attachment);
     // What went wrong first is told first.
     let made = made?;
     detached.map(|()| made)
 }
 
-fn make_on(args: &FormatArgs, geometry: Geometry, attachment: &Attachment) -> Result<MadeDocument, Failure> {
+/// Shows the plan once nothing speaks against it any more, and carries it out.
+fn make_on(
+    cli: &Cli,
+    args: &FormatArgs,
+    plan: &FormatDocument,
+    geometry: Geometry,
+    attachment: &Attachment,
+) -> Result<MadeDocument, Failure> {
     if attachment.read_only {
         let (name, device) = (&attachment.name, attachment.device.display());
         return Err(Failure::Refused(format!("array {name} is attached read-only at {device}: detach it first")));
     }
+    // What is looked at is what is formatted.
+    let _held = attachment.hold()?;
     refuse_use(attachment)?;
     let device = &attachment.device;
     let geometry = Geometry { logical_block_bytes: geometry.logical_block_bytes.max(block_bytes(device)?), ..geometry };
+    if !cli.json {
+        output::document(cli, plan, plan_text)?;
+    }
     let Identity { uuid, label, .. } = make(&planned(args, &geometry)?, device).map_err(make_failure)?;
     Ok(MadeDocument { uuid, label, device: device.display().to_string() })
 }
@@ -97,9 +119,8 @@ fn make_failure(error: MakeError) -> Failure {
 /// Refuses an array that is mounted, or that something else has claimed through its device.
 fn refuse_use(attachment: &Attachment) -> Result<(), Failure> {
     let Attachment { name, device, .. } = attachment;
-    if let Some(place) = attachment.mounted_at()?.first() {
-        let place = place.display();
-        return Err(Failure::Refused(format!("array {name} is mounted on {place}: `shoal unmount {place}` first")));
+    if let Some(Occupied { what, mend }) = attachment.mounted()? {
+        return Err(Failure::Refused(format!("array {name} is {what}: {mend}")));
     }
     let survey =
         shoal_drive::survey(device).map_err(|error| Failure::Failed(format!("{}: {error}", device.display())))?;

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use shoal_drive::{Access, Drive};
+use shoal_md::Uuid;
 use shoal_study::run::erase_superblocks;
 use shoal_volume::{ArrayVolume, CreateOptions};
 
@@ -15,6 +16,7 @@ use crate::bay::PathBay;
 use crate::commands::create::{create_failure, passing_array};
 use crate::drives::{check_wipeable, join, open_drives, open_options};
 use crate::exit::Failure;
+use crate::memory::store;
 use crate::output;
 use crate::running::refuse_held;
 
@@ -58,10 +60,12 @@ impl NewArray {
         let drives = PathBay::new(cli.io_engine, &self.paths)?;
         let opened = join(cli, open_drives(&self.paths, Access::Write)?, 1, 4096)?;
         let options = open_options(cli, true, false)?;
-        let made = PassingArray { drives };
         let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &self.create, &options);
-        volume.map_err(create_failure)?.close().map_err(Failure::failed)?;
-        let named = ArrayArgs { drives: self.paths, scan: None, uuid: None, socket: None };
+        let volume = volume.map_err(create_failure)?;
+        let array = volume.status().uuid.parse().map_err(Failure::failed)?;
+        let made = PassingArray { drives, array };
+        volume.close().map_err(Failure::failed)?;
+        let named = ArrayArgs { drives: self.paths, ..ArrayArgs::default() };
         let target = Target::at_rest(cli, &named)?;
         Ok((made, target))
     }
@@ -70,12 +74,17 @@ impl NewArray {
 /// Drives on which there is such an array.
 pub(super) struct PassingArray {
     drives: PathBay,
+    array: Uuid,
 }
 
 impl Drop for PassingArray {
     fn drop(&mut self) {
         if let Err(error) = erase_superblocks(&self.drives) {
             output::warn(&format!("the array's superblocks are left on the drives: {error}"));
+        }
+        // Whoever served it has remembered it.
+        if let Some(Err(error)) = store().map(|store| store.forget(self.array)) {
+            output::warn(&error.to_string());
         }
     }
 }

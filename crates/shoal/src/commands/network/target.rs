@@ -83,7 +83,7 @@ impl Target {
             let absolute = absolute.map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
             return Ok(Self::Directory(absolute));
         }
-        let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), uuid: None, socket: None };
+        let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), ..ArrayArgs::default() };
         if let Some(mut running) = reach_running(&named)? {
             let name = running.execute(crate::running::Command::Status)?.array.name;
             return Err(Failure::Refused(format!("array {name} runs: stop it first, or give a directory on it")));

@@ -30,6 +30,7 @@ use crate::commands::examine::role;
 use crate::documents::{array_document, verdict_text};
 use crate::drives::open_failure;
 use crate::exit::Failure;
+use crate::memory;
 use crate::output;
 
 /// Finds, proposes, shows; saves or applies if asked to.
@@ -218,7 +219,21 @@ fn apply(plan: &Plan) -> Result<(), Failure> {
         let written = drive.write_at(place, superblock.encode().as_slice()).and_then(|()| drive.sync());
         written.map_err(|error| Failure::Failed(format!("{}: {error}", member.name)))?;
     }
-    Ok(())
+    drop(drives);
+    let is_mended = |group: &&Group| group.used().iter().any(|(_, mended)| mended.is_some());
+    plan.groups.iter().filter(is_mended).try_for_each(remember)
+}
+
+/// What this host has seen of it before would speak against what it was made to be now: its memory
+/// begins with that. Of members that are not drives of their own nothing is known again, and
+/// nothing remembered.
+fn remember(group: &Group) -> Result<(), Failure> {
+    if group.members.iter().all(|member| member.offset == 0 && member.holes.is_empty()) {
+        memory::remember(&group.applied(), true);
+        return Ok(());
+    }
+    let array = group.members[0].superblock.array_uuid;
+    memory::store().map_or(Ok(()), |store| store.forget(array)).map_err(Failure::failed)
 }
 
 /// The member is still what the proposal was made of.

@@ -1,6 +1,6 @@
 //! What could be run of the members that were found: one plan for each array, or for each array of arrays.
 
-use shoal_drive::{Access, Arena, Drive, IoLoop};
+use shoal_drive::{Access, Drive, IoLoop};
 use shoal_md::{AssembleError, Candidate, Choice, Proposal, propose};
 use shoal_volume::{
     ArrayStatus, ArrayVolume, BufferPlan, DriveId, Health, OpenError, OverlayWorld, RealWorld, Superblock, Window,
@@ -79,6 +79,18 @@ impl Group {
         proposal.used.iter().map(|&index| (&self.members[index], mended(index))).collect()
     }
 
+    /// All members as they are once the proposal is carried out.
+    pub(super) fn applied(&self) -> Vec<shoal_memory::Found> {
+        let used = self.used();
+        let as_applied = |member: &Found| {
+            let mended = used.iter().find(|(other, _)| std::ptr::eq(*other, member)).and_then(|(_, mended)| *mended);
+            let superblock = mended.unwrap_or(&member.superblock).clone();
+            let hardware = Drive::open(&member.path, Access::Read).ok().and_then(|drive| drive.hardware());
+            shoal_memory::Found { candidate: Candidate { drive: member.name.clone(), superblock }, hardware }
+        };
+        self.members.iter().map(as_applied).collect()
+    }
+
     /// Whether it could run at all.
     pub(super) fn runs(&self) -> bool {
         self.proposal.as_ref().is_ok_and(|proposal| proposal.health != Health::Failed)
@@ -128,7 +140,7 @@ impl Plan {
     fn overlay(&self, cli: &Cli) -> Result<(Overlay, BufferPlan, Vec<DriveId>), Failure> {
         let used: Vec<_> = self.groups.iter().flat_map(Group::used).collect();
         let buffers = BufferPlan::for_drives(used.len(), TRANSFER.0, TRANSFER.1);
-        let arena = Arena::new(buffers.arena_bytes()).map_err(Failure::failed)?;
+        let arena = buffers.arena().map_err(Failure::failed)?;
         let io_loop = IoLoop::new(io_engine(cli.io_engine), arena.clone(), 1024).map_err(Failure::failed)?;
         let mut below = RealWorld::new(io_loop, arena);
         let mut windows = Vec::new();

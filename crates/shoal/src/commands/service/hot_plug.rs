@@ -3,7 +3,7 @@
 //! | the array | what is done |
 //! | --- | --- |
 //! | runs, and has the drive | nothing |
-//! | runs, and lacks it | it is taken back, if the array's bitmap knows what it missed; what would have to wipe it is refused |
+//! | runs, and lacks it | it is taken back, if this host knows it as a member and the array's bitmap knows what it missed; what would have to wipe it is refused, and a stranger, too: anybody can write the array's UUID on a stick |
 //! | does not run, and is a service | the service is started, which waits for what is missing; then as above |
 //! | does not run, and is none | refused: nobody has said that shoal is to run it |
 
@@ -11,6 +11,7 @@ use std::path::Path;
 
 use shoal_drive::{Access, Drive, DriveKey};
 use shoal_unattended::service::{array_unit, owner_of};
+use shoal_volume::Superblock;
 
 use super::super::status::state_text;
 use super::system;
@@ -18,6 +19,7 @@ use crate::args::{ArrayArgs, Cli, HotPlugArgs};
 use crate::documents::ArrayDocument;
 use crate::drives::{open_failure, probe};
 use crate::exit::Failure;
+use crate::memory::store;
 use crate::output;
 use crate::running::{Command, Handle, reach_running};
 
@@ -26,8 +28,9 @@ pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
     let path = std::path::absolute(&args.drive).map_err(Failure::usage)?;
     let drive = Drive::open(&path, Access::Read).map_err(open_failure)?;
     let superblock = probe(&drive).map_err(|problem| Failure::Usage(format!("{}: {problem}", path.display())))?;
+    let hardware = drive.hardware();
     drop(drive);
-    let array = ArrayArgs { drives: vec![path.clone()], scan: None, uuid: None, socket: None };
+    let array = ArrayArgs { drives: vec![path.clone()], ..ArrayArgs::default() };
     let mut running = match reach_running(&array)? {
         Some(running) => running,
         None => start(&superblock.array_uuid, &array)?,
@@ -36,9 +39,23 @@ pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
     if has(&state.array, &path) {
         return output::document(cli, &state, state_text);
     }
+    refuse_stranger(&superblock, hardware.as_deref(), &path)?;
     let state =
         running.execute(Command::ReAdd { drive: path }).map_err(|failure| advice(failure, &superblock.array_uuid))?;
     output::document(cli, &state, state_text)
+}
+
+/// Lets nobody in by itself that was never a member here.
+fn refuse_stranger(superblock: &Superblock, hardware: Option<&str>, path: &Path) -> Result<(), Failure> {
+    let book = store().map(|store| store.read(superblock.array_uuid)).transpose().map_err(Failure::failed)?.flatten();
+    if book.is_some_and(|book| book.knows(superblock.device_uuid, hardware)) {
+        return Ok(());
+    }
+    let (path, uuid) = (path.display(), superblock.array_uuid);
+    Err(Failure::Refused(format!(
+        "{path} was never seen in array {uuid} by this host, and is not taken by itself: if it belongs there, shoal re-add \
+         --drive {path} --uuid {uuid}"
+    )))
 }
 
 /// Has the service manager start the array, and waits until it runs: a member that comes at the last moment may be too

@@ -176,6 +176,10 @@ fn notes(service: &Service, place: &ServicePlaceArgs) -> Vec<String> {
         ),
         false => format!("it starts at boot, when a member is plugged in, or now: systemctl start {unit}"),
     }];
+    notes.push(format!(
+        "members that it counts on are waited for for {} s; then it starts degraded, unless this host has seen a newer state than what is there",
+        service.patience.as_secs()
+    ));
     if !place.user {
         let lines = mdadm_conf::left_alone(&service.arrays).trim_end().replace('\n', "; ");
         notes.push(format!(

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use shoal_drive::{Access, Drive};
 use shoal_share::ShareId;
 use shoal_share::configuration::exports::Tree;
 
 use crate::args::{ArrayArgs, Cli, ShareArgs, UnshareArgs};
 use crate::attaching::attachment_of;
-use crate::drives::{member_paths, probe};
+use crate::drives::member_paths;
 use crate::exit::Failure;
+use crate::look::arrays;
 use crate::output;
 use crate::sharing::{
     Keeper, Record, ShareStatus, State, call_keeper, keeper_process, networks_of_machine, parse_id, read_status,
@@ -204,9 +204,8 @@ fn wanted(what: &ArrayArgs, records: Vec<Record>) -> Result<Vec<Record>, Failure
 /// What shares of the whole of an array are called: as the array, by what its members say.
 fn array_ids(array: &ArrayArgs) -> Result<Vec<ShareId>, Failure> {
     let known = array.uuid.iter().map(ToString::to_string);
-    let read = |path: &PathBuf| Some(probe(&Drive::open(path, Access::Read).ok()?).ok()?.array_uuid.to_string());
-    let members = member_paths(array)?;
-    Ok(known.chain(members.iter().filter_map(read)).filter_map(|uuid| parse_id(&uuid)).collect())
+    let members = arrays(&member_paths(array)?).into_iter().map(|uuid| uuid.to_string());
+    Ok(known.chain(members).filter_map(|uuid| parse_id(&uuid)).collect())
 }
 
 /// Shows all shares.

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use shoal_serve::TlsFiles;
+use shoal_serve::{Clients, TlsFiles};
 use shoal_share::{Network, PlainPath, ShareId, ShareName};
 
 use crate::args::{ArrayArgs, GuestsChoice, NfsServerChoice, ShareArgs};
@@ -332,7 +332,7 @@ fn nfs_server(args: &ShareArgs) -> NfsWord {
 fn certificates(directory: &Path) -> Result<PathBuf, Failure> {
     let directory =
         directory.canonicalize().map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
-    let files = TlsFiles::Certificates { directory: directory.clone(), verify_peer: false };
+    let files = TlsFiles::Certificates { directory: directory.clone(), clients: Clients::Local };
     files.check().map_err(Failure::usage)?;
     Ok(directory)
 }

@@ -35,11 +35,11 @@ fn writes_that_are_under_way_together_come_in_one_order() {
     let [first, second] = [(); 2].map(|()| promises.asked(0..1, false));
     promises.answered(second, true);
     let covered = promises.flush_asked();
-    promises.flush_answered(&covered);
+    promises.flush_answered(&covered).unwrap();
     promises.answered(first, true);
     assert!(allows(&mut promises, 0, first) && allows(&mut promises, 0, second) && !allows(&mut promises, 0, 0));
     let covered = promises.flush_asked();
-    promises.flush_answered(&covered);
+    promises.flush_answered(&covered).unwrap();
     let seen = promises.read_asked(0..1, true);
     assert!(promises.check(&seen, &block(0, second), true, |_| false).is_ok());
     assert!(!allows(&mut promises, 0, first) && allows(&mut promises, 0, second));
@@ -56,7 +56,7 @@ fn a_power_cut_leaves_what_was_flushed_or_anything_asked_for_since() {
     let [unflushed, unanswered] = [(); 2].map(|()| promises.asked(0..1, false));
     let covered = promises.flush_asked();
     promises.answered(unflushed, true);
-    promises.flush_answered(&covered);
+    promises.flush_answered(&covered).unwrap();
     promises.power_cut();
     for (version, may) in [(0, false), (old, false), (kept, true), (unflushed, true), (unanswered, true)] {
         assert_eq!(allows(&mut promises, 0, version), may, "version {version}");
@@ -65,6 +65,22 @@ fn a_power_cut_leaves_what_was_flushed_or_anything_asked_for_since() {
     let seen = promises.read_asked(0..1, true);
     assert!(promises.check(&seen, &block(0, unflushed), true, |_| false).is_ok());
     assert!(!allows(&mut promises, 0, kept) && allows(&mut promises, 0, unflushed));
+}
+
+#[test]
+fn drives_that_lost_their_power_owe_a_failed_flush_if_they_had_anything_to_lose() {
+    let mut promises = Promises::new(1, true);
+    promises.drives_lost_power();
+    assert!(promises.flush_answered(&[]).is_ok(), "nothing was answered");
+    let first = promises.asked(0..1, false);
+    promises.answered(first, true);
+    promises.drives_lost_power();
+    promises.drives_lost_power();
+    assert!(allows(&mut promises, 0, 0) && allows(&mut promises, 0, first));
+    assert!(promises.flush_answered(&promises.flush_asked()).is_err(), "it is told");
+    promises.flush_failed();
+    assert!(promises.flush_answered(&promises.flush_asked()).is_ok(), "it is told once");
+    assert!(allows(&mut promises, 0, 0) && allows(&mut promises, 0, first));
 }
 
 #[test]
@@ -77,7 +93,7 @@ fn discarded_and_failed_blocks_are_old_or_new() {
     let failed = promises.asked(1..2, false);
     promises.answered(failed, false);
     let covered = promises.flush_asked();
-    promises.flush_answered(&covered);
+    promises.flush_answered(&covered).unwrap();
     assert!(allows(&mut promises, 0, written) && allows(&mut promises, 0, 0));
     assert!(allows(&mut promises, 1, written) && allows(&mut promises, 1, failed) && !allows(&mut promises, 1, 0));
 }

@@ -13,7 +13,7 @@ use super::super::{NodeId, Pending, Tree, Waiter};
 use super::BitmapCopy;
 
 /// What every member does before the next step begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Flush,
     Page(usize),
@@ -27,6 +27,8 @@ pub(super) struct Run {
     is_announcement: bool,
     /// It writes every page: copies that were due are whole afterwards.
     writes_all: bool,
+    /// The step under way; none before the first.
+    step: Option<Step>,
     steps: VecDeque<Step>,
     /// The slots that have done everything so far.
     slots: Vec<usize>,
@@ -37,7 +39,7 @@ impl Node {
     /// The slots that hold the bitmap, or are to get it.
     fn bitmap_slots(&self) -> Vec<usize> {
         let holds = |slot: &Slot| {
-            let takes_part = !matches!(slot.duty, Duty::Spare | Duty::Journal | Duty::Out);
+            let takes_part = !matches!(slot.duty, Duty::Spare | Duty::Journal(_) | Duty::Out);
             takes_part && slot.place.bitmap_offset_bytes.is_some() && slot.bitmap != BitmapCopy::GivenUp
         };
         (0..self.slots.len()).filter(|&slot| holds(&self.slots[slot])).collect()
@@ -136,7 +138,7 @@ impl<W: World> Tree<W> {
                     run.steps.extend(pages.into_iter().map(Step::Page));
                 }
                 Some(step) => {
-                    run.outstanding = slots.len();
+                    (run.step, run.outstanding) = (Some(step), slots.len());
                     for slot in slots {
                         self.start_slot_step(now, node, slot, step);
                     }
@@ -168,17 +170,21 @@ impl<W: World> Tree<W> {
         let (range, bytes) = it.intent.as_ref()?.page(page, bitmap, block_bytes);
         let length = u32::try_from(range.end - range.start).expect("no longer than a page");
         let span = self.plan.note_span(buffer, Note::Bitmap).part(0, length);
-        self.world.arena().write(self.plan.memory(span), &bytes[..length as usize]);
+        self.world.arena().write(self.homes.memory(span), &bytes[..length as usize]);
         Some(NoteWrite { slot, offset: place.bitmap_offset_bytes? + range.start, span })
     }
 
     /// The header for the superblock that is about to be written to a slot, and the bits that share its page.
-    pub(in super::super) fn prepare_bitmap_header(&mut self, node: NodeId, slot: usize) -> Option<NoteWrite> {
+    pub(in super::super) fn prepare_bitmap_header(
+        &mut self,
+        node: NodeId,
+        slot: usize,
+        events: u64,
+    ) -> Option<NoteWrite> {
         let it = &mut self.nodes[node.0];
         if !it.bitmap_slots().contains(&slot) {
             return None;
         }
-        let events = it.events();
         it.intent.as_mut()?.set_events(events);
         self.prepare_page(node, slot, 0)
     }
@@ -186,7 +192,11 @@ impl<W: World> Tree<W> {
     /// A slot has done its part of a run's step.
     pub(in super::super) fn bitmap_step_done(&mut self, now: Instant, node: NodeId, slot: usize, good: bool) {
         if !good {
-            self.drop_slot(now, node, slot);
+            let run = self.nodes[node.0].intent.as_ref().and_then(|intent| intent.run.as_ref());
+            match run.and_then(|run| run.step) {
+                Some(Step::Flush) => self.flush_refused(now, node, slot),
+                _ => self.drop_slot(now, node, slot),
+            }
             self.nodes[node.0].slots[slot].bitmap = BitmapCopy::GivenUp;
         }
         let intent = self.nodes[node.0].intent.as_mut().expect("a run belongs to a bitmap");
@@ -244,7 +254,7 @@ fn plan(it: &mut Node) -> Option<Run> {
             pages = (0..intent.bitmap.pages()).collect();
         }
         let steps = pages.into_iter().map(Step::Page).chain([Step::Flush]).collect();
-        return Some(Run { is_announcement: true, writes_all, steps, slots, outstanding: 0 });
+        return Some(Run { is_announcement: true, writes_all, step: None, steps, slots, outstanding: 0 });
     }
     if intent.aged.is_empty() {
         return None;
@@ -259,5 +269,5 @@ fn plan(it: &mut Node) -> Option<Run> {
         steps.extend([Step::Page(0), Step::Flush]);
     }
     steps.push_back(Step::ClearAged);
-    Some(Run { is_announcement: false, writes_all: false, steps, slots, outstanding: 0 })
+    Some(Run { is_announcement: false, writes_all: false, step: None, steps, slots, outstanding: 0 })
 }

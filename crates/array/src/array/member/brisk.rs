@@ -1,0 +1,51 @@
+//! Members that have stalled: reads go round them; see [`crate::array::races`].
+
+use alloc::vec::Vec;
+
+use super::Members;
+use crate::Role;
+
+impl Members {
+    /// [`Self::choose`], and a member that has stalled only if there is no other.
+    pub(in crate::array) fn choose_brisk(
+        &self,
+        copies: impl Iterator<Item = (Role, u64)> + Clone,
+        length: u64,
+        except: &[Role],
+        is_synced: bool,
+    ) -> Option<(Role, u64)> {
+        if self.stalled.is_empty() || !is_synced {
+            return self.choose(copies, length, except, is_synced);
+        }
+        let around: Vec<Role> = self.stalled.iter().chain(except).copied().collect();
+        let brisk = self.choose(copies.clone(), length, &around, is_synced);
+        brisk.or_else(|| self.choose(copies, length, except, is_synced))
+    }
+
+    /// A read of the member was overtaken.
+    pub(in crate::array) fn has_stalled(&mut self, role: Role) {
+        self.traffic[role.index()].overtaken += 1;
+        if !self.is_stalled(role) {
+            self.stalled.push(role);
+        }
+    }
+
+    /// A read that was overtaken is answered.
+    pub(in crate::array) fn has_answered(&mut self, role: Role) {
+        let traffic = &mut self.traffic[role.index()];
+        traffic.overtaken -= 1;
+        if traffic.overtaken == 0 {
+            self.stalled.retain(|stalled| *stalled != role);
+        }
+    }
+
+    /// Whether the member has not answered since it was overtaken.
+    pub(in crate::array) fn is_stalled(&self, role: Role) -> bool {
+        self.stalled.contains(&role)
+    }
+
+    /// The first of these members that has stalled.
+    pub(in crate::array) fn stalled_among(&self, mut roles: impl Iterator<Item = Role>) -> Option<Role> {
+        if self.stalled.is_empty() { None } else { roles.find(|role| self.is_stalled(*role)) }
+    }
+}

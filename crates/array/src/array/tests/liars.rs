@@ -1,0 +1,158 @@
+//! Scrubs that say who is wrong.
+
+use std::format;
+
+use super::*;
+
+const NEAR3: Level = Level::Raid10(Raid10Layout { near: 3, far: 1, offset: false, far_sets: false });
+
+/// What a scrub finds, and whether it was mended; ordered.
+fn scrub(rig: &mut Rig, mode: ScrubMode) -> Vec<(u16, u64, Blame, bool)> {
+    rig.events.clear();
+    rig.array.scrub(rig.now, mode).unwrap();
+    rig.run();
+    let mut found = Vec::new();
+    for event in &rig.events {
+        if let Event::Mismatch(Mismatch { role, blame, member_range, repaired, .. }) = event {
+            found.extend(member_range.clone().step_by(BLOCK as usize).map(|at| (role.0, at, *blame, *repaired)));
+        }
+    }
+    found.sort_by_key(|(role, at, ..)| (*at, *role));
+    found
+}
+
+fn spoil(rig: &mut Rig, role: usize, block: u64, mask: u8) {
+    rig.members[role][(block * BLOCK + 77) as usize] ^= mask;
+}
+
+/// How a wrong block is told, where it is the only one.
+fn blame(level: Level, members: usize) -> Blame {
+    if level == Level::Raid1 && members > 3 { Blame::Proven } else { Blame::Likely }
+}
+
+#[test]
+fn one_wrong_block_of_a_stripe_is_named_whoever_has_it() {
+    for (level, members) in [(RAID6, 4), (RAID6, 7), (Level::Raid1, 3), (Level::Raid1, 4), (NEAR3, 5)] {
+        for role in 0..members {
+            let (mut rig, _) = filled(level, members);
+            let before = rig.members.clone();
+            // Two blocks beside each other, and one on its own.
+            for (block, mask) in [(1, 0x40), (2, 0x01), (9, 0xff)] {
+                spoil(&mut rig, role, block, mask);
+            }
+            let spoilt = rig.members.clone();
+            let blame = blame(level, members);
+            let told = |repaired| [1, 2, 9].map(|block| (role as u16, block * BLOCK, blame, repaired)).to_vec();
+            let what = format!("{level:?} of {members}, member {role}");
+            assert_eq!(scrub(&mut rig, ScrubMode::Check), told(false), "{what}");
+            let is_proven = blame == Blame::Proven;
+            assert_eq!(scrub(&mut rig, ScrubMode::RepairProven), told(is_proven), "{what}");
+            assert!(rig.members == if is_proven { before.clone() } else { spoilt.clone() }, "{what}");
+            assert_eq!(scrub(&mut rig, ScrubMode::Repair), if is_proven { vec![] } else { told(true) }, "{what}");
+            assert_eq!(scrub(&mut rig, ScrubMode::Check), [], "{what}");
+            for at in [1, 2, 9].map(|block| block * BLOCK) {
+                let home = rig.array.geometry().home(Role(role as u16), at);
+                let is_data = level == RAID6 && matches!(home, Home::Data { .. });
+                let expected = if is_data { &spoilt } else { &before };
+                let range = at as usize..(at + BLOCK) as usize;
+                assert!(
+                    rig.members[role][range.clone()] == expected[role][range],
+                    "{what}: data are kept, copies outvoted"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_blocks_of_several_members_are_named_each_in_its_own_place() {
+    let (mut rig, _) = filled(RAID6, 6);
+    let told: Vec<_> = (0..6).map(|role| (role as u16, role * BLOCK, Blame::Likely, true)).collect();
+    (0..6).for_each(|role| spoil(&mut rig, role as usize, role, 0x11));
+    assert_eq!(scrub(&mut rig, ScrubMode::Repair), told);
+    assert_eq!(scrub(&mut rig, ScrubMode::Check), []);
+}
+
+/// A write over rot leaves both parities off by it, and the data right.
+#[test]
+fn what_was_written_over_rot_is_never_taken_back() {
+    for block in 0..12 {
+        let (mut rig, _) = filled(RAID6, 7);
+        let Home::Data { offset, .. } = rig.array.geometry().home(Role(2), block * BLOCK) else { continue };
+        spoil(&mut rig, 2, block, 0x5a);
+        let fresh = pattern(BLOCK, 9);
+        rig.write(offset, &fresh).unwrap();
+        assert_eq!(
+            scrub(&mut rig, ScrubMode::Check),
+            [(2, block * BLOCK, Blame::Likely, false)],
+            "both parities are off"
+        );
+        for mode in [ScrubMode::RepairProven, ScrubMode::Repair] {
+            scrub(&mut rig, mode);
+            assert!(rig.read(offset, BLOCK).unwrap() == fresh, "block {block}, {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn where_nobody_can_tell_nothing_is_mended_unasked() {
+    for (level, members, wrong) in [
+        (RAID5, 4, vec![0]),
+        (Level::Raid1, 2, vec![0]),
+        (NEAR2, 4, vec![0]),
+        (Level::Raid1, 4, vec![1, 2]),
+        (RAID6, 6, vec![0, 1]),
+        (RAID6, 6, vec![0, 1, 2]),
+    ] {
+        let (mut rig, _) = filled(level, members);
+        // Different bytes: those that are wrong in the same way would agree.
+        wrong.iter().for_each(|&role| rig.members[role][(3 * BLOCK) as usize + role] ^= 0x5a);
+        let before = rig.members.clone();
+        for mode in [ScrubMode::Check, ScrubMode::RepairProven] {
+            let found = scrub(&mut rig, mode);
+            let unknown = found
+                .iter()
+                .all(|(_, at, blame, repaired)| (*at, *blame, *repaired) == (3 * BLOCK, Blame::Unknown, false));
+            assert!(!found.is_empty() && unknown, "{level:?} {wrong:?} {mode:?}: {found:?}");
+            assert!(rig.members == before, "{level:?} {wrong:?} {mode:?}: something was written");
+        }
+        assert!(scrub(&mut rig, ScrubMode::Repair).iter().all(|(.., repaired)| *repaired), "{level:?}");
+        assert_eq!(scrub(&mut rig, ScrubMode::Check), [], "{level:?} {wrong:?}");
+    }
+}
+
+#[test]
+fn without_a_second_witness_nobody_is_named() {
+    for lost in 0..6 {
+        let (mut rig, _) = filled(RAID6, 6);
+        fail(&mut rig, lost);
+        let wrong = (lost as usize + 1) % 6;
+        spoil(&mut rig, wrong, 3, 0x5a);
+        let found = scrub(&mut rig, ScrubMode::RepairProven);
+        assert!(
+            found.iter().all(|(_, _, blame, repaired)| (*blame, *repaired) == (Blame::Unknown, false)),
+            "{found:?}"
+        );
+        assert_eq!(found.len(), 1, "without {lost}: {found:?}");
+    }
+}
+
+/// A member rots, and another is rebuilt from it: what is left of the truth is not written over.
+#[test]
+fn rot_that_a_rebuild_has_spread_convicts_nobody_who_is_right() {
+    for (level, members) in [(RAID6, 6), (Level::Raid1, 3), (NEAR3, 3)] {
+        for rotten in 0..members {
+            for lost in (0..members).filter(|lost| *lost != rotten) {
+                let (mut rig, _) = filled(level, members);
+                (0..8).for_each(|block| spoil(&mut rig, rotten, block, 0x5a));
+                fail(&mut rig, lost as u16);
+                rig.members[lost].fill(0);
+                rig.array.rebuild_member(rig.now, Role(lost as u16), 0, None).unwrap();
+                rig.run();
+                let before = rig.members.clone();
+                scrub(&mut rig, ScrubMode::RepairProven);
+                assert!(rig.members == before, "{level:?}: {rotten} rots, {lost} is rebuilt: nobody is proven wrong");
+            }
+        }
+    }
+}

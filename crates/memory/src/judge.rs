@@ -1,0 +1,272 @@
+//! Holds what is there against what is remembered.
+
+mod doubt;
+
+use shoal_array::{Geometry, Health, Role};
+use shoal_md::{Candidate, MemberUse, Superblock, Uuid, Verdict};
+
+use crate::book::{Book, Left, Member, Sight};
+use crate::table::{Acquaintance, Count, Decision, History, decide};
+
+pub use doubt::{Doubt, Run, Suspicion};
+
+/// More numbers than this no table of roles has.
+const NUMBERS_MAX: u32 = 2048;
+
+/// A drive, or inner array, with a superblock of the array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What people call it, and what its superblock says.
+    pub candidate: Candidate,
+    /// What it lies on, by something that stays when it is plugged in elsewhere; none if nothing does.
+    pub hardware: Option<String>,
+}
+
+impl Sight {
+    /// An array as its drives say that it is: by what md makes of those that were found. None if
+    /// that is nothing.
+    pub fn of_found(found: &[Found]) -> Option<Self> {
+        let candidates: Vec<_> = found.iter().map(|found| found.candidate.clone()).collect();
+        let assembly = shoal_md::assemble(&candidates).ok()?;
+        let Superblock { array_uuid: array, events, .. } = assembly.superblock;
+        let mut sight = Self { array, events, members: Vec::new(), others: Vec::new() };
+        for (found, verdict) in found.iter().zip(&assembly.verdicts) {
+            let Found { candidate: Candidate { drive, superblock }, hardware } = found.clone();
+            let role = match verdict {
+                Verdict::InSync(role) | Verdict::Rebuilding { role, .. } => Some(role.0),
+                _ => None,
+            };
+            let member = Member { uuid: superblock.device_uuid, hardware, drive, role };
+            match verdict {
+                _ if role.is_some() => sight.members.push(member),
+                Verdict::Spare | Verdict::Journal | Verdict::Replacement { .. } => sight.members.push(member),
+                _ => sight.others.push(Left { member, events: superblock.events }),
+            }
+        }
+        Some(sight)
+    }
+}
+
+/// What is to be made of the drives that were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Who takes no part, by index, and why.
+    pub left_out: Vec<(usize, Suspicion)>,
+    /// Why the others should not be started without a word from somebody.
+    pub doubt: Option<Doubt>,
+}
+
+/// Holds what is there against what is remembered of the array; all that was found is of one array. The crate's
+/// documentation says by which rules. What md itself refuses is left to md.
+pub fn judge(book: Option<&Book>, found: &[Found]) -> Judgement {
+    match book {
+        Some(book) => Known { book, found }.judge(),
+        None => Judgement { left_out: Vec::new(), doubt: degraded(found, Run::NeverHere) },
+    }
+}
+
+/// Whether all members are there that the freshest one counts on.
+fn degraded(found: &[Found], run: Run) -> Option<Doubt> {
+    let candidates: Vec<_> = found.iter().map(|found| found.candidate.clone()).collect();
+    let assembly = shoal_md::assemble(&candidates).ok()?;
+    let has_redundancy = Geometry::new(assembly.shape().ok()?).is_ok_and(|geometry| geometry.redundancy() > 0);
+    let counts_on =
+        |role| (0..NUMBERS_MAX).any(|number| assembly.superblock.member_use(number) == MemberUse::Active(role));
+    let missing = assembly.missing_roles().into_iter().filter(|&role: &Role| counts_on(role)).count();
+    // Whether it is degraded or whole, or what is left of it can be had at all, is for md to say.
+    let can_run = assembly.health() != Health::Failed;
+    (has_redundancy && can_run && missing > 0).then_some(Doubt::Degraded {
+        missing,
+        members: assembly.slots.len(),
+        run,
+    })
+}
+
+/// What was found of an array that is known.
+struct Known<'a> {
+    book: &'a Book,
+    found: &'a [Found],
+}
+
+/// What the known members that are there tell.
+#[derive(Clone, Copy)]
+struct Basis {
+    /// The highest count of those with data.
+    events: u64,
+    history: History,
+}
+
+impl Known<'_> {
+    fn judge(&self) -> Judgement {
+        let mut left_out = match self.copies() {
+            Ok(copies) => copies,
+            Err(doubt) => return Judgement { left_out: Vec::new(), doubt: Some(doubt) },
+        };
+        let is_in = |index: &usize, out: &[(usize, Suspicion)]| out.iter().all(|(other, _)| other != index);
+        let originals: Vec<_> = (0..self.found.len()).filter(|index| is_in(index, &left_out)).collect();
+        let basis = self.basis(&originals);
+        let (mut rivals, mut moved) = (Vec::new(), None);
+        for &index in &originals {
+            match self.decide(basis, index) {
+                Decision::Take => {}
+                Decision::LeaveOut => left_out.push((index, self.suspicion(index))),
+                Decision::Doubt => moved = moved.or(Some(index)),
+                Decision::Rival => rivals.push(index),
+            }
+        }
+        let absent = self.absent(&originals);
+        let doubt = match (rivals.iter().max_by_key(|&&index| self.events(index)), basis) {
+            (Some(_), Some(Basis { history: History::AsSeen, .. })) if absent.is_empty() => {
+                left_out.extend(rivals.iter().map(|&index| (index, self.suspicion(index))));
+                None
+            }
+            (Some(&rival), _) => Some(self.rival(rival, absent)),
+            (None, Some(Basis { history: History::AsSeen, .. })) => None,
+            (None, Some(Basis { history: History::GoneOn, .. })) => {
+                let taken = (0..self.found.len()).filter(|index| is_in(index, &left_out));
+                let taken: Vec<_> = taken.map(|index| self.found[index].clone()).collect();
+                degraded(&taken, Run::ElsewhereSince)
+            }
+            (None, None) if moved.is_some() => None,
+            (None, None) => self.older(&originals, &left_out),
+        };
+        let doubt = doubt.or_else(|| moved.map(|index| self.other_hardware(index)));
+        left_out.sort_by_key(|(index, _)| *index);
+        Judgement { left_out, doubt }
+    }
+
+    fn superblock(&self, index: usize) -> &Superblock {
+        &self.found[index].candidate.superblock
+    }
+
+    fn events(&self, index: usize) -> u64 {
+        self.superblock(index).events
+    }
+
+    fn uuid(&self, index: usize) -> Uuid {
+        self.superblock(index).device_uuid
+    }
+
+    fn drive(&self, index: usize) -> String {
+        self.found[index].candidate.drive.clone()
+    }
+
+    /// Drives that are copies of members which are there.
+    fn copies(&self) -> Result<Vec<(usize, Suspicion)>, Doubt> {
+        let mut copies = Vec::new();
+        for index in 0..self.found.len() {
+            let same: Vec<_> = (0..self.found.len()).filter(|&other| self.uuid(other) == self.uuid(index)).collect();
+            let [first, second, ..] = same[..] else { continue };
+            let known = self.book.ever_known(self.uuid(index));
+            let hardware = known.and_then(|member| member.hardware.as_deref());
+            let is_original =
+                |other: &&usize| hardware.is_some() && self.found[**other].hardware.as_deref() == hardware;
+            let originals: Vec<_> = same.iter().filter(is_original).collect();
+            match originals[..] {
+                [&original] if original != index => {
+                    copies.push((index, Suspicion::CopyOf { drive: self.drive(original) }));
+                }
+                [_] => {}
+                // Strangers are left out, however many there are of one.
+                _ if known.is_none() => {}
+                _ => return Err(Doubt::Copies { first: self.drive(first), second: self.drive(second) }),
+            }
+        }
+        Ok(copies)
+    }
+
+    fn acquaintance(&self, index: usize) -> Acquaintance {
+        let is_ahead = self.events(index) > self.book.events();
+        let is_moved = |known: &Member| known.is_on_other(self.found[index].hardware.as_deref());
+        let uuid = self.uuid(index);
+        match (self.book.member(uuid), self.book.one_that_left(uuid)) {
+            (Some(member), _) if !is_moved(member) => Acquaintance::Member,
+            // It holds nothing that could be old.
+            (Some(_), _) if !is_ahead && self.superblock(index).own_use() == MemberUse::Spare => Acquaintance::Member,
+            (Some(_), _) if !is_ahead && self.superblock(index).is_clean() => Acquaintance::MovedAtRest,
+            (Some(_), _) if !is_ahead => Acquaintance::MovedInUse,
+            (None, Some(left)) if self.events(index) <= left.events && !is_moved(&left.member) => Acquaintance::Former,
+            (None, Some(left)) if !is_ahead || !is_moved(&left.member) => Acquaintance::Left,
+            _ => Acquaintance::Stranger,
+        }
+    }
+
+    /// None if no member with data is there that has seen what this host has.
+    fn basis(&self, originals: &[usize]) -> Option<Basis> {
+        let is_member = |index: usize| match self.acquaintance(index) {
+            Acquaintance::Member => true,
+            // One below proves nothing of a copy: the update may have ended after it was made.
+            Acquaintance::MovedAtRest => self.events(index) == self.book.events(),
+            Acquaintance::MovedInUse | Acquaintance::Former | Acquaintance::Left | Acquaintance::Stranger => false,
+        };
+        let members = || originals.iter().filter(|&&index| is_member(index));
+        let has_data = |index: &&usize| matches!(self.superblock(**index).own_use(), MemberUse::Active(_));
+        let events = members().filter(has_data).map(|&index| self.events(index)).max()?;
+        let has_gone_on = members().any(|&index| self.events(index) > self.book.events());
+        let history = if has_gone_on { History::GoneOn } else { History::AsSeen };
+        // One below: the last update was announced, and did not end.
+        (events >= self.book.events().saturating_sub(1)).then_some(Basis { events, history })
+    }
+
+    fn decide(&self, basis: Option<Basis>, index: usize) -> Decision {
+        let who = self.acquaintance(index);
+        let (history, count) = match (basis, who) {
+            (Some(Basis { events, history }), _) => (history, Count::of(self.events(index), events, history)),
+            // There is nothing to hold them against: who is known may be old, who is not known would win.
+            (None, Acquaintance::Stranger) => (History::AsSeen, Count::Ahead),
+            (None, Acquaintance::Left) if self.events(index) > self.book.events() => (History::AsSeen, Count::Ahead),
+            (None, _) => (History::AsSeen, Count::Behind),
+        };
+        decide(who, history, count)
+    }
+
+    fn suspicion(&self, index: usize) -> Suspicion {
+        match self.acquaintance(index) {
+            Acquaintance::Former | Acquaintance::Left => Suspicion::RunApart,
+            _ => Suspicion::NeverSeen,
+        }
+    }
+
+    /// Members with data that are not there, as they were called.
+    fn absent(&self, originals: &[usize]) -> Vec<String> {
+        let is_here = |member: &Member| {
+            let is_stranger = |index: usize| self.acquaintance(index) == Acquaintance::Stranger;
+            originals.iter().any(|&index| self.uuid(index) == member.uuid && !is_stranger(index))
+        };
+        let with_data = self.book.members().iter().filter(|member| member.role.is_some());
+        with_data.filter(|member| !is_here(member)).map(|member| member.drive.clone()).collect()
+    }
+
+    fn rival(&self, index: usize, absent: Vec<String>) -> Doubt {
+        Doubt::Rival {
+            drive: self.drive(index),
+            events: self.events(index),
+            seen_events: self.book.events(),
+            was_member: self.acquaintance(index) == Acquaintance::Left,
+            absent,
+        }
+    }
+
+    fn other_hardware(&self, index: usize) -> Doubt {
+        let known = self.book.member(self.uuid(index));
+        Doubt::OtherHardware {
+            drive: self.drive(index),
+            was: known.map_or_else(String::new, |member| member.drive.clone()),
+        }
+    }
+
+    fn older(&self, originals: &[usize], left_out: &[(usize, Suspicion)]) -> Option<Doubt> {
+        let taken = originals.iter().filter(|index| left_out.iter().all(|(other, _)| other != *index));
+        let &freshest = taken.max_by_key(|&&index| self.events(index))?;
+        let with_data = self.book.members().iter().filter(|member| member.role.is_some());
+        Some(Doubt::Older {
+            drive: self.drive(freshest),
+            events: self.events(freshest),
+            seen_events: self.book.events(),
+            with: with_data.map(|member| member.drive.clone()).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

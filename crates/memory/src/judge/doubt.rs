@@ -1,0 +1,147 @@
+//! Why drives take no part, and arrays are not started: the facts, and what can be done.
+
+use std::fmt;
+
+/// Why a drive takes no part in an array that can do without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suspicion {
+    /// This host has never seen it in the array.
+    NeverSeen,
+    /// It left the array, and what it has become since is not the array's.
+    RunApart,
+    /// Its superblock is that of a member which is there.
+    CopyOf {
+        /// The member's drive.
+        drive: String,
+    },
+}
+
+/// Why an array should not be started without a word from somebody. Shown, it is the fact; [`Doubt::way_out`] is what can
+/// be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// No member is there of the last update that this host has seen.
+    Older {
+        /// The freshest drive of those that are there.
+        drive: String,
+        /// Its count of updates.
+        events: u64,
+        /// The last count that this host has seen.
+        seen_events: u64,
+        /// The drives that have it, as they were called then.
+        with: Vec<String>,
+    },
+    /// A drive would win the election against all that this host knows of the array, and members are missing.
+    Rival {
+        /// The drive.
+        drive: String,
+        /// What it claims to have seen.
+        events: u64,
+        /// The last count that this host has seen.
+        seen_events: u64,
+        /// It was a member once.
+        was_member: bool,
+        /// The members that are missing, as they were called.
+        absent: Vec<String>,
+    },
+    /// Two drives are one member, and nothing tells which of them it is.
+    Copies {
+        /// One drive.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A member lies on other hardware than before, and may be a copy that lacks what was written
+    /// after it was made.
+    OtherHardware {
+        /// The drive.
+        drive: String,
+        /// What the member was called when it was last seen.
+        was: String,
+    },
+    /// Members are missing that the freshest one counts on, and this host does not know what became of them.
+    Degraded {
+        /// How many.
+        missing: usize,
+        /// Of how many.
+        members: usize,
+        /// Who knows.
+        run: Run,
+    },
+}
+
+/// Where an array was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// Never on this host.
+    NeverHere,
+    /// On another one after this one had it last.
+    ElsewhereSince,
+}
+
+impl fmt::Display for Suspicion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeverSeen => f.write_str("this host has never seen it in the array"),
+            Self::RunApart => f.write_str("it left the array, and has been changed apart from it"),
+            Self::CopyOf { drive } => write!(f, "it is a copy of {drive}"),
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Older { drive, events, seen_events, with } => write!(
+                f,
+                "{drive} holds an older state (update {events}) than this host has seen (update {seen_events}, on {})",
+                with.join(", ")
+            ),
+            Self::Rival { drive, events, seen_events, was_member, absent } => {
+                let who = if *was_member { "left the array" } else { "was never seen in the array by this host" };
+                write!(f, "{drive} {who} and claims update {events}, beyond the last one seen ({seen_events})")?;
+                if absent.is_empty() { Ok(()) } else { write!(f, ", while {} is missing", absent.join(", ")) }
+            }
+            Self::Copies { first, second } => {
+                write!(f, "{first} and {second} claim to be one member, and nothing tells which of them it is")
+            }
+            Self::OtherHardware { drive, was } => write!(
+                f,
+                "{drive} is on other hardware than the member that it says it is (last seen as {was}), and was not closed in \
+                 order with the array: a copy that was made while the array ran lacks what was written afterwards"
+            ),
+            Self::Degraded { missing, members, run } => write!(
+                f,
+                "{missing} of {members} members that it counts on {} missing, and {}: what is there may be old",
+                if *missing == 1 { "is" } else { "are" },
+                match run {
+                    Run::NeverHere => "this host has never run it",
+                    Run::ElsewhereSince => "another host has run it since this one did",
+                }
+            ),
+        }
+    }
+}
+
+impl Doubt {
+    /// What can be done, a clause; `trust` is the command that has this host believe what is there.
+    pub fn way_out(&self) -> String {
+        const TRUST: &str = "`shoal trust` with the drives that are right has this host believe them";
+        match self {
+            Self::Older { with, .. } => format!("give {} too; if that is gone for good, {TRUST}", with.join(", ")),
+            Self::Rival { drive, absent, .. } if absent.is_empty() => format!("leave {drive} out, or, {TRUST}"),
+            Self::Rival { absent, .. } => format!("give {} too; if that is gone for good, {TRUST}", absent.join(", ")),
+            Self::Copies { .. } => "leave one of them out".to_owned(),
+            Self::OtherHardware { drive, .. } => format!(
+                "give the member itself, or leave {drive} out and add it anew; if it is the member, in another enclosure or copied \
+                 when nothing ran, {TRUST}"
+            ),
+            Self::Degraded { .. } => "give them too; if they are gone for good, start it with --degraded".to_owned(),
+        }
+    }
+
+    /// Whether a word for starting degraded is enough.
+    pub fn is_for_lack_of_members(&self) -> bool {
+        matches!(self, Self::Degraded { .. })
+    }
+}

@@ -1,0 +1,63 @@
+//! How an array is used on this machine, for whoever would overwrite it, or stop it, under its
+//! users.
+
+use super::{Attachment, attachment_of};
+use crate::args::ArrayArgs;
+use crate::documents::StateDocument;
+use crate::exit::Failure;
+
+/// A use of an array that is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Occupied {
+    /// `mounted on DIR`, or `attached as DEVICE`.
+    pub(crate) what: String,
+    /// What ends it.
+    pub(crate) mend: String,
+}
+
+impl Attachment {
+    /// How the array is used through this. A mount comes first: it has to end first.
+    pub(crate) fn occupied(&self) -> Result<Option<Occupied>, Failure> {
+        if let Some(mounted) = self.mounted()? {
+            return Ok(Some(mounted));
+        }
+        Ok(self.is_alive().then(|| {
+            let device = self.device.display();
+            Occupied { what: format!("attached as {device}"), mend: format!("`shoal detach {device}` first") }
+        }))
+    }
+
+    /// The same of mounts alone.
+    pub(crate) fn mounted(&self) -> Result<Option<Occupied>, Failure> {
+        Ok(self.mounted_at()?.first().map(|place| {
+            let place = place.display();
+            Occupied { what: format!("mounted on {place}"), mend: format!("`shoal unmount {place}` first") }
+        }))
+    }
+}
+
+/// Refuses an array that is mounted or attached: what is written past a file system that is in use
+/// damages it.
+pub(crate) fn refuse_occupied(array: &ArrayArgs) -> Result<(), Failure> {
+    let Some(attachment) = attachment_of(array)? else { return Ok(()) };
+    match attachment.occupied()? {
+        Some(Occupied { what, mend }) => {
+            let name = &attachment.name;
+            Err(Failure::Refused(format!("array {name} is {what}, and would be overwritten under its users: {mend}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses an array that runs and has clients of its network block device, for the same reason.
+pub(crate) fn refuse_served(state: &StateDocument) -> Result<(), Failure> {
+    let Some(running) = state.running.as_ref().filter(|running| running.nbd_clients > 0) else { return Ok(()) };
+    let (name, places) = (&state.array.name, running.nbd.join(" "));
+    let clients = match running.nbd_clients {
+        1 => "a client".to_owned(),
+        count => format!("{count} clients"),
+    };
+    Err(Failure::Refused(format!(
+        "array {name} is served to {clients} at {places}, and would be overwritten under them: disconnect them first"
+    )))
+}

@@ -1,0 +1,168 @@
+//! Looks at drives, and waits for none of them for ever.
+//!
+//! A drive that hangs answers neither to be opened nor to be read, and whoever waits for it hangs
+//! with it. So each drive is opened and its superblock read in a thread of its own. Who has not
+//! answered within [`PATIENCE`] is *silent*: that is told once, its thread is left behind, and it
+//! is not asked again before it has answered. What the kernel has begun nobody can end: a process
+//! with a thread left behind does its work, and is gone when the drive has answered, or is.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use shoal_drive::{Access, Drive, DriveKey};
+use shoal_md::{Candidate, Superblock, Uuid};
+use shoal_memory::Found;
+
+use crate::drives::{open_failure, probe};
+use crate::exit::Failure;
+use crate::output;
+
+/// How long a drive may take. Disks that sleep take ten seconds to spin up, and a busy machine some
+/// more.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Drives that are looked at together: a directory may be full of files.
+const AT_ONCE: usize = 64;
+
+/// What came of a look at a drive.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// It is a member of an array.
+    Member(Box<Seen>),
+    /// It is none, or cannot be read, and why.
+    No(Failure),
+    /// It does not answer.
+    Silent,
+}
+
+/// A drive that is a member of an array.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// Where it was found.
+    pub(crate) path: PathBuf,
+    /// By what it is told from others while it is plugged in.
+    pub(crate) key: DriveKey,
+    /// What it says of itself.
+    pub(crate) superblock: Superblock,
+    /// By what it is known again.
+    pub(crate) hardware: Option<String>,
+}
+
+impl Seen {
+    /// What it says of itself, with the name by which it was found.
+    pub(crate) fn candidate(&self) -> Candidate {
+        Candidate { drive: self.path.display().to_string(), superblock: self.superblock.clone() }
+    }
+
+    /// The same with its hardware.
+    pub(crate) fn found(&self) -> Found {
+        Found { candidate: self.candidate(), hardware: self.hardware.clone() }
+    }
+}
+
+impl Look {
+    /// The member, if it is one.
+    pub(crate) fn member(self) -> Option<Seen> {
+        match self {
+            Self::Member(seen) => Some(*seen),
+            Self::No(_) | Self::Silent => None,
+        }
+    }
+}
+
+/// Looks that are under way, since when.
+static UNDER_WAY: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
+
+fn under_way() -> MutexGuard<'static, BTreeMap<PathBuf, Instant>> {
+    // Nothing is left half done in there.
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks at drives, many at once; what came of it, in their order.
+pub(crate) fn look(paths: &[PathBuf]) -> Vec<Look> {
+    paths.chunks(AT_ONCE).flat_map(look_at_once).collect()
+}
+
+fn look_at_once(paths: &[PathBuf]) -> Vec<Look> {
+    let mut looks: Vec<Look> = paths.iter().map(|_| Look::Silent).collect();
+    let (sender, receiver) = channel();
+    let mut asked = Vec::new();
+    for (index, path) in paths.iter().enumerate() {
+        if is_silent(path) {
+            continue;
+        }
+        under_way().entry(path.clone()).or_insert_with(Instant::now);
+        asked.push(index);
+        let (own, answer) = (path.clone(), sender.clone());
+        let work = move || {
+            let looked = look_at(&own);
+            under_way().remove(&own);
+            // Whoever asked may not wait any more.
+            let _ = answer.send((index, looked));
+        };
+        if std::thread::Builder::new().name("shoal-look".to_owned()).spawn(work).is_err() {
+            // No thread is to be had: it is waited for, as it always was.
+            looks[index] = look_at(path);
+            under_way().remove(path);
+            asked.pop();
+        }
+    }
+    drop(sender);
+    let deadline = Instant::now() + PATIENCE;
+    while !asked.is_empty() {
+        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok((index, looked)) => {
+                looks[index] = looked;
+                asked.retain(|&other| other != index);
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    asked.into_iter().for_each(|index| output::warn(&silence(&paths[index])));
+    looks
+}
+
+/// The members among them.
+pub(crate) fn members(paths: &[PathBuf]) -> Vec<Seen> {
+    look(paths).into_iter().filter_map(Look::member).collect()
+}
+
+/// The member at a path, if there is one.
+pub(crate) fn member(path: &Path) -> Option<Seen> {
+    members(&[path.to_owned()]).pop()
+}
+
+/// The arrays that they belong to, each as often as it has members among them.
+pub(crate) fn arrays(paths: &[PathBuf]) -> Vec<Uuid> {
+    members(paths).into_iter().map(|seen| seen.superblock.array_uuid).collect()
+}
+
+/// What a silent drive is told of.
+pub(crate) fn silence(path: &Path) -> String {
+    let (path, seconds) = (path.display(), PATIENCE.as_secs());
+    format!("{path} has not answered for {seconds} s: look at the drive, or plug it in anew")
+}
+
+/// Whether it was asked before and has not answered yet.
+fn is_silent(path: &Path) -> bool {
+    under_way().get(path).is_some_and(|since| since.elapsed() >= PATIENCE)
+}
+
+fn look_at(path: &Path) -> Look {
+    let drive = match Drive::open(path, Access::Read) {
+        Ok(drive) => drive,
+        Err(error) => return Look::No(open_failure(error)),
+    };
+    match probe(&drive) {
+        Ok(superblock) => Look::Member(Box::new(Seen {
+            path: path.to_owned(),
+            key: drive.key(),
+            superblock,
+            hardware: drive.hardware(),
+        })),
+        Err(problem) => Look::No(Failure::Usage(format!("{}: {problem}", path.display()))),
+    }
+}

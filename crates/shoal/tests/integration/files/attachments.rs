@@ -1,0 +1,300 @@
+//! What an attachment names is that array's device, or nobody's; and an array that is used is not stopped by accident.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::files::pond::{PATIENCE, lacks};
+use crate::support::{Bay, Ran, has};
+
+/// Two arrays of two drives each, with a file system on each that holds a file of its array's name.
+struct Ponds {
+    bay: Bay,
+    place: tempfile::TempDir,
+}
+
+/// A loop device of a file; let go of at the end.
+struct Foreign(PathBuf);
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
+    }
+}
+
+impl Ponds {
+    fn new() -> Self {
+        let bay = Bay::with_sizes(&[40 << 20; 4]);
+        bay.done("create --level 1 --assume-clean --name left d0 d1");
+        bay.done("create --level 1 --assume-clean --name right d2 d3");
+        let place = tempfile::Builder::new().prefix("ponds").tempdir().unwrap();
+        let ponds = Self { bay, place };
+        for (name, drives) in [("left", "d0 d1"), ("right", "d2 d3")] {
+            ponds.bay.done(&format!("format --fs ext4 {drives}"));
+            ponds.bay.done(&format!("mount {drives} {}", ponds.directory()));
+            std::fs::write(ponds.place.path().join(name), name).unwrap();
+            ponds.bay.done(&format!("unmount {}", ponds.directory()));
+        }
+        ponds
+    }
+
+    fn directory(&self) -> String {
+        self.place.path().canonicalize().unwrap().display().to_string()
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        self.place.path().join(name).exists()
+    }
+
+    /// The left array's loop device.
+    fn attached(&self) -> PathBuf {
+        self.bay.json("attach --as fuse -b d0 d1")["device"].as_str().unwrap().into()
+    }
+
+    /// A loop device with the left one's name on the content of the right one; none if somebody else was faster.
+    fn take(&self, device: &Path) -> Option<Foreign> {
+        let copy = self.bay.path("copy");
+        let output = self.bay.command(["read", "d2", "d3"]).stdout(std::fs::File::create(&copy).unwrap()).status();
+        assert!(output.unwrap().success());
+        run("losetup", &["--detach".as_ref(), device]);
+        let taken = Command::new("losetup").arg(device).arg(&copy).status().unwrap();
+        taken.success().then(|| Foreign(device.to_owned()))
+    }
+}
+
+impl Drop for Ponds {
+    fn drop(&mut self) {
+        let directory = self.directory();
+        self.bay.run(&format!("unmount {directory}"));
+        if std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&directory) {
+            let _ = Command::new("umount").arg("--lazy").arg(&directory).status();
+        }
+        for drive in ["d0", "d2"] {
+            self.bay.run(&format!("detach {drive}"));
+            self.bay.run(&format!("stop --force {drive}"));
+            self.bay.run(&format!("detach {drive}"));
+        }
+    }
+}
+
+fn run(program: &str, arguments: &[&Path]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Kills a process, and waits until it is no more.
+fn kill(process: &serde_json::Value) {
+    let number = process["process_id"].to_string();
+    run("kill", &["-KILL".as_ref(), number.as_ref()]);
+    let is_alive = || {
+        let told = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        let is_zombie = told.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'));
+        // The first thread may be one while others still hold its files.
+        let threads = std::fs::read_dir(format!("/proc/{number}/task")).map_or(0, Iterator::count);
+        !is_zombie || threads > 1
+    };
+    let begun = Instant::now();
+    while is_alive() {
+        assert!(begun.elapsed() < PATIENCE, "process {number} does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn is_possible() -> bool {
+    !lacks(&[("mkfs.ext4", "e2fsprogs"), ("losetup", "mount")], Some("ext4"))
+}
+
+#[test]
+fn needs_root_fuse_a_loop_device_that_is_somebody_else_s_now_is_never_shown_or_formatted() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    let foreign = ponds.take(&ponds.attached());
+    let before = std::fs::read(ponds.bay.path("copy")).unwrap();
+    let status = ponds.bay.json("status d0 d1");
+    assert_eq!(status["attached"]["standing"], "gone", "{status}");
+    ponds.bay.refused_running("format --fs ext4 d0 d1", 3, &["left", "carries ext4"]);
+    ponds.bay.done(&format!("mount d0 d1 {}", ponds.directory()));
+    assert!(ponds.holds("left") && !ponds.holds("right"), "another array's files are shown");
+    ponds.bay.done(&format!("unmount {}", ponds.directory()));
+    ponds.bay.done("format --fs ext4 --force d0 d1");
+    assert!(std::fs::read(ponds.bay.path("copy")).unwrap() == before, "another array is formatted");
+    drop(foreign);
+    ponds.bay.done(&format!("mount d2 d3 {}", ponds.directory()));
+    assert!(ponds.holds("right"));
+}
+
+#[test]
+fn needs_root_fuse_a_loop_device_that_was_let_go_of_is_made_anew() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    for way in ["its loop device", "its front", "its server"] {
+        let attached = ponds.bay.json("attach --as fuse -b d0 d1");
+        match way {
+            "its front" => kill(&attached["front"]),
+            "its server" => kill(&attached["server"]),
+            _ => run("losetup", &["--detach".as_ref(), attached["device"].as_str().unwrap().as_ref()]),
+        }
+        ponds.bay.done(&format!("mount d0 d1 {}", ponds.directory()));
+        assert!(ponds.holds("left"), "{way} is gone, and its file system is intact");
+        ponds.bay.done(&format!("unmount {}", ponds.directory()));
+        ponds.bay.run("detach d0");
+    }
+    // As a command of its own, too; and what is left of it is taken down in any case.
+    let device = ponds.attached();
+    run("losetup", &["--detach".as_ref(), &device]);
+    ponds.bay.done("detach d0");
+    assert!(ponds.bay.json("status d0 d1")["attached"].is_null());
+}
+
+#[test]
+fn needs_root_fuse_what_is_attached_or_mounted_is_not_stopped_unless_forced() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    let directory = ponds.directory();
+    ponds.bay.done(&format!("mount d0 d1 {directory}"));
+    ponds.bay.refused_running("stop d0", 3, &["left", "mounted on", &directory, "shoal unmount"]);
+    assert!(ponds.holds("left"));
+    ponds.bay.done(&format!("unmount {directory}"));
+    let device = ponds.attached();
+    ponds.bay.refused_running("stop d0", 3, &["left", "attached", device.to_str().unwrap(), "shoal detach"]);
+    let stopped = ponds.bay.done("stop --force d0");
+    assert!(stopped.stderr.contains("attached") && stopped.stderr.contains("shoal attach"), "{}", stopped.stderr);
+    // Nobody has it open, so there is nothing to be waited for.
+    let begun = Instant::now();
+    ponds.bay.done("detach d0");
+    assert!(begun.elapsed() < Duration::from_secs(240), "it waited for the deadline: {:?}", begun.elapsed());
+    assert!(ponds.bay.json("status d0 d1")["attached"].is_null());
+}
+
+#[test]
+fn needs_root_fuse_a_server_that_is_gone_is_told_and_all_that_waits_fails_at_one_moment() {
+    if !is_possible() || !has("dd") {
+        return;
+    }
+    let ponds = Ponds::new();
+    let device: PathBuf = ponds.bay.json("attach --as fuse -b --deadline 4 d0 d1")["device"].as_str().unwrap().into();
+    kill(&ponds.bay.json("status d0")["running"]);
+    let told = ponds.bay.run("status d0 d1");
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("nobody runs it") && told.contains("shoal attach"), "{told}");
+    // A hundred requests, one after the other: each would have waited for its own deadline.
+    let begun = Instant::now();
+    let read = |block: usize| {
+        let skip = format!("skip={block}");
+        let arguments = ["bs=4096", "count=1", "iflag=direct", "status=none", "of=/dev/null", &skip];
+        Command::new("dd").arg(format!("if={}", device.display())).args(arguments).output().unwrap()
+    };
+    let answered = (0..100).find(|block| read(*block).status.success());
+    assert_eq!(answered, None, "a read of this block succeeds, and nobody can answer it");
+    assert!(begun.elapsed() < Duration::from_secs(200), "each had a deadline of its own: {:?}", begun.elapsed());
+    // Whoever starts it again finds all of it.
+    ponds.bay.done("attach d0 d1");
+    let begun = Instant::now();
+    while !read(0).status.success() {
+        assert!(begun.elapsed() < PATIENCE, "the device does not come back");
+    }
+    let ran: Ran = ponds.bay.run("detach d0");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn needs_root_fuse_what_is_attached_or_mounted_is_not_overwritten() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    let directory = ponds.directory();
+    let overwriting = |words: &[&str]| {
+        let bench = "bench --write --force --bytes 64K --block-size 64K --warm-up 0 --repeat 1 d0 d1";
+        for line in ["write d0 d1", "write --force d0", bench] {
+            let ran = ponds.bay.run_with(line, b"these bytes must not be written");
+            assert_eq!(ran.code, 3, "{line}: {}", ran.stderr);
+            ran.is_one_line(line, words);
+        }
+    };
+    ponds.bay.done(&format!("mount d0 d1 {directory}"));
+    let mount = format!("`shoal unmount {directory}` first");
+    overwriting(&["left", &format!("mounted on {directory}"), &mount]);
+    // Nobody runs it, and what is mounted waits for whoever does.
+    kill(&ponds.bay.json("status d0")["running"]);
+    overwriting(&["left", &format!("mounted on {directory}"), &mount]);
+    ponds.bay.done("attach d0 d1");
+    assert!(ponds.holds("left"));
+    ponds.bay.done(&format!("unmount {directory}"));
+    let device = ponds.attached().display().to_string();
+    overwriting(&["left", &format!("attached as {device}"), &format!("`shoal detach {device}` first")]);
+    ponds.bay.done("detach d0");
+    ponds.bay.write("write --offset 8M d0 d1", b"nobody uses it");
+}
+
+/// Image files as loop devices, which lose what they have in flight when they are made anew: as drives that lose their power under a machine that goes on.
+struct Sticks<'a> {
+    bay: &'a Bay,
+    devices: Vec<PathBuf>,
+}
+
+impl<'a> Sticks<'a> {
+    fn plugged(bay: &'a Bay) -> Self {
+        let mut sticks = Self { bay, devices: Vec::new() };
+        for name in ["d0", "d1"] {
+            let output = Command::new("losetup").args(["--find", "--show"]).arg(bay.path(name)).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            sticks.devices.push(String::from_utf8(output.stdout).unwrap().trim().into());
+        }
+        sticks
+    }
+
+    fn names(&self) -> String {
+        self.devices.iter().map(|device| device.display().to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The array's server is killed, and with it all that the drives have not flushed may be gone.
+    fn kill_the_server(&self) {
+        kill(&self.bay.json(&format!("status {}", self.names()))["running"]);
+    }
+}
+
+impl Drop for Sticks<'_> {
+    fn drop(&mut self) {
+        self.bay.run(&format!("detach {}", self.names()));
+        for device in &self.devices {
+            let _ = Command::new("losetup").arg("--detach").arg(device).status();
+        }
+    }
+}
+
+#[test]
+fn needs_root_fuse_a_flush_fails_once_after_drives_lost_their_power() {
+    use std::os::unix::fs::FileExt;
+    if !is_possible() {
+        return;
+    }
+    let bay = Bay::new(2);
+    let sticks = Sticks::plugged(&bay);
+    bay.done(&format!("create --level 1 --assume-clean --name pond {}", sticks.names()));
+    let attached = bay.json(&format!("attach --as fuse {}", sticks.names()));
+    let file = std::fs::File::options().write(true).open(attached["device"].as_str().unwrap()).unwrap();
+    file.write_all_at(&[1; 4096], 0).unwrap();
+    sticks.kill_the_server();
+    bay.done(&format!("attach {}", sticks.names()));
+    file.sync_all().expect("the drives went on: nothing is lost");
+    file.write_all_at(&[2; 4096], 0).unwrap();
+    sticks.kill_the_server();
+    let mut before = sticks;
+    for device in before.devices.drain(..) {
+        run("losetup", &["--detach".as_ref(), &device]);
+    }
+    let sticks = Sticks::plugged(&bay);
+    bay.done(&format!("attach {}", sticks.names()));
+    let failed = file.sync_all().unwrap_err();
+    assert_eq!(failed.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{failed}");
+    file.sync_all().expect("it is told once");
+    drop(file);
+    bay.done(&format!("detach {}", sticks.names()));
+}

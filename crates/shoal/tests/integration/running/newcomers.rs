@@ -1,0 +1,26 @@
+//! Drives that are to come to a running array which counts on them already: always refused.
+
+use crate::running::server::Server;
+use crate::support::{Bay, pattern};
+
+#[test]
+fn a_running_array_takes_none_of_its_members_for_a_spare() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 --chunk 64K d0 d1 d2");
+    let content = pattern(3_000_000, 1);
+    bay.write("write d0 d1 d2", &content);
+    bay.done("fail --member d1 d0 d1 d2");
+    let server = Server::start(&bay, "d0 d2");
+    for line in ["add --drive d2 --force d0", "add --drive d2 d0", "replace --member d0 --with d2 --force d0"] {
+        let ran = bay.run(line);
+        assert_eq!(ran.code, 3, "{line}: {}", ran.stderr);
+        ran.is_one_line(line, &["d2", "active member of array"]);
+        assert!(!ran.stderr.contains("force"), "{line}: {}", ran.stderr);
+    }
+    assert!(bay.done("read d0 --length 3000000").stdout == content);
+    // What it has given up is taken.
+    bay.refused_running("add --drive d1 d0", 3, &["d1 holds", "--force"]);
+    assert_eq!(bay.json("add --drive d1 --force d0")["health"], "optimal");
+    bay.done("stop d0");
+    assert_eq!(server.ended().code, 0);
+}

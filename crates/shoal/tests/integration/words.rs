@@ -1,0 +1,177 @@
+//! What people are told who are new to it: what an array survives now, who runs it, what is
+//! missing, what to type.
+
+use std::fs;
+
+use crate::running::server::Server;
+use crate::support::{Bay, Ran, names, pattern};
+
+fn text(ran: Ran) -> String {
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[test]
+fn an_array_says_what_it_survives_now() {
+    for (options, drives, failed, now) in [
+        ("--level 5", 3, "d1", "is not sure to survive the loss of another member now; when whole, of any one member"),
+        ("--level 6", 4, "d1", "survives the loss of any one member now; when whole, of any 2 members"),
+        ("--level 1", 3, "d1", "survives the loss of any one member now; when whole, of any 2 members"),
+        ("--level 51", 6, "d1", "survives the loss of any one member"),
+    ] {
+        let bay = Bay::new(drives);
+        bay.done(&format!("create {options} {}", names(0..drives)));
+        let whole = text(bay.done(&format!("status {}", names(0..drives))));
+        let line = whole.lines().nth(2).unwrap();
+        assert!(line.starts_with("  survives the loss of any ") && !line.contains("now"), "{options}: {line}");
+        let lacking = text(bay.done(&format!("fail --member {failed} {}", names(0..drives))));
+        assert_eq!(lacking.lines().nth(2).unwrap().trim(), now, "{options}");
+    }
+    let bay = Bay::new(3);
+    bay.done("create --level 5 d0 d1 d2");
+    assert!(text(bay.done("status d0")).contains("has lost more members than it survives"));
+}
+
+#[test]
+fn a_directory_with_one_array_names_it() {
+    let bay = Bay::new(6);
+    bay.refused("status --scan .", 2, &["no member of an array"]);
+    bay.done("create --level 5 --name pond d0 d1 d2");
+    assert_eq!(bay.json("status --scan .")["name"].as_str().map(|name| name.ends_with("pond")), Some(true));
+    assert_eq!(bay.json("status --scan .")["health"], "optimal");
+    bay.write("write --scan .", b"bytes");
+    let server = Server::start(&bay, "d0 d1 d2");
+    assert!(bay.json("status --scan .")["running"].is_object());
+    bay.done("stop --scan .");
+    assert_eq!(server.ended().code, 0);
+    bay.done("create --level 1 d3 d4");
+    let uuid = bay.json("status d3")["uuid"].as_str().unwrap().to_owned();
+    bay.refused("status --scan .", 2, &["several arrays", "--uuid", &uuid]);
+    assert_eq!(bay.json(&format!("status --scan . --uuid {uuid}"))["level"], "raid1");
+    // An array of arrays is one.
+    let bay = Bay::new(6);
+    bay.done(&format!("create --level 51 {}", names(0..6)));
+    assert_eq!(bay.json("status --scan .")["health"], "optimal");
+    for line in ["run --scan .", "serve --scan ."] {
+        bay.refused(line, 2, &["naming its members"]);
+    }
+}
+
+#[test]
+fn who_runs_an_array_is_named_to_who_would_run_it_too() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 --name pond d0 d1 d2");
+    let server = Server::start_as(&bay, "serve", "d0 d1 d2");
+    let process = bay.json("status d0")["running"]["process_id"].to_string();
+    for line in ["run d0 d1 d2", "serve d2 d1 d0"] {
+        let words = ["pond is busy: process", &process, "`shoal serve d0 d1 d2`", "`shoal stop --uuid"];
+        bay.refused_running(line, 4, &words);
+    }
+    bay.done("stop d0");
+    assert_eq!(server.ended().code, 0);
+}
+
+#[test]
+fn advice_is_what_would_help() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 d0 d1 d2");
+    fs::remove_dir_all(bay.state()).unwrap();
+    // More members are missing than any word would bring back.
+    for line in ["write d0", "run d0", "rebuild d0"] {
+        let ran = bay.refused(line, 3, &["lost more members", "give the others too", "recover"]);
+        assert!(!ran.stderr.contains("--degraded"), "{}", ran.stderr);
+    }
+    bay.done("fail --member d1 d0 d1 d2");
+    // Nothing is left to compare, and that is no agreement.
+    bay.refused_running("scrub d0 d2", 1, &["is degraded", "nothing is left to compare", "shoal add"]);
+    bay.add("small", 4 << 20);
+    bay.refused_running(
+        "add --drive small d0 d2",
+        2,
+        &["small is too small: it has 4 MiB, and ", "more: give a larger drive"],
+    );
+    let ran = bay.run("create --level 5 d3");
+    ran.is_one_line("create", &["1 member is too few"]);
+    let ran = bay.run("bench sim:cruzer-titanum");
+    ran.is_one_line("bench", &["no drive is called `cruzer-titanum`", "near names are `cruzer-titanium`, `"]);
+    // With three copies or two parities something is.
+    let bay = Bay::new(4);
+    bay.done("create --level 6 d0 d1 d2 d3");
+    bay.done("fail --member d1 d0 d1 d2 d3");
+    let scrubbed = text(bay.done("scrub d0 d2 d3"));
+    assert!(scrubbed.contains("1 member is missing or being filled, and not compared"), "{scrubbed}");
+}
+
+#[test]
+fn a_scrub_names_who_is_wrong_where_that_can_be_told() {
+    let content = pattern(4 << 20, 1);
+    // Five blocks of a member rot.
+    for (options, drives, proven) in [
+        ("--level 6 --chunk 64K", 5, 0),
+        ("--level 1", 4, 5),
+        ("--level 1", 3, 0),
+        ("--level 10 --layout n3 --chunk 64K", 3, 0),
+    ] {
+        let bay = Bay::new(drives);
+        let line = names(0..drives);
+        bay.done(&format!("create {options} {line}"));
+        bay.write(&format!("write {line}"), &content);
+        (0..5).for_each(|chunk| bay.poke("d1", (2 << 20) + (chunk << 16), b"oops"));
+        let checked = bay.run(&format!("scrub {line}"));
+        assert_eq!(checked.code, 1, "{options}: {}", checked.stderr);
+        let mend = if proven > 0 { "--repair mends what is proven" } else { "--repair --keep-data keeps the data" };
+        checked.is_one_line("scrub", &["20 KiB do not agree", mend]);
+        let told = text(checked);
+        assert_eq!(told.matches("wrong, as the others prove, not repaired").count(), proven, "{options}: {told}");
+        assert_eq!(told.matches("probably wrong").count(), 5 - proven, "{options}: {told}");
+        assert_eq!(told.matches("member 1 (").count(), 5, "{options}: {told}");
+        let ran = bay.run(&format!("--json scrub --repair {line}"));
+        assert_eq!(ran.code, i32::from(proven < 5), "{options}: {}", ran.stderr);
+        for found in ran.json()["mismatches"].as_array().unwrap() {
+            assert_eq!(found["range"]["role"], 1, "{options}: {found}");
+            assert_eq!(found["repaired"], found["blame"] == "proven", "{options}: {found}");
+        }
+        if options.contains("6") && drives == 5 {
+            // Data are never made to agree with parities: whoever takes the drive for the culprit has it filled anew.
+            bay.done(&format!("fail --member d1 {line}"));
+            bay.done("add --force --drive d1 d0 d2 d3 d4");
+        } else {
+            bay.done(&format!("scrub --repair --keep-data {line}"));
+        }
+        assert!(bay.done(&format!("read --length 4M {line}")).stdout == content, "{options}");
+        assert_eq!(bay.json(&format!("scrub {line}"))["mismatched_bytes"], 0);
+    }
+}
+
+#[test]
+fn a_scrub_asks_where_nobody_can_tell_who_is_wrong() {
+    for (options, drives) in [("--level 5 --chunk 64K", 3), ("--level 1", 2), ("--level 51", 6)] {
+        let bay = Bay::new(drives);
+        bay.done(&format!("create {options} {}", names(0..drives)));
+        bay.poke("d1", 4 << 20, b"oops");
+        let line = names(0..drives);
+        bay.refused(&format!("scrub --repair {line}"), 3, &["nobody can tell", "--repair --keep-data"]);
+        if drives < 6 {
+            bay.done(&format!("scrub --repair --keep-data {line}"));
+            assert_eq!(bay.json(&format!("scrub {line}"))["mismatched_bytes"], 0, "{options}");
+        }
+    }
+    // Two wrong blocks of a stripe pass for no third.
+    let bay = Bay::new(5);
+    bay.done("create --level 6 --chunk 64K d0 d1 d2 d3 d4");
+    bay.poke("d0", 2 << 20, b"oops");
+    bay.poke("d1", (2 << 20) + 100, b"oops");
+    let ran = bay.run("scrub --repair d0 d1 d2 d3 d4");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.is_one_line("scrub", &["it is not proven which side is wrong", "--keep-data"]);
+    bay.done("scrub --repair --keep-data d0 d1 d2 d3 d4");
+}
+
+#[test]
+fn trust_says_whom_it_is_about() {
+    let bay = Bay::new(2);
+    let help = text(bay.done("trust --help"));
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("never seen") && help.contains("left out") && help.contains("Nothing is written"), "{help}");
+    bay.done("create --level 1 d0 d1");
+    assert!(text(bay.done("trust d0")).contains("takes these drives as the array"));
+}

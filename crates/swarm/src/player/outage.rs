@@ -1,0 +1,103 @@
+//! Drives lose their power, or too many of them fail, and the host lives on: the array ends, and
+//! its owner opens another one over what the drives have kept.
+//!
+//! The array's user lives on, too, by the rules of those who are served ([`Unflushed`]): what he
+//! was answered and has not flushed may be lost, and the next flush has to say so.
+
+use shoal_volume::{Health, Incarnation, Unflushed};
+
+use super::Player;
+use crate::checkers::Failure;
+use crate::scenario::Step;
+
+impl Player<'_> {
+    /// All drives of a hub lose their power. If the array fails by it, its owner waits until they
+    /// are back, and opens it anew. Passed over if it goes on without redundancy to spare.
+    pub(super) fn lose_hub(&mut self, bus: Option<usize>) -> Result<bool, Failure> {
+        let is_on_it = |drive: &usize| bus.is_none_or(|bus| self.scenario.makes[*drive].1 == bus);
+        let drives: Vec<_> = (0..self.ids.len()).filter(|drive| self.ids[*drive].is_some()).filter(is_on_it).collect();
+        let is_spared = self.can_spare_all(&drives);
+        if drives.is_empty() || !is_spared && !self.fails_without(&drives) {
+            return Ok(false);
+        }
+        self.counts.hubs_lost += 1;
+        if is_spared {
+            drives.iter().for_each(|drive| self.pull(*drive));
+            return Ok(true);
+        }
+        self.take_stock();
+        // Power cuts are for arrays that live.
+        let cuts = self.chronicle.borrow_mut().hold_cuts();
+        drives.iter().for_each(|drive| self.pull(*drive));
+        let ended = self.end_in_vain();
+        self.chronicle.borrow_mut().resume_cuts(cuts);
+        ended?;
+        self.promises.drives_lost_power();
+        self.open_again(&drives)?;
+        Ok(true)
+    }
+
+    /// An array without redundancy that has lost a member is opened anew: the drive may work again.
+    pub(super) fn revive_failed(&mut self) -> Result<(), Failure> {
+        if self.redundancy() > 0 || self.array().status().health != Health::Failed {
+            return Ok(());
+        }
+        self.take_stock();
+        self.end_in_vain()?;
+        // Who ends it asks for nothing that could be told.
+        self.promises.flush_failed();
+        self.open_again(&[])
+    }
+
+    /// What an array that has lost too much still does: it answers.
+    fn end_in_vain(&mut self) -> Result<(), Failure> {
+        self.note(format_args!("the array is lost"));
+        let may_fail = std::mem::replace(&mut self.answers.all_may_fail, true);
+        if self.random.percent(25) {
+            self.request(Step::Flush)?;
+        }
+        self.settle()?;
+        // It may say what it likes.
+        let _ = self.array_mut().rest();
+        self.answers.all_may_fail = may_fail;
+        self.array_mut().world_mut().placement.verdict()
+    }
+
+    fn open_again(&mut self, back: &[usize]) -> Result<(), Failure> {
+        if self.is_dark() {
+            return Ok(());
+        }
+        self.counts.revived += 1;
+        let mut contents = self.array_mut().world_mut().inner_mut().picture();
+        back.iter().for_each(|drive| contents[*drive].set_gone(false));
+        self.array = None;
+        self.boot(contents)
+    }
+
+    /// A drive loses its power with its plug.
+    pub(super) fn pull(&mut self, drive: usize) {
+        let Some(id) = self.ids[drive].take() else { return };
+        let random = &mut self.random;
+        let world = self.array.as_mut().expect("there is an array between steps").world_mut().inner_mut();
+        world.content_mut(drive).cut_power(random.generator());
+        world.unplug(id);
+        self.hung.remove(&drive);
+        self.incarnations[drive] += 1;
+    }
+
+    /// The user comes to the array that was opened now, and hears whether its drives have gone on.
+    pub(super) fn meet_client(&self) {
+        let now = self.incarnation();
+        self.client.meet(&now);
+    }
+
+    /// Power was cut: the user that was is no more.
+    pub(super) fn forget_client(&mut self) {
+        self.client = Unflushed::new(Incarnation::default());
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        let words = self.drives_in_use().into_iter().map(|drive| format!("{drive}={}", self.incarnations[drive]));
+        Incarnation::parse(&words.collect::<Vec<_>>().join(","))
+    }
+}

@@ -1,0 +1,158 @@
+//! Lives: power goes off, wherever the array is in what it does, and comes back; not every drive needs to be there then.
+//!
+//! What is known at the end of a life (the *stock*) decides which drives may stay away: the next life gets all that the
+//! level needs, of those that the array had in sync and whose superblocks say so. So the host that remembers the array has no
+//! reason to refuse them, and whatever was flushed in one life is on the drives of the next. Other sets are tried on the
+//! side ([`super::apart`]). Drives that are not in sync may come and go as they like.
+
+use std::collections::BTreeSet;
+
+use shoal_sim::Content;
+use shoal_volume::{DriveId, Features, MemberUse, Superblock, read_superblock};
+
+use super::Player;
+use super::weakness::Seat;
+use crate::checkers::Failure;
+
+/// What was known of the array when a life ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stock {
+    seats: Vec<Seat>,
+    weak: BTreeSet<usize>,
+}
+
+impl Stock {
+    /// The drives that had a seat and were there.
+    pub(super) fn drives(&self) -> Vec<usize> {
+        self.seats.iter().filter_map(|seat| seat.drive).collect()
+    }
+
+    /// The seats that were weak.
+    pub(super) fn weak_seats(&self) -> BTreeSet<usize> {
+        self.weak.clone()
+    }
+}
+
+impl Player<'_> {
+    /// Cuts power for all drives and the host, now or so many events from now.
+    pub(super) fn cut_power(&mut self, after_events: u32) {
+        let expects_cut = self.chronicle.borrow().expects_cut();
+        if after_events == 0 && !expects_cut {
+            self.array_mut().world_mut().cut_power();
+        } else {
+            self.chronicle.borrow_mut().plan_cut(after_events.max(1));
+        }
+    }
+
+    pub(super) fn is_dark(&self) -> bool {
+        self.chronicle.borrow().is_dark()
+    }
+
+    /// What came of something, unless power went off meanwhile: then it comes back, and the array lives again.
+    pub(super) fn outlive(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
+        let mut done = done;
+        while self.is_dark() {
+            let mut contents = self.chronicle.borrow_mut().power_is_on()?;
+            if self.array.is_some() {
+                self.take_stock();
+                self.array = None;
+                // The stock knows already what has struck.
+                contents.iter_mut().for_each(|content| drop(content.take_struck()));
+            }
+            for content in contents.iter_mut().filter(|content| !content.is_gone()) {
+                content.cut_power(self.random.generator());
+            }
+            self.promises.power_cut();
+            self.forget_client();
+            self.books.power_cut();
+            self.answers.forget_all();
+            self.buffers = (0..self.scenario.depth).collect();
+            self.counts.power_cuts += 1;
+            done = self.boot(contents);
+        }
+        done
+    }
+
+    /// Before the array's life ends.
+    pub(super) fn take_stock(&mut self) {
+        self.note_silent_faults();
+        self.find_holes();
+        self.stock = Stock { seats: self.seats(), weak: self.weak_seats() };
+    }
+
+    /// Looks at what lived, before anything else happens to it.
+    pub(super) fn come_up(&mut self) -> Result<(), Failure> {
+        let were_weak = self.stock.weak.clone();
+        self.find_lost_to_holes(&were_weak);
+        self.forget_closed_holes();
+        // Not always: looking takes time, in which the array would get on with what it has to do.
+        if self.random.percent(50) { self.read_touched() } else { Ok(()) }
+    }
+
+    /// Decides which drives are not there at this start.
+    pub(super) fn send_away(&mut self, contents: &mut [Content]) {
+        for (drive, starts) in std::mem::take(&mut self.away) {
+            let content = &mut contents[drive];
+            if starts == 0 {
+                content.set_gone(false);
+                continue;
+            }
+            if !content.is_gone() {
+                if !self.may_stay_away(drive, contents) {
+                    self.counts.passed_over += 1;
+                    continue;
+                }
+                contents[drive].set_gone(true);
+                self.counts.away += 1;
+            }
+            self.away.insert(drive, starts - 1);
+            // Should this life end before the array is open, it may have been missed all the same.
+            let seat = self.stock.seats.iter().position(|seat| seat.drive == Some(drive));
+            self.stock.weak.extend(seat);
+        }
+    }
+
+    /// Whether the next life is none the poorer without a drive.
+    fn may_stay_away(&self, drive: usize, contents: &[Content]) -> bool {
+        let seats = &self.stock.seats;
+        let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else { return true };
+        let group = seat / self.group_size() * self.group_size();
+        let mut weak = self.stock.weak.clone();
+        let superblocks: Vec<_> = seats.iter().map(|seat| superblock(&contents[seat.drive?])).collect();
+        let of_group = &superblocks[group..group + self.group_size()];
+        let events = of_group.iter().flatten().map(|superblock| superblock.events).max().unwrap_or(0);
+        let is_unsound = |place: &usize| !of_group[*place].as_ref().is_some_and(|own| says_in_sync(own, events));
+        weak.extend((0..of_group.len()).filter(is_unsound).map(|place| group + place));
+        let others =
+            weak.into_iter().filter(|other| *other != seat && (group..group + self.group_size()).contains(other));
+        others.count() < self.redundancy()
+    }
+
+    /// The drives that are there and carry a superblock.
+    pub(super) fn carriers(&self, contents: &[Content]) -> Vec<usize> {
+        (0..contents.len()).filter(|drive| superblock(&contents[*drive]).is_some()).collect()
+    }
+
+    /// The id that each drive has at the start of a life.
+    pub(super) fn first_ids(contents: &[Content]) -> Vec<Option<DriveId>> {
+        (0..).zip(contents).map(|(drive, it)| (!it.is_gone()).then_some(DriveId(drive))).collect()
+    }
+}
+
+/// What a drive that is there says of itself.
+pub(super) fn superblock(content: &Content) -> Option<Superblock> {
+    if content.is_gone() {
+        return None;
+    }
+    let mut content = content.clone();
+    content.disarm();
+    let size_bytes = content.size_bytes();
+    read_superblock(size_bytes, |offset, bytes| content.read(offset, bytes)).ok()
+}
+
+/// The last superblock that a drive took makes it a member with all its data; the freshest one of its array has so many
+/// events.
+fn says_in_sync(own: &Superblock, events: u64) -> bool {
+    let is_being_filled = own.features.any_of(Features::RECOVERY_OFFSET) || own.features.any_of(Features::REPLACEMENT);
+    matches!(own.own_use(), MemberUse::Active(_)) && !is_being_filled && own.events + 1 >= events
+}

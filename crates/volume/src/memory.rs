@@ -1,0 +1,266 @@
+//! What a host remembers of arrays, as they are put together and run: who is admitted, and when the book is written.
+//!
+//! [`shoal_memory`] says by which rules. An array is judged before anything is written to it. Each [record
+//! run](crate::tree::Recorder) then begins with what it is about to write being remembered, while the members settle; the
+//! superblocks wait for it, for no longer than the keeper has patience. A tree without a memory admits everybody and
+//! remembers nothing: simulated arrays, temporary ones, and those that others run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use shoal_array::Instant;
+use shoal_md::{Candidate, MemberUse, Superblock, Uuid};
+use shoal_memory::{Book, Found, Judgement, Keeper, Left, Member, Sight, judge};
+
+use crate::assemble::{Cause, candidates};
+use crate::tree::{Duty, NodeId, Target, Tree};
+use crate::world::World;
+use crate::{ArrayVolume, LeftOut, OpenError, OpenOptions};
+
+/// How often it is looked whether a keeper has done what it was given.
+pub(crate) const GLANCE: Duration = Duration::from_millis(1);
+
+/// How much is believed beyond what is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Nothing: what is in doubt is refused.
+    Known,
+    /// That members are missing for good, of an array that is not known.
+    Degraded,
+    /// Whatever is there: doubts are told, and the array is known by what is there from now on, if it is written to.
+    Anything,
+}
+
+/// What a host remembers of its arrays.
+pub struct HostMemory {
+    keeper: Box<dyn Keeper>,
+    trust: Trust,
+    remarks: Vec<String>,
+    /// Arrays whose books are begun anew, as somebody said that what is there is right.
+    anew: BTreeSet<Uuid>,
+    /// Who carried the superblock of an array when it was put together.
+    found: BTreeMap<Uuid, Vec<Left>>,
+    /// What was known of an array before its last update was announced.
+    before: BTreeMap<Uuid, Book>,
+}
+
+impl std::fmt::Debug for HostMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostMemory").field("trust", &self.trust).finish_non_exhaustive()
+    }
+}
+
+/// Members that may take part, and those that may not.
+pub(crate) struct Admitted {
+    pub(crate) members: Vec<(Target, Superblock)>,
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+impl HostMemory {
+    /// What `keeper` remembers.
+    pub fn new(keeper: Box<dyn Keeper>, trust: Trust) -> Self {
+        Self {
+            keeper,
+            trust,
+            remarks: Vec::new(),
+            anew: BTreeSet::new(),
+            found: BTreeMap::new(),
+            before: BTreeMap::new(),
+        }
+    }
+
+    /// What `keeper` remembers, and will as soon as [`Tree::remember_all`] is called: what there is, and nothing else.
+    pub(crate) fn begun_anew(keeper: Box<dyn Keeper>, found: Vec<Found>) -> Self {
+        let mut memory = Self::new(keeper, Trust::Anything);
+        for found in &found {
+            memory.found.entry(found.candidate.superblock.array_uuid).or_default().push(left(found));
+        }
+        memory
+    }
+
+    /// Forgets what is known of this array.
+    pub(crate) fn begin_anew(&mut self, array: Uuid) {
+        self.anew.insert(array);
+    }
+
+    /// What a drive was called that is known on other hardware than this; none if it is where it
+    /// was, is not known, or hardware has no name.
+    pub(crate) fn moved_from(&mut self, superblock: &Superblock, hardware: Option<&str>) -> Option<String> {
+        let book = self.keeper.recall(superblock.array_uuid)?;
+        book.moved_from(superblock.device_uuid, hardware).map(str::to_owned)
+    }
+
+    /// What people should know, a sentence each, once.
+    pub(crate) fn take_remarks(&mut self) -> Vec<String> {
+        self.remarks.append(&mut self.keeper.take_remarks());
+        std::mem::take(&mut self.remarks)
+    }
+
+    fn remark(&mut self, text: String) {
+        if !self.remarks.contains(&text) {
+            self.remarks.push(text);
+        }
+    }
+
+    /// Says what the doubts are; an error if they are not overruled.
+    fn judge(&mut self, found: &[Found], options: &OpenOptions) -> Result<Judgement, OpenError> {
+        let Some(first) = found.first() else { return Ok(Judgement::default()) };
+        let array = first.candidate.superblock.array_uuid;
+        let judgement = judge(self.keeper.recall(array).as_ref(), found);
+        let Some(doubt) = &judgement.doubt else { return Ok(judgement) };
+        let name = match first.candidate.superblock.name() {
+            name if name.is_empty() => array.to_string(),
+            name => name,
+        };
+        match self.trust {
+            Trust::Anything => {}
+            Trust::Degraded if doubt.is_for_lack_of_members() => {}
+            Trust::Known | Trust::Degraded => return Err(OpenError::Doubt { name, doubt: doubt.clone() }),
+        }
+        self.remark(format!("array {name}: {doubt}"));
+        if options.writable {
+            self.anew.insert(array);
+        }
+        Ok(judgement)
+    }
+}
+
+impl<W: World> ArrayVolume<W> {
+    /// Makes a host remember the array as it is.
+    pub fn remember_in(&mut self, memory: HostMemory) {
+        self.tree.memory = Some(memory);
+        self.tree.remember_all();
+    }
+
+    /// What people should know of what this host remembers, a sentence each, once.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        self.tree.memory.as_mut().map(HostMemory::take_remarks).unwrap_or_default()
+    }
+}
+
+impl<W: World> Tree<W> {
+    /// The same with what is remembered of its arrays, if anything is to be.
+    pub(crate) fn with_memory(mut self, memory: Option<HostMemory>) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Who of those that carry the superblock of one array may take part in it.
+    pub(crate) fn admit(
+        &mut self,
+        members: &[(Target, Superblock)],
+        options: &OpenOptions,
+    ) -> Result<Admitted, OpenError> {
+        let mut admitted = Admitted { members: members.to_vec(), left_out: Vec::new() };
+        let found = self.found(members);
+        let Some(memory) = &mut self.memory else { return Ok(admitted) };
+        let judgement = memory.judge(&found, options)?;
+        for (index, suspicion) in judgement.left_out.iter().rev() {
+            let drive = &found[*index].candidate.drive;
+            memory.remark(format!("{drive} is not used: {suspicion}"));
+            admitted.members.remove(*index);
+            admitted.left_out.insert(0, LeftOut { name: drive.clone(), cause: Cause::Suspicion(suspicion.clone()) });
+        }
+        let is_in = |index: &usize| judgement.left_out.iter().all(|(out, _)| out != index);
+        let there = (0..found.len()).filter(is_in).map(|index| left(&found[index]));
+        if let Some(first) = found.first() {
+            memory.found.insert(first.candidate.superblock.array_uuid, there.collect());
+        }
+        Ok(admitted)
+    }
+
+    pub(crate) fn found(&self, members: &[(Target, Superblock)]) -> Vec<Found> {
+        let candidates = candidates(self, members).into_iter();
+        let found = |(candidate, (target, _)): (Candidate, &(Target, Superblock))| Found {
+            candidate,
+            hardware: self.hardware(*target),
+        };
+        candidates.zip(members).map(found).collect()
+    }
+
+    /// By what is known again what a member lies on.
+    pub(crate) fn hardware(&self, target: Target) -> Option<String> {
+        match target {
+            Target::Drive(drive) => self.world.hardware(drive),
+            Target::Node(node) => Some(format!("array {}", self.nodes[node.0].facts.array_uuid)),
+        }
+    }
+
+    /// Has an array remembered with those slots that are about to get this update, or have it.
+    pub(crate) fn remember(&mut self, node: NodeId, slots: &[usize], events: u64) {
+        if self.memory.is_none() {
+            return;
+        }
+        let mut sight = self.sight(node, slots, events);
+        let Some(memory) = &mut self.memory else { return };
+        sight.others = memory.found.remove(&sight.array).unwrap_or_default();
+        let known = if memory.anew.remove(&sight.array) { None } else { memory.keeper.recall(sight.array) };
+        memory.before.remove(&sight.array);
+        memory.before.extend(known.clone().map(|known| (sight.array, known)));
+        memory.keeper.keep(known.map_or_else(|| Book::of(sight.clone()), |known| known.after(sight.clone())));
+    }
+
+    /// An update that was announced is given up, and no superblock says it: what was known before is
+    /// right. Else members that lose their power together would be remembered as having left.
+    pub(crate) fn take_back(&mut self, node: NodeId) {
+        let array = self.nodes[node.0].facts.array_uuid;
+        let Some(memory) = &mut self.memory else { return };
+        if let Some(before) = memory.before.remove(&array) {
+            memory.keeper.keep(before);
+        }
+    }
+
+    /// The same of all arrays as they are.
+    pub(crate) fn remember_all(&mut self) {
+        for node in (0..self.nodes.len()).map(NodeId) {
+            self.remember_as_it_is(node);
+        }
+    }
+
+    /// The same of those that are open for writing.
+    pub(crate) fn remember_writable(&mut self) {
+        for node in (0..self.nodes.len()).map(NodeId) {
+            if self.nodes[node.0].writable {
+                self.remember_as_it_is(node);
+            }
+        }
+    }
+
+    fn remember_as_it_is(&mut self, node: NodeId) {
+        let it = &self.nodes[node.0];
+        let (slots, events) = (it.slots_in_use(), it.events());
+        self.remember(node, &slots, events);
+    }
+
+    fn sight(&self, node: NodeId, slots: &[usize], events: u64) -> Sight {
+        let it = &self.nodes[node.0];
+        let mut members = Vec::new();
+        for &slot in slots {
+            let slot = &it.slots[slot];
+            let Ok(superblock) = it.membership.superblock(slot.number.get()) else { continue };
+            let role = if let Duty::Member(role) = slot.duty { Some(role.0) } else { None };
+            let (uuid, target) = (superblock.device_uuid, slot.place.target);
+            members.push(Member { uuid, hardware: self.hardware(target), drive: self.name(target), role });
+        }
+        Sight { array: it.facts.array_uuid, events, members, others: Vec::new() }
+    }
+
+    /// Whether all that was to be remembered is, or has been given up.
+    pub(crate) fn has_remembered(&mut self) -> bool {
+        self.memory.as_mut().is_none_or(|memory| memory.keeper.is_settled())
+    }
+
+    /// When to look again for a record run that waits.
+    pub(crate) fn memory_due(&self) -> Option<Instant> {
+        let waits = self.memory.is_some() && self.nodes.iter().any(|node| node.recorder.waits_for_memory());
+        waits.then(|| self.world.now().after_ns(u64::try_from(GLANCE.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A drive that may turn out to take no part.
+fn left(found: &Found) -> Left {
+    let Found { candidate: Candidate { drive, superblock }, hardware } = found.clone();
+    let role = if let MemberUse::Active(role) = superblock.own_use() { Some(role.0) } else { None };
+    let member = Member { uuid: superblock.device_uuid, hardware, drive, role };
+    Left { member, events: superblock.events }
+}

@@ -1,0 +1,79 @@
+//! An array comes to rest, and what is left of drives that do not.
+
+use std::time::Duration;
+
+use shoal_array::{MemberIo, MemberState};
+
+use crate::VolumeError;
+use crate::array_volume::ArrayVolume;
+use crate::tree::{Activity, Node, NodeId, Target, Waiter};
+use crate::world::World;
+
+impl<W: World> ArrayVolume<W> {
+    /// Members that were taken out because they did not answer, by name, with how long they had been silent: those since
+    /// the last call.
+    pub fn take_silences(&mut self) -> Vec<(String, Duration)> {
+        std::mem::take(&mut self.tree.patience.given_up)
+    }
+
+    /// I/Os of drives that were taken out, which nobody waits for and which have not ended.
+    pub fn left_behind(&self) -> usize {
+        self.tree.flights.left_behind()
+    }
+
+    /// Ends everything in order and gives the world back.
+    pub fn close(mut self) -> Result<W, VolumeError> {
+        self.rest()?;
+        Ok(self.tree.world)
+    }
+
+    /// Brings the array to rest, as before it is closed: what was written is durable, the superblocks say clean (if the
+    /// array is) and how far rebuilds have come.
+    pub fn rest(&mut self) -> Result<(), VolumeError> {
+        self.stop_scrub();
+        // Whoever brings it to rest waits for nothing else.
+        self.tree.patience.has_clients = false;
+        self.tree.wait_for(|tree| tree.in_flight == 0)?;
+        // From the outermost array inward: marking one clean writes to those it lies on.
+        for index in (0..self.tree.nodes.len()).rev() {
+            if !self.tree.nodes[index].writable {
+                continue;
+            }
+            let node = NodeId(index);
+            // Members that do not take the flush fail, and the record run says so. If it fails as a whole, what was written
+            // is not known to be there.
+            let is_flushed = self.tree.call(Target::Node(node), MemberIo::Flush)?.is_ok();
+            self.tree.clear_idle_bits(node);
+            self.settle()?;
+            let it = &mut self.tree.nodes[index];
+            let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
+            let has_come_further = it.array.resync_position().is_some()
+                || !it.mirrors.is_empty()
+                || it.array.member_states().iter().any(rebuilding);
+            let ends = is_flushed && matches!(it.activity, Activity::Active { .. }) && it.is_at_rest();
+            if ends {
+                it.activity = Activity::Clean;
+            }
+            if ends || has_come_further {
+                let now = self.tree.world.now();
+                self.tree.record(now, node, Waiter::Nobody);
+            }
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no superblock and no bitmap is being written; fails if drives keep it waiting.
+    pub(crate) fn settle(&mut self) -> Result<(), VolumeError> {
+        self.tree.wait_for(|tree| tree.nodes.iter().all(Node::is_settled))
+    }
+
+    /// [`Self::settle`], for what is done even if drives do not answer: it is recorded as soon as they do, and until then
+    /// the engine answers no write that relies on it.
+    pub(crate) fn settle_if_they_answer(&mut self) -> Result<(), VolumeError> {
+        match self.settle() {
+            Err(VolumeError::Silent { .. }) => Ok(()),
+            settled => settled,
+        }
+    }
+}

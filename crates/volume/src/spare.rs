@@ -1,0 +1,93 @@
+//! Drives come to an array that runs, and lose what they hold.
+
+use shoal_array::{CommandError, Health, MemberState};
+use shoal_drive::DriveId;
+use shoal_md::{NewMember, Superblock, Uuid};
+
+use crate::array_volume::{ArrayVolume, ManageError};
+use crate::assemble::{OpenError, probe};
+use crate::bad_blocks::BadBlockNotes;
+use crate::create::{CreateError, clear_superblocks};
+use crate::tree::{BitmapCopy, Duty, Node, NodeId, Place, Slot, Target, Waiter};
+use crate::world::World;
+
+impl<W: World> ArrayVolume<W> {
+    /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the array or in one inside
+    /// it, its rebuild starts. What the drive holds is lost.
+    pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        let node = self.node_in_need();
+        self.make_spare(node, drive)?;
+        Ok(self.settle_if_they_answer()?)
+    }
+
+    /// Makes a drive a spare of one array.
+    pub(crate) fn make_spare(&mut self, node: NodeId, drive: DriveId) -> Result<(), ManageError> {
+        let facts = self.tree.world.facts(drive);
+        if self.is_used(drive) {
+            return Err(ManageError::InUse { drive: facts.name });
+        }
+        self.refuse_active_drive(drive)?;
+        if self.tree.nodes[node.0].array.health() == Health::Failed {
+            return Err(self.refused(drive, "cannot be added", CommandError::NoRedundancy));
+        }
+        let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: facts.name.clone() })?;
+        let uuid = Uuid(self.tree.world.random_bytes());
+        let member = NewMember { drive: facts.name, size_bytes: facts.size_bytes, uuid };
+        // Found out before the drive loses anything.
+        self.tree.nodes[node.0].membership.clone().add_spare(&member)?;
+        clear_superblocks(&mut self.tree, Target::Drive(drive))?;
+        let it = &mut self.tree.nodes[node.0];
+        let dev_number = it.membership.add_spare(&member)?;
+        let superblock = it.membership.superblock(dev_number).expect("it was added just now");
+        let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
+        if let Some(log) = place.log {
+            let cleared = self.tree.clear_log(place.target, log, None, array_uuid)?;
+            let generation = cleared.map_err(|_| CreateError::Write { drive: self.tree.name(place.target) })?;
+            self.tree.nodes[node.0].logs.insert(buffer, log, generation);
+        }
+        let it = &mut self.tree.nodes[node.0];
+        let superblock = it.membership.superblock(dev_number).expect("it was added just now");
+        let bad_blocks = BadBlockNotes::empty(superblock);
+        let number = it.membership.number_of(superblock).expect("it was added just now");
+        it.slots.push(Slot { place, number, duty: Duty::Spare, buffer, bad_blocks, bitmap: BitmapCopy::Due });
+        let now = self.tree.world.now();
+        self.tree.record(now, node, Waiter::Nobody);
+        Ok(())
+    }
+
+    /// Refuses a drive that carries this superblock, whatever is to become of it, if the array, or one inside it, counts on what
+    /// it holds: by the freshest table of roles, it is an active member.
+    pub fn refuse_active(&self, drive: &str, superblock: &Superblock) -> Result<(), ManageError> {
+        let own = self.tree.nodes.iter().find(|node| node.facts.array_uuid == superblock.array_uuid);
+        match own.filter(|node| node.membership.counts_on(superblock)) {
+            Some(node) => Err(ManageError::ActiveMember { drive: drive.to_owned(), array: node.facts.name() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The same of a drive of the world. One that cannot be read carries nothing that could be counted on.
+    fn refuse_active_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        match probe(&mut self.tree, Target::Drive(drive)) {
+            Ok(superblock) => self.refuse_active(&self.tree.world.facts(drive).name, &superblock),
+            Err(OpenError::Volume(broken)) => Err(broken.into()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Whether the array, or one inside it, has the drive at work, as a member, a replacement, a spare or its journal. One that
+    /// failed, and was not removed yet, is not at work.
+    fn is_used(&self, drive: DriveId) -> bool {
+        self.tree.nodes.iter().any(|node| {
+            let of_drive = node.slots.iter().filter(|slot| slot.place.target == Target::Drive(drive));
+            of_drive.into_iter().any(|slot| node.membership.superblock(slot.number.get()).is_ok())
+        })
+    }
+
+    /// The array that a new drive helps most: one of drives with a missing member, else the first.
+    fn node_in_need(&self) -> NodeId {
+        let of_drives = |node: &Node| node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)));
+        let missing = |node: &Node| node.array.member_states().contains(&MemberState::Missing) && of_drives(node);
+        let needy = self.tree.nodes.iter().position(missing);
+        NodeId(needy.or_else(|| self.tree.nodes.iter().position(of_drives)).unwrap_or(self.root.0))
+    }
+}

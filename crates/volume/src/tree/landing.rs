@@ -1,0 +1,70 @@
+//! I/O of drives comes to its end: to where its buffer is by now, and to whoever waits for it.
+
+use shoal_array::{Instant, Outcome};
+use shoal_drive::{Finished, IoKind};
+
+use crate::fault;
+use crate::world::World;
+
+use super::{Pending, Tree};
+
+impl<W: World> Tree<W> {
+    /// Takes what the world has finished to whoever waits for it.
+    pub(super) fn take_finished(&mut self, now: Instant) {
+        let mut finished = std::mem::take(&mut self.finished);
+        for Finished { token, result } in finished.drain(..) {
+            self.landed(now, token, result.is_ok());
+            let pending = self.pending.take(token);
+            self.io_ended(now, pending, result);
+        }
+        self.finished = finished;
+    }
+
+    /// A drive has answered: what it read is taken to where its buffer is by now, if that has moved and somebody waits
+    /// for it.
+    fn landed(&mut self, now: Instant, token: u64, is_good: bool) {
+        let Some(flight) = self.flights.end(now, token) else { return };
+        if let Some((span, memory)) = flight.memory {
+            let to = self.homes.memory(span);
+            let is_wanted = !flight.is_left() && !self.is_overtaken(token);
+            if to != memory && is_good && flight.is_read() && is_wanted {
+                let mut bytes = vec![0; memory.length as usize];
+                self.world.arena().read(memory, &mut bytes);
+                self.world.arena().write(to, &bytes);
+            }
+            self.homes.ended(memory);
+        }
+        if !self.stuck_notes.is_empty() {
+            self.release_notes(token);
+        }
+    }
+
+    /// Whether others have answered for what a member was asked to read.
+    pub(super) fn is_overtaken(&mut self, token: u64) -> bool {
+        match self.pending.entry_mut(token) {
+            Some(&mut Pending::Effect { engine, id, .. }) => self.engine(engine).is_overtaken(id),
+            _ => false,
+        }
+    }
+
+    /// I/O on a drive has ended, or its drive was given up: whoever waits for it hears of it.
+    pub(super) fn io_ended(&mut self, now: Instant, pending: Pending, result: std::io::Result<()>) {
+        match pending {
+            Pending::Effect { engine, role, id, kind, .. } => {
+                let outcome = match result {
+                    Ok(()) => Outcome::Done,
+                    Err(error) => Outcome::Failed(fault::member_fault(kind, &error)),
+                };
+                self.watch_original(now, engine, role, &outcome);
+                self.ready.push_back((engine, id, outcome));
+            }
+            Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
+            Pending::Log { node, io } => self.log_io_done(now, node, io, result.is_ok()),
+            Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, result.is_ok()),
+            Pending::Forgotten => {}
+            Pending::Caller => {
+                self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
+            }
+        }
+    }
+}

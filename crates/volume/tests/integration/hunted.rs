@@ -1,0 +1,148 @@
+//! What the fault hunter found in arrays, each find as the shortest story that shows it.
+use std::time::Duration;
+
+use shoal_sim::{Content, Fault, Misbehaviour, MisbehaviourKind};
+use shoal_volume::transfer::{read_to, write_from};
+use shoal_volume::{
+    ArrayVolume, Background, Command, DriveId, Event, Health, LiveVolume, MemberState, OpenOptions, Request, RequestId,
+    ScrubMode, SimulatedWorld, Volume,
+};
+
+use crate::support::{create_options, world_of_sticks};
+
+const DRIVE_BYTES: u64 = 4 << 20;
+
+fn blank(drives: usize) -> Vec<Content> {
+    (0..drives).map(|_| Content::new(DRIVE_BYTES)).collect()
+}
+
+fn ids(drives: std::ops::Range<u32>) -> Vec<DriveId> {
+    drives.map(DriveId).collect()
+}
+
+fn create(level: &str, members: u32, contents: Vec<Content>) -> ArrayVolume<SimulatedWorld> {
+    let options = create_options(level, None, 4096);
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    ArrayVolume::create(world, plan, &ids(0..members), &options, &OpenOptions::writable()).unwrap()
+}
+
+fn finish(array: &mut ArrayVolume<SimulatedWorld>) {
+    assert!(!array.run_background(Duration::from_secs(3600)).unwrap(), "it has an hour");
+}
+
+#[test]
+fn a_drive_with_an_unreadable_sector_where_superblocks_may_be_can_be_added() {
+    let mut contents = blank(3);
+    contents[2].spoil(4096, 4096);
+    let mut array = create("1", 2, contents);
+    array.fail_drive(DriveId(0)).unwrap();
+    array.add_drive(DriveId(2)).unwrap();
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal);
+}
+
+#[test]
+fn a_member_may_fail_while_the_drive_that_is_to_replace_it_is_made_a_spare() {
+    let mut array = create("5", 3, blank(4));
+    let kind = MisbehaviourKind::FlushFails(Fault::Io);
+    let flush_fails = Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 };
+    array.world_mut().content_mut(1).arm(flush_fails);
+    let error = array.replace_drive(DriveId(1), DriveId(3)).unwrap_err();
+    assert!(error.to_string().contains("stick#1"), "{error}");
+    // The new drive is needed more urgently now.
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal);
+}
+
+/// Below the position of a rebuild all members have their data. If power was cut there, parity may not agree with it, and
+/// the rebuild does not come by again.
+#[test]
+fn a_forced_array_has_no_stripe_out_of_sync_once_it_is_rebuilt() {
+    let mut array = create("5", 3, blank(4));
+    write_from(&mut array, 0, &mut vec![7; 1 << 20].as_slice()).unwrap();
+    array.fail_drive(DriveId(0)).unwrap();
+    array.set_background(Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: 1_000_000, depth: 1 });
+    array.add_drive(DriveId(3)).unwrap();
+    array.run_background(Duration::from_millis(800)).unwrap();
+    // From now on the superblocks say that writes are under way.
+    let span = array.request_span(0, 4096);
+    array.submit(Request { id: RequestId(1), command: Command::Write { offset: 0, span } });
+    array.poll(1, None, &mut Vec::new()).unwrap();
+    let data = array.content_map().places(8 << 10)[0];
+    let mut contents: Vec<_> = (0..4).map(|drive| array.world_mut().content_mut(drive).clone()).collect();
+    drop(array);
+    // A write to the second stripe has got to its data and not to its parity.
+    let content = &mut contents[data.0.0 as usize];
+    content.write(data.1, &[9; 4096]).unwrap();
+    contents.iter_mut().for_each(|content| content.flush().unwrap());
+
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let forced = OpenOptions { force: true, ..OpenOptions::writable() };
+    let mut array = ArrayVolume::open(world, plan, &ids(1..4), &forced).unwrap();
+    let state = array.status().members[0].state;
+    assert!(matches!(state, MemberState::Rebuilding { position } if position > 4096), "{state:?}");
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal);
+    array.scrub(ScrubMode::Check).unwrap();
+    finish(&mut array);
+    let is_clean = |event: &Event| matches!(event, Event::ScrubFinished { mismatched_bytes: 0, completed: true });
+    let news = array.take_news();
+    assert!(news.iter().any(|news| is_clean(&news.event)), "{news:?}");
+}
+
+/// A hub loses its power with more members than the level survives. When they are back the array is as it was: none that
+/// was left has recorded that the others failed.
+#[test]
+fn members_that_lost_their_power_together_are_members_when_they_are_back() {
+    for (level, members, lost) in [("5", 3, 0..2), ("6", 4, 1..4), ("10", 4, 0..2), ("1", 2, 0..2)] {
+        let mut array = create(level, members, blank(members as usize));
+        write_from(&mut array, 0, &mut vec![7; 64 << 10].as_slice()).unwrap();
+        assert!(ask(&mut array, Command::Flush));
+        ids(lost).into_iter().for_each(|drive| array.world_mut().unplug(drive));
+        let span = array.request_span(0, 32 << 10);
+        ask(&mut array, Command::Write { offset: 0, span });
+        assert!(!ask(&mut array, Command::Flush), "raid{level}");
+        let _ = array.rest();
+        let mut contents = array.world().picture();
+        contents.iter_mut().for_each(|content| content.set_gone(false));
+        drop(array);
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+        let mut array = ArrayVolume::open(world, plan, &ids(0..members), &OpenOptions::writable())
+            .unwrap_or_else(|error| panic!("raid{level}: {error}"));
+        finish(&mut array);
+        assert_eq!(array.status().health, Health::Optimal, "raid{level}");
+        let mut content = Vec::new();
+        read_to(&mut array, 32 << 10, 32 << 10, &mut content).unwrap();
+        assert!(content.iter().all(|byte| *byte == 7), "raid{level}");
+    }
+}
+
+/// Asks for one thing; whether it was done.
+fn ask(array: &mut ArrayVolume<SimulatedWorld>, command: Command) -> bool {
+    array.submit(Request { id: RequestId(2), command });
+    let mut answers = Vec::new();
+    array.poll(1, None, &mut answers).unwrap();
+    answers[0].result.is_ok()
+}
+
+/// The array flushes by itself when it has come to rest. If its last copy does not take that, nobody else has what was
+/// answered, and whoever asks for a flush next has to know, though that one succeeds.
+#[test]
+fn a_flush_that_nobody_asked_for_and_the_last_copy_refused_is_told_by_the_next_one() {
+    let mut array = create("1", 2, blank(2));
+    array.fail_drive(DriveId(0)).unwrap();
+    write_from(&mut array, 0, &mut vec![7; 4096].as_slice()).unwrap();
+    let kind = MisbehaviourKind::FlushFails(Fault::Io);
+    array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
+    let span = array.request_span(0, 4096);
+    assert!(ask(&mut array, Command::Write { offset: 4096, span }));
+    let mut news = array.take_news();
+    while !news.iter().any(|news| matches!(news.event, Event::FlushFailed(_))) {
+        assert!(array.quiet_for().is_some(), "it comes to rest without a word: {news:?}");
+        array.turn(Duration::from_secs(1), &mut Vec::new()).unwrap();
+        news.append(&mut array.take_news());
+    }
+    assert!(!ask(&mut array, Command::Flush), "what was answered may be lost");
+    assert!(ask(&mut array, Command::Flush), "it was told");
+    assert_eq!(array.status().health, Health::Degraded);
+}

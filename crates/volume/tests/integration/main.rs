@@ -1,0 +1,15 @@
+//! Arrays that run, on files and on simulated drives: what they do, what they survive, and what a power cut leaves of them.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
+
+mod arrays;
+mod bitmap;
+mod faults;
+mod hunted;
+mod memory;
+mod mutated;
+mod power_cuts;
+mod simulated;
+mod stalls;
+mod states;
+mod support;

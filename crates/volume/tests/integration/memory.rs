@@ -1,0 +1,153 @@
+//! What a host remembers is written before the array's superblocks, and the array does not stand still for it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use shoal_array::BufferId;
+use shoal_drive::Access;
+use shoal_md::Uuid;
+use shoal_memory::{Book, Keeper};
+use shoal_volume::{
+    ArrayVolume, Command, HostMemory, LiveVolume, OpenError, OpenOptions, RealWorld, Request, RequestId, Span, Trust,
+    Volume, World as _,
+};
+
+use crate::support::Bench;
+
+/// What a keeper was given, and how slow it is.
+#[derive(Default)]
+struct Seen {
+    kept: Vec<Book>,
+    /// As long as this is set nothing is durable.
+    is_slow: bool,
+    /// The highest count on the members when the last book was given.
+    events_on_members: u64,
+}
+
+/// A keeper that looks at the members.
+struct Witness {
+    seen: Arc<Mutex<Seen>>,
+    bench: Arc<Bench>,
+}
+
+impl Witness {
+    /// The highest count on the members that a book is about.
+    fn events_on(&self, book: &Book) -> u64 {
+        let is_meant = |path: String| book.members().iter().any(|member| member.drive == path);
+        let meant = (0..2).filter(|&drive| is_meant(self.bench.path(drive).display().to_string()));
+        meant.map(|drive| self.bench.superblock(drive).events).max().unwrap()
+    }
+}
+
+impl Keeper for Witness {
+    fn recall(&mut self, _array: Uuid) -> Option<Book> {
+        self.seen.lock().unwrap().kept.last().cloned()
+    }
+
+    fn keep(&mut self, book: Book) {
+        let on_members = self.events_on(&book);
+        assert!(book.events() >= on_members, "superblocks were written before");
+        let mut seen = self.seen.lock().unwrap();
+        seen.events_on_members = on_members;
+        seen.kept.push(book);
+    }
+
+    fn is_settled(&mut self) -> bool {
+        let seen = self.seen.lock().unwrap();
+        let on_members = self.events_on(seen.kept.last().unwrap());
+        assert!(!seen.is_slow || on_members == seen.events_on_members, "superblocks have not waited");
+        !seen.is_slow
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+struct Rig {
+    bench: Arc<Bench>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let bench = Arc::new(Bench::new(2));
+        bench.create("1", None).close().unwrap();
+        Self { bench, seen: Arc::default() }
+    }
+
+    fn open(&self, drives: std::ops::Range<usize>, trust: Trust) -> Result<ArrayVolume<RealWorld>, OpenError> {
+        let (world, plan, ids) = self.bench.world(drives, Access::Write);
+        let witness = Witness { seen: self.seen.clone(), bench: self.bench.clone() };
+        let memory = Some(HostMemory::new(Box::new(witness), trust));
+        ArrayVolume::open_remembered(world, plan, &ids, &OpenOptions::writable(), memory)
+    }
+
+    fn last(&self) -> Book {
+        self.seen.lock().unwrap().kept.last().unwrap().clone()
+    }
+
+    fn set_slow(&self, is_slow: bool) {
+        self.seen.lock().unwrap().is_slow = is_slow;
+    }
+}
+
+fn request(number: u64, write: bool) -> Request {
+    let span = Span { buffer: BufferId(number as u32), offset: 0, length: 4096 };
+    let command = if write { Command::Write { offset: 0, span } } else { Command::Read { offset: 1 << 20, span } };
+    Request { id: RequestId(number), command }
+}
+
+/// Answers until one has this number.
+fn until(array: &mut ArrayVolume<RealWorld>, number: u64) -> Vec<u64> {
+    let (mut answers, mut numbers) = (Vec::new(), Vec::new());
+    while !numbers.contains(&number) {
+        array.turn(Duration::from_secs(60), &mut answers).unwrap();
+        for answer in answers.drain(..) {
+            answer.result.unwrap();
+            numbers.push(answer.id.0);
+        }
+    }
+    numbers
+}
+
+#[test]
+fn superblocks_wait_for_what_is_remembered_and_reads_do_not() {
+    let rig = Rig::new();
+    let mut array = rig.open(0..2, Trust::Known).unwrap();
+    assert_eq!(rig.last().members().len(), 2, "it is remembered from the first start on");
+    rig.set_slow(true);
+    array.submit(request(1, false));
+    array.submit(request(0, true));
+    assert_eq!(until(&mut array, 1), [1], "the write waits for its array to be marked active");
+    assert_eq!(rig.last().events(), rig.bench.superblock(0).events + 1, "that is announced");
+    rig.set_slow(false);
+    assert_eq!(until(&mut array, 0), [0]);
+    array.close().unwrap();
+    assert_eq!(rig.last().events(), rig.bench.superblock(0).events);
+    assert!(rig.bench.are_clean());
+}
+
+#[test]
+fn a_member_that_leaves_is_remembered_with_its_last_update() {
+    let rig = Rig::new();
+    let mut array = rig.open(0..2, Trust::Known).unwrap();
+    let going = array.world().drives()[0];
+    array.fail_drive(going).unwrap();
+    array.close().unwrap();
+    let book = rig.last();
+    let names = |path: &PathBuf| path.display().to_string();
+    assert_eq!(book.left()[0].member.drive, names(&rig.bench.path(0).to_owned()));
+    assert_eq!(book.left()[0].events, rig.bench.superblock(0).events);
+    assert_eq!((book.members().len(), book.events()), (1, rig.bench.superblock(1).events));
+    // Alone it is refused, and overruled by a word, from which on it is what is known.
+    let refused = rig.open(0..1, Trust::Known).err().unwrap();
+    assert!(matches!(refused, OpenError::Doubt { .. }), "{refused}");
+    assert!(matches!(rig.open(0..1, Trust::Degraded), Err(OpenError::Doubt { .. })));
+    let mut forced = rig.open(0..1, Trust::Anything).unwrap();
+    assert_eq!(forced.take_remarks().len(), 1);
+    forced.close().unwrap();
+    rig.open(0..1, Trust::Known).unwrap().close().unwrap();
+    assert!(rig.open(1..2, Trust::Known).is_err());
+}
