@@ -34,7 +34,7 @@ impl UblkLab {
     pub fn boot(&self, programs: &[PathBuf]) -> Result<UblkGuest, GuestError> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("root"), self.parts.root(programs, 0)?)?;
-        let guest = Guest::over_console(self.parts.start(directory.path(), 0, &[])?, "")?;
+        let guest = self.parts.boot(directory.path(), 0, &[], "")?;
         let mut this = UblkGuest { guest, directory };
         // The root cannot take direct I/O, other memory can.
         this.shell().done("mkdir -p /run/memory && mount -t tmpfs memory /run/memory")?;

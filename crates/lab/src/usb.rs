@@ -90,14 +90,7 @@ impl UsbLab {
         let programs: Vec<_> = programs.iter().chain([&self.mdadm]).cloned().collect();
         std::fs::write(directory.path().join("root"), self.parts.root(&programs, sticks.len())?)?;
         let buses = sticks.iter().map(|stick| stick.bus + 1).max().unwrap_or(1);
-        let process = self.parts.start(directory.path(), buses, sticks)?;
-        let guest = Guest::over_console(process, PRELUDE).map_err(|error| match error {
-            GuestError::Lost { what, script, output } => {
-                let said = std::fs::read_to_string(directory.path().join("kernel.log")).unwrap_or_default();
-                GuestError::Lost { what, script, output: output + &said }
-            }
-            other => other,
-        })?;
+        let guest = self.parts.boot(directory.path(), buses, sticks, PRELUDE)?;
         let control = Control::connect(&directory.path().join("control"))?;
         Ok(UsbGuest { guest, control, sticks: sticks.to_vec(), _directory: directory })
     }

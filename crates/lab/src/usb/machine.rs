@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use super::Stick;
 use super::archive::Archive;
-use crate::Missing;
 use crate::places::{modules_in_order, program};
+use crate::{Guest, GuestError, Missing};
 
 /// A kernel for x86-64 that a machine may run.
 pub(crate) struct Kernel {
@@ -53,6 +53,8 @@ const EMULATOR: &str = "qemu-system-x86_64";
 const SHELL: &str = "busybox";
 const INIT: &str = include_str!("init.sh");
 const MEMORY: &str = "1G";
+/// A guest is started so often at most.
+const BOOTS_MAX: u32 = 3;
 
 /// What a machine is made from.
 #[derive(Clone, Debug)]
@@ -109,6 +111,32 @@ impl Parts {
             root.add_file(&library, &library)?;
         }
         Ok(root.finish())
+    }
+
+    /// Starts it as [`Self::start`] does, and waits until it takes scripts. A kernel that dies before, as emulated ones now
+    /// and then do on a busy host, is started anew.
+    pub(crate) fn boot(
+        &self,
+        directory: &Path,
+        buses: usize,
+        sticks: &[Stick],
+        prelude: &'static str,
+    ) -> Result<Guest, GuestError> {
+        let mut boots = 1;
+        loop {
+            match Guest::over_console(self.start(directory, buses, sticks)?, prelude) {
+                Err(GuestError::Lost { what, script, output }) => {
+                    let said = std::fs::read_to_string(directory.join("kernel.log")).unwrap_or_default();
+                    let lost = GuestError::Lost { what, script, output: output + &said };
+                    if boots == BOOTS_MAX {
+                        return Err(lost);
+                    }
+                    println!("it is started anew: {lost}");
+                    boots += 1;
+                }
+                started => return started,
+            }
+        }
     }
 
     /// Starts it, in a process group of its own, with its console as standard input and output. `directory` holds its
