@@ -58,9 +58,10 @@ impl Misbehaviour {
                 let at = self.lands_at(range.start, length);
                 vec![range.clone(), at..at + length]
             }
-            MisbehaviourKind::ReadFails(_) | MisbehaviourKind::WriteFails(_) | MisbehaviourKind::FlushFails(_) => {
-                Vec::new()
-            }
+            MisbehaviourKind::ReadFails(_)
+            | MisbehaviourKind::WriteFails(_)
+            | MisbehaviourKind::FlushFails(_)
+            | MisbehaviourKind::FlushLost => Vec::new(),
         }
     }
 }
@@ -80,6 +81,9 @@ pub enum MisbehaviourKind {
     /// A flush fails, and what it was to make durable is given up: it can be read, no later flush covers it, and a power
     /// cut may take it. (Linux gives up dirty pages in the same way, and a drive that resets its cache.)
     FlushFails(Fault),
+    /// A flush is acknowledged and makes nothing durable. A later one does; a power cut before that may take what it was
+    /// to cover.
+    FlushLost,
     /// A write is acknowledged and never done.
     WriteLost,
     /// A write is acknowledged and done so many bytes further on (or back), at most at the end of `within`.
@@ -94,7 +98,7 @@ pub enum MisbehaviourKind {
 impl MisbehaviourKind {
     /// Whether the host hears nothing of it.
     pub fn is_silent(self) -> bool {
-        matches!(self, Self::WriteLost | Self::WriteMisdirected { .. } | Self::WriteTorn)
+        matches!(self, Self::FlushLost | Self::WriteLost | Self::WriteMisdirected { .. } | Self::WriteTorn)
     }
 }
 
@@ -112,6 +116,15 @@ pub struct PlannedFault {
     pub after_requests: u32,
     /// What.
     pub kind: FaultKind,
+}
+
+/// A part of a drive, as whoever keeps something on it divides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// Where content lies.
+    Content,
+    /// Where it is written what the drive is for.
+    Metadata,
 }
 
 /// What befalls a drive, or the whole world.
@@ -135,7 +148,9 @@ pub enum FaultKind {
     Latent {
         /// Which drive.
         drive: usize,
-        /// First byte.
+        /// Which part of it.
+        area: Area,
+        /// First byte, wrapped into the area.
         offset: u64,
         /// Bytes.
         length: u64,
@@ -144,7 +159,9 @@ pub enum FaultKind {
     BitFlip {
         /// Which drive.
         drive: usize,
-        /// Which byte.
+        /// Which part of it.
+        area: Area,
+        /// Which byte, wrapped into the area.
         offset: u64,
         /// Which bit of it, 0 to 7.
         bit: u32,
@@ -164,6 +181,13 @@ pub enum FaultKind {
         /// Which.
         drive: usize,
     },
+    /// A drive is there when the host starts next, and soon answers nothing.
+    HangAtStart {
+        /// Which.
+        drive: usize,
+        /// So many I/Os of all drives are started before.
+        after_ios: u32,
+    },
     /// All drives of a hub lose their power at once, and the host does not: what their caches held may be lost.
     HubLoss {
         /// The bus that the hub is on; all of them if none.
@@ -173,6 +197,11 @@ pub enum FaultKind {
     PowerCut {
         /// After so many more starts and ends of I/Os on drives, wherever they come from; at once if none. One that is
         /// planned while another is still to come counts from there.
+        after_events: u32,
+    },
+    /// As [`FaultKind::PowerCut`], counted from the next I/O that fails.
+    PowerCutAfterError {
+        /// So many starts and ends of I/Os later.
         after_events: u32,
     },
     /// When the host starts next, a drive is not there.

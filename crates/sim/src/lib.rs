@@ -28,7 +28,7 @@ pub use description::{
     Description, DescriptionError, Facts, Origin, Parameter, Power, Price, Status, parse_description, read_description,
 };
 pub use drive::DriveStatistics;
-pub use faults::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
+pub use faults::{Area, Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
 pub use model::{
     AllocationUnits, Bus, BusKind, Disk, DriveModel, FastArea, Flash, HostModel, Medium, PerDirection, Stall, Topology,
     Zone,

@@ -31,7 +31,16 @@ impl TraceHash {
     }
 }
 
-/// See the module's documentation.
+/// Power cuts to come, each so many starts and ends of I/Os after something.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    /// After the cut before.
+    planned: VecDeque<u32>,
+    /// After the next I/O that fails.
+    after_errors: VecDeque<u32>,
+}
+
+/// What is written down of a scenario, and what stays of it when a world ends.
 #[derive(Debug)]
 pub(crate) struct Chronicle {
     pub(crate) hash: TraceHash,
@@ -40,8 +49,7 @@ pub(crate) struct Chronicle {
     pub(crate) total_ns: u64,
     /// A line for each I/O, if they are wanted.
     lines: Option<String>,
-    /// Power cuts to come: so many starts and ends of I/Os after the one before.
-    cuts: VecDeque<u32>,
+    cuts: Cuts,
     /// Power is off: what the drives held at that moment.
     left_behind: Option<Vec<Content>>,
     /// What was wrong with I/O in a world that ended so.
@@ -58,7 +66,7 @@ impl Chronicle {
             io_count: 0,
             total_ns: 0,
             lines: is_traced.then(String::new),
-            cuts: VecDeque::new(),
+            cuts: Cuts::default(),
             left_behind: None,
             breach: None,
         }))
@@ -82,36 +90,47 @@ impl Chronicle {
 
     /// Plans a power cut.
     pub(crate) fn plan_cut(&mut self, after_events: u32) {
-        self.cuts.push_back(after_events);
+        self.cuts.planned.push_back(after_events);
+    }
+
+    /// Plans a power cut, counted from the next I/O that fails.
+    pub(crate) fn plan_cut_after_error(&mut self, after_events: u32) {
+        self.cuts.after_errors.push_back(after_events);
+    }
+
+    /// An I/O has failed.
+    pub(crate) fn error_came(&mut self) {
+        let due = self.cuts.after_errors.pop_front();
+        due.into_iter().for_each(|after_events| self.cuts.planned.push_front(after_events.max(1)));
     }
 
     /// Drops the planned cuts.
     pub(crate) fn forget_cuts(&mut self) {
-        self.cuts.clear();
+        self.cuts = Cuts::default();
     }
 
     /// Suspends the planned cuts, and gives them to [`Self::resume_cuts`] later.
-    pub(crate) fn hold_cuts(&mut self) -> VecDeque<u32> {
+    pub(crate) fn hold_cuts(&mut self) -> Cuts {
         std::mem::take(&mut self.cuts)
     }
 
     /// Plans cuts again that were suspended.
-    pub(crate) fn resume_cuts(&mut self, cuts: VecDeque<u32>) {
+    pub(crate) fn resume_cuts(&mut self, cuts: Cuts) {
         self.cuts = cuts;
     }
 
     /// Whether a power cut is to come.
     pub(crate) fn expects_cut(&self) -> bool {
-        !self.cuts.is_empty()
+        !self.cuts.planned.is_empty()
     }
 
     /// Whether power is to be cut, now that so many I/Os more have started or ended.
     pub(crate) fn is_cut_due(&mut self, events: usize) -> bool {
-        let Some(next) = self.cuts.front_mut() else { return false };
+        let Some(next) = self.cuts.planned.front_mut() else { return false };
         *next = next.saturating_sub(u32::try_from(events).unwrap_or(u32::MAX));
         let is_due = *next == 0;
         if is_due {
-            self.cuts.pop_front();
+            self.cuts.planned.pop_front();
         }
         is_due
     }

@@ -52,12 +52,12 @@ impl Make {
     }
 }
 
-/// Drives of these makes, each on the bus of its number; a bus is of the kind that its first drive wants.
-pub(crate) fn topology(makes: &[(Make, usize)], drive_bytes: u64) -> Topology {
+/// Drives of these makes and capacities, each on the bus of its number; a bus is of the kind that its first drive wants.
+pub(crate) fn topology(makes: &[(Make, usize)], bytes_of: impl Fn(usize) -> u64) -> Topology {
     let mut numbers: Vec<usize> = makes.iter().map(|(_, bus)| *bus).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let drives: Vec<_> = makes.iter().map(|(make, _)| make.model(drive_bytes)).collect();
+    let drives: Vec<_> = (0..).zip(makes).map(|(drive, (make, _))| make.model(bytes_of(drive))).collect();
     let kind = |number: &usize| {
         let first = makes.iter().position(|(_, bus)| bus == number).expect("the number is of some drive");
         Bus { kind: drives[first].bus, upstream: None }

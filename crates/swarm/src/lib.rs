@@ -21,35 +21,37 @@
 //! refuse that. In half of the lives all that was ever written is read before anything else.
 //!
 //! *Apart.* Now and then any other subset is started on a copy of the world, perhaps after a second
-//! host, which has never seen the array, has run a third one. What the memory lets through holds
-//! what was flushed, here or there.
+//! host, which has never seen the array, has run a third one, and this host the rest of them. What
+//! the memory lets through holds what was flushed, here or there; if both went on, here.
 //!
-//! *Outages.* Drives hang and have to be given up in time. All drives of a hub lose their power
-//! while the host lives on; if the array fails by it, it is opened anew, and its user's next flush
-//! has to fail if he was answered what no flush covers.
+//! *Outages.* Drives hang, at any time and while an array is opened, and have to be given up in
+//! time. All drives of a hub lose their power while the host lives on; if the array fails by it, it
+//! is opened anew, and its user's next flush has to fail if he was answered what no flush covers.
 //!
-//! *What the world has.* All levels, most layouts, arrays of arrays; spares; bitmaps and partial
-//! parity logs; makes of drives of very different speed on up to three buses; up to sixteen
-//! overlapping requests in flight; scrubs, replacements, members taken out, restarts. Drives stall,
-//! fail to read, write or flush (and give up what the flush was to cover), have sectors that cannot
-//! be read until they are written, are pulled (and lose their cache) and come back under another
-//! name. All of that within what the level survives: no more members of an array are weak at a time
-//! than it has redundancy for. A fault beyond that is passed over, and counted. But for the last
-//! copy of a mirror: there errors come as well, and whoever asks has to be told; a flush that fails
-//! is not made good by the next one. And on arrays without redundancy, which fail by it and are
-//! opened anew. Owners ask for what has to be refused, and strangers that carry the array's name
+//! *What the world has.* All levels, most layouts, arrays of arrays, up to 24 members, drives of
+//! different size; spares; bitmaps and partial parity logs; makes of drives of very different speed
+//! on up to three buses; up to sixteen overlapping requests in flight; scrubs, replacements, members
+//! taken out, restarts. Drives stall, fail to read, write or flush (and give up what the flush was to
+//! cover), have sectors that cannot be read until they are written, in their content and in
+//! superblock, bitmap and logs, have superblocks with a wrong bit, lie about flushes, are pulled (and
+//! lose their cache) and come back under another name. Half of the worlds have much of one kind of
+//! trouble. All of that within what the level survives: no more members of an array are weak at a
+//! time than it has redundancy for. A fault beyond that is passed over, and counted. But for the
+//! last copy of a mirror: there errors come as well, and whoever asks has to be told; a flush that
+//! fails is not made good by the next one. And on arrays without redundancy, which fail by it and
+//! are opened anew. Owners ask for what has to be refused, and strangers that carry the array's name
 //! lie beside its members (on a copy of the world: on a host that does not know the array a
 //! stranger that is as fresh as they are may do what he likes, but for a panic).
 //!
 //! *What md's format cannot survive by design* is counted apart: blocks in the write hole of an
-//! array without a log, and blocks that silent faults (flipped bits, writes lost, misdirected,
-//! torn) bear on. Which blocks those are is known by place, not by what they hold.
+//! array without a log, and blocks that silent faults (flipped bits, writes lost, misdirected, torn,
+//! flushes that make nothing durable) bear on. Which blocks those are is known by place, not by what
+//! they hold.
 //!
-//! *What it does not have.* Drives that lie about flushes, or hang while an array is opened; errors
-//! beyond what parity or the copies of a RAID10 survive; two hosts that both go on before they
-//! meet; faults in superblocks, bitmaps and logs other than failing writes; silent faults in arrays
-//! of arrays beside flipped bits; mirrors over parity that was never resynced; growth; journals;
-//! members of different size; drives of GiB; more than nine of them.
+//! *What it does not have.* Errors beyond what parity or the copies of a RAID10 survive; flipped
+//! bits in bitmaps and logs; in arrays of arrays faults in metadata, lies about flushes, and silent
+//! faults beside flipped bits; mirrors over parity that was never resynced; growth and journals (for
+//! these see `power_cuts` among the tests of `shoal-volume`); drives of GiB.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]

@@ -1,9 +1,11 @@
 //! A seed becomes a scenario.
 //!
 //! Small on purpose: drives of a few MiB, some hundred requests, so that ten thousand worlds take minutes. What makes
-//! them dense is where things go: requests crowd at a few places, and faults come in clusters that share a drive.
+//! them dense is where things go: requests crowd at a few places, and faults come in clusters that share a drive. Half of
+//! the worlds have a [`Theme`]: much of one kind of trouble, so that what is rare elsewhere meets itself there.
 
-use shoal_sim::{Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
+mod faults;
+
 use shoal_volume::{
     ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLayout, Raid0Layout, Raid10Layout, ScrubMode,
 };
@@ -11,14 +13,46 @@ use shoal_volume::{
 use crate::fleet::Make;
 use crate::random::Random;
 use crate::scenario::{Misuse, Run, Scenario, Step, Stranger};
+use faults::faults;
 
 /// What is told apart in the chance that a seed gives.
 const PURPOSE_SAMPLE: u64 = 1;
+
+/// What a world has most of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Theme {
+    /// Anything.
+    Mixed,
+    /// Flushes that fail, and power cuts soon after.
+    FailedFlushes,
+    /// Flushes that make nothing durable, and power cuts.
+    Lies,
+    /// Faults in superblocks, bitmaps and logs.
+    Metadata,
+    /// Starts with some of the drives, here and on another host.
+    Subsets,
+    /// Drives that carry the array's name and are none of its members.
+    Strangers,
+}
+
+impl Theme {
+    fn of(random: &mut Random) -> Self {
+        match random.below(100) {
+            0..50 => Self::Mixed,
+            50..64 => Self::FailedFlushes,
+            64..74 => Self::Lies,
+            74..84 => Self::Metadata,
+            84..94 => Self::Subsets,
+            _ => Self::Strangers,
+        }
+    }
+}
 
 /// The scenario of a seed.
 pub fn sample(seed: u64) -> Scenario {
     let mut random = Random::new(seed, PURPOSE_SAMPLE);
     let random = &mut random;
+    let theme = Theme::of(random);
     let (level, members) = level(random);
     let redundancy = has_redundancy(level);
     let spares = if redundancy && is_plain(level) && random.percent(25) { 1 } else { 0 };
@@ -26,9 +60,8 @@ pub fn sample(seed: u64) -> Scenario {
     let consistency = consistency(level, random);
     let chunk_bytes = 4096 << random.pick(&[0, 0, 1, 2, 4]);
     let drives = members + spares + drawer;
-    let steps = steps(level, random);
+    let steps = steps(level, theme, random);
     let requests = steps.iter().filter(|step| step.is_request()).count() as u32;
-    let character = Character::of(redundancy, random);
     Scenario {
         seed,
         level,
@@ -37,6 +70,7 @@ pub fn sample(seed: u64) -> Scenario {
         drawer,
         makes: makes(drives, random),
         drive_bytes: drive_bytes(level, consistency, random),
+        extra_bytes: extra_bytes(drives, random),
         chunk_bytes,
         metadata: random.pick(&[MinorVersion::End, MinorVersion::Start, MinorVersion::Start4K, MinorVersion::Start4K]),
         consistency,
@@ -44,7 +78,8 @@ pub fn sample(seed: u64) -> Scenario {
         depth: random.pick(&[1, 2, 4, 4, 8, 16]),
         scratch_bytes: 4096 << random.pick(&[0, 0, 1, 3]),
         safe_mode_delay_ms: random.pick(&[1, 20, 200]),
-        faults: faults(&character, drives, requests, random),
+        apart_percent: if theme == Theme::Subsets { 60 } else { 12 },
+        faults: faults(theme, redundancy, drives, requests, random),
         steps,
     }
 }
@@ -66,6 +101,9 @@ pub(crate) fn mirrors_parity(level: ArrayLevel) -> bool {
 /// Level, layout and members.
 fn level(random: &mut Random) -> (ArrayLevel, usize) {
     let plain = |level, members: u64| (ArrayLevel::Plain(level), members as usize);
+    if random.percent(2) {
+        return large(random);
+    }
     match random.below(100) {
         0..3 => plain(Level::Linear, random.within(2..=4)),
         3..8 => {
@@ -82,6 +120,18 @@ fn level(random: &mut Random) -> (ArrayLevel, usize) {
         }
         _ => nested(random),
     }
+}
+
+/// Up to 24 members.
+fn large(random: &mut Random) -> (ArrayLevel, usize) {
+    let near = Raid10Layout { near: 2, far: 1, offset: false, far_sets: false };
+    let level = random.pick(&[
+        Level::Raid1,
+        Level::Raid5(ParityLayout::LeftSymmetric),
+        Level::Raid6(ParityLayout::LeftSymmetric),
+        Level::Raid10(near),
+    ]);
+    (ArrayLevel::Plain(level), random.within(9..=24) as usize)
 }
 
 fn raid5_layout(random: &mut Random) -> ParityLayout {
@@ -125,6 +175,13 @@ fn drive_bytes(level: ArrayLevel, consistency: ConsistencyPolicy, random: &mut R
     (metadata + nesting + 64 * random.within(2..=12)) << 10
 }
 
+/// Some drives are larger; the first one is not, so that all of them have room for what a member holds.
+fn extra_bytes(drives: usize, random: &mut Random) -> Vec<u64> {
+    let are_equal = random.percent(75);
+    let extra = |drive| if drive == 0 || are_equal { 0 } else { random.below(9) << 16 };
+    (0..drives).map(extra).collect()
+}
+
 fn makes(drives: usize, random: &mut Random) -> Vec<(Make, usize)> {
     let (one, is_mixed, buses) = (random.pick(&Make::ALL), random.percent(50), random.within(1..=3));
     let mut make = |drive: usize| {
@@ -160,19 +217,21 @@ impl Places {
     }
 }
 
-fn steps(level: ArrayLevel, random: &mut Random) -> Vec<Step> {
+fn steps(level: ArrayLevel, theme: Theme, random: &mut Random) -> Vec<Step> {
     let hot = (0..random.within(1..=4)).map(|_| random.below(1 << 14) / 8 * 8).collect();
     let mut places = Places { hot, next: 0 };
     let (reads, flushes) = (random.within(10..=50), random.within(3..=15));
+    let flushes = if theme == Theme::FailedFlushes { flushes + 10 } else { flushes };
     let can_discard =
         matches!(level, ArrayLevel::Plain(Level::Linear | Level::Raid0(_) | Level::Raid1 | Level::Raid10(_)));
     let discards = if can_discard && random.percent(40) { 5 } else { 0 };
-    let owner = random.within(1..=6);
+    let is_of_starts = matches!(theme, Theme::Subsets | Theme::Strangers | Theme::Metadata);
+    let owner = random.within(1..=6) + if is_of_starts { 4 } else { 0 };
     let mut step = |_| match random.below(100) {
         chance if chance < reads => Step::Read(places.run(random)),
         chance if chance < reads + flushes => Step::Flush,
         chance if chance < reads + flushes + discards => Step::Discard(places.run(random)),
-        chance if chance >= 100 - owner => owners_step(level, random),
+        chance if chance >= 100 - owner => owners_step(level, theme, random),
         _ => Step::Write(places.run(random)),
     };
     (0..random_count(level)).map(&mut step).collect()
@@ -184,8 +243,11 @@ fn random_count(level: ArrayLevel) -> u32 {
 }
 
 /// What the owner does.
-fn owners_step(level: ArrayLevel, random: &mut Random) -> Step {
+fn owners_step(level: ArrayLevel, theme: Theme, random: &mut Random) -> Step {
+    let can_meet = has_redundancy(level) && is_plain(level);
     match random.below(24) {
+        _ if theme == Theme::Strangers && can_meet && random.percent(50) => Step::Meet(stranger(random)),
+        _ if matches!(theme, Theme::Subsets | Theme::Metadata) && random.percent(40) => Step::Restart,
         0..4 => Step::Settle,
         4..8 => Step::Pass(random.pick(&[1, 30, 300])),
         8..10 => Step::Pass(random.pick(&[6000, 20_000])),
@@ -197,7 +259,7 @@ fn owners_step(level: ArrayLevel, random: &mut Random) -> Step {
             let misuse = random.pick(&[Misuse::Add, Misuse::ReplaceWith, Misuse::Remove, Misuse::Fail]);
             Step::Misuse(misuse, random.below(16) as usize)
         }
-        22..24 if has_redundancy(level) && is_plain(level) => Step::Meet(stranger(random)),
+        22..24 if can_meet => Step::Meet(stranger(random)),
         _ => Step::Settle,
     }
 }
@@ -208,120 +270,5 @@ fn stranger(random: &mut Random) -> Stranger {
         is_copy: random.percent(20),
         events: random.pick(&[-1000, -2, -2, -1, 0, 1, 1000]),
         number: random.percent(70).then(|| random.below(16) as usize),
-    }
-}
-
-/// Which faults a world has.
-struct Character {
-    power_cuts: u64,
-    away: u64,
-    plugs: u64,
-    errors: u64,
-    latent: u64,
-    stalls: u64,
-    silent: u64,
-    hangs: u64,
-    hub_losses: u64,
-}
-
-impl Character {
-    fn of(redundancy: bool, random: &mut Random) -> Self {
-        let mut some = |chance, most| if random.percent(chance) { random.within(1..=most) } else { 0 };
-        let loud = u64::from(redundancy);
-        Self {
-            power_cuts: some(75, 5),
-            away: loud * some(50, 4),
-            plugs: loud * some(50, 3),
-            errors: some(30, 3),
-            latent: some(40, 4),
-            stalls: some(30, 3),
-            silent: some(12, 3),
-            hangs: loud * some(20, 3),
-            hub_losses: some(20, 2),
-        }
-    }
-}
-
-fn faults(character: &Character, drives: usize, requests: u32, random: &mut Random) -> FaultPlan {
-    let mut faults = Vec::new();
-    // Drives that have most of the faults: more than one at a time where the level allows it.
-    let victims = [random.below(drives as u64) as usize, random.below(drives as u64) as usize];
-    let mut add = |count: u64, random: &mut Random, fault: &dyn Fn(usize, &mut Random) -> FaultKind| {
-        for _ in 0..count {
-            let drive = if random.percent(70) { random.pick(&victims) } else { random.below(drives as u64) as usize };
-            let after_requests = random.within(0..=u64::from(requests)) as u32;
-            faults.push(PlannedFault { after_requests, kind: fault(drive, random) });
-        }
-    };
-    add(character.power_cuts, random, &power_cut);
-    add(character.away, random, &|drive, random| FaultKind::Away { drive, starts: random.within(1..=3) as u32 });
-    add(character.errors, random, &error);
-    add(character.latent, random, &latent);
-    add(character.stalls, random, &stall);
-    add(character.silent, random, &silent);
-    add(character.hangs, random, &|drive, _| FaultKind::Hang { drive });
-    for _ in 0..character.plugs {
-        let drive = random.pick(&victims);
-        let after_requests = random.within(0..=u64::from(requests)) as u32;
-        faults.push(PlannedFault { after_requests, kind: FaultKind::Unplug { drive } });
-        if random.percent(70) {
-            let after_requests = after_requests + random.within(0..=40) as u32;
-            faults.push(PlannedFault { after_requests, kind: FaultKind::Return { drive } });
-        }
-    }
-    for _ in 0..character.hub_losses {
-        let after_requests = random.within(0..=u64::from(requests)) as u32;
-        faults.push(PlannedFault { after_requests, kind: hub_loss(random) });
-        let after_requests = after_requests + random.within(0..=40) as u32;
-        let back = |drive| PlannedFault { after_requests, kind: FaultKind::Return { drive } };
-        faults.extend((0..drives).map(back));
-    }
-    faults.sort_by_key(|fault| fault.after_requests);
-    FaultPlan { faults }
-}
-
-/// At once, or in the midst of what the array does by then: under way, in a record run, while it is opened.
-fn power_cut(_: usize, random: &mut Random) -> FaultKind {
-    let within = random.pick(&[0, 0, 40, 200, 1000, 5000]);
-    FaultKind::PowerCut { after_events: random.within(0..=within) as u32 }
-}
-
-/// Of one hub, or of all.
-fn hub_loss(random: &mut Random) -> FaultKind {
-    FaultKind::HubLoss { bus: random.percent(50).then(|| random.below(3) as usize) }
-}
-
-fn anywhere(kind: MisbehaviourKind, random: &mut Random) -> Misbehaviour {
-    Misbehaviour { kind, within: 0..u64::MAX, skip: random.below(20) as u32 }
-}
-
-fn error(drive: usize, random: &mut Random) -> FaultKind {
-    let fault = random.pick(&[Fault::Io, Fault::TimedOut]);
-    let of_writes = random.pick(&[Fault::Io, Fault::TimedOut, Fault::NoSpace]);
-    let kind = random.pick(&[
-        MisbehaviourKind::ReadFails(fault),
-        MisbehaviourKind::ReadFails(fault),
-        MisbehaviourKind::WriteFails(of_writes),
-        MisbehaviourKind::FlushFails(fault),
-    ]);
-    FaultKind::Misbehave { drive, misbehaviour: anywhere(kind, random) }
-}
-
-fn latent(drive: usize, random: &mut Random) -> FaultKind {
-    FaultKind::Latent { drive, offset: random.below(1 << 20), length: 512 * random.within(1..=40) }
-}
-
-fn stall(drive: usize, random: &mut Random) -> FaultKind {
-    FaultKind::Stall { drive, duration_ns: 1_000_000 * random.pick(&[5, 50, 500, 3000]) }
-}
-
-fn silent(drive: usize, random: &mut Random) -> FaultKind {
-    let distance = 512 * (random.below(2000) as i64 - 1000);
-    let misbehave = |kind, random: &mut Random| FaultKind::Misbehave { drive, misbehaviour: anywhere(kind, random) };
-    match random.below(5) {
-        0 => misbehave(MisbehaviourKind::WriteLost, random),
-        1 => misbehave(MisbehaviourKind::WriteMisdirected { distance }, random),
-        2 => misbehave(MisbehaviourKind::WriteTorn, random),
-        _ => FaultKind::BitFlip { drive, offset: random.below(1 << 20), bit: random.below(8) as u32 },
     }
 }

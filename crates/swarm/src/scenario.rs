@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use shoal_sim::{FaultKind, FaultPlan, MisbehaviourKind};
+use shoal_sim::{Area, FaultKind, FaultPlan, MisbehaviourKind};
 use shoal_volume::{ArrayLevel, ConsistencyPolicy, MinorVersion, ScrubMode};
 
 use crate::fleet::Make;
@@ -26,8 +26,10 @@ pub struct Scenario {
     pub drawer: usize,
     /// What each drive is, and the number of the bus that it hangs on: members, spares, drawer.
     pub makes: Vec<(Make, usize)>,
-    /// Capacity of each drive.
+    /// Capacity of the smallest drive.
     pub drive_bytes: u64,
+    /// What each drive has beyond that, in the order of `makes`.
+    pub extra_bytes: Vec<u64>,
     /// Of levels that have one.
     pub chunk_bytes: u32,
     /// Where superblocks lie.
@@ -42,6 +44,8 @@ pub struct Scenario {
     pub scratch_bytes: u32,
     /// How long after its last write the array is marked clean.
     pub safe_mode_delay_ms: u64,
+    /// So many times of a hundred a start is tried with other drives, too.
+    pub apart_percent: u64,
     /// What its user does.
     pub steps: Vec<Step>,
     /// What goes wrong.
@@ -125,6 +129,11 @@ impl Scenario {
         self.members + self.spares + self.drawer
     }
 
+    /// Capacity of a drive.
+    pub fn bytes_of(&self, drive: usize) -> u64 {
+        self.drive_bytes + self.extra_bytes[drive]
+    }
+
     /// Arrays of drives.
     pub fn groups(&self) -> usize {
         match self.level {
@@ -162,7 +171,10 @@ impl fmt::Display for Scenario {
             self.scratch_bytes >> 10,
             self.safe_mode_delay_ms,
         )?;
-        let makes = self.makes.iter().map(|(make, bus)| format!("{}@{bus}", make.name()));
+        let makes = self.makes.iter().zip(&self.extra_bytes).map(|((make, bus), extra_bytes)| match extra_bytes {
+            0 => format!("{}@{bus}", make.name()),
+            _ => format!("{}@{bus}+{}K", make.name(), extra_bytes >> 10),
+        });
         writeln!(formatter, "drives: {}", makes.collect::<Vec<_>>().join(" "))?;
         let (mut faults, mut requests) = (self.faults.faults.iter().peekable(), 0);
         for step in &self.steps {
@@ -219,30 +231,44 @@ impl fmt::Display for ToldFault<'_> {
                     MisbehaviourKind::ReadFails(fault) => format!("a read fails ({fault:?})"),
                     MisbehaviourKind::WriteFails(fault) => format!("a write fails ({fault:?})"),
                     MisbehaviourKind::FlushFails(fault) => format!("a flush fails ({fault:?})"),
+                    MisbehaviourKind::FlushLost => "a flush makes nothing durable".to_owned(),
                     MisbehaviourKind::WriteLost => "a write is lost".to_owned(),
                     MisbehaviourKind::WriteMisdirected { distance } => format!("a write lands {distance} bytes off"),
                     MisbehaviourKind::WriteTorn => "a write is torn".to_owned(),
                 };
                 write!(formatter, "drive {drive}: {what}, {} of them later", misbehaviour.skip)
             }
-            FaultKind::Latent { drive, offset, length } => {
-                write!(formatter, "drive {drive}: {length} bytes at {offset} cannot be read")
+            FaultKind::Latent { drive, area, offset, length } => {
+                write!(formatter, "drive {drive}: {length} bytes at {offset} of its {} cannot be read", told(*area))
             }
-            FaultKind::BitFlip { drive, offset, bit } => {
-                write!(formatter, "drive {drive}: bit {bit} of {offset} flips")
+            FaultKind::BitFlip { drive, area, offset, bit } => {
+                write!(formatter, "drive {drive}: bit {bit} of {offset} of its {} flips", told(*area))
             }
             FaultKind::Unplug { drive } => write!(formatter, "drive {drive} is pulled"),
             FaultKind::Return { drive } => write!(formatter, "drive {drive} is back under another name"),
             FaultKind::Hang { drive } => write!(formatter, "drive {drive} answers nothing any more"),
+            FaultKind::HangAtStart { drive, after_ios } => {
+                write!(formatter, "drive {drive} answers nothing any more {after_ios} I/Os after the next start")
+            }
             FaultKind::HubLoss { bus: None } => write!(formatter, "all drives lose their power, and the host does not"),
             FaultKind::HubLoss { bus: Some(bus) } => write!(formatter, "the drives of bus {bus} lose their power"),
             FaultKind::PowerCut { after_events: 0 } => write!(formatter, "power is cut"),
             FaultKind::PowerCut { after_events } => {
                 write!(formatter, "power is cut, {after_events} starts and ends of I/O later")
             }
+            FaultKind::PowerCutAfterError { after_events } => {
+                write!(formatter, "power is cut, {after_events} starts and ends of I/O after the next error")
+            }
             FaultKind::Away { drive, starts } => {
                 write!(formatter, "drive {drive} is not there at the next {starts} starts")
             }
         }
+    }
+}
+
+fn told(area: Area) -> &'static str {
+    match area {
+        Area::Content => "content",
+        Area::Metadata => "metadata",
     }
 }

@@ -67,7 +67,7 @@ impl Shrinker {
     }
 
     fn simplify(&mut self) -> bool {
-        let changes: [fn(&mut Scenario); 8] = [
+        let changes: [fn(&mut Scenario); 9] = [
             remove_drawer,
             remove_spare,
             remove_member,
@@ -75,6 +75,7 @@ impl Shrinker {
             |scenario| scenario.scratch_bytes = 4096,
             |scenario| scenario.assume_clean = true,
             |scenario| scenario.safe_mode_delay_ms = 200,
+            |scenario| scenario.extra_bytes.fill(0),
             |scenario| scenario.makes.iter_mut().for_each(|make| *make = (Make::Fast, 0)),
         ];
         let mut helped = false;
@@ -142,6 +143,7 @@ fn remove_drawer(scenario: &mut Scenario) {
 
 fn remove_drive(scenario: &mut Scenario, drive: usize) {
     scenario.makes.remove(drive);
+    scenario.extra_bytes.remove(drive);
     scenario.faults.faults.retain_mut(|fault| match drive_of(&mut fault.kind) {
         Some(of) if *of == drive => false,
         Some(of) => {
@@ -160,9 +162,10 @@ fn drive_of(fault: &mut FaultKind) -> Option<&mut usize> {
         | FaultKind::BitFlip { drive, .. }
         | FaultKind::Unplug { drive }
         | FaultKind::Hang { drive }
+        | FaultKind::HangAtStart { drive, .. }
         | FaultKind::Away { drive, .. }
         | FaultKind::Return { drive } => Some(drive),
-        FaultKind::PowerCut { .. } | FaultKind::HubLoss { .. } => None,
+        FaultKind::PowerCut { .. } | FaultKind::PowerCutAfterError { .. } | FaultKind::HubLoss { .. } => None,
     }
 }
 

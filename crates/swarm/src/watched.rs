@@ -1,6 +1,6 @@
 //! The world as the array sees it, with somebody who writes down all that passes, and who has his hand at the mains.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use shoal_array::Instant;
@@ -15,6 +15,8 @@ pub(crate) struct Watched {
     world: SimulatedWorld,
     chronicle: Shared,
     pub(crate) placement: Placement,
+    /// Drives that are to hang, each before the start of so many I/Os more.
+    hangs: BTreeMap<usize, u32>,
     /// Calls to `wait` since time last moved.
     idle_waits: u32,
     last_ns: u64,
@@ -28,7 +30,15 @@ const IDLE_WAITS_MAX: u32 = 1_000_000;
 impl Watched {
     pub(crate) fn new(world: SimulatedWorld, given: HashSet<DriveId>, chronicle: Shared) -> Self {
         let began_ns = chronicle.borrow().total_ns;
-        Self { world, chronicle, placement: Placement::new(given), idle_waits: 0, last_ns: 0, began_ns }
+        Self {
+            world,
+            chronicle,
+            placement: Placement::new(given),
+            hangs: BTreeMap::new(),
+            idle_waits: 0,
+            last_ns: 0,
+            began_ns,
+        }
     }
 
     pub(crate) fn inner_mut(&mut self) -> &mut SimulatedWorld {
@@ -42,6 +52,22 @@ impl Watched {
     /// Power goes off. Who runs the array does not see it: what he waits for ends with an error, all of it.
     pub(crate) fn cut_power(&mut self) {
         self.chronicle.borrow_mut().power_is_off(self.world.picture(), self.placement.verdict());
+    }
+
+    /// Lets each of these drives hang when so many I/Os were started.
+    pub(crate) fn plan_hangs(&mut self, hangs: &BTreeMap<usize, u32>) {
+        self.hangs.clone_from(hangs);
+    }
+
+    /// A drive that was to hang does not any more.
+    pub(crate) fn forget_hang(&mut self, drive: usize) {
+        self.hangs.remove(&drive);
+    }
+
+    fn count_for_hangs(&mut self) {
+        let due: Vec<_> = self.hangs.extract_if(.., |_, after_ios| *after_ios == 0).map(|(drive, _)| drive).collect();
+        due.into_iter().for_each(|drive| self.world.simulation_mut().hang(drive));
+        self.hangs.values_mut().for_each(|after_ios| *after_ios -= 1);
     }
 
     fn is_dark(&self) -> bool {
@@ -87,6 +113,9 @@ impl Watched {
 
     fn write_down_ends(&self, finished: &[Finished]) {
         let mut chronicle = self.chronicle.borrow_mut();
+        if finished.iter().any(|finished| finished.result.is_err()) {
+            chronicle.error_came();
+        }
         for Finished { token, result } in finished {
             chronicle.hash.add(token << 1 | u64::from(result.is_ok()));
             match result {
@@ -134,6 +163,7 @@ impl World for Watched {
         if self.is_dark() {
             return;
         }
+        self.count_for_hangs();
         self.placement.submitted(&io, self.world.facts(io.drive).size_bytes);
         self.write_down_start(&io);
         self.world.submit(io);

@@ -29,6 +29,7 @@ use crate::world::World;
 pub use error::{OpenError, WayOut};
 pub(crate) use incomplete::refuse_incomplete;
 pub(crate) use left_out::unused;
+use left_out::without_unlisted_blocks;
 pub use left_out::{Cause, LeftOut};
 use resync::resync;
 
@@ -126,13 +127,14 @@ struct Elected {
     left_out: Vec<LeftOut>,
 }
 
-/// Asks the memory who may take part, then md what becomes of them.
+/// Asks the memory who may take part and the members which blocks they lack, then md what becomes of them.
 fn elect<W: World>(
     tree: &mut Tree<W>,
     members: &[(Target, Superblock)],
     options: &OpenOptions,
 ) -> Result<Elected, OpenError> {
-    let Admitted { members, mut left_out } = tree.admit(members, options)?;
+    let admitted = tree.admit(members, options)?;
+    let Admitted { members, mut left_out } = without_unlisted_blocks(tree, admitted)?;
     let candidates = candidates(tree, &members);
     let assembly = shoal_md::assemble(&candidates)?;
     let shape = assembly.shape()?;

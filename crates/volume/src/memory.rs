@@ -228,7 +228,11 @@ impl<W: World> Tree<W> {
 
     fn remember_as_it_is(&mut self, node: NodeId) {
         let it = &self.nodes[node.0];
-        let (slots, events) = (it.slots_in_use(), it.events());
+        let (slots, events) = match it.recorder.announced_slots() {
+            // Its update will be on drives before anything is remembered again.
+            Some(slots) => (slots.to_vec(), it.events() + 1),
+            None => (it.slots_in_use(), it.events()),
+        };
         self.remember(node, &slots, events);
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct SwarmArgs {
     /// How many to play at a time [default: one for each processor].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Print what happens, I/O by I/O. For one seed.
+    /// Print what happens, I/O by I/O. For one seed; of one that fails, what is left when it has been made smaller.
     #[arg(long)]
     pub(crate) trace: bool,
     /// Leave seeds that fail as they are, instead of making them smaller.

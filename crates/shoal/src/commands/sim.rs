@@ -24,14 +24,18 @@ pub(crate) fn run(cli: &Cli, args: &SimArgs) -> Result<(), Failure> {
     }
 }
 
-/// Plays one seed, and prints all that happens.
+/// Plays one seed, and prints all that happens: in what is left of it when it has been made smaller, if it fails.
 fn trace(cli: &Cli, args: &SwarmArgs) -> Result<(), Failure> {
     let seed = args.seeds.start;
     if args.seeds.end - seed > 1 || cli.json {
         return Err(Failure::usage("--trace is for one seed, as --seeds 17..18, and has no --json"));
     }
-    let scenario = sample(seed);
-    let played = play(&scenario, true).map_err(Failure::failed)?;
+    let mut scenario = sample(seed);
+    let mut played = play(&scenario, true).map_err(Failure::failed)?;
+    if let Some(failure) = played.failure.take_if(|_| !args.no_shrink) {
+        scenario = shrink(scenario, failure).map_err(Failure::failed)?.scenario;
+        played = play(&scenario, true).map_err(Failure::failed)?;
+    }
     let verdict = played.failure.as_ref().map_or("all is well".to_owned(), |failure| format!("fails: {failure}"));
     let text = format!("seed {seed}: {scenario}\n{}\nseed {seed} {verdict}\n", played.lines);
     output::document(cli, &(), |()| text)?;
@@ -146,9 +150,9 @@ fn counted(counts: &Counts) -> String {
     format!(
         "{} requests, {} member I/Os, {:.1} h of virtual time\n\
          {} power cuts ({} in the midst of opening, {} arrays forced), {} drives away at a start, {} pulled\n\
-         {} hubs without power, {} arrays opened anew after they had lost too much, {} drives hung\n\
-         {} starts with any of the drives ({} refused)\n\
-         {} stalls, {} errors, {} latent ranges ({} of both where there is no other copy), {} replacements\n\
+         {} hubs without power, {} arrays opened anew after they had lost too much, {} drives hung ({} from a start on)\n\
+         {} starts with any of the drives ({} refused, {} after two hosts had gone on apart)\n\
+         {} stalls, {} errors, {} faults in metadata, {} flushes that were lies, {} latent ranges ({} of both where there is no other copy), {} replacements\n\
          {} orders that had to be refused, {} strangers\n\
          {} faults passed over: the array could not have survived them\n\
          {}\n\
@@ -165,10 +169,14 @@ fn counted(counts: &Counts) -> String {
         counts.hubs_lost,
         counts.revived,
         counts.hung,
+        counts.hung_at_start,
         counts.apart,
         counts.apart_refused,
+        counts.split,
         counts.stalls,
         counts.errors,
+        counts.marred,
+        counts.lies,
         counts.latent,
         counts.last_copies,
         counts.replaced,

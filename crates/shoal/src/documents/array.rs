@@ -55,6 +55,7 @@ fn left_out_document(left_out: &LeftOut) -> LeftOutDocument {
     let reason = match &left_out.cause {
         Cause::Verdict(verdict) => verdict_text(*verdict),
         Cause::Suspicion(suspicion) => suspicion.to_string(),
+        Cause::BadBlocks { problem } => format!("its bad-block log cannot be used: {problem}"),
     };
     LeftOutDocument { drive: left_out.name.clone(), reason }
 }

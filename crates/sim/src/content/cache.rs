@@ -1,6 +1,6 @@
 //! The cache between the host and the medium: what a power cut may take away.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -16,7 +16,7 @@ pub(super) struct Cache {
     /// In the order in which they were acknowledged.
     acknowledged: VecDeque<Write>,
     /// What a failed flush was to cover and no other will: the newest of each sector, by its first byte, as long as
-    /// nothing newer is durable there. All of it is older than what is acknowledged.
+    /// nothing newer is durable there.
     given_up: BTreeMap<u64, Box<[u8]>>,
     /// Handed over and not answered, by ticket.
     started: BTreeMap<u64, Command>,
@@ -25,6 +25,10 @@ pub(super) struct Cache {
     retired: u64,
     /// Bytes of the acknowledged ones.
     bytes: u64,
+    /// So many acknowledged writes, counted from the beginning, were said to be durable.
+    claimed: u64,
+    /// First bytes of given up sectors that were said to be durable.
+    given_up_claimed: BTreeSet<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ enum Command {
     Write(Write),
     /// Covers so many acknowledged writes, counted from the beginning.
     Flush(u64),
+    /// Says that it does.
+    Lie(u64),
 }
 
 /// A write, and what the drive makes of it.
@@ -121,8 +127,9 @@ impl Cache {
         self.start(Command::Write(Write { offset, what: What::Discard(length), spoilt: None }))
     }
 
-    pub(super) fn start_flush(&mut self) -> u64 {
-        self.start(Command::Flush(self.retired + self.acknowledged.len() as u64))
+    pub(super) fn start_flush(&mut self, is_lie: bool) -> u64 {
+        let covered = self.retired + self.acknowledged.len() as u64;
+        self.start(if is_lie { Command::Lie(covered) } else { Command::Flush(covered) })
     }
 
     fn start(&mut self, command: Command) -> u64 {
@@ -154,14 +161,40 @@ impl Cache {
                 }
                 Ok(())
             }
+            Command::Lie(covered) => {
+                self.claimed = self.claimed.max(covered);
+                Ok(())
+            }
         }
     }
 
-    /// A flush fails: what it was to cover will never be durable by a flush. What comes later may be.
+    /// Whether something was said to be durable, and is not.
+    pub(super) fn is_owing(&self) -> bool {
+        let is_cached = self.retired < self.claimed && !self.acknowledged.is_empty();
+        is_cached || self.given_up_claimed.iter().any(|sector| self.given_up.contains_key(sector))
+    }
+
+    /// First bytes of the sectors that were said to be durable, and are not.
+    pub(super) fn owed(&self) -> BTreeSet<u64> {
+        let count = usize::try_from(self.claimed.saturating_sub(self.retired)).unwrap_or(usize::MAX);
+        let sectors = |write: &Write| (write.offset..write.offset + write.length()).step_by(SECTOR_BYTES as usize);
+        let given_up = self.given_up_claimed.iter().copied().filter(|sector| self.given_up.contains_key(sector));
+        self.acknowledged.iter().take(count).flat_map(sectors).chain(given_up).collect()
+    }
+
+    /// A flush fails: what it was to cover will never be durable by a flush, but for what another flush covers that is under
+    /// way. What comes later may be.
     pub(super) fn give_up(&mut self) {
-        self.retired += self.acknowledged.len() as u64;
-        self.bytes = 0;
-        for write in self.acknowledged.drain(..) {
+        self.given_up_claimed = self.owed();
+        let under_way = self.started.values().filter_map(|command| match command {
+            Command::Flush(covered) => Some(covered.saturating_sub(self.retired)),
+            Command::Write(_) | Command::Lie(_) => None,
+        });
+        let kept = usize::try_from(under_way.max().unwrap_or(0)).unwrap_or(usize::MAX);
+        let given_up = self.acknowledged.split_off(kept.min(self.acknowledged.len()));
+        self.claimed = self.claimed.min(self.retired + self.acknowledged.len() as u64);
+        for write in given_up {
+            self.bytes -= write.length();
             // A discard, or a write that went wrong, is simply never done.
             if let (What::Bytes(bytes), None) = (&write.what, &write.spoilt) {
                 let sectors = (write.offset..).step_by(SECTOR_BYTES as usize).zip(bytes.chunks(SECTOR_BYTES as usize));
@@ -194,7 +227,7 @@ impl Cache {
         let started = std::mem::take(&mut self.started).into_values();
         let started = started.filter_map(|command| match command {
             Command::Write(write) => Some(write),
-            Command::Flush(_) => None,
+            Command::Flush(_) | Command::Lie(_) => None,
         });
         for write in acknowledged.into_iter().chain(started) {
             match fate {
@@ -206,6 +239,7 @@ impl Cache {
             }
         }
         self.bytes = 0;
+        self.given_up_claimed.clear();
         self.durable.clone()
     }
 

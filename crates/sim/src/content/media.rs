@@ -107,6 +107,16 @@ impl Media {
         }
     }
 
+    /// Whether a sector holds the same bytes as on another medium.
+    pub(crate) fn holds_as(&self, other: &Self, offset: u64) -> bool {
+        let sector = |media: &Self| {
+            let mut bytes = [0; SECTOR_BYTES as usize];
+            media.read(offset, &mut bytes);
+            bytes
+        };
+        sector(self) == sector(other)
+    }
+
     pub(crate) fn flip_bit(&mut self, offset: u64, bit: u32) {
         let place = Place::first_of(offset, 1);
         let page = self.page_mut(place.page);

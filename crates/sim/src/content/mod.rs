@@ -12,7 +12,10 @@
 //! both ([`Content::start_write`], [`Content::start_flush`], [`Content::finish`]); reads and discards act when they end.
 //! [`Content::write`] and [`Content::flush`] are both at once, for who has no time in between.
 //!
-//! Not modelled: a drive that lies about flushes altogether, and sectors that are torn within themselves.
+//! A flush can be a lie ([`MisbehaviourKind::FlushLost`]): it is acknowledged, and what it was to cover stays in the cache. What a
+//! power cut takes of that is *damaged*.
+//!
+//! Not modelled: sectors that are torn within themselves.
 
 mod cache;
 mod media;
@@ -131,7 +134,8 @@ impl Content {
             }
             return Err(fault);
         }
-        Ok(Ticket(self.kept.as_mut().map_or(0, |kept| kept.cache.start_flush())))
+        let is_lie = struck.is_some();
+        Ok(Ticket(self.kept.as_mut().map_or(0, |kept| kept.cache.start_flush(is_lie))))
     }
 
     /// The drive answers a write or flush that was started.
@@ -155,9 +159,22 @@ impl Content {
 
     /// The drive loses power and gets it back. What is under way is forgotten: its tickets are void.
     pub fn cut_power(&mut self, random: &mut Xoshiro256PlusPlus) {
-        if let Some(kept) = &mut self.kept {
-            kept.current = kept.cache.cut_power(random);
+        let Some(kept) = &mut self.kept else { return };
+        let before = std::mem::take(&mut kept.current);
+        let owed = kept.cache.owed();
+        kept.current = kept.cache.cut_power(random);
+        let is_lost = |sector: &u64| !kept.current.holds_as(&before, *sector);
+        let lost: Vec<_> = owed.into_iter().filter(is_lost).map(|at| at..at + SECTOR_BYTES).collect();
+        if !lost.is_empty() {
+            self.alter(|media| lost.iter().for_each(|range| media.mark_damaged(range.start, SECTOR_BYTES)));
+            self.struck.push(Struck { kind: MisbehaviourKind::FlushLost, range: 0..0, damaged: lost });
         }
+    }
+
+    /// Whether a power cut could take something that a flush was acknowledged for, or the next flush is a lie.
+    pub fn owes_a_flush(&self) -> bool {
+        let will_lie = self.armed.iter().any(|armed| armed.kind == MisbehaviourKind::FlushLost);
+        will_lie || self.kept.as_ref().is_some_and(|kept| kept.cache.is_owing())
     }
 
     /// The drive is pulled, or plugged in again. While it is gone every command fails, and what is under way is void.
@@ -257,7 +274,7 @@ fn is_of_reads(kind: MisbehaviourKind) -> bool {
 }
 
 fn is_of_flushes(kind: MisbehaviourKind) -> bool {
-    matches!(kind, MisbehaviourKind::FlushFails(_))
+    matches!(kind, MisbehaviourKind::FlushFails(_) | MisbehaviourKind::FlushLost)
 }
 
 fn is_of_writes(kind: MisbehaviourKind) -> bool {

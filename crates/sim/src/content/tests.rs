@@ -159,6 +159,63 @@ fn what_a_failed_flush_was_to_cover_is_read_and_never_durable() {
 }
 
 #[test]
+fn a_flush_that_is_under_way_keeps_its_word_though_another_fails() {
+    for seed in 0..16 {
+        let mut content = Content::new(SIZE_BYTES);
+        content.write(0, &[1; 512]).unwrap();
+        let flush = content.start_flush().unwrap();
+        content.write(512, &[2; 512]).unwrap();
+        content.arm(misbehaviour(MisbehaviourKind::FlushFails(Fault::Io)));
+        assert_eq!(content.flush(), Err(Fault::Io));
+        content.write(1024, &[3; 512]).unwrap();
+        content.finish(flush).unwrap();
+        content.flush().unwrap();
+        content.cut_power(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        assert_eq!(read(&mut content, 0, 512), [1; 512]);
+        assert_eq!(read(&mut content, 1024, 512), [3; 512]);
+    }
+}
+
+#[test]
+fn what_a_flush_lied_about_is_damaged_where_a_power_cut_takes_it() {
+    let mut lost = 0;
+    for seed in 0..64 {
+        let mut content = Content::new(SIZE_BYTES);
+        content.write(0, &[1; 1024]).unwrap();
+        content.arm(misbehaviour(MisbehaviourKind::FlushLost));
+        assert!(content.owes_a_flush(), "it will lie");
+        content.flush().unwrap();
+        content.write(2048, &[2; 512]).unwrap();
+        assert!(content.owes_a_flush(), "it has lied");
+        content.take_struck();
+        content.cut_power(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        assert!(!content.owes_a_flush());
+        let is_lost = |content: &mut Content, at| read(content, at, 512) == [0; 512];
+        let gone: Vec<_> = [0, 512].into_iter().filter(|at| is_lost(&mut content, *at)).collect();
+        let told: Vec<_> = content.take_struck().into_iter().flat_map(|struck| struck.damaged).collect();
+        assert_eq!(told, gone.iter().map(|at| *at..*at + 512).collect::<Vec<_>>());
+        assert_eq!(content.damaged_sectors(), gone);
+        lost += gone.len();
+    }
+    assert!((1..128).contains(&lost), "it is left to chance: {lost} of 128");
+}
+
+#[test]
+fn an_honest_flush_makes_good_what_another_lied_about() {
+    for seed in 0..16 {
+        let mut content = Content::new(SIZE_BYTES);
+        content.write(0, &[1; 512]).unwrap();
+        content.arm(misbehaviour(MisbehaviourKind::FlushLost));
+        content.flush().unwrap();
+        content.flush().unwrap();
+        assert!(!content.owes_a_flush());
+        content.cut_power(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        assert_eq!(read(&mut content, 0, 512), [1; 512]);
+        assert!(content.damaged_sectors().is_empty());
+    }
+}
+
+#[test]
 fn a_drive_that_is_gone_forgets_what_was_under_way() {
     let mut content = Content::new(SIZE_BYTES);
     let write = content.start_write(0, &[1; 512]).unwrap();

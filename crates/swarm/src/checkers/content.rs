@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Failure;
+use super::stamps::{digest, is_stamped, name_of};
 
 /// What a drive writes whole or not at all.
 pub(crate) const BLOCK_BYTES: usize = 512;
@@ -194,24 +195,33 @@ impl Promises {
     }
 
     /// Drives lost their power, and whoever was answered did not: what no flush covers is there or
-    /// not, and the next flush has to fail if there is any such thing.
+    /// not, and the next flush has to fail if there is any such thing. What a drive that kept its
+    /// power has given up it may lose later.
     pub(crate) fn drives_lost_power(&mut self) {
         let is_promised = |change: Change| change.is_certain && !change.is_given_up;
-        let may_be_lost = self.flush_asked().iter().any(|version| is_promised(self.change(*version)));
-        let is_owed = self.is_owed || may_be_lost;
-        self.power_cut();
-        self.is_owed = is_owed;
+        self.is_owed |= self.flush_asked().iter().any(|version| is_promised(self.change(*version)));
+        self.leave_to_chance(|change| change.is_given_up);
     }
 
     /// Power was cut: every change that no flush covers was done or not.
     pub(crate) fn power_cut(&mut self) {
-        let newest = self.newest();
         self.is_owed = false;
+        self.leave_to_chance(|_| false);
+    }
+
+    fn leave_to_chance(&mut self, again_later: impl Fn(Change) -> bool) {
+        let newest = self.newest();
         for number in std::mem::take(&mut self.unsettled) {
-            let block = &mut self.blocks[number];
-            for version in std::mem::take(&mut block.later) {
-                self.changes[version as usize].answered_at.get_or_insert(newest);
-                block.durable.versions.push(version);
+            for version in std::mem::take(&mut self.blocks[number].later) {
+                let change = &mut self.changes[version as usize];
+                change.answered_at.get_or_insert(newest);
+                if again_later(*change) {
+                    change.is_certain = false;
+                    self.blocks[number].later.push(version);
+                    self.unsettled.insert(number);
+                } else {
+                    self.blocks[number].durable.versions.push(version);
+                }
             }
         }
     }
@@ -351,43 +361,6 @@ impl Promises {
             Some(_) => format!("block {number} holds {held}, and not what it was seen to hold"),
         }
     }
-}
-
-/// What a block says that it is: its number and version.
-fn name_of(bytes: &[u8]) -> (usize, Version) {
-    let word = u64::from_le_bytes(bytes[..8].try_into().expect("a block is longer"));
-    ((word >> 32) as usize, word as Version)
-}
-
-/// Fills the blocks from `first` on with what a version of them looks like.
-pub(crate) fn stamp(first: usize, version: Version, bytes: &mut [u8]) {
-    for (number, block) in (first..).zip(bytes.chunks_mut(BLOCK_BYTES)) {
-        for (word, place) in block.chunks_exact_mut(8).zip(0..) {
-            word.copy_from_slice(&stamp_word(number, version, place).to_le_bytes());
-        }
-    }
-}
-
-/// The first word says what it is, the others depend on it.
-fn stamp_word(number: usize, version: Version, place: u32) -> u64 {
-    let name = (number as u64) << 32 | u64::from(version);
-    match (version, place) {
-        (0, _) => 0,
-        (_, 0) => name,
-        _ => name.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(place),
-    }
-}
-
-fn is_stamped(number: usize, version: Version, bytes: &[u8]) -> bool {
-    let mut words = bytes.chunks_exact(8).zip(0..);
-    words.all(|(word, place)| word == stamp_word(number, version, place).to_le_bytes())
-}
-
-fn digest(bytes: &[u8]) -> u64 {
-    let word = |word: &[u8]| u64::from_le_bytes(word.try_into().expect("eight bytes"));
-    bytes.chunks_exact(8).map(word).fold(0x51_7c_c1_b7_27_22_0a_95, |digest: u64, word| {
-        (digest.rotate_left(5) ^ word).wrapping_mul(0x51_7c_c1_b7_27_22_0a_95)
-    })
 }
 
 #[cfg(test)]

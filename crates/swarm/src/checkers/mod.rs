@@ -7,16 +7,18 @@ mod placement;
 mod redundancy;
 mod scrub;
 mod silent;
+mod stamps;
 
 use std::fmt;
 
 pub(crate) use answers::{Answered, Answers, DEADLINE_NS};
-pub(crate) use content::{BLOCK_BYTES, Promises, Seen, stamp};
+pub(crate) use content::{BLOCK_BYTES, Promises, Seen};
 pub(crate) use health::check_health;
 pub(crate) use placement::Placement;
 pub(crate) use redundancy::check_redundancy;
 pub(crate) use scrub::{check_scrub, scrub};
 pub(crate) use silent::Silent;
+pub(crate) use stamps::stamp;
 
 /// What a checker objects to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@
 //! that remembers the array may refuse the set. What it lets through is right: all that was flushed
 //! is there. If another host, which has never seen the array, ran some of the drives meanwhile,
 //! what this one lets through is what it knew or what the other has made of that, whole, and never
-//! a mix.
+//! a mix. If both went on, each with drives of its own, this one keeps to what it wrote, or refuses.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use shoal_sim::Content;
@@ -17,13 +18,12 @@ use super::{Counts, Player};
 use crate::checkers::Failure;
 use crate::scenario::{Run, Step};
 
-/// So many times of a hundred a start is tried with other drives, too.
-const CHANCE: u64 = 12;
-
-/// What the other host leaves.
-struct Elsewhere<'a> {
+/// What a host leaves that ran some of the drives.
+struct Ran<'a> {
     /// Who played there, and knows what was promised.
     player: Player<'a>,
+    drives: Vec<usize>,
+    /// What all drives hold then.
     contents: Vec<Content>,
 }
 
@@ -42,7 +42,11 @@ impl<'a> Player<'a> {
             silent: self.silent.clone(),
             seats: self.seats.clone(),
             ids: vec![None; self.ids.len()],
-            hung: self.hung.clone(),
+            hung: BTreeSet::new(),
+            hang_at_start: BTreeMap::new(),
+            hanging: BTreeMap::new(),
+            failing: BTreeSet::new(),
+            marred: self.marred.clone(),
             incarnations: self.incarnations.clone(),
             client: Unflushed::new(Incarnation::default()),
             books: self.books.copied(),
@@ -62,7 +66,11 @@ impl<'a> Player<'a> {
 
     /// Tries some of the drives on a copy of the world, now and then.
     pub(super) fn try_apart(&mut self, contents: &[Content]) -> Result<(), Failure> {
-        if self.redundancy() == 0 || self.silent.is_any() || !self.armed.is_empty() || !self.random.percent(CHANCE) {
+        if self.redundancy() == 0
+            || self.silent.is_any()
+            || !self.armed.is_empty()
+            || !self.random.percent(self.scenario.apart_percent)
+        {
             return Ok(());
         }
         // Power cuts are for the world that goes on.
@@ -73,17 +81,24 @@ impl<'a> Player<'a> {
     }
 
     fn start_apart(&mut self, contents: &[Content]) -> Result<(), Failure> {
-        let elsewhere = if self.random.percent(50) { self.aside().run_elsewhere(contents) } else { None };
-        let contents = elsewhere.as_ref().map_or(contents, |it| &it.contents);
-        let here = self.some_carriers(contents);
-        let started = self.aside().start(contents, &here, Some(self.books.copied().memory()));
+        let elsewhere = self.random.percent(50).then(|| self.run_elsewhere(contents)).flatten();
+        let is_split = elsewhere.is_some() && self.random.percent(50);
+        let here = elsewhere.as_ref().filter(|_| is_split).and_then(|it| self.go_on_without(contents, &it.drives));
+        let mut contents = contents.to_vec();
+        for Ran { drives, contents: after, .. } in [&elsewhere, &here].into_iter().flatten() {
+            drives.iter().for_each(|drive| contents[*drive] = after[*drive].clone());
+        }
         self.counts.apart += 1;
-        let (Err(failure), Some(Elsewhere { player, .. })) = (&started, &elsewhere) else {
-            self.counts.apart_refused += u64::from(matches!(started, Ok(false)));
+        let given = self.some_carriers(&contents);
+        let own = here.as_ref().map_or(&*self, |ran| &ran.player);
+        let started = own.aside().start(&contents, &given, Some(own.books.copied().memory()));
+        self.counts.split += u64::from(here.is_some());
+        self.counts.apart_refused += u64::from(matches!(started, Ok(false)));
+        let (Err(failure), Some(Ran { player, .. }), None) = (&started, &elsewhere, &here) else {
             return started.map(|_| ());
         };
         // By what the other host has made of it, perhaps.
-        let by_other = player.aside().start(contents, &here, Some(self.books.copied().memory()));
+        let by_other = player.aside().start(&contents, &given, Some(self.books.copied().memory()));
         by_other.map(|_| ()).map_err(|other| Failure::new("content", format!("{failure}; run elsewhere: {other}")))
     }
 
@@ -116,20 +131,30 @@ impl<'a> Player<'a> {
         Ok(true)
     }
 
-    /// Another host runs some of the drives, and its user writes. None if it cannot, or takes what is
-    /// old for what is new: it knows no better.
-    fn run_elsewhere(mut self, contents: &[Content]) -> Option<Elsewhere<'a>> {
+    /// Another host runs some of the drives. None if it cannot, or takes what is old for what is new: it knows no better.
+    fn run_elsewhere(&mut self, contents: &[Content]) -> Option<Ran<'a>> {
         let there = self.some_carriers(contents);
-        if !matches!(self.start(contents, &there, None), Ok(true)) {
+        self.aside().run(contents, there, None)
+    }
+
+    /// This host runs the drives that the other one does not have.
+    fn go_on_without(&self, contents: &[Content], elsewhere: &[usize]) -> Option<Ran<'a>> {
+        let mut rest = self.carriers(contents);
+        rest.retain(|drive| !elsewhere.contains(drive));
+        let aside = self.aside();
+        let memory = aside.books.memory();
+        if rest.is_empty() { None } else { aside.run(contents, rest, Some(memory)) }
+    }
+
+    /// A host runs some of the drives, and its user writes.
+    fn run(mut self, contents: &[Content], drives: Vec<usize>, memory: Option<HostMemory>) -> Option<Ran<'a>> {
+        if !matches!(self.start(contents, &drives, memory), Ok(true)) {
             return None;
         }
         self.write_some().ok()?;
-        let after = self.close().ok()?;
-        let mut contents = contents.to_vec();
-        for drive in there {
-            contents[drive] = after[drive].clone();
-        }
-        Some(Elsewhere { player: self, contents })
+        let contents = self.close().ok()?;
+        self.books.settle();
+        Some(Ran { player: self, drives, contents })
     }
 
     fn write_some(&mut self) -> Result<(), Failure> {

@@ -73,6 +73,10 @@ impl<'a> Player<'a> {
             ids: (0..).map(|drive| Some(DriveId(drive))).take(scenario.drives()).collect(),
             array: Some(array),
             hung: BTreeSet::new(),
+            hang_at_start: BTreeMap::new(),
+            hanging: BTreeMap::new(),
+            failing: BTreeSet::new(),
+            marred: BTreeSet::new(),
             incarnations: vec![0; scenario.drives()],
             client: Unflushed::new(Incarnation::default()),
             books,
@@ -95,6 +99,7 @@ impl<'a> Player<'a> {
     /// Closes the array in order: what all drives hold then.
     pub(super) fn close(&mut self) -> Result<Vec<Content>, Failure> {
         let array = self.array.take().expect("there is an array between steps");
+        self.hanging.clear();
         let mut world = array.close().map_err(|error| Failure::new("closes", error.to_string()))?;
         // A loop waits for what is still under way (steps of a rebuild) before its drives are closed.
         while world.pending() > 0 {
@@ -143,11 +148,22 @@ impl<'a> Player<'a> {
         self.boots += 1;
         self.returned.clear();
         self.hung.clear();
+        self.failing.clear();
+        self.hanging.clear();
         self.send_away(&mut contents);
         self.ids = Self::first_ids(&contents);
         self.try_apart(&contents)?;
-        let given = self.carriers(&contents);
-        let opened = self.open(contents.clone(), &given, options(self.scenario), self.memory());
+        let mut given = self.carriers(&contents);
+        self.hanging = self.hanging_from_start(&contents);
+        // A drive that does not answer at all is not found to carry anything.
+        given.retain(|drive| self.hanging.get(drive) != Some(&0));
+        self.hung = self.hanging.keys().copied().collect();
+        let mut opened = self.open(contents.clone(), &given, options(self.scenario), self.memory());
+        if matches!(opened, Err(OpenError::NoMember { .. })) && !self.hung.is_empty() {
+            // It has hung while it was asked what it is: it is left out, as shoal says.
+            given.retain(|drive| !self.hung.contains(drive));
+            opened = self.open(contents.clone(), &given, options(self.scenario), self.memory());
+        }
         let array = match opened {
             Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
                 self.counts.forced += 1;
@@ -176,7 +192,7 @@ impl<'a> Player<'a> {
     fn may_be_refused(&self, contents: &[Content]) -> bool {
         let is_sound = |content: &Content| !content.is_armed() && content.unreadable_sectors().is_empty();
         let has_logs = self.scenario.consistency == ConsistencyPolicy::Ppl;
-        self.has_parity() && (!has_logs || !contents.iter().all(is_sound))
+        self.has_parity() && (!has_logs || self.silent.is_any() || !contents.iter().all(is_sound))
     }
 
     pub(super) fn open(
@@ -188,6 +204,7 @@ impl<'a> Player<'a> {
     ) -> Result<ArrayVolume<Watched>, OpenError> {
         let world = world(self.scenario, contents, &self.arena, self.boots, &self.chronicle);
         let mut world = world.expect("it is made as the first one was");
+        world.plan_hangs(&self.hanging);
         let drives: Vec<_> = given.iter().map(|drive| DriveId(*drive as u32)).collect();
         drives.iter().for_each(|drive| world.placement.give(*drive));
         world.placement.is_read_only = !options.writable;
@@ -205,20 +222,17 @@ impl<'a> Player<'a> {
 fn first_contents(scenario: &Scenario, random: &mut Random) -> Vec<Content> {
     // Drives that lie beside the array may hold anything; so may all, if the array is resynced first.
     let is_blank = |drive: usize| scenario.assume_clean && drive < scenario.members;
-    let mut used = Content::new(scenario.drive_bytes);
     let mut bytes = vec![0; 1 << 16];
-    for place in 0..scenario.drive_bytes >> 16 {
-        random.generator().fill_bytes(&mut bytes);
-        used.write(place << 16, &bytes).expect("it fits");
-    }
-    used.flush().expect("it is there");
+    let mut used = vec![0; (scenario.drive_bytes >> 16 << 16) as usize];
+    random.generator().fill_bytes(&mut used);
     (0..scenario.drives())
         .map(|drive| {
+            let mut content = Content::new(scenario.bytes_of(drive));
             if is_blank(drive) {
-                return Content::new(scenario.drive_bytes);
+                return content;
             }
             // Alike but for a part, so that copies and parity do not agree.
-            let mut content = used.clone();
+            content.write(0, &used).expect("it fits");
             let place = random.below(scenario.drive_bytes >> 16);
             random.generator().fill_bytes(&mut bytes);
             content.write(place << 16, &bytes).expect("it fits");
@@ -272,7 +286,7 @@ fn world(
     boot: u64,
     chronicle: &Shared,
 ) -> Result<Watched, Failure> {
-    let topology = topology(&scenario.makes, scenario.drive_bytes);
+    let topology = topology(&scenario.makes, |drive| scenario.bytes_of(drive));
     let host = HostModel::default();
     let seed = scenario.seed.wrapping_mul(1000).wrapping_add(boot);
     let world = SimulatedWorld::with_arena(&topology, &host, Contents::Given(contents), arena.clone(), seed);

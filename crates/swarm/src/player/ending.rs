@@ -40,7 +40,7 @@ impl Player<'_> {
 
     /// Whatever is wrong with drives is over.
     fn mend(&mut self) -> Result<(), Failure> {
-        self.note_silent_faults();
+        self.note_struck();
         for drive in 0..self.scenario.drives() {
             self.content(drive).disarm();
             if self.hung.contains(&drive) {
@@ -74,6 +74,10 @@ impl Player<'_> {
             let _ = self.array_mut().remove_drive(id);
             let added = self.array_mut().add_drive(id);
             self.note(format_args!("drive {drive} is added: {added:?}"));
+            if added.is_err() {
+                // It may have been taken out while it stalled, and has to answer first.
+                self.pass(1000)?;
+            }
         }
         Ok(())
     }
@@ -96,6 +100,7 @@ impl Player<'_> {
     fn check_reopened(&mut self) -> Result<(), Failure> {
         let members = self.seats().into_iter().filter_map(|seat| seat.drive).collect::<Vec<_>>();
         let contents = self.close()?;
+        self.ids = Self::first_ids(&contents);
         let mut left_out = vec![None];
         if self.redundancy() > 0 {
             left_out.extend(members.into_iter().map(Some));

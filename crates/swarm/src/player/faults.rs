@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use shoal_sim::{FaultKind, Misbehaviour, MisbehaviourKind};
-use shoal_volume::DriveId;
+use shoal_sim::{Area, FaultKind, Misbehaviour, MisbehaviourKind, SECTOR_BYTES, Struck};
+use shoal_volume::{ConsistencyPolicy, ContentMap, DriveId};
 
 use super::Player;
+use super::power::superblock;
 use super::requests::BLOCK;
 use crate::checkers::Failure;
 use crate::scenario::ToldFault;
@@ -19,15 +20,22 @@ impl Player<'_> {
                 self.cut_power(*after_events);
                 return Ok(());
             }
+            FaultKind::PowerCutAfterError { after_events } => {
+                self.chronicle.borrow_mut().plan_cut_after_error(*after_events);
+                return Ok(());
+            }
             FaultKind::Hang { drive } => self.hang(*drive),
+            FaultKind::HangAtStart { drive, after_ios } => self.hang_at_start.insert(*drive, *after_ios).is_none(),
             FaultKind::HubLoss { bus } => self.lose_hub(*bus)?,
             FaultKind::Away { drive, starts } => {
                 self.ids[*drive].is_some() && self.away.insert(*drive, *starts).is_none()
             }
             FaultKind::Stall { drive, duration_ns } => self.stall(*drive, *duration_ns),
             FaultKind::Misbehave { drive, misbehaviour } => self.misbehave(*drive, misbehaviour),
-            FaultKind::Latent { drive, offset, length } => self.spoil(*drive, *offset, *length),
-            FaultKind::BitFlip { drive, offset, bit } => self.flip(*drive, *offset, *bit),
+            FaultKind::Latent { drive, area: Area::Content, offset, length } => self.spoil(*drive, *offset, *length),
+            FaultKind::Latent { drive, area: Area::Metadata, offset, length } => self.mar(*drive, *offset, *length),
+            FaultKind::BitFlip { drive, area: Area::Content, offset, bit } => self.flip(*drive, *offset, *bit),
+            FaultKind::BitFlip { drive, area: Area::Metadata, offset, bit } => self.falsify(*drive, *offset, *bit),
             FaultKind::Unplug { drive } => self.unplug(*drive),
             FaultKind::Return { drive } => self.replug(*drive),
         };
@@ -68,12 +76,17 @@ impl Player<'_> {
     fn misbehave(&mut self, drive: usize, misbehaviour: &Misbehaviour) -> bool {
         let Some((id, area)) = self.data_area(drive) else { return false };
         let within = match misbehaviour.kind {
-            MisbehaviourKind::WriteFails(_) | MisbehaviourKind::FlushFails(_) => 0..self.scenario.drive_bytes,
+            MisbehaviourKind::WriteFails(_) | MisbehaviourKind::FlushFails(_) => 0..self.scenario.bytes_of(drive),
             _ => area,
         };
         if misbehaviour.kind.is_silent() {
             // In an array of arrays the area has superblocks in it, whose loss would be another matter.
             if self.scenario.groups() > 1 || !self.is_in_sync_member(drive) {
+                return false;
+            }
+            // What was said of the array may be lost, too.
+            let is_lie = misbehaviour.kind == MisbehaviourKind::FlushLost;
+            if is_lie && (self.redundancy() == 0 || !self.can_spare(drive)) {
                 return false;
             }
             let map = self.array().content_map();
@@ -124,6 +137,50 @@ impl Player<'_> {
         self.silent.happened(blocks.into_iter().map(|offset| (offset / BLOCK) as usize));
         self.counts.silent += 1;
         true
+    }
+
+    /// Sectors of superblock, bitmap or log cannot be read any more.
+    fn mar(&mut self, drive: usize, offset: u64, length: u64) -> bool {
+        let Some(areas) = self.metadata(drive) else { return false };
+        let area = &areas[offset as usize % areas.len()];
+        let start = area.start + offset % (area.end - area.start) / SECTOR_BYTES * SECTOR_BYTES;
+        self.content(drive).spoil(start, length.min(area.end - start));
+        self.marred.insert(drive);
+        self.counts.marred += 1;
+        true
+    }
+
+    /// A bit of the superblock flips, which its checksum shows.
+    fn falsify(&mut self, drive: usize, offset: u64, bit: u32) -> bool {
+        let Some(areas) = self.metadata(drive) else { return false };
+        let superblock = superblock(self.content(drive)).map_or(0, |own| own.written_bytes() as u64);
+        let Some(offset) = offset.checked_rem(superblock) else { return false };
+        self.content(drive).flip_bit(areas[0].start + offset, bit);
+        self.marred.insert(drive);
+        self.counts.marred += 1;
+        true
+    }
+
+    /// Where superblock, bitmap or log, and list of bad blocks of a member lie that the array can do without.
+    fn metadata(&mut self, drive: usize) -> Option<Vec<Range<u64>>> {
+        // In an array of arrays the loss of a superblock would be another matter.
+        if self.scenario.groups() > 1 || self.redundancy() == 0 || self.ids[drive].is_none() || !self.can_spare(drive) {
+            return None;
+        }
+        let own = superblock(self.content(drive))?;
+        let start = own.super_offset_bytes();
+        let beside = |offset_sectors: i32, bytes: u64| {
+            let first = start.checked_add_signed(i64::from(offset_sectors) * SECTOR_BYTES as i64)?;
+            (offset_sectors != 0).then(|| first..first + bytes)
+        };
+        let bad_blocks =
+            beside(own.bad_block_log.offset_sectors, u64::from(own.bad_block_log.size_sectors) * SECTOR_BYTES);
+        // Of a PPL the low half is its offset.
+        let log = match self.scenario.consistency {
+            ConsistencyPolicy::Ppl => beside(i32::from(own.bitmap_offset as i16), 8 * SECTOR_BYTES),
+            _ => beside(own.bitmap_offset, 8 * SECTOR_BYTES),
+        };
+        Some([Some(start..start + 2 * SECTOR_BYTES), bad_blocks, log].into_iter().flatten().collect())
     }
 
     fn unplug(&mut self, drive: usize) -> bool {
@@ -207,23 +264,48 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// What silent faults have struck, and which blocks they bear on: by the drive's place now, and when it was armed.
-    pub(super) fn note_silent_faults(&mut self) {
-        if self.armed.is_empty() {
-            return;
-        }
+    /// Notes what faults have struck: which blocks silent ones bear on, by the drive's place now and when it was armed, and
+    /// who has refused something that the array may not have heard of yet.
+    pub(super) fn note_struck(&mut self) {
         let now = self.array().content_map();
-        for (drive, (old_id, before)) in self.armed.clone() {
-            let id = self.ids[drive].unwrap_or(old_id);
-            for struck in self.content(drive).take_struck() {
-                if !struck.kind.is_silent() {
-                    continue;
-                }
-                self.counts.silent += 1;
-                let sectors = struck.damaged.into_iter().flat_map(|range| range.step_by(BLOCK as usize));
-                let blocks = sectors.flat_map(|at| [before.bears_on(old_id, at), now.bears_on(id, at)].concat());
-                self.silent.happened(blocks.map(|offset| (offset / BLOCK) as usize).collect::<Vec<_>>());
+        for drive in 0..self.scenario.drives() {
+            let struck = self.content(drive).take_struck();
+            if struck.iter().any(|struck| is_refusal(struck.kind)) {
+                self.failing.insert(drive);
+            }
+            if let Some((old_id, before)) = self.armed.get(&drive).cloned() {
+                let id = self.ids[drive].unwrap_or(old_id);
+                self.taint(struck, &[(old_id, &before), (id, &now)]);
             }
         }
+        let seats = self.seats();
+        let is_member = |drive: usize| seats.iter().any(|seat| seat.drive == Some(drive) && seat.is_held);
+        self.failing.retain(|drive| is_member(*drive));
     }
+
+    /// Notes the blocks that silent faults of a drive bear on, by the names that it had and what it held by them.
+    pub(super) fn taint(&mut self, struck: Vec<Struck>, maps: &[(DriveId, &ContentMap)]) {
+        for struck in struck.into_iter().filter(|struck| struck.kind.is_silent()) {
+            self.counts.silent += 1;
+            if struck.kind == MisbehaviourKind::FlushLost && !struck.damaged.is_empty() {
+                self.counts.lies += 1;
+                self.taint_unsettled();
+            }
+            let sectors = struck.damaged.into_iter().flat_map(|range| range.step_by(BLOCK as usize));
+            let bears_on = |at| maps.iter().flat_map(move |(id, map)| map.bears_on(*id, at));
+            let blocks: Vec<_> = sectors.flat_map(bears_on).map(|offset| (offset / BLOCK) as usize).collect();
+            self.silent.happened(blocks);
+        }
+    }
+
+    /// Bits or log entries that were to mend what is under way may be lost with a flush.
+    fn taint_unsettled(&mut self) {
+        let unsettled: Vec<_> = self.promises.unsettled().collect();
+        let tied = unsettled.into_iter().flat_map(|block| self.seats.tied_to(block as u64 * BLOCK));
+        self.silent.happened(tied.map(|offset| (offset / BLOCK) as usize).collect::<Vec<_>>());
+    }
+}
+
+fn is_refusal(kind: MisbehaviourKind) -> bool {
+    matches!(kind, MisbehaviourKind::WriteFails(_) | MisbehaviourKind::FlushFails(_))
 }

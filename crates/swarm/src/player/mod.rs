@@ -76,6 +76,8 @@ pub struct Counts {
     pub revived: u64,
     /// Drives that answered nothing any more.
     pub hung: u64,
+    /// Of these, from a start on.
+    pub hung_at_start: u64,
     /// Pauses from outside.
     pub stalls: u64,
     /// Reads, writes and flushes that failed.
@@ -84,8 +86,12 @@ pub struct Counts {
     pub last_copies: u64,
     /// Ranges that could not be read until written.
     pub latent: u64,
-    /// Silent faults: bits flipped, writes lost, misdirected, torn.
+    /// Silent faults: bits flipped, writes lost, misdirected, torn, flushes that made nothing durable.
     pub silent: u64,
+    /// Of these, flushes that a drive lied about and whose writes a power cut took.
+    pub lies: u64,
+    /// Faults in superblocks, bitmaps and logs.
+    pub marred: u64,
     /// Faults that the array could not have survived in its state, and that were passed over.
     pub passed_over: u64,
     /// Members that were replaced while they worked.
@@ -96,6 +102,8 @@ pub struct Counts {
     pub apart: u64,
     /// Of these, refused.
     pub apart_refused: u64,
+    /// Worlds on the side in which two hosts went on, each with some of the drives.
+    pub split: u64,
     /// Strangers that lay beside the members at a start.
     pub strangers: u64,
     /// Blocks of 512 bytes that were in the write hole when a member was lost: they may be anything, by design.
@@ -120,9 +128,9 @@ impl Counts {
             };
         }
         sum!(
-            requests member_ios virtual_ns power_cuts cut_short away forced unplugged hubs_lost revived hung stalls
-            errors last_copies latent silent passed_over replaced misused apart apart_refused strangers write_hole_blocks
-            silent_wrong_blocks silent_found_bytes
+            requests member_ios virtual_ns power_cuts cut_short away forced unplugged hubs_lost revived hung hung_at_start
+            stalls errors last_copies latent silent lies marred passed_over replaced misused apart apart_refused split
+            strangers write_hole_blocks silent_wrong_blocks silent_found_bytes
         );
     }
 }
@@ -144,6 +152,14 @@ pub(crate) struct Player<'a> {
     ids: Vec<Option<DriveId>>,
     /// Drives that answer nothing any more.
     hung: BTreeSet<usize>,
+    /// Drives that will hang so many I/Os after the next start.
+    hang_at_start: BTreeMap<usize, u32>,
+    /// The same after this start.
+    hanging: BTreeMap<usize, u32>,
+    /// Drives that have refused to write or flush, since they were taken in.
+    failing: BTreeSet<usize>,
+    /// Drives whose superblock was changed by a fault.
+    marred: BTreeSet<usize>,
     /// How often each drive has lost its power under a host that did not.
     incarnations: Vec<u32>,
     /// What the host remembers of the array.
@@ -229,7 +245,7 @@ impl Player<'_> {
 
     /// What the owner does by himself between two steps.
     fn look_around(&mut self) -> Result<(), Failure> {
-        self.note_silent_faults();
+        self.note_struck();
         self.revive_failed()?;
         self.take_in_returned()?;
         self.array_mut().world_mut().placement.verdict()

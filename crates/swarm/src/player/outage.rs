@@ -76,9 +76,17 @@ impl Player<'_> {
 
     /// A drive loses its power with its plug.
     pub(super) fn pull(&mut self, drive: usize) {
-        let Some(id) = self.ids[drive].take() else { return };
+        let Some(id) = self.ids[drive] else { return };
+        if self.armed.contains_key(&drive) {
+            self.note_struck();
+            let map = self.array().content_map();
+            self.armed.insert(drive, (id, map));
+        }
+        self.ids[drive] = None;
         let random = &mut self.random;
-        let world = self.array.as_mut().expect("there is an array between steps").world_mut().inner_mut();
+        let watched = self.array.as_mut().expect("there is an array between steps").world_mut();
+        watched.forget_hang(drive);
+        let world = watched.inner_mut();
         world.content_mut(drive).cut_power(random.generator());
         world.unplug(id);
         self.hung.remove(&drive);

@@ -5,10 +5,10 @@
 //! reason to refuse them, and whatever was flushed in one life is on the drives of the next. Other sets are tried on the
 //! side ([`super::apart`]). Drives that are not in sync may come and go as they like.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_sim::Content;
-use shoal_volume::{DriveId, Features, MemberUse, Superblock, read_superblock};
+use shoal_volume::{ContentMap, DriveId, Features, MemberUse, Superblock, read_superblock};
 
 use super::Player;
 use super::weakness::Seat;
@@ -19,6 +19,8 @@ use crate::checkers::Failure;
 pub(super) struct Stock {
     seats: Vec<Seat>,
     weak: BTreeSet<usize>,
+    /// The drives' ids, and where content lay.
+    places: Option<(Vec<Option<DriveId>>, ContentMap)>,
 }
 
 impl Stock {
@@ -62,6 +64,7 @@ impl Player<'_> {
             for content in contents.iter_mut().filter(|content| !content.is_gone()) {
                 content.cut_power(self.random.generator());
             }
+            self.note_broken_flushes(&mut contents);
             self.promises.power_cut();
             self.forget_client();
             self.books.power_cut();
@@ -75,9 +78,10 @@ impl Player<'_> {
 
     /// Before the array's life ends.
     pub(super) fn take_stock(&mut self) {
-        self.note_silent_faults();
+        self.note_struck();
         self.find_holes();
-        self.stock = Stock { seats: self.seats(), weak: self.weak_seats() };
+        let places = Some((self.ids.clone(), self.array().content_map()));
+        self.stock = Stock { seats: self.seats(), weak: self.weak_seats(), places };
     }
 
     /// Looks at what lived, before anything else happens to it.
@@ -109,6 +113,34 @@ impl Player<'_> {
             // Should this life end before the array is open, it may have been missed all the same.
             let seat = self.stock.seats.iter().position(|seat| seat.drive == Some(drive));
             self.stock.weak.extend(seat);
+        }
+    }
+
+    /// Decides which of the drives that are there will answer nothing in this life, and after how many I/Os.
+    pub(super) fn hanging_from_start(&mut self, contents: &[Content]) -> BTreeMap<usize, u32> {
+        let mut hanging = BTreeMap::new();
+        for (drive, after_ios) in std::mem::take(&mut self.hang_at_start) {
+            if contents[drive].is_gone() || !self.may_stay_away(drive, contents) {
+                self.counts.passed_over += 1;
+                continue;
+            }
+            self.counts.hung += 1;
+            self.counts.hung_at_start += 1;
+            let seat = self.stock.seats.iter().position(|seat| seat.drive == Some(drive));
+            self.stock.weak.extend(seat);
+            hanging.insert(drive, after_ios);
+        }
+        hanging
+    }
+
+    /// Drives have lost power, and with it what they had said to be durable.
+    fn note_broken_flushes(&mut self, contents: &mut [Content]) {
+        for (drive, (old_id, before)) in self.armed.clone() {
+            let struck = contents[drive].take_struck();
+            let places = self.stock.places.clone();
+            let now = places.as_ref().and_then(|(ids, map)| Some((ids[drive]?, map)));
+            let maps: Vec<_> = [Some((old_id, &before)), now].into_iter().flatten().collect();
+            self.taint(struck, &maps);
         }
     }
 

@@ -157,7 +157,7 @@ impl Player<'_> {
     }
 
     fn check_read(&mut self, seen: &Seen, buffer: u32, length: u32, is_in_sync: bool) -> Result<(), Failure> {
-        self.note_silent_faults();
+        self.note_struck();
         let mut bytes = vec![0; length as usize];
         let memory = self.array().request_memory(buffer);
         self.arena.read(Memory { length, ..memory }, &mut bytes);

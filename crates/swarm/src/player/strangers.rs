@@ -6,6 +6,7 @@
 //! array is deceived by none.
 
 use rand_xoshiro::rand_core::Rng;
+use shoal_md::SUPERBLOCK_BYTES;
 use shoal_sim::Content;
 use shoal_volume::{HostMemory, Superblock};
 
@@ -32,10 +33,13 @@ impl Player<'_> {
 
     fn try_stranger(&mut self, stranger: Stranger, mut contents: Vec<Content>) -> Result<(), Failure> {
         let in_use = self.stock.drives();
-        let is_free = |drive: &usize| !in_use.contains(drive) && !contents[*drive].is_gone();
-        let Some(guise) = (0..contents.len()).find(is_free) else { return Ok(()) };
         let superblocks: Vec<_> = in_use.iter().filter_map(|drive| superblock(&contents[*drive])).collect();
         let Some(like) = superblocks.get(stranger.like % superblocks.len().max(1)) else { return Ok(()) };
+        let end = like.super_offset_bytes() + SUPERBLOCK_BYTES as u64;
+        let is_free = |drive: &usize| {
+            !in_use.contains(drive) && !contents[*drive].is_gone() && end <= self.scenario.bytes_of(*drive)
+        };
+        let Some(guise) = (0..contents.len()).find(is_free) else { return Ok(()) };
         let freshest = superblocks.iter().map(|own| own.events).max().unwrap_or(0);
         let forged = self.forged(stranger, like);
         let is_behind = forged.events + 1 < freshest && forged.device_uuid != like.device_uuid;

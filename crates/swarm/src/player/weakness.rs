@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use shoal_volume::{ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState, World};
 
 use super::Player;
+use super::power::superblock;
 use super::requests::BLOCK;
 
 /// A member's place at one moment.
@@ -86,13 +87,17 @@ impl Player<'_> {
 
     /// The seats that are weak.
     pub(super) fn weak_seats(&mut self) -> BTreeSet<usize> {
+        self.note_struck();
         let seats = self.seats();
         let is_weak = |(number, seat): (usize, Seat)| {
             let is_sound = seat.is_in_sync
                 && seat.drive.is_some_and(|drive| {
+                    let is_failing = self.failing.contains(&drive);
+                    let is_known = !self.marred.contains(&drive) || superblock(self.content(drive)).is_some();
                     let hangs = self.hung.contains(&drive);
                     let content = self.content(drive);
-                    !hangs && !content.is_armed() && content.unreadable_sectors().is_empty()
+                    let is_well = !content.is_armed() && !content.owes_a_flush();
+                    !hangs && !is_failing && is_known && is_well && content.unreadable_sectors().is_empty()
                 });
             (!is_sound).then_some(number)
         };

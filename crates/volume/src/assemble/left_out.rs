@@ -1,9 +1,14 @@
 //! Drives that carry the array's superblock and take no part in it.
 
+use shoal_array::Health;
 use shoal_md::{Assembly, Candidate, Verdict};
 use shoal_memory::Suspicion;
 
-use super::replacements;
+use super::{OpenError, candidates, replacements};
+use crate::bad_blocks::read_bad_blocks;
+use crate::memory::Admitted;
+use crate::tree::Tree;
+use crate::world::World;
 
 /// A drive, or inner array, that carries the array's superblock and is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +26,41 @@ pub enum Cause {
     Verdict(Verdict),
     /// By what this host remembers.
     Suspicion(Suspicion),
+    /// It says that it has bad blocks, and not which.
+    BadBlocks {
+        /// What is wrong with its list.
+        problem: String,
+    },
+}
+
+/// Leaves out members whose lists of bad blocks cannot be used: their content is not to be trusted.
+///
+/// # Errors
+/// The array cannot do without them.
+pub(crate) fn without_unlisted_blocks<W: World>(
+    tree: &mut Tree<W>,
+    mut admitted: Admitted,
+) -> Result<Admitted, OpenError> {
+    let mut unusable = None;
+    let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+    for (target, superblock) in std::mem::take(&mut admitted.members) {
+        match read_bad_blocks(tree, target, &superblock) {
+            Ok(_) => kept.push((target, superblock)),
+            Err(OpenError::BadBlocks { drive, problem }) => {
+                left_out.push(LeftOut { name: drive.clone(), cause: Cause::BadBlocks { problem: problem.clone() } });
+                unusable.get_or_insert(OpenError::BadBlocks { drive, problem });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(error) = unusable {
+        let rest = shoal_md::assemble(&candidates(tree, &kept));
+        if !rest.is_ok_and(|rest| rest.health() != Health::Failed) {
+            return Err(error);
+        }
+    }
+    admitted.left_out.extend(left_out);
+    Ok(Admitted { members: kept, ..admitted })
 }
 
 /// Drives that belong to the array by their superblocks, and have no use by these.

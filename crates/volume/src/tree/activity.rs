@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use shoal_array::{Command, Health, Instant, Request, Span};
+use shoal_array::{Command, Completion, Event, Health, Instant, Outcome, Request, RequestError, Span};
 
 use crate::world::World;
 
@@ -76,13 +76,19 @@ impl<W: World> Tree<W> {
         self.announce(now, node, request);
     }
 
-    /// The array is marked active: the requests that waited go on.
-    pub(super) fn release(&mut self, now: Instant, node: NodeId) {
+    /// The requests that waited for the array to be marked active go on if it is. If no member says so they fail: what they
+    /// wrote, to members that are being filled as well, nobody would make agree after a crash.
+    pub(super) fn release(&mut self, now: Instant, node: NodeId, outcome: &Outcome) {
+        let is_marked = matches!(outcome, Outcome::Done);
         let it = &mut self.nodes[node.0];
-        let active = Activity::Active { changed_at: now };
-        if let Activity::Marking { held } = std::mem::replace(&mut it.activity, active) {
-            for request in held {
+        let next = if is_marked { Activity::Active { changed_at: now } } else { Activity::Clean };
+        let Activity::Marking { held } = std::mem::replace(&mut it.activity, next) else { return };
+        for request in held {
+            if is_marked {
                 self.announce(now, node, request);
+            } else {
+                let completion = Completion { id: request.id, result: Err(RequestError::Failed) };
+                self.route(now, node.into(), Event::Completed(completion));
             }
         }
     }

@@ -108,6 +108,11 @@ impl Recorder {
         self.run.as_ref().is_some_and(|run| run.stage == Stage::Settling)
     }
 
+    /// The slots that a run is about to write superblocks to.
+    pub(crate) fn announced_slots(&self) -> Option<&[usize]> {
+        self.run.as_ref().filter(|run| run.stage.is_before_superblocks()).map(|run| run.slots.as_slice())
+    }
+
     /// A run has settled, and what this host remembers has not been told yet.
     pub(crate) fn waits_for_memory(&self) -> bool {
         self.is_settling() && self.run.as_ref().is_some_and(|run| run.outstanding == 0)
@@ -350,8 +355,7 @@ impl<W: World> Tree<W> {
                 Waiter::Engine(engine, id) => self.ready.push_back((engine, id, outcome.clone())),
                 Waiter::Log(notes) => self.unit_recorded(node, notes, &outcome),
                 Waiter::Mirror(role) => self.mirror_recorded(node, role, &outcome),
-                // If nothing could be marked, the engine finds out by itself what its members still do.
-                Waiter::Marking => self.release(now, node),
+                Waiter::Marking => self.release(now, node, &outcome),
                 Waiter::Caller => self.awaited = Some(result(&outcome)),
                 Waiter::Nobody => {}
             }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::checkers::stamp;
 
 fn block(number: usize, version: Version) -> Vec<u8> {
     let mut bytes = vec![0; BLOCK_BYTES];
