@@ -56,6 +56,43 @@ pub struct Judgement {
     pub doubt: Option<Doubt>,
 }
 
+/// How the members that were found stand to what is remembered. An array of arrays is as old as the oldest of those inside,
+/// so these are held against each other ([`Standing::is_mixed`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// All are there, as they were seen last; or nothing is remembered.
+    #[default]
+    Whole,
+    /// As they were seen last, and some with data are missing.
+    Lacking {
+        /// How many.
+        missing: usize,
+        /// Of how many.
+        members: usize,
+    },
+    /// Another host has run them since.
+    GoneOn,
+}
+
+impl Standing {
+    /// That of the members of one array.
+    pub fn of(book: Option<&Book>, found: &[Found]) -> Self {
+        book.map_or(Self::Whole, |book| Known { book, found }.standing())
+    }
+
+    /// Why arrays should not be joined of which one was run elsewhere, and one lacks members: what that one became there may
+    /// be on those.
+    pub fn is_mixed(standings: &[(Uuid, Self)]) -> Option<(Uuid, Doubt)> {
+        let has_gone_on = standings.iter().any(|(_, standing)| *standing == Self::GoneOn);
+        standings.iter().filter(|_| has_gone_on).find_map(|&(array, standing)| match standing {
+            Self::Lacking { missing, members } => {
+                Some((array, Doubt::Degraded { missing, members, run: Run::ElsewhereSince }))
+            }
+            Self::Whole | Self::GoneOn => None,
+        })
+    }
+}
+
 /// Holds what is there against what is remembered of the array; all that was found is of one array. The crate's
 /// documentation says by which rules. What md itself refuses is left to md.
 pub fn judge(book: Option<&Book>, found: &[Found]) -> Judgement {
@@ -133,6 +170,17 @@ impl Known<'_> {
         let doubt = doubt.or_else(|| moved.map(|index| self.other_hardware(index)));
         left_out.sort_by_key(|(index, _)| *index);
         Judgement { left_out, doubt }
+    }
+
+    fn standing(&self) -> Standing {
+        let all: Vec<_> = (0..self.found.len()).collect();
+        let missing = self.absent(&all).len();
+        let members = self.book.members().iter().filter(|member| member.role.is_some()).count();
+        match self.basis(&all) {
+            Some(Basis { history: History::GoneOn, .. }) => Standing::GoneOn,
+            _ if missing > 0 => Standing::Lacking { missing, members },
+            _ => Standing::Whole,
+        }
     }
 
     fn superblock(&self, index: usize) -> &Superblock {

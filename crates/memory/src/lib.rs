@@ -68,6 +68,6 @@ mod store;
 mod table;
 
 pub use book::{Book, BookError, Left, Member, Sight};
-pub use judge::{Doubt, Found, Judgement, Run, Suspicion, judge};
+pub use judge::{Doubt, Found, Judgement, Run, Standing, Suspicion, judge};
 pub use keeper::{FileKeeper, Keeper, Reader};
 pub use store::{Store, StoreError};

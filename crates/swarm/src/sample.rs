@@ -70,7 +70,7 @@ pub fn sample(seed: u64) -> Scenario {
         drawer,
         makes: makes(drives, random),
         drive_bytes: drive_bytes(level, consistency, random),
-        extra_bytes: extra_bytes(drives, random),
+        extra_bytes: extra_bytes(level, drives, random),
         chunk_bytes,
         metadata: random.pick(&[MinorVersion::End, MinorVersion::Start, MinorVersion::Start4K, MinorVersion::Start4K]),
         consistency,
@@ -175,9 +175,10 @@ fn drive_bytes(level: ArrayLevel, consistency: ConsistencyPolicy, random: &mut R
     (metadata + nesting + 64 * random.within(2..=12)) << 10
 }
 
-/// Some drives are larger; the first one is not, so that all of them have room for what a member holds.
-fn extra_bytes(drives: usize, random: &mut Random) -> Vec<u64> {
-    let are_equal = random.percent(75);
+/// Some drives are larger; the first one is not, so that all of them have room for what a member holds. In an array of
+/// arrays they are equal: a drive may change from one inner array to another.
+fn extra_bytes(level: ArrayLevel, drives: usize, random: &mut Random) -> Vec<u64> {
+    let are_equal = random.percent(75) || !is_plain(level);
     let extra = |drive| if drive == 0 || are_equal { 0 } else { random.below(9) << 16 };
     (0..drives).map(extra).collect()
 }

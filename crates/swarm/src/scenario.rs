@@ -227,15 +227,7 @@ impl fmt::Display for ToldFault<'_> {
                 write!(formatter, "drive {drive} stalls for {} ms", duration_ns / 1_000_000)
             }
             FaultKind::Misbehave { drive, misbehaviour } => {
-                let what = match misbehaviour.kind {
-                    MisbehaviourKind::ReadFails(fault) => format!("a read fails ({fault:?})"),
-                    MisbehaviourKind::WriteFails(fault) => format!("a write fails ({fault:?})"),
-                    MisbehaviourKind::FlushFails(fault) => format!("a flush fails ({fault:?})"),
-                    MisbehaviourKind::FlushLost => "a flush makes nothing durable".to_owned(),
-                    MisbehaviourKind::WriteLost => "a write is lost".to_owned(),
-                    MisbehaviourKind::WriteMisdirected { distance } => format!("a write lands {distance} bytes off"),
-                    MisbehaviourKind::WriteTorn => "a write is torn".to_owned(),
-                };
+                let what = told_kind(misbehaviour.kind);
                 write!(formatter, "drive {drive}: {what}, {} of them later", misbehaviour.skip)
             }
             FaultKind::Latent { drive, area, offset, length } => {
@@ -270,5 +262,17 @@ fn told(area: Area) -> &'static str {
     match area {
         Area::Content => "content",
         Area::Metadata => "metadata",
+    }
+}
+
+fn told_kind(kind: MisbehaviourKind) -> String {
+    match kind {
+        MisbehaviourKind::ReadFails(fault) => format!("a read fails ({fault:?})"),
+        MisbehaviourKind::WriteFails(fault) => format!("a write fails ({fault:?})"),
+        MisbehaviourKind::FlushFails(fault) => format!("a flush fails ({fault:?})"),
+        MisbehaviourKind::FlushLost => "a flush makes nothing durable".to_owned(),
+        MisbehaviourKind::WriteLost => "a write is lost".to_owned(),
+        MisbehaviourKind::WriteMisdirected { distance } => format!("a write lands {distance} bytes off"),
+        MisbehaviourKind::WriteTorn => "a write is torn".to_owned(),
     }
 }

@@ -64,6 +64,7 @@ pub(crate) fn assemble_tree<W: World>(
             tree.forget_nodes()?;
             return assemble_tree(tree, targets, options);
         }
+        tree.admit_together(&nodes)?;
         members = next;
     }
 }

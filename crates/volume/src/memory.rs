@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use shoal_array::Instant;
 use shoal_md::{Candidate, MemberUse, Superblock, Uuid};
-use shoal_memory::{Book, Found, Judgement, Keeper, Left, Member, Sight, judge};
+use shoal_memory::{Book, Doubt, Found, Judgement, Keeper, Left, Member, Sight, Standing, judge};
 
 use crate::assemble::{Cause, candidates};
 use crate::tree::{Duty, NodeId, Target, Tree};
@@ -42,6 +42,8 @@ pub struct HostMemory {
     found: BTreeMap<Uuid, Vec<Left>>,
     /// What was known of an array before its last update was announced.
     before: BTreeMap<Uuid, Book>,
+    /// How those that were put together stand to what is remembered.
+    standings: BTreeMap<Uuid, Standing>,
 }
 
 impl std::fmt::Debug for HostMemory {
@@ -66,6 +68,7 @@ impl HostMemory {
             anew: BTreeSet::new(),
             found: BTreeMap::new(),
             before: BTreeMap::new(),
+            standings: BTreeMap::new(),
         }
     }
 
@@ -106,10 +109,22 @@ impl HostMemory {
     fn judge(&mut self, found: &[Found], options: &OpenOptions) -> Result<Judgement, OpenError> {
         let Some(first) = found.first() else { return Ok(Judgement::default()) };
         let array = first.candidate.superblock.array_uuid;
-        let judgement = judge(self.keeper.recall(array).as_ref(), found);
-        let Some(doubt) = &judgement.doubt else { return Ok(judgement) };
-        let name = match first.candidate.superblock.name() {
-            name if name.is_empty() => array.to_string(),
+        let book = self.keeper.recall(array);
+        let judgement = judge(book.as_ref(), found);
+        self.standings.insert(array, Standing::of(book.as_ref(), found));
+        if let Some(doubt) = &judgement.doubt {
+            self.overrule(&first.candidate.superblock, doubt)?;
+            if options.writable {
+                self.anew.insert(array);
+            }
+        }
+        Ok(judgement)
+    }
+
+    /// Goes on in spite of a doubt, if that was asked for.
+    fn overrule(&mut self, superblock: &Superblock, doubt: &Doubt) -> Result<(), OpenError> {
+        let name = match superblock.name() {
+            name if name.is_empty() => superblock.array_uuid.to_string(),
             name => name,
         };
         match self.trust {
@@ -118,10 +133,7 @@ impl HostMemory {
             Trust::Known | Trust::Degraded => return Err(OpenError::Doubt { name, doubt: doubt.clone() }),
         }
         self.remark(format!("array {name}: {doubt}"));
-        if options.writable {
-            self.anew.insert(array);
-        }
-        Ok(judgement)
+        Ok(())
     }
 }
 
@@ -167,6 +179,17 @@ impl<W: World> Tree<W> {
             memory.found.insert(first.candidate.superblock.array_uuid, there.collect());
         }
         Ok(admitted)
+    }
+
+    /// Whether arrays that are to be joined may be of one time.
+    pub(crate) fn admit_together(&mut self, nodes: &[NodeId]) -> Result<(), OpenError> {
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let facts = |array| nodes.iter().map(|node| &self.nodes[node.0].facts).find(|own| own.array_uuid == array);
+        let of_node = |(array, standing): (&Uuid, &Standing)| facts(*array).map(|_| (*array, *standing));
+        let standings: Vec<_> = memory.standings.iter().filter_map(of_node).collect();
+        let mixed = Standing::is_mixed(&standings);
+        let mixed = mixed.and_then(|(array, doubt)| Some((facts(array)?.clone(), doubt)));
+        mixed.map_or(Ok(()), |(superblock, doubt)| memory.overrule(&superblock, &doubt))
     }
 
     pub(crate) fn found(&self, members: &[(Target, Superblock)]) -> Vec<Found> {

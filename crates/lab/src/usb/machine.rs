@@ -122,21 +122,17 @@ impl Parts {
         sticks: &[Stick],
         prelude: &'static str,
     ) -> Result<Guest, GuestError> {
-        let mut boots = 1;
-        loop {
+        let mut earlier = String::new();
+        for _ in 0..BOOTS_MAX {
             match Guest::over_console(self.start(directory, buses, sticks)?, prelude) {
-                Err(GuestError::Lost { what, script, output }) => {
+                Err(GuestError::Lost { output, .. }) => {
                     let said = std::fs::read_to_string(directory.join("kernel.log")).unwrap_or_default();
-                    let lost = GuestError::Lost { what, script, output: output + &said };
-                    if boots == BOOTS_MAX {
-                        return Err(lost);
-                    }
-                    println!("it is started anew: {lost}");
-                    boots += 1;
+                    earlier += &format!("{output}{said}\n");
                 }
                 started => return started,
             }
         }
+        Err(GuestError::Lost { what: "dies each time", script: "starting".to_owned(), output: earlier })
     }
 
     /// Starts it, in a process group of its own, with its console as standard input and output. `directory` holds its

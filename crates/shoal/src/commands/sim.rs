@@ -147,46 +147,25 @@ fn waited(waits: &Waits) -> String {
 
 /// What happened, and how often.
 fn counted(counts: &Counts) -> String {
+    let Counts { requests, member_ios, virtual_ns, power_cuts, cut_short, forced, away, unplugged, .. } = *counts;
+    let Counts { hubs_lost, revived, hung, hung_at_start, apart, apart_refused, split, replaced, .. } = *counts;
+    let Counts { stalls, errors, marred, lies, latent, last_copies, misused, strangers, passed_over, .. } = *counts;
+    let Counts { write_hole_blocks, silent_wrong_blocks, silent, silent_found_bytes, .. } = *counts;
     format!(
-        "{} requests, {} member I/Os, {:.1} h of virtual time\n\
-         {} power cuts ({} in the midst of opening, {} arrays forced), {} drives away at a start, {} pulled\n\
-         {} hubs without power, {} arrays opened anew after they had lost too much, {} drives hung ({} from a start on)\n\
-         {} starts with any of the drives ({} refused, {} after two hosts had gone on apart)\n\
-         {} stalls, {} errors, {} faults in metadata, {} flushes that were lies, {} latent ranges ({} of both where there is no other copy), {} replacements\n\
-         {} orders that had to be refused, {} strangers\n\
-         {} faults passed over: the array could not have survived them\n\
+        "{requests} requests, {member_ios} member I/Os, {:.1} h of virtual time\n\
+         {power_cuts} power cuts ({cut_short} in the midst of opening, {forced} arrays forced), {away} drives away at a \
+         start, {unplugged} pulled\n\
+         {hubs_lost} hubs without power, {revived} arrays opened anew after they had lost too much, {hung} drives hung \
+         ({hung_at_start} from a start on)\n\
+         {apart} starts with any of the drives ({apart_refused} refused, {split} after two hosts had gone on apart)\n\
+         {stalls} stalls, {errors} errors, {latent} latent ranges ({last_copies} of both where there is no other copy), \
+         {marred} faults in metadata, {lies} flushes that were lies, {replaced} replacements\n\
+         {misused} orders that had to be refused, {strangers} strangers\n\
+         {passed_over} faults passed over: the array could not have survived them\n\
          {}\n\
-         by the format's design: {} blocks in the write hole of a lost member; {} blocks wrong by {} silent faults, of \
-         which scrubs found {} bytes\n",
-        counts.requests,
-        counts.member_ios,
-        counts.virtual_ns as f64 / 3.6e12,
-        counts.power_cuts,
-        counts.cut_short,
-        counts.forced,
-        counts.away,
-        counts.unplugged,
-        counts.hubs_lost,
-        counts.revived,
-        counts.hung,
-        counts.hung_at_start,
-        counts.apart,
-        counts.apart_refused,
-        counts.split,
-        counts.stalls,
-        counts.errors,
-        counts.marred,
-        counts.lies,
-        counts.latent,
-        counts.last_copies,
-        counts.replaced,
-        counts.misused,
-        counts.strangers,
-        counts.passed_over,
+         by the format's design: {write_hole_blocks} blocks in the write hole of a lost member; {silent_wrong_blocks} \
+         blocks wrong by {silent} silent faults, of which scrubs found {silent_found_bytes} bytes\n",
+        virtual_ns as f64 / 3.6e12,
         waited(&counts.waits),
-        counts.write_hole_blocks,
-        counts.silent_wrong_blocks,
-        counts.silent,
-        counts.silent_found_bytes,
     )
 }

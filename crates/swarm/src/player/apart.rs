@@ -7,13 +7,14 @@
 //! what this one lets through is what it knew or what the other has made of that, whole, and never
 //! a mix. If both went on, each with drives of its own, this one keeps to what it wrote, or refuses.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use shoal_sim::Content;
 use shoal_volume::{HostMemory, Incarnation, Unflushed};
 
 use super::boot::options;
+use super::hangs::Hangs;
 use super::{Counts, Player};
 use crate::checkers::Failure;
 use crate::scenario::{Run, Step};
@@ -42,11 +43,8 @@ impl<'a> Player<'a> {
             silent: self.silent.clone(),
             seats: self.seats.clone(),
             ids: vec![None; self.ids.len()],
-            hung: BTreeSet::new(),
-            hang_at_start: BTreeMap::new(),
-            hanging: BTreeMap::new(),
+            hangs: Hangs::default(),
             failing: BTreeSet::new(),
-            marred: self.marred.clone(),
             incarnations: self.incarnations.clone(),
             client: Unflushed::new(Incarnation::default()),
             books: self.books.copied(),

@@ -12,6 +12,7 @@ use shoal_volume::{
     OpenError, OpenOptions, SimulatedWorld, Unflushed, Volume, World,
 };
 
+use super::hangs::Hangs;
 use super::power::Stock;
 use super::requests::BLOCK;
 use super::{Counts, Player};
@@ -72,11 +73,8 @@ impl<'a> Player<'a> {
             seats: array.content_map(),
             ids: (0..).map(|drive| Some(DriveId(drive))).take(scenario.drives()).collect(),
             array: Some(array),
-            hung: BTreeSet::new(),
-            hang_at_start: BTreeMap::new(),
-            hanging: BTreeMap::new(),
+            hangs: Hangs::default(),
             failing: BTreeSet::new(),
-            marred: BTreeSet::new(),
             incarnations: vec![0; scenario.drives()],
             client: Unflushed::new(Incarnation::default()),
             books,
@@ -99,14 +97,13 @@ impl<'a> Player<'a> {
     /// Closes the array in order: what all drives hold then.
     pub(super) fn close(&mut self) -> Result<Vec<Content>, Failure> {
         let array = self.array.take().expect("there is an array between steps");
-        self.hanging.clear();
         let mut world = array.close().map_err(|error| Failure::new("closes", error.to_string()))?;
         // A loop waits for what is still under way (steps of a rebuild) before its drives are closed.
         while world.pending() > 0 {
             let mut finished = Vec::new();
             let waited = world.wait(1, Some(SILENCE), &mut finished);
             waited.map_err(|error| Failure::new("closes", error.to_string()))?;
-            if finished.is_empty() && self.hung.is_empty() {
+            if finished.is_empty() && self.hangs.now.is_empty() {
                 return Err(Failure::new("closes", "I/O is under way that does not end"));
             } else if finished.is_empty() {
                 break;
@@ -115,7 +112,8 @@ impl<'a> Player<'a> {
         world.placement.verdict()?;
         let mut contents = world.into_inner().contents();
         // What helps against a drive that hangs is another start of it.
-        for drive in std::mem::take(&mut self.hung) {
+        self.hangs.to_come.clear();
+        for drive in std::mem::take(&mut self.hangs.now) {
             contents[drive].cut_power(self.random.generator());
             self.incarnations[drive] += 1;
         }
@@ -147,23 +145,13 @@ impl<'a> Player<'a> {
     pub(super) fn boot(&mut self, mut contents: Vec<Content>) -> Result<(), Failure> {
         self.boots += 1;
         self.returned.clear();
-        self.hung.clear();
+        self.hangs.end_life();
         self.failing.clear();
-        self.hanging.clear();
         self.send_away(&mut contents);
         self.ids = Self::first_ids(&contents);
         self.try_apart(&contents)?;
-        let mut given = self.carriers(&contents);
-        self.hanging = self.hanging_from_start(&contents);
-        // A drive that does not answer at all is not found to carry anything.
-        given.retain(|drive| self.hanging.get(drive) != Some(&0));
-        self.hung = self.hanging.keys().copied().collect();
-        let mut opened = self.open(contents.clone(), &given, options(self.scenario), self.memory());
-        if matches!(opened, Err(OpenError::NoMember { .. })) && !self.hung.is_empty() {
-            // It has hung while it was asked what it is: it is left out, as shoal says.
-            given.retain(|drive| !self.hung.contains(drive));
-            opened = self.open(contents.clone(), &given, options(self.scenario), self.memory());
-        }
+        self.let_drives_hang(&contents);
+        let (given, opened) = self.open_answering(&contents);
         let array = match opened {
             Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
                 self.counts.forced += 1;
@@ -187,6 +175,21 @@ impl<'a> Player<'a> {
         self.come_up()
     }
 
+    /// Opens the array over the drives that are there and answer: which those are, and what came of it.
+    fn open_answering(&self, contents: &[Content]) -> (Vec<usize>, Result<ArrayVolume<Watched>, OpenError>) {
+        let mut given = self.carriers(contents);
+        // A drive that does not answer at all is not found to carry anything.
+        given.retain(|drive| !self.hangs.is_mute(*drive));
+        let opened = self.open(contents.to_vec(), &given, options(self.scenario), self.memory());
+        if !matches!(opened, Err(OpenError::NoMember { .. })) || self.hangs.now.is_empty() {
+            return (given, opened);
+        }
+        // It has hung while it was asked what it is: it is left out, as shoal says.
+        given.retain(|drive| !self.hangs.now.contains(drive));
+        let opened = self.open(contents.to_vec(), &given, options(self.scenario), self.memory());
+        (given, opened)
+    }
+
     /// Only parity without a log can be wrong about a lost member; or with one that cannot be replayed, as something that it
     /// needs cannot be read.
     fn may_be_refused(&self, contents: &[Content]) -> bool {
@@ -204,7 +207,7 @@ impl<'a> Player<'a> {
     ) -> Result<ArrayVolume<Watched>, OpenError> {
         let world = world(self.scenario, contents, &self.arena, self.boots, &self.chronicle);
         let mut world = world.expect("it is made as the first one was");
-        world.plan_hangs(&self.hanging);
+        world.plan_hangs(&self.hangs.to_come);
         let drives: Vec<_> = given.iter().map(|drive| DriveId(*drive as u32)).collect();
         drives.iter().for_each(|drive| world.placement.give(*drive));
         world.placement.is_read_only = !options.writable;

@@ -43,7 +43,7 @@ impl Player<'_> {
         self.note_struck();
         for drive in 0..self.scenario.drives() {
             self.content(drive).disarm();
-            if self.hung.contains(&drive) {
+            if self.hangs.now.contains(&drive) {
                 self.pull(drive);
             }
             if self.ids[drive].is_none() {

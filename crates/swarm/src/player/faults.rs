@@ -25,7 +25,7 @@ impl Player<'_> {
                 return Ok(());
             }
             FaultKind::Hang { drive } => self.hang(*drive),
-            FaultKind::HangAtStart { drive, after_ios } => self.hang_at_start.insert(*drive, *after_ios).is_none(),
+            FaultKind::HangAtStart { drive, after_ios } => self.hangs.at_start.insert(*drive, *after_ios).is_none(),
             FaultKind::HubLoss { bus } => self.lose_hub(*bus)?,
             FaultKind::Away { drive, starts } => {
                 self.ids[*drive].is_some() && self.away.insert(*drive, *starts).is_none()
@@ -55,16 +55,6 @@ impl Player<'_> {
             self.counts.stalls += 1;
         }
         is_there
-    }
-
-    fn hang(&mut self, drive: usize) -> bool {
-        if self.ids[drive].is_none() || self.hung.contains(&drive) || !self.can_spare(drive) {
-            return false;
-        }
-        self.array_mut().world_mut().inner_mut().simulation_mut().hang(drive);
-        self.hung.insert(drive);
-        self.counts.hung += 1;
-        true
     }
 
     /// The part of a drive that content lies on, if it is a member that is there.
@@ -145,7 +135,6 @@ impl Player<'_> {
         let area = &areas[offset as usize % areas.len()];
         let start = area.start + offset % (area.end - area.start) / SECTOR_BYTES * SECTOR_BYTES;
         self.content(drive).spoil(start, length.min(area.end - start));
-        self.marred.insert(drive);
         self.counts.marred += 1;
         true
     }
@@ -156,7 +145,6 @@ impl Player<'_> {
         let superblock = superblock(self.content(drive)).map_or(0, |own| own.written_bytes() as u64);
         let Some(offset) = offset.checked_rem(superblock) else { return false };
         self.content(drive).flip_bit(areas[0].start + offset, bit);
-        self.marred.insert(drive);
         self.counts.marred += 1;
         true
     }

@@ -11,6 +11,7 @@ mod apart;
 mod boot;
 mod ending;
 mod faults;
+mod hangs;
 mod misuse;
 mod outage;
 mod power;
@@ -32,6 +33,7 @@ use crate::chronicle::Shared;
 use crate::random::Random;
 use crate::scenario::{Scenario, Step};
 use crate::watched::Watched;
+use hangs::Hangs;
 use power::Stock;
 use requests::Asked;
 
@@ -150,16 +152,9 @@ pub(crate) struct Player<'a> {
     seats: ContentMap,
     /// The id of each drive of the scenario; none while it is pulled.
     ids: Vec<Option<DriveId>>,
-    /// Drives that answer nothing any more.
-    hung: BTreeSet<usize>,
-    /// Drives that will hang so many I/Os after the next start.
-    hang_at_start: BTreeMap<usize, u32>,
-    /// The same after this start.
-    hanging: BTreeMap<usize, u32>,
+    hangs: Hangs,
     /// Drives that have refused to write or flush, since they were taken in.
     failing: BTreeSet<usize>,
-    /// Drives whose superblock was changed by a fault.
-    marred: BTreeSet<usize>,
     /// How often each drive has lost its power under a host that did not.
     incarnations: Vec<u32>,
     /// What the host remembers of the array.

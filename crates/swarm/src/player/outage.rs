@@ -89,7 +89,7 @@ impl Player<'_> {
         let world = watched.inner_mut();
         world.content_mut(drive).cut_power(random.generator());
         world.unplug(id);
-        self.hung.remove(&drive);
+        self.hangs.now.remove(&drive);
         self.incarnations[drive] += 1;
     }
 

@@ -5,7 +5,7 @@
 //! reason to refuse them, and whatever was flushed in one life is on the drives of the next. Other sets are tried on the
 //! side ([`super::apart`]). Drives that are not in sync may come and go as they like.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use shoal_sim::Content;
 use shoal_volume::{ContentMap, DriveId, Features, MemberUse, Superblock, read_superblock};
@@ -27,6 +27,12 @@ impl Stock {
     /// The drives that had a seat and were there.
     pub(super) fn drives(&self) -> Vec<usize> {
         self.seats.iter().filter_map(|seat| seat.drive).collect()
+    }
+
+    /// The array has to do without a drive, whenever that begins.
+    pub(super) fn weaken(&mut self, drive: usize) {
+        let seat = self.seats.iter().position(|seat| seat.drive == Some(drive));
+        self.weak.extend(seat);
     }
 
     /// The seats that were weak.
@@ -111,26 +117,8 @@ impl Player<'_> {
             }
             self.away.insert(drive, starts - 1);
             // Should this life end before the array is open, it may have been missed all the same.
-            let seat = self.stock.seats.iter().position(|seat| seat.drive == Some(drive));
-            self.stock.weak.extend(seat);
+            self.stock.weaken(drive);
         }
-    }
-
-    /// Decides which of the drives that are there will answer nothing in this life, and after how many I/Os.
-    pub(super) fn hanging_from_start(&mut self, contents: &[Content]) -> BTreeMap<usize, u32> {
-        let mut hanging = BTreeMap::new();
-        for (drive, after_ios) in std::mem::take(&mut self.hang_at_start) {
-            if contents[drive].is_gone() || !self.may_stay_away(drive, contents) {
-                self.counts.passed_over += 1;
-                continue;
-            }
-            self.counts.hung += 1;
-            self.counts.hung_at_start += 1;
-            let seat = self.stock.seats.iter().position(|seat| seat.drive == Some(drive));
-            self.stock.weak.extend(seat);
-            hanging.insert(drive, after_ios);
-        }
-        hanging
     }
 
     /// Drives have lost power, and with it what they had said to be durable.
@@ -145,7 +133,7 @@ impl Player<'_> {
     }
 
     /// Whether the next life is none the poorer without a drive.
-    fn may_stay_away(&self, drive: usize, contents: &[Content]) -> bool {
+    pub(super) fn may_stay_away(&self, drive: usize, contents: &[Content]) -> bool {
         let seats = &self.stock.seats;
         let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else { return true };
         let group = seat / self.group_size() * self.group_size();
@@ -185,6 +173,9 @@ pub(super) fn superblock(content: &Content) -> Option<Superblock> {
 /// The last superblock that a drive took makes it a member with all its data; the freshest one of its array has so many
 /// events.
 fn says_in_sync(own: &Superblock, events: u64) -> bool {
-    let is_being_filled = own.features.any_of(Features::RECOVERY_OFFSET) || own.features.any_of(Features::REPLACEMENT);
-    matches!(own.own_use(), MemberUse::Active(_)) && !is_being_filled && own.events + 1 >= events
+    matches!(own.own_use(), MemberUse::Active(_)) && !is_being_filled(own) && own.events + 1 >= events
+}
+
+pub(super) fn is_being_filled(own: &Superblock) -> bool {
+    own.features.any_of(Features::RECOVERY_OFFSET) || own.features.any_of(Features::REPLACEMENT)
 }

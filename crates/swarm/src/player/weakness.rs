@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use shoal_volume::{ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState, World};
 
 use super::Player;
-use super::power::superblock;
+use super::power::{is_being_filled, superblock};
 use super::requests::BLOCK;
 
 /// A member's place at one moment.
@@ -93,8 +93,8 @@ impl Player<'_> {
             let is_sound = seat.is_in_sync
                 && seat.drive.is_some_and(|drive| {
                     let is_failing = self.failing.contains(&drive);
-                    let is_known = !self.marred.contains(&drive) || superblock(self.content(drive)).is_some();
-                    let hangs = self.hung.contains(&drive);
+                    let is_known = self.is_recorded(drive);
+                    let hangs = self.hangs.now.contains(&drive);
                     let content = self.content(drive);
                     let is_well = !content.is_armed() && !content.owes_a_flush();
                     !hangs && !is_failing && is_known && is_well && content.unreadable_sectors().is_empty()
@@ -102,6 +102,12 @@ impl Player<'_> {
             (!is_sound).then_some(number)
         };
         seats.into_iter().enumerate().filter_map(is_weak).collect()
+    }
+
+    /// Whether a member's superblock says that it has all its data, as far as it was written.
+    fn is_recorded(&mut self, drive: usize) -> bool {
+        let is_plain = self.scenario.groups() == 1;
+        !is_plain || superblock(self.content(drive)).is_some_and(|own| !is_being_filled(&own))
     }
 
     /// Whether the array survives it if this drive fails now in whatever way.

@@ -339,6 +339,9 @@ impl<W: World> Tree<W> {
         let is_member = |slot: &usize| matches!(it.slots[*slot].duty, Duty::Member(_));
         let is_recorded = run.slots.iter().any(is_member) && !run.failed.iter().any(|slot| it.stays(*slot));
         let outcome = if is_recorded { Outcome::Done } else { Outcome::Failed(Fault::Gone) };
+        if run.stage == Stage::Writing {
+            self.take_back(node); // nobody has taken a superblock
+        }
         self.end_run(now, node, run.waiters, outcome);
     }
 
