@@ -24,7 +24,7 @@ pub enum Blame {
     /// One block stands against two witnesses. A rebuild from a member that had rotted, or a write over a rotten block, looks the
     /// same: two blocks are wrong then, and agree.
     Likely,
-    /// It is not: the block does not agree with the data, which may be what is wrong.
+    /// It is not: the block does not agree with the data, which may be what is wrong. Always so where a resync is due.
     Unknown,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::args::{Cli, ScrubArgs};
 use crate::commands::status::{array_text, lacking, state_of_array, state_text};
-use crate::documents::{ArrayDocument, BlameDocument, FindingsDocument, RangeDocument, ScrubDocument, StateDocument};
+use crate::documents::{ArrayDocument, BlameDocument, RangeDocument, ScrubDocument, StateDocument};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
@@ -23,8 +23,12 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     }
     let opening = Opening { writable: args.repair, ..Opening::WRITABLE };
     let mut array = reach(cli, &args.array, opening, None)?;
-    if array.execute(Command::Status)?.background.is_some() && !array.goes_on_by_itself() {
+    let state = array.execute(Command::Status)?;
+    if state.background.is_some() && !array.goes_on_by_itself() {
         // Opening it for repair has taken up what was left to do.
+        if is_out_of_sync(&state.array) {
+            output::warn(&format!("array {} is not in sync: a resync comes first, {RESYNC}", state.array.name));
+        }
         run_background(cli, array.as_mut(), "resync")?.finished_or("start `shoal scrub` again")?;
     }
     let state = array.execute(Command::Status)?;
@@ -37,16 +41,23 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     let findings = state.scrub.ok_or_else(|| Failure::failed("the scrub is not known any more: start it again"))?;
     let document = ScrubDocument { findings, array: state.array };
     output::document(cli, &document, scrub_text)?;
-    let findings = &document.findings;
-    verdict(findings, args.repair).map_or(Ok(()), |why| Err(Failure::Shown(why)))
+    verdict(&document, args.repair).map_or(Ok(()), |why| Err(Failure::Shown(why)))
 }
 
+/// What a resync does.
+const RESYNC: &str = "which makes parity and copies agree with the data, of copies with the first, whoever is wrong";
+
 /// What is left to be done, if anything is.
-fn verdict(findings: &FindingsDocument, repair: bool) -> Option<String> {
+fn verdict(document: &ScrubDocument, repair: bool) -> Option<String> {
+    let findings = &document.findings;
     let [mismatched, unrepaired, unreadable] =
         [findings.mismatched_bytes, findings.unrepaired_bytes, findings.unreadable_bytes].map(format_size);
     let is_proven = findings.mismatches.iter().any(|mismatch| mismatch.blame == BlameDocument::Proven);
-    let mend = if is_proven { "--repair mends what is proven" } else { "--repair --keep-data keeps the data" };
+    let mend = match is_proven {
+        _ if is_out_of_sync(&document.array) => "the array is not in sync",
+        true => "--repair mends what is proven",
+        false => "--repair --keep-data keeps the data",
+    };
     if findings.mismatched_bytes > 0 && !repair {
         return Some(format!("{mismatched} do not agree, {unreadable} cannot be read: see the list; {mend}"));
     }
@@ -58,6 +69,11 @@ fn verdict(findings: &FindingsDocument, repair: bool) -> Option<String> {
     }
     (findings.unreadable_bytes > 0)
         .then(|| format!("{unreadable} cannot be read, nor had from the others: see the list"))
+}
+
+/// Whether the array, or one inside it, has a resync before it.
+fn is_out_of_sync(array: &ArrayDocument) -> bool {
+    array.needs_resync || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_out_of_sync)
 }
 
 /// Whether there are witnesses enough to tell who is wrong: two parities, or three copies.
@@ -128,6 +144,13 @@ fn scrub_text(document: &ScrubDocument) -> String {
     }
     for RangeDocument { role, offset, bytes } in &findings.unreadable {
         let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: cannot be read, nor had from the others");
+    }
+    if is_out_of_sync(&document.array) {
+        let _ = writeln!(
+            text,
+            "the array is not in sync: a crash has left old and new beside each other, so nobody is named as wrong there; \
+             whatever opens it for writing, --repair too, begins with a resync, {RESYNC}"
+        );
     }
     let lacking = lacking(&document.array);
     if lacking > 0 {

@@ -10,6 +10,7 @@
 //! | of copies some, and more than half agree, three or more | those that are outvoted | proven |
 //! | of three copies one | the one that is outvoted | likely |
 //! | anything else: one parity, two copies, a vote that is a tie | nobody knows | unknown |
+//! | anything where a resync is due: a crash leaves old and new side by side, and both are right | nobody is wrong | unknown |
 //!
 //! A single wrong byte decides between P, Q and one data block, as the coefficients of Q are all different. *Likely* is what a rebuild can
 //! make of rot: it reads the rotten block of another member, and writes a second block that is wrong in the same way. Those two agree with
@@ -231,7 +232,7 @@ impl Inquiry {
 impl Op {
     fn evidence(&self) -> Evidence<'_> {
         let stripe = if let Site::Stripe { stripe, .. } = &self.site { Some(stripe) } else { None };
-        // A resync makes them agree with the data, whoever is wrong: nothing is known to be in sync there.
+        // A resync makes them agree with the data, whoever is wrong.
         let witnesses = if let Kind::Scrub(_) = self.kind { self.plan.witnesses } else { Witnesses::Few };
         Evidence { reads: &self.plan.reads, steps: &self.plan.steps, witnesses, stripe }
     }

@@ -115,7 +115,7 @@ pub(super) enum Step {
 /// Who can bear witness to what a scrub finds wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Witnesses {
-    /// One parity, or two copies.
+    /// One parity, or two copies; or what is not known to be in sync.
     #[default]
     Few,
     /// A whole stripe: its data, read first, and both parities, which are checked.

@@ -106,7 +106,7 @@ pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Re
     let recovered = recover(view, &mut plan, draft, |_| None, |role| view.can_write(role))?;
     heal(view, &mut plan, &recovered);
     let is_whole = view.stripe.data.iter().copied().chain(view.parities()).all(|role| view.can_read(role));
-    if is_whole && recovered.parities.len() == 2 {
+    if is_whole && recovered.parities.len() == 2 && view.is_synced() {
         plan.witnesses = Witnesses::Parities;
     }
     for (role, right) in recovered.parities.iter().copied() {

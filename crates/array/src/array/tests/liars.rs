@@ -156,3 +156,25 @@ fn rot_that_a_rebuild_has_spread_convicts_nobody_who_is_right() {
         }
     }
 }
+
+/// The members of a scrubbed array as somebody reads them who may not resync what is due.
+fn in_doubt(rig: Rig, resync: Resync) -> Rig {
+    let shape = rig.array.geometry().shape().clone();
+    let states = rig.array.member_states().to_vec();
+    let resync = Some(resync);
+    Rig::assemble(rig.members, 1, |scratch| Config { resync, writable: false, ..Config::new(shape, states, scratch) })
+}
+
+#[test]
+fn nobody_is_blamed_where_a_resync_is_due() {
+    for (level, members) in [(RAID6, 6), (Level::Raid1, 3), (Level::Raid1, 4), (NEAR3, 3)] {
+        let (mut rig, _) = filled(level, members);
+        [3, 51].into_iter().for_each(|block| spoil(&mut rig, 1, block, 0x5a));
+        // A step, of 12 KiB, that goes beyond the position is all in doubt.
+        let position = 48 * BLOCK;
+        let mut rig = in_doubt(rig, Resync { position, only: None });
+        for (role, at, blame, _) in scrub(&mut rig, ScrubMode::Check) {
+            assert_eq!(blame != Blame::Unknown, at < position, "{level:?} of {members}: member {role} at {at}");
+        }
+    }
+}
