@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::args::{Cli, ScrubArgs};
-use crate::commands::status::{array_text, lacking, state_of_array, state_text};
+use crate::commands::status::{array_text, lacking, state_text};
 use crate::documents::{ArrayDocument, BlameDocument, RangeDocument, ScrubDocument, StateDocument};
 use crate::exit::Failure;
 use crate::output;
@@ -13,13 +13,13 @@ use crate::size::format_size;
 
 /// Compares parity and mirrors with the data. Exit status 1 if they disagree and were not repaired.
 pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
+    if args.keep_data && !args.repair {
+        return Err(Failure::usage("--keep-data says how to repair: give --repair, too"));
+    }
     if args.stop {
         let array = reach_running(&args.array)?;
         let mut array = array.ok_or_else(|| Failure::usage("no process runs the array, so none scrubs it"))?;
         return output::document(cli, &array.execute(Command::StopScrub)?, state_text);
-    }
-    if args.repair && !args.keep_data {
-        refuse_guesses(&state_of_array(cli, &args.array)?)?;
     }
     let opening = Opening { writable: args.repair, ..Opening::WRITABLE };
     let mut array = reach(cli, &args.array, opening, None)?;
@@ -32,9 +32,8 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
         run_background(cli, array.as_mut(), "resync")?.finished_or("start `shoal scrub` again")?;
     }
     let state = array.execute(Command::Status)?;
-    array
-        .execute(Command::Scrub { repair: args.repair, keep_data: args.keep_data })
-        .map_err(|failure| not_scrubbed(failure, &state))?;
+    let scrub = Command::Scrub { keep_data: args.keep_data };
+    array.execute(scrub).map_err(|failure| not_scrubbed(failure, &state))?;
     let scrub = run_background(cli, array.as_mut(), "scrub")?;
     let state = array.finish()?;
     scrub.finished_or("start `shoal scrub` again; what it repaired is repaired")?;
@@ -52,23 +51,24 @@ fn verdict(document: &ScrubDocument, repair: bool) -> Option<String> {
     let findings = &document.findings;
     let [mismatched, unrepaired, unreadable] =
         [findings.mismatched_bytes, findings.unrepaired_bytes, findings.unreadable_bytes].map(format_size);
-    let is_proven = findings.mismatches.iter().any(|mismatch| mismatch.blame == BlameDocument::Proven);
-    let mend = match is_proven {
-        _ if is_out_of_sync(&document.array) => "the array is not in sync",
-        true => "--repair mends what is proven",
-        false => "--repair --keep-data keeps the data",
-    };
-    if findings.mismatched_bytes > 0 && !repair {
+    if findings.mismatched_bytes > 0 && !findings.keep_data {
+        let mend = match is_out_of_sync(&document.array) {
+            true => "the array is not in sync",
+            false => "--repair --keep-data keeps the data, or what most copies hold",
+        };
         return Some(format!("{mismatched} do not agree, {unreadable} cannot be read: see the list; {mend}"));
     }
     if findings.unrepaired_bytes > 0 {
-        return Some(format!(
-            "{unrepaired} do not agree, and it is not proven which side is wrong: look at what lies there; --repair --keep-data keeps the data, \
-             or what most copies hold"
-        ));
+        return Some(format!("{unrepaired} could not be repaired: see the list, and replace the drive"));
     }
-    (findings.unreadable_bytes > 0)
-        .then(|| format!("{unreadable} cannot be read, nor had from the others: see the list"))
+    if findings.unreadable_bytes > 0 {
+        return Some(format!("{unreadable} cannot be read, nor had from the others: see the list"));
+    }
+    (findings.unhealed_bytes > 0).then(|| {
+        let unhealed = format_size(findings.unhealed_bytes);
+        let mend = if repair { "--keep-data" } else { "--repair" };
+        format!("{unhealed} cannot be read, and the others have it: {mend} writes it anew")
+    })
 }
 
 /// Whether the array, or one inside it, has a resync before it.
@@ -76,27 +76,10 @@ fn is_out_of_sync(array: &ArrayDocument) -> bool {
     array.needs_resync || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_out_of_sync)
 }
 
-/// Whether there are witnesses enough to tell who is wrong: two parities, or three copies.
-fn can_tell(array: &ArrayDocument) -> bool {
-    array.redundancy >= 2 || array.members.iter().filter_map(|member| member.array.as_deref()).any(can_tell)
-}
-
 /// Whether the array, or one inside it, has parity or copies.
 fn is_redundant(array: &ArrayDocument) -> bool {
     !matches!(array.level.as_str(), "raid0" | "linear")
         || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_redundant)
-}
-
-/// Refuses to repair without a word for it where one side would be taken by guess.
-fn refuse_guesses(state: &StateDocument) -> Result<(), Failure> {
-    if state.engine.is_none() && (can_tell(&state.array) || !is_redundant(&state.array)) {
-        return Ok(());
-    }
-    Err(Failure::Refused(format!(
-        "array {}: where it disagrees nobody can tell which side is wrong: --repair --keep-data keeps the data (of mirrors, the first copy) and \
-         writes parity and the other copies anew, even if the data are what is wrong; without --repair nothing is written",
-        state.array.name
-    )))
 }
 
 /// Why an array is not scrubbed: one that has lost all of its redundancy has nothing to hold its
@@ -132,7 +115,6 @@ fn scrub_text(document: &ScrubDocument) -> String {
     for mismatch in &findings.mismatches {
         let done = if mismatch.repaired { "repaired" } else { "not repaired" };
         let what = match mismatch.blame {
-            BlameDocument::Proven => "wrong, as the others prove",
             BlameDocument::Likely => "probably wrong, as the others agree without it",
             BlameDocument::Unknown => "disagree with the data, and either may be wrong",
         };
@@ -141,6 +123,9 @@ fn scrub_text(document: &ScrubDocument) -> String {
     }
     for RangeDocument { role, offset, bytes } in &findings.healed {
         let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: could not be read, written anew");
+    }
+    for RangeDocument { role, offset, bytes } in &findings.unhealed {
+        let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: cannot be read, and were not written anew");
     }
     for RangeDocument { role, offset, bytes } in &findings.unreadable {
         let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: cannot be read, nor had from the others");
@@ -162,7 +147,7 @@ fn scrub_text(document: &ScrubDocument) -> String {
     }
     let verdict = if findings.complete { "complete" } else { "stopped" };
     let mismatched = format_size(findings.mismatched_bytes);
-    let _ = match (findings.repair, findings.mismatched_bytes > 0, findings.unrepaired_bytes) {
+    let _ = match (findings.keep_data, findings.mismatched_bytes > 0, findings.unrepaired_bytes) {
         (true, true, 0) => writeln!(text, "scrub {verdict}: {mismatched} disagreed, all mended"),
         (true, true, left) => writeln!(text, "scrub {verdict}: {mismatched} disagreed, {} still do", format_size(left)),
         _ => writeln!(text, "scrub {verdict}: {mismatched} disagree"),

@@ -39,16 +39,18 @@ pub(crate) struct Bulletin {
 
 impl Bulletin {
     /// A scrub starts; what the last one found is forgotten.
-    pub(crate) fn start_scrub(&mut self, repair: bool) {
+    pub(crate) fn start_scrub(&mut self, keep_data: bool) {
         self.scrubs = true;
         self.findings = Some(FindingsDocument {
-            repair,
+            keep_data,
             complete: true,
             mismatched_bytes: 0,
             unrepaired_bytes: 0,
             mismatches: Vec::new(),
             healed_bytes: 0,
             healed: Vec::new(),
+            unhealed_bytes: 0,
+            unhealed: Vec::new(),
             unreadable_bytes: 0,
             unreadable: Vec::new(),
         });
@@ -162,6 +164,9 @@ impl Bulletin {
                 let doubt = if *proven { "" } else { ", though the redundancy was not known to be in sync" };
                 Some(format!("{}: {} could not be read, written anew{doubt}", member(*role), bytes(member_range)))
             }
+            Event::Unhealed { role, member_range } => {
+                Some(format!("{}: {} could not be read, and are not written anew", member(*role), bytes(member_range)))
+            }
             Event::Lost { role, member_range, offset } => {
                 let place = format!("{}, {}", member(*role), bytes(member_range));
                 Some(format!("the content at byte {offset} is lost: {place}, cannot be had from anybody"))
@@ -204,7 +209,7 @@ impl Bulletin {
 fn add_to(findings: &mut FindingsDocument, event: &Event) {
     match event {
         Event::Mismatch(mismatch) => {
-            if findings.repair && !mismatch.repaired {
+            if findings.keep_data && !mismatch.repaired {
                 findings.unrepaired_bytes += mismatch.member_range.end - mismatch.member_range.start;
             }
             list(
@@ -220,6 +225,10 @@ fn add_to(findings: &mut FindingsDocument, event: &Event) {
         Event::Healed { role, member_range, .. } => {
             findings.healed_bytes += member_range.end - member_range.start;
             list(&mut findings.healed, range(role.0, member_range));
+        }
+        Event::Unhealed { role, member_range } => {
+            findings.unhealed_bytes += member_range.end - member_range.start;
+            list(&mut findings.unhealed, range(role.0, member_range));
         }
         Event::Lost { role, member_range, .. } => {
             findings.unreadable_bytes += member_range.end - member_range.start;

@@ -227,11 +227,6 @@ impl Engine for KernelVolume {
     }
 
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure> {
-        if mode == ScrubMode::RepairProven {
-            return Err(Failure::usage(
-                "Linux's md repairs by keeping the data: say --keep-data, or let shoal run the array",
-            ));
-        }
         self.array_mut().scrub(mode).map_err(kernel_failure)
     }
 

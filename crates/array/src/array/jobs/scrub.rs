@@ -1,8 +1,8 @@
 //! The scrub: reads everything and compares.
 //!
-//! Its steps need no order among themselves. What is unreadable is healed as in any read; what can be had from nobody is
-//! told as [`Event::Lost`]. The scrub ends early if it is told to, or if members fail until there is nothing to compare
-//! with.
+//! Its steps need no order among themselves. What is unreadable is healed once it is known whether
+//! the others agree; what can be had from nobody is told as [`Event::Lost`]. The scrub ends early
+//! if it is told to, or if members fail until there is nothing to compare with.
 
 use crate::array::{Array, CommandError, Event, Mismatch, ScrubMode, op::Ended, op::Kind};
 

@@ -26,6 +26,7 @@ mod inquiry;
 mod logging;
 mod loss;
 mod phases;
+mod verdicts;
 
 use alloc::vec::Vec;
 use core::ops::Range;

@@ -126,6 +126,6 @@ pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft
     if plan.steps.len() > 1 && mirror.is_synced() {
         plan.witnesses = Witnesses::Copies;
     }
-    plan.writes = mirror.healing(right).collect();
+    plan.heals = mirror.healing(right).collect();
     Ok(plan)
 }
