@@ -281,7 +281,7 @@ impl Array {
         Ok(())
     }
 
-    /// Reads everything and compares. A scrub that repairs also makes the parity of a new array.
+    /// Reads everything and compares; see [`ScrubMode`] for what is done about what it finds.
     pub fn scrub(&mut self, now: Instant, mode: ScrubMode) -> Result<(), CommandError> {
         self.hear(now);
         self.start_scrub(mode)?;

@@ -101,11 +101,26 @@ fn not_scrubbed(failure: Failure, state: &StateDocument) -> Failure {
     ))
 }
 
-/// A member by its number, and by its drive where no array lies between.
-fn member_text(array: &ArrayDocument, role: u16) -> String {
-    match array.members.get(usize::from(role)).and_then(|member| member.drive.as_deref()) {
-        Some(drive) => format!("member {role} ({drive})"),
-        None => format!("member {role}"),
+/// A range of a member, by its number, and by its drive where no array lies between.
+fn range_text(array: &ArrayDocument, range: &RangeDocument) -> String {
+    let RangeDocument { array: inner, role, offset, bytes } = range;
+    let holder = inner.as_deref().map_or(Some(array), |name| array_inside(array, name));
+    let member = holder.and_then(|holder| holder.members.get(usize::from(*role)));
+    let drive = member.and_then(|member| member.drive.as_deref()).map_or(String::new(), |drive| format!(" ({drive})"));
+    let of = inner.as_deref().map_or(String::new(), |name| format!(" of array {name}"));
+    format!("member {role}{drive}{of}, {bytes} bytes at {offset}")
+}
+
+/// The array of this name among those inside.
+fn array_inside<'a>(array: &'a ArrayDocument, name: &str) -> Option<&'a ArrayDocument> {
+    let inner = || array.members.iter().filter_map(|member| member.array.as_deref());
+    inner().find(|inner| inner.name == name).or_else(|| inner().find_map(|inner| array_inside(inner, name)))
+}
+
+/// Each range with what befell it, a line each.
+fn list(text: &mut String, document: &ScrubDocument, ranges: &[RangeDocument], what: &str) {
+    for range in ranges {
+        let _ = writeln!(text, "{}: {what}", range_text(&document.array, range));
     }
 }
 
@@ -118,18 +133,11 @@ fn scrub_text(document: &ScrubDocument) -> String {
             BlameDocument::Likely => "probably wrong, as the others agree without it",
             BlameDocument::Unknown => "disagree with the data, and either may be wrong",
         };
-        let RangeDocument { role, offset, bytes } = mismatch.range;
-        let _ = writeln!(text, "{}, {bytes} bytes at {offset}: {what}, {done}", member_text(&document.array, role));
+        let _ = writeln!(text, "{}: {what}, {done}", range_text(&document.array, &mismatch.range));
     }
-    for RangeDocument { role, offset, bytes } in &findings.healed {
-        let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: could not be read, written anew");
-    }
-    for RangeDocument { role, offset, bytes } in &findings.unhealed {
-        let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: cannot be read, and were not written anew");
-    }
-    for RangeDocument { role, offset, bytes } in &findings.unreadable {
-        let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: cannot be read, nor had from the others");
-    }
+    list(&mut text, document, &findings.healed, "could not be read, written anew");
+    list(&mut text, document, &findings.unhealed, "cannot be read, and were not written anew");
+    list(&mut text, document, &findings.unreadable, "cannot be read, nor had from the others");
     if is_out_of_sync(&document.array) {
         let _ = writeln!(
             text,

@@ -187,6 +187,9 @@ pub(crate) struct MismatchDocument {
 /// A range of a member's data area.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RangeDocument {
+    /// The array inside whose member it is; left out for the array's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) array: Option<String>,
     /// The member's role.
     pub(crate) role: u16,
     /// First byte.

@@ -31,6 +31,8 @@ pub(crate) struct Bulletin {
     /// Members that are slow, as last told.
     suspects: BTreeSet<(String, u16)>,
     findings: Option<FindingsDocument>,
+    /// The array whose findings they are: members without another name are its own.
+    scrubbed: String,
     lost_ranges: u64,
     /// Whether the findings are those of a scrub that is not over.
     scrubs: bool,
@@ -39,8 +41,9 @@ pub(crate) struct Bulletin {
 
 impl Bulletin {
     /// A scrub starts; what the last one found is forgotten.
-    pub(crate) fn start_scrub(&mut self, keep_data: bool) {
+    pub(crate) fn start_scrub(&mut self, array: String, keep_data: bool) {
         self.scrubs = true;
+        self.scrubbed = array;
         self.findings = Some(FindingsDocument {
             keep_data,
             complete: true,
@@ -129,7 +132,8 @@ impl Bulletin {
     pub(crate) fn take_in(&mut self, news: &News) {
         self.lost_ranges += u64::from(matches!(news.event, Event::Lost { .. }));
         if let Some(findings) = self.findings.as_mut().filter(|_| self.scrubs) {
-            add_to(findings, &news.event);
+            let inner = (news.array != self.scrubbed).then_some(news.array.as_str());
+            add_to(findings, inner, &news.event);
         }
         if let Some(text) = self.text(news) {
             self.tell(news.array.clone(), text);
@@ -206,7 +210,13 @@ impl Bulletin {
     }
 }
 
-fn add_to(findings: &mut FindingsDocument, event: &Event) {
+fn add_to(findings: &mut FindingsDocument, inner: Option<&str>, event: &Event) {
+    let range = |role: Role, range: &Range<u64>| RangeDocument {
+        array: inner.map(str::to_owned),
+        role: role.0,
+        offset: range.start,
+        bytes: range.end - range.start,
+    };
     match event {
         Event::Mismatch(mismatch) => {
             if findings.keep_data && !mismatch.repaired {
@@ -215,7 +225,7 @@ fn add_to(findings: &mut FindingsDocument, event: &Event) {
             list(
                 &mut findings.mismatches,
                 MismatchDocument {
-                    range: range(mismatch.role.0, &mismatch.member_range),
+                    range: range(mismatch.role, &mismatch.member_range),
                     content_offset: mismatch.offset,
                     blame: mismatch.blame.into(),
                     repaired: mismatch.repaired,
@@ -224,15 +234,15 @@ fn add_to(findings: &mut FindingsDocument, event: &Event) {
         }
         Event::Healed { role, member_range, .. } => {
             findings.healed_bytes += member_range.end - member_range.start;
-            list(&mut findings.healed, range(role.0, member_range));
+            list(&mut findings.healed, range(*role, member_range));
         }
         Event::Unhealed { role, member_range } => {
             findings.unhealed_bytes += member_range.end - member_range.start;
-            list(&mut findings.unhealed, range(role.0, member_range));
+            list(&mut findings.unhealed, range(*role, member_range));
         }
         Event::Lost { role, member_range, .. } => {
             findings.unreadable_bytes += member_range.end - member_range.start;
-            list(&mut findings.unreadable, range(role.0, member_range));
+            list(&mut findings.unreadable, range(*role, member_range));
         }
         Event::ScrubFinished { mismatched_bytes, completed } => {
             findings.mismatched_bytes += mismatched_bytes;
@@ -246,8 +256,4 @@ fn list<T>(places: &mut Vec<T>, place: T) {
     if places.len() < PLACES_MAX {
         places.push(place);
     }
-}
-
-fn range(role: u16, range: &Range<u64>) -> RangeDocument {
-    RangeDocument { role, offset: range.start, bytes: range.end - range.start }
 }

@@ -95,3 +95,17 @@ fn a_scrub_of_an_array_that_is_not_in_sync_names_nobody_and_a_repair_says_what_c
     let told = text(repaired);
     assert!(told.contains("0 B disagree") && !told.contains("not in sync"), "{told}");
 }
+
+#[test]
+fn members_of_arrays_inside_are_named_with_their_array() {
+    let bay = Bay::new(6);
+    let line = names(0..6);
+    bay.done(&format!("create --name pond --level 50 --chunk 64K {line}"));
+    bay.poke("d4", 2 << 20, b"oops");
+    let told = text(bay.run(&format!("scrub {line}")));
+    let named = told.lines().next().unwrap();
+    let of_the_second = ["d3) of array", "d4) of array", "d5) of array"];
+    assert!(named.contains("pond-1, 4096 bytes") && of_the_second.iter().any(|it| named.contains(it)), "{told}");
+    let found = bay.run(&format!("--json scrub {line}")).json()["mismatches"][0]["range"].clone();
+    assert!(found["array"].as_str().unwrap().ends_with("pond-1"), "{found}");
+}

@@ -152,6 +152,20 @@ fn a_scrub_finds_and_repairs_damage() {
     }
 }
 
+/// One of the arrays inside has nothing left to compare with.
+#[test]
+fn a_scrub_that_is_refused_of_one_array_begins_in_none() {
+    let bench = Bench::new(6);
+    let mut array = bench.create("51", None);
+    let failing = array.drives()[4];
+    array.fail_drive(failing).unwrap();
+    array.finish_background();
+    let refused = array.scrub(ScrubMode::Check).unwrap_err().to_string();
+    assert!(refused.contains("no redundancy"), "{refused}");
+    assert_eq!(array.progress(), None);
+    array.close().unwrap();
+}
+
 /// A spare takes over at once.
 #[test]
 fn a_spare_takes_over() {

@@ -24,7 +24,8 @@ impl Scrub {
 }
 
 impl Array {
-    pub(in crate::array) fn start_scrub(&mut self, mode: ScrubMode) -> Result<(), CommandError> {
+    /// What [`Array::scrub`] would be answered now.
+    pub fn can_scrub(&self, mode: ScrubMode) -> Result<(), CommandError> {
         if mode != ScrubMode::Check && !self.profile.is_writable {
             return Err(CommandError::ReadOnly);
         }
@@ -34,6 +35,11 @@ impl Array {
         if !self.members.can_scrub() {
             return Err(CommandError::NoRedundancy);
         }
+        Ok(())
+    }
+
+    pub(in crate::array) fn start_scrub(&mut self, mode: ScrubMode) -> Result<(), CommandError> {
+        self.can_scrub(mode)?;
         let total = self.geometry.sync_bytes();
         let scrub = Scrub { mode, cursor: 0, total, in_flight: 0, mismatched_bytes: 0, is_stopped: false };
         self.jobs.scrub = Some(scrub);
