@@ -28,6 +28,17 @@ pub enum Blame {
     Unknown,
 }
 
+/// What a block is that a scrub compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matter {
+    /// Data of a stripe: never changed by a scrub.
+    Data,
+    /// P or Q.
+    Parity,
+    /// A copy of mirrored data.
+    Copy,
+}
+
 /// What a scrub found in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
@@ -35,11 +46,14 @@ pub struct Mismatch {
     pub role: Role,
     /// How that is known.
     pub blame: Blame,
+    /// What that block is.
+    pub matter: Matter,
     /// Where on it, in bytes of the data area.
     pub member_range: Range<u64>,
     /// First array byte of the stripe or mirror concerned.
     pub offset: u64,
-    /// Whether it was repaired.
+    /// Whether it was repaired: all that was to be written is. Where it is data, both parities were
+    /// written to agree with them.
     pub repaired: bool,
 }
 

@@ -54,7 +54,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use crate::{Effect, EffectId, Geometry, Instant, Outcome, Request, Role, ShapeError};
 pub use bad_blocks::{BadBlocks, BadBlocksFull};
 pub use config::{Background, Config, Health, LogRoom, MemberState, Scratch};
-pub use event::{Blame, CommandError, Event, Mismatch, Progress, ScrubMode};
+pub use event::{Blame, CommandError, Event, Matter, Mismatch, Progress, ScrubMode};
 pub use regions::Regions;
 pub use resync::Resync;
 

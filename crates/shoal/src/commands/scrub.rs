@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use crate::args::{Cli, ScrubArgs};
 use crate::commands::status::{array_text, lacking, state_text};
-use crate::documents::{ArrayDocument, BlameDocument, RangeDocument, ScrubDocument, StateDocument};
+use crate::documents::{
+    ArrayDocument, BlameDocument, MatterDocument, MismatchDocument, RangeDocument, ScrubDocument, StateDocument,
+};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
@@ -64,11 +66,13 @@ fn verdict(document: &ScrubDocument, repair: bool) -> Option<String> {
     if findings.unreadable_bytes > 0 {
         return Some(format!("{unreadable} cannot be read, nor had from the others: see the list"));
     }
-    (findings.unhealed_bytes > 0).then(|| {
+    if findings.unhealed_bytes > 0 {
         let unhealed = format_size(findings.unhealed_bytes);
         let mend = if repair { "--keep-data" } else { "--repair" };
-        format!("{unhealed} cannot be read, and the others have it: {mend} writes it anew")
-    })
+        return Some(format!("{unhealed} cannot be read, and the others have it: {mend} writes it anew"));
+    }
+    let ended = "the scrub ended before it had compared everything: it was stopped, or a member failed; scrub again";
+    (!findings.complete).then(|| ended.to_owned())
 }
 
 /// Whether the array, or one inside it, has a resync before it.
@@ -124,25 +128,54 @@ fn list(text: &mut String, document: &ScrubDocument, ranges: &[RangeDocument], w
     }
 }
 
+/// What is wrong, as far as that can be told.
+fn mismatch_text(mismatch: &MismatchDocument) -> &'static str {
+    match (mismatch.matter, mismatch.blame) {
+        (MatterDocument::Data, _) => "data that are probably wrong, as both parities agree without them",
+        (MatterDocument::Parity, BlameDocument::Likely) => {
+            "parity that is probably wrong, as the data agree with the other parity"
+        }
+        (MatterDocument::Parity, BlameDocument::Unknown) => {
+            "parity that does not agree with the data, and either may be wrong"
+        }
+        (MatterDocument::Copy, BlameDocument::Likely) => "a copy that is probably wrong, as most copies hold the same",
+        (MatterDocument::Copy, BlameDocument::Unknown) => {
+            "a copy that does not agree with the first, and either may be wrong"
+        }
+    }
+}
+
+/// Each mismatch with what was done about it, a line each; and what can be done about those that are
+/// left.
+fn list_mismatches(text: &mut String, document: &ScrubDocument) {
+    let findings = &document.findings;
+    for mismatch in &findings.mismatches {
+        let (range, what) = (range_text(&document.array, &mismatch.range), mismatch_text(mismatch));
+        let _ = match (mismatch.repaired, findings.keep_data, mismatch.matter) {
+            (true, _, MatterDocument::Data) => writeln!(text, "{range}: {what}; kept, and both parities written anew"),
+            (true, ..) => writeln!(text, "{range}: {what}; written anew"),
+            (false, true, _) => writeln!(text, "{range}: {what}; could not be repaired, as a drive failed"),
+            (false, false, _) => writeln!(text, "{range}: {what}; not repaired"),
+        };
+    }
+    if findings.mismatches.iter().any(|found| found.blame == BlameDocument::Likely && !found.repaired) {
+        *text += "if a drive is sure to have rotted: `shoal fail` it, and `shoal add` it again, which fills it from the others; but a \
+                 block that was written over rot looks the same, and is lost by that\n";
+    }
+}
+
 fn scrub_text(document: &ScrubDocument) -> String {
     let mut text = String::new();
     let findings = &document.findings;
-    for mismatch in &findings.mismatches {
-        let done = if mismatch.repaired { "repaired" } else { "not repaired" };
-        let what = match mismatch.blame {
-            BlameDocument::Likely => "probably wrong, as the others agree without it",
-            BlameDocument::Unknown => "disagree with the data, and either may be wrong",
-        };
-        let _ = writeln!(text, "{}: {what}, {done}", range_text(&document.array, &mismatch.range));
-    }
+    list_mismatches(&mut text, document);
     list(&mut text, document, &findings.healed, "could not be read, written anew");
     list(&mut text, document, &findings.unhealed, "cannot be read, and were not written anew");
     list(&mut text, document, &findings.unreadable, "cannot be read, nor had from the others");
     if is_out_of_sync(&document.array) {
         let _ = writeln!(
             text,
-            "the array is not in sync: a crash has left old and new beside each other, so nobody is named as wrong there; \
-             whatever opens it for writing, --repair too, begins with a resync, {RESYNC}"
+            "the array is not in sync, after a crash or as it is new: nobody is named as wrong there; whatever opens it \
+             for writing, --repair too, begins with a resync, {RESYNC}"
         );
     }
     let lacking = lacking(&document.array);

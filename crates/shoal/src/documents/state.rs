@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_volume::Blame;
+use shoal_volume::{Blame, Matter};
 
 use super::{ArrayDocument, AttachedDocument};
 
@@ -170,6 +170,28 @@ impl From<Blame> for BlameDocument {
     }
 }
 
+/// What a block is that a scrub compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MatterDocument {
+    /// Data of a stripe.
+    Data,
+    /// Parity of a stripe.
+    Parity,
+    /// A copy of mirrored data.
+    Copy,
+}
+
+impl From<Matter> for MatterDocument {
+    fn from(matter: Matter) -> Self {
+        match matter {
+            Matter::Data => Self::Data,
+            Matter::Parity => Self::Parity,
+            Matter::Copy => Self::Copy,
+        }
+    }
+}
+
 /// A place where parity or copies do not agree with the data.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MismatchDocument {
@@ -180,7 +202,9 @@ pub(crate) struct MismatchDocument {
     /// How it is known that it is this member's block that is wrong.
     #[serde(default)]
     pub(crate) blame: BlameDocument,
-    /// Whether it was repaired.
+    /// What that block is.
+    pub(crate) matter: MatterDocument,
+    /// Whether it was repaired: all agree there now. Data are kept, and both parities written anew.
     pub(crate) repaired: bool,
 }
 

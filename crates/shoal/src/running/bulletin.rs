@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use shoal_volume::{ArrayStatus, Event, MemberOn, News, Progress, Role};
+use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role};
 
 use crate::documents::{FindingsDocument, MismatchDocument, NewsDocument, RangeDocument};
 
@@ -219,18 +219,12 @@ fn add_to(findings: &mut FindingsDocument, inner: Option<&str>, event: &Event) {
     };
     match event {
         Event::Mismatch(mismatch) => {
+            let found = mismatch_document(mismatch, range(mismatch.role, &mismatch.member_range));
+            findings.mismatched_bytes += found.range.bytes;
             if findings.keep_data && !mismatch.repaired {
-                findings.unrepaired_bytes += mismatch.member_range.end - mismatch.member_range.start;
+                findings.unrepaired_bytes += found.range.bytes;
             }
-            list(
-                &mut findings.mismatches,
-                MismatchDocument {
-                    range: range(mismatch.role, &mismatch.member_range),
-                    content_offset: mismatch.offset,
-                    blame: mismatch.blame.into(),
-                    repaired: mismatch.repaired,
-                },
-            );
+            list(&mut findings.mismatches, found);
         }
         Event::Healed { role, member_range, .. } => {
             findings.healed_bytes += member_range.end - member_range.start;
@@ -245,10 +239,21 @@ fn add_to(findings: &mut FindingsDocument, inner: Option<&str>, event: &Event) {
             list(&mut findings.unreadable, range(*role, member_range));
         }
         Event::ScrubFinished { mismatched_bytes, completed } => {
-            findings.mismatched_bytes += mismatched_bytes;
+            // Linux's md tells of no places, only at the end.
+            findings.mismatched_bytes = findings.mismatched_bytes.max(*mismatched_bytes);
             findings.complete &= completed;
         }
         _ => {}
+    }
+}
+
+fn mismatch_document(mismatch: &Mismatch, range: RangeDocument) -> MismatchDocument {
+    MismatchDocument {
+        range,
+        content_offset: mismatch.offset,
+        blame: mismatch.blame.into(),
+        matter: mismatch.matter.into(),
+        repaired: mismatch.repaired,
     }
 }
 

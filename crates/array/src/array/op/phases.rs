@@ -219,8 +219,9 @@ impl Array {
             self.member_gave_up(role);
             return;
         }
-        if let Some(found) = op.found.iter_mut().find(|found| found.write == Some(place)) {
-            found.mismatch.repaired = true;
+        if let Some(found) = op.found.iter_mut().find(|found| found.writes.contains(&place)) {
+            found.missing -= 1;
+            found.mismatch.repaired = found.missing == 0;
         }
         if heals {
             let member_range = offset..offset + u64::from(span.length);

@@ -19,7 +19,7 @@ use core::ops::Range;
 use super::inquiry::{Verdict, minus};
 use super::{Found, Kind, Op, Site};
 use crate::Role;
-use crate::array::{Array, Event, Mismatch, ScrubMode, plan::Transfer, slab::Key};
+use crate::array::{Array, Event, Matter, Mismatch, ScrubMode, plan::Transfer, slab::Key};
 
 impl Op {
     /// Whether the members disagreed within a range of one of them.
@@ -76,20 +76,20 @@ impl Array {
         let Verdict { role, offset, length, blame, mends } = verdict;
         let op = &self.ops[key];
         let member_range = offset..offset + u64::from(length);
-        let array_offset = match &op.site {
-            Site::Stripe { stripe, .. } => stripe.offset,
-            Site::Mirror { offset: start, .. } => start + (offset - op.member_offset(role)),
+        let (array_offset, matter) = match &op.site {
+            Site::Stripe { stripe, .. } if stripe.data.contains(&role) => (stripe.offset, Matter::Data),
+            Site::Stripe { stripe, .. } => (stripe.offset, Matter::Parity),
+            Site::Mirror { offset: start, .. } => (start + (offset - op.member_offset(role)), Matter::Copy),
         };
         let op = &mut self.ops[key];
-        let mut write = None;
+        let first = op.plan.writes.len();
         if op.repairs() {
             op.plan.writes.extend(mends);
-            write = op.plan.writes.len().checked_sub(1);
         }
-        if let Kind::Resync = op.kind {
-            return;
+        let writes = first..op.plan.writes.len();
+        if let Kind::Scrub(_) = op.kind {
+            let mismatch = Mismatch { role, blame, matter, member_range, offset: array_offset, repaired: false };
+            op.found.push(Found { mismatch, missing: writes.len(), writes });
         }
-        let mismatch = Mismatch { role, blame, member_range, offset: array_offset, repaired: false };
-        op.found.push(Found { mismatch, write });
     }
 }

@@ -252,3 +252,23 @@ fn what_cannot_be_read_is_told_where_nothing_may_be_written() {
     assert_eq!(scrub(&mut rig, ScrubMode::Check), []);
     assert_eq!((heals(&rig), rig.writes), ((vec![], vec![2]), 0));
 }
+
+/// Both parities are to be written where data are wrong; one of them does not take it.
+#[test]
+fn a_mend_that_fails_is_told_as_such() {
+    for (level, members) in [(RAID6, 6), (RAID5, 4), (Level::Raid1, 3)] {
+        let row = row(level, members);
+        let stuck = if level == Level::Raid1 { vec![1] } else { row[members - level_parities(level)..].to_vec() };
+        for stuck in stuck {
+            let (mut rig, _) = filled(level, members);
+            spoil(&mut rig, if level == Level::Raid1 { stuck } else { row[0] }, 3, 0x5a);
+            rig.stuck.push(stuck as u16);
+            let found = scrub(&mut rig, ScrubMode::Repair);
+            assert!(found.len() == 1 && !found[0].3, "{level:?}, {stuck} takes no write: {found:?}");
+        }
+    }
+}
+
+fn level_parities(level: Level) -> usize {
+    if level == RAID6 { 2 } else { 1 }
+}
