@@ -207,7 +207,12 @@ impl KernelArray {
         self.look()
     }
 
-    /// Ends that.
+    /// Whether that goes on, or is due.
+    pub fn is_scrubbing(&self) -> bool {
+        self.scrub.is_some()
+    }
+
+    /// Ends it.
     pub fn stop_scrub(&mut self) -> Result<(), KernelError> {
         self.look()?;
         // Anything else would be stopped by it, too, and begin anew.

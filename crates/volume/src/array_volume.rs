@@ -258,6 +258,11 @@ impl<W: World> ArrayVolume<W> {
         Ok(())
     }
 
+    /// Whether a scrub of any of these arrays is under way.
+    pub fn is_scrubbing(&self) -> bool {
+        self.tree.nodes.iter().any(|node| node.scrub.is_some())
+    }
+
     /// Stops scrubs under way.
     pub fn stop_scrub(&mut self) {
         let now = self.tree.world.now();

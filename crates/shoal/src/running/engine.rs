@@ -67,7 +67,9 @@ pub(crate) trait Engine: LiveVolume {
     }
     /// Starts to compare parity and mirrors with the data.
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure>;
-    /// Ends that.
+    /// Whether that goes on.
+    fn is_scrubbing(&self) -> bool;
+    /// Ends it.
     fn stop_scrub(&mut self) -> Result<(), Failure>;
     /// Changes the rates of background work.
     fn set_background(&mut self, background: Background) -> Result<(), Failure>;
@@ -155,6 +157,10 @@ impl Engine for ArrayVolume<HostWorld> {
 
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure> {
         Self::scrub(self, mode).map_err(scrub_failure)
+    }
+
+    fn is_scrubbing(&self) -> bool {
+        Self::is_scrubbing(self)
     }
 
     fn stop_scrub(&mut self) -> Result<(), Failure> {

@@ -133,7 +133,7 @@ impl Host {
         for remark in self.array.take_remarks() {
             self.bulletin.tell(self.array.status().name, remark);
         }
-        if self.array.progress().is_none() {
+        if !self.array.is_scrubbing() {
             self.bulletin.end_scrub();
         }
     }

@@ -230,6 +230,10 @@ impl Engine for KernelVolume {
         self.array_mut().scrub(mode).map_err(kernel_failure)
     }
 
+    fn is_scrubbing(&self) -> bool {
+        self.array().is_scrubbing()
+    }
+
     fn stop_scrub(&mut self) -> Result<(), Failure> {
         self.array_mut().stop_scrub().map_err(kernel_failure)
     }

@@ -1,5 +1,7 @@
 //! What a scrub says and mends, by the whole program.
 
+use serde_json::json;
+
 use crate::running::server::Server;
 use crate::support::{Bay, Ran, names, pattern};
 
@@ -108,4 +110,31 @@ fn members_of_arrays_inside_are_named_with_their_array() {
     assert!(named.contains("pond-1, 4096 bytes") && of_the_second.iter().any(|it| named.contains(it)), "{told}");
     let found = bay.run(&format!("--json scrub {line}")).json()["mismatches"][0]["range"].clone();
     assert!(found["array"].as_str().unwrap().ends_with("pond-1"), "{found}");
+}
+
+#[test]
+fn a_scrub_says_what_it_has_found_so_far_and_ends_when_a_rebuild_begins() {
+    let bay = Bay::with_sizes(&[64 << 20; 5]);
+    bay.done("create --level 6 --spares 1 --chunk 64K --assume-clean d0 d1 d2 d3 d4");
+    bay.poke("d1", 2 << 20, b"oops");
+    let server = Server::start(&bay, "d0 d1 d2 d3 d4");
+    bay.done("speed --min 1MB --max 4MB d0");
+    let started = server.client().call(&json!({"id": 1, "command": "scrub", "arguments": {}}));
+    assert_eq!(started["state"]["background"]["work"], "scrub", "{started}");
+    let found = loop {
+        let state = bay.json("status d0");
+        assert_eq!(state["background"]["work"], "scrub", "{state}");
+        if state["scrub"]["mismatches"].as_array().is_some_and(|found| !found.is_empty()) {
+            break state["scrub"]["mismatched_bytes"].clone();
+        }
+    };
+    assert_eq!(found, 4096);
+    bay.done("fail --member d2 d0");
+    let state = loop {
+        let state = bay.json("status d0");
+        if state["background"]["work"] != "scrub" {
+            break state;
+        }
+    };
+    assert_eq!((&state["background"]["work"], &state["scrub"]["complete"]), (&json!("rebuild"), &json!(false)));
 }
