@@ -199,8 +199,7 @@ impl KernelArray {
             return Err(KernelError::Unsupported { what: what(), why: "it is open for reading only" });
         }
         if self.progress().is_some() {
-            let why = "a rebuild or scrub is under way: wait for it, or stop it";
-            return Err(KernelError::Unsupported { what: what(), why });
+            return Err(KernelError::Busy { what: what() });
         }
         self.write("sync_action", if mode == ScrubMode::Repair { "repair" } else { "check" })?;
         self.scrub = Some(Scrub { since: Instant::now(), is_seen: false, is_stopped: false });

@@ -251,6 +251,9 @@ impl<W: World> ArrayVolume<W> {
         for node in &mut nodes {
             node.array.scrub(now, mode).expect("it was asked whether it can be scrubbed");
             node.scrub = Some(mode);
+            if let (ScrubMode::Repair, Some(intent)) = (mode, &mut node.intent) {
+                intent.begin_repair();
+            }
         }
         if nodes.is_empty() {
             return Err(refused(self.status().name, CommandError::NoRedundancy));

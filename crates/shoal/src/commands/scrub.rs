@@ -145,8 +145,7 @@ fn mismatch_text(mismatch: &MismatchDocument) -> &'static str {
     }
 }
 
-/// Each mismatch with what was done about it, a line each; and what can be done about those that are
-/// left.
+/// Each mismatch with what was done about it, a line each; and what can be done about those left.
 fn list_mismatches(text: &mut String, document: &ScrubDocument) {
     let findings = &document.findings;
     for mismatch in &findings.mismatches {

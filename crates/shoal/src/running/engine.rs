@@ -10,7 +10,9 @@ use std::time::Duration;
 use shoal_drive::Drive;
 use shoal_md::{AddError, Candidate};
 use shoal_mdadm::Growth;
-use shoal_volume::{ArrayStatus, ArrayVolume, Background, LiveVolume, ManageError, News, Progress, ScrubMode};
+use shoal_volume::{
+    ArrayStatus, ArrayVolume, Background, CommandError, LiveVolume, ManageError, News, Progress, ScrubMode,
+};
 
 use super::world::HostWorld;
 use crate::documents::EngineDocument;
@@ -228,6 +230,7 @@ fn manage_failure(error: ManageError) -> Failure {
 /// Asking for what the array cannot do endangers nothing.
 fn scrub_failure(error: ManageError) -> Failure {
     match error {
+        ManageError::Refused { why: CommandError::Busy, .. } => Failure::Busy(error.to_string()),
         ManageError::Refused { .. } => Failure::usage(error),
         _ => Failure::failed(error),
     }

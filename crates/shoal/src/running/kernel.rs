@@ -259,6 +259,7 @@ pub(crate) fn kernel_failure(error: KernelError) -> Failure {
         KernelError::InUse { .. } | KernelError::OtherMembers { .. } | KernelError::Refused { .. } => {
             Failure::Refused(error.to_string())
         }
+        KernelError::Busy { .. } => Failure::Busy(error.to_string()),
         KernelError::NotForKernel { .. } | KernelError::NotAMember { .. } | KernelError::Unsupported { .. } => {
             Failure::usage(error)
         }

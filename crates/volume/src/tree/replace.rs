@@ -160,8 +160,8 @@ impl<W: World> Tree<W> {
     }
 
     /// Lets the array make good what the original could not read, by a resync of no more than that: it solves for the
-    /// blocks, and writes them to the mirror. If it cannot, they are lost; if a scrub is under way, it does so
-    /// afterwards.
+    /// blocks, and writes them to the mirror. If it cannot, they are lost; if a scrub is under way,
+    /// it does so afterwards.
     fn mend(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let it = &mut self.nodes[node.0];
         if it.array.resync_position().is_some() {

@@ -41,6 +41,12 @@ impl Mirror<'_> {
         self.members.readable(self.copies(), u64::from(self.cols.length()), self.bad).next()
     }
 
+    /// Whether none of those that hold it has missed a write that another one has.
+    fn are_equally_trusted(&self) -> bool {
+        let held = self.copies.iter().filter(|(role, offset)| self.holds(*role, *offset)).count();
+        self.members.readable(self.copies(), u64::from(self.cols.length()), &[]).count() == held
+    }
+
     fn holds(&self, role: Role, offset: u64) -> bool {
         self.members.holds(role, self.first(offset)..offset + u64::from(self.cols.end))
     }
@@ -123,7 +129,7 @@ pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft
         plan.reads.push(Transfer { role, offset, span: read, heals: false });
         plan.steps.push(Step::Check { role, offset, read, right });
     }
-    if plan.steps.len() > 1 && mirror.is_synced() {
+    if plan.steps.len() > 1 && mirror.is_synced() && mirror.are_equally_trusted() {
         plan.witnesses = Witnesses::Copies;
     }
     plan.heals = mirror.healing(right).collect();

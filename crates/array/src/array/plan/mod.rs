@@ -123,7 +123,8 @@ pub(super) enum Step {
 /// Who can bear witness to what a scrub finds wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Witnesses {
-    /// One parity, or two copies; or what is not known to be in sync.
+    /// One parity, or two copies; or what is not known to be in sync, as a member has missed a
+    /// write or a resync is due.
     #[default]
     Few,
     /// A whole stripe: its data, read first, and both parities, which are checked.

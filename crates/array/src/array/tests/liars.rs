@@ -272,3 +272,11 @@ fn a_mend_that_fails_is_told_as_such() {
 fn level_parities(level: Level) -> usize {
     if level == RAID6 { 2 } else { 1 }
 }
+
+#[test]
+fn a_copy_that_missed_a_write_is_no_witness() {
+    let (mut rig, _) = filled(Level::Raid1, 3);
+    spoil(&mut rig, 2, 3, 0x5a);
+    rig.array.members.distrust(Role(0));
+    assert_eq!(scrub(&mut rig, ScrubMode::Check), [(2, 3 * BLOCK, Blame::Unknown, false)]);
+}

@@ -252,7 +252,7 @@ fn a_scrub_is_ended_and_tells_what_it_found() {
     let started = client.call(&json!({"id": 1, "command": "scrub", "arguments": {}}));
     assert_eq!(started["state"]["background"]["work"], "scrub", "{started}");
     let refused = bay.run("scrub d0");
-    assert_eq!(refused.code, 2);
+    assert_eq!(refused.code, 4);
     refused.is_one_line("scrub", &["under way"]);
     bay.done("scrub --stop d0");
     let state = at_rest(&bay, "d0");
