@@ -67,8 +67,8 @@ mod request;
 mod units;
 
 pub use array::{
-    Array, Background, BadBlocks, BadBlocksFull, Blame, CommandError, Config, Event, Health, LogRoom, MemberState,
-    Mismatch, Progress, Regions, Resync, Scratch, ScrubMode,
+    Array, Background, BadBlocks, BadBlocksFull, Blame, CommandError, Config, Event, Health, LogRoom, Matter,
+    MemberState, Mismatch, Progress, Regions, Resync, Scratch, ScrubMode,
 };
 pub use effect::{Block, Compute, Effect, Fault, MemberIo, Outcome, PartialParity};
 pub use geometry::{Copies, Geometry, Home, Piece, Position, ShapeError, Stripe, UnknownLayout};

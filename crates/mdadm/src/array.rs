@@ -199,15 +199,19 @@ impl KernelArray {
             return Err(KernelError::Unsupported { what: what(), why: "it is open for reading only" });
         }
         if self.progress().is_some() {
-            let why = "a rebuild or scrub is under way: wait for it, or stop it";
-            return Err(KernelError::Unsupported { what: what(), why });
+            return Err(KernelError::Busy { what: what() });
         }
         self.write("sync_action", if mode == ScrubMode::Repair { "repair" } else { "check" })?;
         self.scrub = Some(Scrub { since: Instant::now(), is_seen: false, is_stopped: false });
         self.look()
     }
 
-    /// Ends that.
+    /// Whether that goes on, or is due.
+    pub fn is_scrubbing(&self) -> bool {
+        self.scrub.is_some()
+    }
+
+    /// Ends it.
     pub fn stop_scrub(&mut self) -> Result<(), KernelError> {
         self.look()?;
         // Anything else would be stopped by it, too, and begin anew.

@@ -59,6 +59,12 @@ pub enum KernelError {
         /// Why not.
         why: &'static str,
     },
+    /// Something else goes on in the array.
+    #[error("{what}: a rebuild, resync or scrub is under way: wait for it, or stop it")]
+    Busy {
+        /// What was asked.
+        what: String,
+    },
     /// The level cannot do this.
     #[error("{what}: {why}")]
     Unsupported {

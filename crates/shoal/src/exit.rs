@@ -13,7 +13,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It would endanger data: exit status 3.
     Refused(String),
-    /// Somebody else has a drive now, and may let it go: exit status 4.
+    /// Somebody else has a drive now, or something else goes on in the array; it may be over soon:
+    /// exit status 4.
     Busy(String),
 }
 

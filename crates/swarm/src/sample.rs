@@ -252,7 +252,7 @@ fn owners_step(level: ArrayLevel, theme: Theme, random: &mut Random) -> Step {
         0..4 => Step::Settle,
         4..8 => Step::Pass(random.pick(&[1, 30, 300])),
         8..10 => Step::Pass(random.pick(&[6000, 20_000])),
-        10..12 => Step::Scrub(random.pick(&[ScrubMode::Check, ScrubMode::RepairProven, ScrubMode::Repair])),
+        10..12 => Step::Scrub(random.pick(&[ScrubMode::Check, ScrubMode::Repair])),
         12..14 if has_redundancy(level) => Step::Replace(random.below(16) as usize),
         14..16 if has_redundancy(level) => Step::Fail(random.below(16) as usize),
         16..20 => Step::Restart,

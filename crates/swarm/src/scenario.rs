@@ -200,7 +200,6 @@ impl fmt::Display for Told<'_> {
             Step::Settle => write!(formatter, "wait for all answers"),
             Step::Pass(milliseconds) => write!(formatter, "let {milliseconds} ms pass"),
             Step::Scrub(ScrubMode::Check) => write!(formatter, "scrub"),
-            Step::Scrub(ScrubMode::RepairProven) => write!(formatter, "scrub and repair what is proven"),
             Step::Scrub(ScrubMode::Repair) => write!(formatter, "scrub and repair"),
             Step::Replace(member) => write!(formatter, "replace member {member}"),
             Step::Fail(member) => write!(formatter, "take member {member} out"),

@@ -234,26 +234,36 @@ impl<W: World> ArrayVolume<W> {
         self.tree.news.drain(..).map(named).collect()
     }
 
-    /// Starts a scrub of the array, or, if it is an array of arrays, of the arrays inside it and then of itself if it
-    /// has redundancy of its own.
+    /// Starts a scrub of the array, and of the arrays inside it, each that has redundancy of its
+    /// own; of none if one of them cannot be scrubbed now. All go on at the same time, and each
+    /// compares what its members answer at that moment: what is wrong on a drive may be told by the
+    /// array inside and, where its content shows it, by the outer one as well; what an array inside
+    /// mends too late for the outer one to see is told by that one as it was.
     pub fn scrub(&mut self, mode: ScrubMode) -> Result<(), ManageError> {
         let now = self.tree.world.now();
-        let mut started = false;
-        for node in &mut self.tree.nodes {
-            if node.array.geometry().redundancy() == 0 {
-                continue;
-            }
-            let name = node.facts.name();
-            let scrub = node.array.scrub(now, mode);
-            scrub.map_err(|why| ManageError::Refused { what: format!("array {name} cannot be scrubbed"), why })?;
+        let refused =
+            |name: String, why| ManageError::Refused { what: format!("array {name} cannot be scrubbed"), why };
+        let has_redundancy = |node: &&mut Node| node.array.geometry().redundancy() > 0;
+        let mut nodes: Vec<&mut Node> = self.tree.nodes.iter_mut().filter(has_redundancy).collect();
+        for node in &nodes {
+            node.array.can_scrub(mode).map_err(|why| refused(node.facts.name(), why))?;
+        }
+        for node in &mut nodes {
+            node.array.scrub(now, mode).expect("it was asked whether it can be scrubbed");
             node.scrub = Some(mode);
-            started = true;
+            if let (ScrubMode::Repair, Some(intent)) = (mode, &mut node.intent) {
+                intent.begin_repair();
+            }
         }
-        if started {
-            return Ok(());
+        if nodes.is_empty() {
+            return Err(refused(self.status().name, CommandError::NoRedundancy));
         }
-        let what = format!("array {} cannot be scrubbed", self.status().name);
-        Err(ManageError::Refused { what, why: CommandError::NoRedundancy })
+        Ok(())
+    }
+
+    /// Whether a scrub of any of these arrays is under way.
+    pub fn is_scrubbing(&self) -> bool {
+        self.tree.nodes.iter().any(|node| node.scrub.is_some())
     }
 
     /// Stops scrubs under way.

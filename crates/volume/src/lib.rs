@@ -111,8 +111,8 @@ pub use memory::{HostMemory, Trust};
 pub use overlay::{OverlayWorld, Window};
 pub use salvage::salvage;
 pub use shoal_array::{
-    Background, Blame, Command, Completion, Event, Health, Instant, Level, MemberState, Mismatch, ParityLayout,
-    Progress, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
+    Background, Blame, Command, CommandError, Completion, Event, Health, Instant, Level, Matter, MemberState, Mismatch,
+    ParityLayout, Progress, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
 pub use shoal_drive::{Arena, DriveId, Memory, Piece};
 pub use shoal_md::{

@@ -8,24 +8,35 @@ use crate::{Completion, EffectId, Role};
 /// What a scrub does about what it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScrubMode {
-    /// Counts and reports.
+    /// Counts and reports. As any read, it heals what cannot be read, where the others agree and
+    /// the members may be written.
     Check,
-    /// Mends what redundancy proves to be wrong, and reports the rest.
-    RepairProven,
-    /// Mends that, and makes parity and copies agree with the data, or with the first copy, where nobody can tell which of them is wrong.
+    /// Makes parity and copies agree as well: parity with the data, copies with what most of them
+    /// hold, or with the first where no majority holds the same. Heals from that.
     Repair,
 }
 
 /// How it is known whose block is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// By three other copies that agree.
-    Proven,
-    /// One block stands against two witnesses. A rebuild from a member that had rotted, or a write over a rotten block, looks the
-    /// same: two blocks are wrong then, and agree.
+    /// One block stands against those that agree without it. A rebuild from a member that had
+    /// rotted, or a write over a rotten block, looks the same: two blocks or more are wrong then,
+    /// and agree. So it is never proven.
     Likely,
-    /// It is not: the block does not agree with the data, which may be what is wrong.
+    /// It is not: the block does not agree with the data, which may be what is wrong. Always so
+    /// where a resync is due.
     Unknown,
+}
+
+/// What a block is that a scrub compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matter {
+    /// Data of a stripe: never changed by a scrub.
+    Data,
+    /// P or Q.
+    Parity,
+    /// A copy of mirrored data.
+    Copy,
 }
 
 /// What a scrub found in one place.
@@ -35,11 +46,14 @@ pub struct Mismatch {
     pub role: Role,
     /// How that is known.
     pub blame: Blame,
+    /// What that block is.
+    pub matter: Matter,
     /// Where on it, in bytes of the data area.
     pub member_range: Range<u64>,
     /// First array byte of the stripe or mirror concerned.
     pub offset: u64,
-    /// Whether it was repaired.
+    /// Whether it was repaired: all that was to be written is. Where it is data, both parities were
+    /// written to agree with them.
     pub repaired: bool,
 }
 
@@ -60,9 +74,18 @@ pub enum Event {
         role: Role,
         /// Bytes of its data area.
         member_range: Range<u64>,
-        /// False if the redundancy was not known to be in sync: the content is right unless a write to its stripe or
-        /// mirror was under way in the crash that the resync is for.
+        /// False if the redundancy was not known to be in sync: the content is right unless a write
+        /// to its stripe or mirror was under way in the crash that the resync is for. False, too,
+        /// where a scrub found that what could be read does not agree.
         proven: bool,
+    },
+    /// A scrub could not read a range of a member, and has not written it anew though others have
+    /// it: they do not agree there, or the members are open for reading only.
+    Unhealed {
+        /// Which member.
+        role: Role,
+        /// Where on it, in bytes of the data area.
+        member_range: Range<u64>,
     },
     /// A rebuild, a resync or a scrub met content that can be had from nobody.
     Lost {

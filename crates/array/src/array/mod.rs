@@ -54,7 +54,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use crate::{Effect, EffectId, Geometry, Instant, Outcome, Request, Role, ShapeError};
 pub use bad_blocks::{BadBlocks, BadBlocksFull};
 pub use config::{Background, Config, Health, LogRoom, MemberState, Scratch};
-pub use event::{Blame, CommandError, Event, Mismatch, Progress, ScrubMode};
+pub use event::{Blame, CommandError, Event, Matter, Mismatch, Progress, ScrubMode};
 pub use regions::Regions;
 pub use resync::Resync;
 
@@ -281,7 +281,7 @@ impl Array {
         Ok(())
     }
 
-    /// Reads everything and compares. A scrub that repairs also makes the parity of a new array.
+    /// Reads everything and compares; see [`ScrubMode`] for what is done about what it finds.
     pub fn scrub(&mut self, now: Instant, mode: ScrubMode) -> Result<(), CommandError> {
         self.hear(now);
         self.start_scrub(mode)?;

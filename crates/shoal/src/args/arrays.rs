@@ -315,11 +315,11 @@ pub(crate) struct RecoverArgs {
 /// `shoal scrub`
 #[derive(Args, Debug)]
 pub(crate) struct ScrubArgs {
-    /// Mend what is proven wrong: a copy, by three others that agree
+    /// Write anew what cannot be read, where the others agree
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Mend the rest too: keep the data, or what most copies hold, of two copies the first
-    #[arg(long, requires = "repair")]
+    /// Make the rest agree, with the data or what most copies hold (Linux's md: the first copy)
+    #[arg(long)]
     pub(crate) keep_data: bool,
     /// End the scrub that is under way in a running array.
     #[arg(long, conflicts_with = "repair")]

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use crate::args::{Cli, ScrubArgs};
-use crate::commands::status::{array_text, lacking, state_of_array, state_text};
-use crate::documents::{ArrayDocument, BlameDocument, FindingsDocument, RangeDocument, ScrubDocument, StateDocument};
+use crate::commands::status::{array_text, lacking, state_text};
+use crate::documents::{
+    ArrayDocument, BlameDocument, MatterDocument, MismatchDocument, RangeDocument, ScrubDocument, StateDocument,
+};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
@@ -13,74 +15,75 @@ use crate::size::format_size;
 
 /// Compares parity and mirrors with the data. Exit status 1 if they disagree and were not repaired.
 pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
+    if args.keep_data && !args.repair {
+        return Err(Failure::usage("--keep-data says how to repair: give --repair, too"));
+    }
     if args.stop {
         let array = reach_running(&args.array)?;
         let mut array = array.ok_or_else(|| Failure::usage("no process runs the array, so none scrubs it"))?;
         return output::document(cli, &array.execute(Command::StopScrub)?, state_text);
     }
-    if args.repair && !args.keep_data {
-        refuse_guesses(&state_of_array(cli, &args.array)?)?;
-    }
     let opening = Opening { writable: args.repair, ..Opening::WRITABLE };
     let mut array = reach(cli, &args.array, opening, None)?;
-    if array.execute(Command::Status)?.background.is_some() && !array.goes_on_by_itself() {
+    let state = array.execute(Command::Status)?;
+    if state.background.is_some() && !array.goes_on_by_itself() {
         // Opening it for repair has taken up what was left to do.
+        if is_out_of_sync(&state.array) {
+            output::warn(&format!("array {} is not in sync: a resync comes first, {RESYNC}", state.array.name));
+        }
         run_background(cli, array.as_mut(), "resync")?.finished_or("start `shoal scrub` again")?;
     }
     let state = array.execute(Command::Status)?;
-    array
-        .execute(Command::Scrub { repair: args.repair, keep_data: args.keep_data })
-        .map_err(|failure| not_scrubbed(failure, &state))?;
+    let scrub = Command::Scrub { keep_data: args.keep_data };
+    array.execute(scrub).map_err(|failure| not_scrubbed(failure, &state))?;
     let scrub = run_background(cli, array.as_mut(), "scrub")?;
     let state = array.finish()?;
     scrub.finished_or("start `shoal scrub` again; what it repaired is repaired")?;
     let findings = state.scrub.ok_or_else(|| Failure::failed("the scrub is not known any more: start it again"))?;
     let document = ScrubDocument { findings, array: state.array };
     output::document(cli, &document, scrub_text)?;
-    let findings = &document.findings;
-    verdict(findings, args.repair).map_or(Ok(()), |why| Err(Failure::Shown(why)))
+    verdict(&document, args.repair).map_or(Ok(()), |why| Err(Failure::Shown(why)))
 }
 
+/// What a resync does.
+const RESYNC: &str = "which makes parity and copies agree with the data, of copies with the first, whoever is wrong";
+
 /// What is left to be done, if anything is.
-fn verdict(findings: &FindingsDocument, repair: bool) -> Option<String> {
+fn verdict(document: &ScrubDocument, repair: bool) -> Option<String> {
+    let findings = &document.findings;
     let [mismatched, unrepaired, unreadable] =
         [findings.mismatched_bytes, findings.unrepaired_bytes, findings.unreadable_bytes].map(format_size);
-    let is_proven = findings.mismatches.iter().any(|mismatch| mismatch.blame == BlameDocument::Proven);
-    let mend = if is_proven { "--repair mends what is proven" } else { "--repair --keep-data keeps the data" };
-    if findings.mismatched_bytes > 0 && !repair {
+    if findings.mismatched_bytes > 0 && !findings.keep_data {
+        let mend = match is_out_of_sync(&document.array) {
+            true => "the array is not in sync",
+            false => "--repair --keep-data keeps the data, or what most copies hold",
+        };
         return Some(format!("{mismatched} do not agree, {unreadable} cannot be read: see the list; {mend}"));
     }
     if findings.unrepaired_bytes > 0 {
-        return Some(format!(
-            "{unrepaired} do not agree, and it is not proven which side is wrong: look at what lies there; --repair --keep-data keeps the data, \
-             or what most copies hold"
-        ));
+        return Some(format!("{unrepaired} could not be repaired: see the list, and replace the drive"));
     }
-    (findings.unreadable_bytes > 0)
-        .then(|| format!("{unreadable} cannot be read, nor had from the others: see the list"))
+    if findings.unreadable_bytes > 0 {
+        return Some(format!("{unreadable} cannot be read, nor had from the others: see the list"));
+    }
+    if findings.unhealed_bytes > 0 {
+        let unhealed = format_size(findings.unhealed_bytes);
+        let mend = if repair { "--keep-data" } else { "--repair" };
+        return Some(format!("{unhealed} cannot be read, and the others have it: {mend} writes it anew"));
+    }
+    let ended = "the scrub ended before it had compared everything: it was stopped, or a member failed; scrub again";
+    (!findings.complete).then(|| ended.to_owned())
 }
 
-/// Whether there are witnesses enough to tell who is wrong: two parities, or three copies.
-fn can_tell(array: &ArrayDocument) -> bool {
-    array.redundancy >= 2 || array.members.iter().filter_map(|member| member.array.as_deref()).any(can_tell)
+/// Whether the array, or one inside it, has a resync before it.
+fn is_out_of_sync(array: &ArrayDocument) -> bool {
+    array.needs_resync || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_out_of_sync)
 }
 
 /// Whether the array, or one inside it, has parity or copies.
 fn is_redundant(array: &ArrayDocument) -> bool {
     !matches!(array.level.as_str(), "raid0" | "linear")
         || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_redundant)
-}
-
-/// Refuses to repair without a word for it where one side would be taken by guess.
-fn refuse_guesses(state: &StateDocument) -> Result<(), Failure> {
-    if state.engine.is_none() && (can_tell(&state.array) || !is_redundant(&state.array)) {
-        return Ok(());
-    }
-    Err(Failure::Refused(format!(
-        "array {}: where it disagrees nobody can tell which side is wrong: --repair --keep-data keeps the data (of mirrors, the first copy) and \
-         writes parity and the other copies anew, even if the data are what is wrong; without --repair nothing is written",
-        state.array.name
-    )))
 }
 
 /// Why an array is not scrubbed: one that has lost all of its redundancy has nothing to hold its
@@ -102,32 +105,77 @@ fn not_scrubbed(failure: Failure, state: &StateDocument) -> Failure {
     ))
 }
 
-/// A member by its number, and by its drive where no array lies between.
-fn member_text(array: &ArrayDocument, role: u16) -> String {
-    match array.members.get(usize::from(role)).and_then(|member| member.drive.as_deref()) {
-        Some(drive) => format!("member {role} ({drive})"),
-        None => format!("member {role}"),
+/// A range of a member, by its number, and by its drive where no array lies between.
+fn range_text(array: &ArrayDocument, range: &RangeDocument) -> String {
+    let RangeDocument { array: inner, role, offset, bytes } = range;
+    let holder = inner.as_deref().map_or(Some(array), |name| array_inside(array, name));
+    let member = holder.and_then(|holder| holder.members.get(usize::from(*role)));
+    let drive = member.and_then(|member| member.drive.as_deref()).map_or(String::new(), |drive| format!(" ({drive})"));
+    let of = inner.as_deref().map_or(String::new(), |name| format!(" of array {name}"));
+    format!("member {role}{drive}{of}, {bytes} bytes at {offset}")
+}
+
+/// The array of this name among those inside.
+fn array_inside<'a>(array: &'a ArrayDocument, name: &str) -> Option<&'a ArrayDocument> {
+    let inner = || array.members.iter().filter_map(|member| member.array.as_deref());
+    inner().find(|inner| inner.name == name).or_else(|| inner().find_map(|inner| array_inside(inner, name)))
+}
+
+/// Each range with what befell it, a line each.
+fn list(text: &mut String, document: &ScrubDocument, ranges: &[RangeDocument], what: &str) {
+    for range in ranges {
+        let _ = writeln!(text, "{}: {what}", range_text(&document.array, range));
+    }
+}
+
+/// What is wrong, as far as that can be told.
+fn mismatch_text(mismatch: &MismatchDocument) -> &'static str {
+    match (mismatch.matter, mismatch.blame) {
+        (MatterDocument::Data, _) => "data that are probably wrong, as both parities agree without them",
+        (MatterDocument::Parity, BlameDocument::Likely) => {
+            "parity that is probably wrong, as the data agree with the other parity"
+        }
+        (MatterDocument::Parity, BlameDocument::Unknown) => {
+            "parity that does not agree with the data, and either may be wrong"
+        }
+        (MatterDocument::Copy, BlameDocument::Likely) => "a copy that is probably wrong, as most copies hold the same",
+        (MatterDocument::Copy, BlameDocument::Unknown) => {
+            "a copy that does not agree with the first, and either may be wrong"
+        }
+    }
+}
+
+/// Each mismatch with what was done about it, a line each; and what can be done about those left.
+fn list_mismatches(text: &mut String, document: &ScrubDocument) {
+    let findings = &document.findings;
+    for mismatch in &findings.mismatches {
+        let (range, what) = (range_text(&document.array, &mismatch.range), mismatch_text(mismatch));
+        let _ = match (mismatch.repaired, findings.keep_data, mismatch.matter) {
+            (true, _, MatterDocument::Data) => writeln!(text, "{range}: {what}; kept, and both parities written anew"),
+            (true, ..) => writeln!(text, "{range}: {what}; written anew"),
+            (false, true, _) => writeln!(text, "{range}: {what}; could not be repaired, as a drive failed"),
+            (false, false, _) => writeln!(text, "{range}: {what}; not repaired"),
+        };
+    }
+    if findings.mismatches.iter().any(|found| found.blame == BlameDocument::Likely && !found.repaired) {
+        *text += "if a drive is sure to have rotted: `shoal fail` it, and `shoal add` it again, which fills it from the others; but a \
+                 block that was written over rot looks the same, and is lost by that\n";
     }
 }
 
 fn scrub_text(document: &ScrubDocument) -> String {
     let mut text = String::new();
     let findings = &document.findings;
-    for mismatch in &findings.mismatches {
-        let done = if mismatch.repaired { "repaired" } else { "not repaired" };
-        let what = match mismatch.blame {
-            BlameDocument::Proven => "wrong, as the others prove",
-            BlameDocument::Likely => "probably wrong, as the others agree without it",
-            BlameDocument::Unknown => "disagree with the data, and either may be wrong",
-        };
-        let RangeDocument { role, offset, bytes } = mismatch.range;
-        let _ = writeln!(text, "{}, {bytes} bytes at {offset}: {what}, {done}", member_text(&document.array, role));
-    }
-    for RangeDocument { role, offset, bytes } in &findings.healed {
-        let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: could not be read, written anew");
-    }
-    for RangeDocument { role, offset, bytes } in &findings.unreadable {
-        let _ = writeln!(text, "member {role}, {bytes} bytes at {offset}: cannot be read, nor had from the others");
+    list_mismatches(&mut text, document);
+    list(&mut text, document, &findings.healed, "could not be read, written anew");
+    list(&mut text, document, &findings.unhealed, "cannot be read, and were not written anew");
+    list(&mut text, document, &findings.unreadable, "cannot be read, nor had from the others");
+    if is_out_of_sync(&document.array) {
+        let _ = writeln!(
+            text,
+            "the array is not in sync, after a crash or as it is new: nobody is named as wrong there; whatever opens it \
+             for writing, --repair too, begins with a resync, {RESYNC}"
+        );
     }
     let lacking = lacking(&document.array);
     if lacking > 0 {
@@ -139,7 +187,7 @@ fn scrub_text(document: &ScrubDocument) -> String {
     }
     let verdict = if findings.complete { "complete" } else { "stopped" };
     let mismatched = format_size(findings.mismatched_bytes);
-    let _ = match (findings.repair, findings.mismatched_bytes > 0, findings.unrepaired_bytes) {
+    let _ = match (findings.keep_data, findings.mismatched_bytes > 0, findings.unrepaired_bytes) {
         (true, true, 0) => writeln!(text, "scrub {verdict}: {mismatched} disagreed, all mended"),
         (true, true, left) => writeln!(text, "scrub {verdict}: {mismatched} disagreed, {} still do", format_size(left)),
         _ => writeln!(text, "scrub {verdict}: {mismatched} disagree"),

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_volume::Blame;
+use shoal_volume::{Blame, Matter};
 
 use super::{ArrayDocument, AttachedDocument};
 
@@ -120,13 +120,14 @@ pub(crate) struct NewsDocument {
 /// What a scrub found.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct FindingsDocument {
-    /// Whether it makes parity and mirrors agree with the data.
-    pub(crate) repair: bool,
+    /// Whether it made parity and copies agree: with the data, with what most copies hold, or with
+    /// the first.
+    pub(crate) keep_data: bool,
     /// Whether everything was compared.
     pub(crate) complete: bool,
     /// Bytes of parity or copies that do not agree with the data.
     pub(crate) mismatched_bytes: u64,
-    /// As many of them as a scrub that repairs has left, as nobody can tell which side is wrong; left out if there are none.
+    /// As many of them as it was to make agree and could not; left out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) unrepaired_bytes: u64,
     /// Where, by member; at most a thousand places.
@@ -135,6 +136,13 @@ pub(crate) struct FindingsDocument {
     pub(crate) healed_bytes: u64,
     /// Where; at most a thousand places.
     pub(crate) healed: Vec<RangeDocument>,
+    /// Bytes that could not be read, and were left so though others have them: the array is open
+    /// for reading only, or the others do not agree there. Left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) unhealed_bytes: u64,
+    /// Where; at most a thousand places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unhealed: Vec<RangeDocument>,
     /// Bytes that could not be read, and could not be had from redundancy.
     pub(crate) unreadable_bytes: u64,
     /// Where; at most a thousand places.
@@ -145,9 +153,8 @@ pub(crate) struct FindingsDocument {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum BlameDocument {
-    /// By three other copies that agree.
-    Proven,
-    /// One block stands against two witnesses; a rebuild from a drive that had rotted, or a write over rot, looks the same.
+    /// One block stands against those that agree without it; a rebuild from a drive that had
+    /// rotted, or a write over rot, looks the same.
     Likely,
     /// It is not known.
     #[default]
@@ -157,9 +164,30 @@ pub(crate) enum BlameDocument {
 impl From<Blame> for BlameDocument {
     fn from(blame: Blame) -> Self {
         match blame {
-            Blame::Proven => Self::Proven,
             Blame::Likely => Self::Likely,
             Blame::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// What a block is that a scrub compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MatterDocument {
+    /// Data of a stripe.
+    Data,
+    /// Parity of a stripe.
+    Parity,
+    /// A copy of mirrored data.
+    Copy,
+}
+
+impl From<Matter> for MatterDocument {
+    fn from(matter: Matter) -> Self {
+        match matter {
+            Matter::Data => Self::Data,
+            Matter::Parity => Self::Parity,
+            Matter::Copy => Self::Copy,
         }
     }
 }
@@ -174,13 +202,18 @@ pub(crate) struct MismatchDocument {
     /// How it is known that it is this member's block that is wrong.
     #[serde(default)]
     pub(crate) blame: BlameDocument,
-    /// Whether it was repaired.
+    /// What that block is.
+    pub(crate) matter: MatterDocument,
+    /// Whether it was repaired: all agree there now. Data are kept, and both parities written anew.
     pub(crate) repaired: bool,
 }
 
 /// A range of a member's data area.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RangeDocument {
+    /// The array inside whose member it is; left out for the array's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) array: Option<String>,
     /// The member's role.
     pub(crate) role: u16,
     /// First byte.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use shoal_volume::{ArrayStatus, Event, MemberOn, News, Progress, Role};
+use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role};
 
 use crate::documents::{FindingsDocument, MismatchDocument, NewsDocument, RangeDocument};
 
@@ -31,6 +31,8 @@ pub(crate) struct Bulletin {
     /// Members that are slow, as last told.
     suspects: BTreeSet<(String, u16)>,
     findings: Option<FindingsDocument>,
+    /// The array whose findings they are: members without another name are its own.
+    scrubbed: String,
     lost_ranges: u64,
     /// Whether the findings are those of a scrub that is not over.
     scrubs: bool,
@@ -39,16 +41,19 @@ pub(crate) struct Bulletin {
 
 impl Bulletin {
     /// A scrub starts; what the last one found is forgotten.
-    pub(crate) fn start_scrub(&mut self, repair: bool) {
+    pub(crate) fn start_scrub(&mut self, array: String, keep_data: bool) {
         self.scrubs = true;
+        self.scrubbed = array;
         self.findings = Some(FindingsDocument {
-            repair,
+            keep_data,
             complete: true,
             mismatched_bytes: 0,
             unrepaired_bytes: 0,
             mismatches: Vec::new(),
             healed_bytes: 0,
             healed: Vec::new(),
+            unhealed_bytes: 0,
+            unhealed: Vec::new(),
             unreadable_bytes: 0,
             unreadable: Vec::new(),
         });
@@ -127,7 +132,8 @@ impl Bulletin {
     pub(crate) fn take_in(&mut self, news: &News) {
         self.lost_ranges += u64::from(matches!(news.event, Event::Lost { .. }));
         if let Some(findings) = self.findings.as_mut().filter(|_| self.scrubs) {
-            add_to(findings, &news.event);
+            let inner = (news.array != self.scrubbed).then_some(news.array.as_str());
+            add_to(findings, inner, &news.event);
         }
         if let Some(text) = self.text(news) {
             self.tell(news.array.clone(), text);
@@ -161,6 +167,9 @@ impl Bulletin {
             Event::Healed { role, member_range, proven } => {
                 let doubt = if *proven { "" } else { ", though the redundancy was not known to be in sync" };
                 Some(format!("{}: {} could not be read, written anew{doubt}", member(*role), bytes(member_range)))
+            }
+            Event::Unhealed { role, member_range } => {
+                Some(format!("{}: {} could not be read, and are not written anew", member(*role), bytes(member_range)))
             }
             Event::Lost { role, member_range, offset } => {
                 let place = format!("{}, {}", member(*role), bytes(member_range));
@@ -201,35 +210,50 @@ impl Bulletin {
     }
 }
 
-fn add_to(findings: &mut FindingsDocument, event: &Event) {
+fn add_to(findings: &mut FindingsDocument, inner: Option<&str>, event: &Event) {
+    let range = |role: Role, range: &Range<u64>| RangeDocument {
+        array: inner.map(str::to_owned),
+        role: role.0,
+        offset: range.start,
+        bytes: range.end - range.start,
+    };
     match event {
         Event::Mismatch(mismatch) => {
-            if findings.repair && !mismatch.repaired {
-                findings.unrepaired_bytes += mismatch.member_range.end - mismatch.member_range.start;
+            let found = mismatch_document(mismatch, range(mismatch.role, &mismatch.member_range));
+            findings.mismatched_bytes += found.range.bytes;
+            if findings.keep_data && !mismatch.repaired {
+                findings.unrepaired_bytes += found.range.bytes;
             }
-            list(
-                &mut findings.mismatches,
-                MismatchDocument {
-                    range: range(mismatch.role.0, &mismatch.member_range),
-                    content_offset: mismatch.offset,
-                    blame: mismatch.blame.into(),
-                    repaired: mismatch.repaired,
-                },
-            );
+            list(&mut findings.mismatches, found);
         }
         Event::Healed { role, member_range, .. } => {
             findings.healed_bytes += member_range.end - member_range.start;
-            list(&mut findings.healed, range(role.0, member_range));
+            list(&mut findings.healed, range(*role, member_range));
+        }
+        Event::Unhealed { role, member_range } => {
+            findings.unhealed_bytes += member_range.end - member_range.start;
+            list(&mut findings.unhealed, range(*role, member_range));
         }
         Event::Lost { role, member_range, .. } => {
             findings.unreadable_bytes += member_range.end - member_range.start;
-            list(&mut findings.unreadable, range(role.0, member_range));
+            list(&mut findings.unreadable, range(*role, member_range));
         }
         Event::ScrubFinished { mismatched_bytes, completed } => {
-            findings.mismatched_bytes += mismatched_bytes;
+            // Linux's md tells of no places, only at the end.
+            findings.mismatched_bytes = findings.mismatched_bytes.max(*mismatched_bytes);
             findings.complete &= completed;
         }
         _ => {}
+    }
+}
+
+fn mismatch_document(mismatch: &Mismatch, range: RangeDocument) -> MismatchDocument {
+    MismatchDocument {
+        range,
+        content_offset: mismatch.offset,
+        blame: mismatch.blame.into(),
+        matter: mismatch.matter.into(),
+        repaired: mismatch.repaired,
     }
 }
 
@@ -237,8 +261,4 @@ fn list<T>(places: &mut Vec<T>, place: T) {
     if places.len() < PLACES_MAX {
         places.push(place);
     }
-}
-
-fn range(role: u16, range: &Range<u64>) -> RangeDocument {
-    RangeDocument { role, offset: range.start, bytes: range.end - range.start }
 }

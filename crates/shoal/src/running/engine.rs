@@ -10,7 +10,9 @@ use std::time::Duration;
 use shoal_drive::Drive;
 use shoal_md::{AddError, Candidate};
 use shoal_mdadm::Growth;
-use shoal_volume::{ArrayStatus, ArrayVolume, Background, LiveVolume, ManageError, News, Progress, ScrubMode};
+use shoal_volume::{
+    ArrayStatus, ArrayVolume, Background, CommandError, LiveVolume, ManageError, News, Progress, ScrubMode,
+};
 
 use super::world::HostWorld;
 use crate::documents::EngineDocument;
@@ -67,7 +69,9 @@ pub(crate) trait Engine: LiveVolume {
     }
     /// Starts to compare parity and mirrors with the data.
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure>;
-    /// Ends that.
+    /// Whether that goes on.
+    fn is_scrubbing(&self) -> bool;
+    /// Ends it.
     fn stop_scrub(&mut self) -> Result<(), Failure>;
     /// Changes the rates of background work.
     fn set_background(&mut self, background: Background) -> Result<(), Failure>;
@@ -157,6 +161,10 @@ impl Engine for ArrayVolume<HostWorld> {
         Self::scrub(self, mode).map_err(scrub_failure)
     }
 
+    fn is_scrubbing(&self) -> bool {
+        Self::is_scrubbing(self)
+    }
+
     fn stop_scrub(&mut self) -> Result<(), Failure> {
         Self::stop_scrub(self);
         // It ends when what it has begun is done.
@@ -222,6 +230,7 @@ fn manage_failure(error: ManageError) -> Failure {
 /// Asking for what the array cannot do endangers nothing.
 fn scrub_failure(error: ManageError) -> Failure {
     match error {
+        ManageError::Refused { why: CommandError::Busy, .. } => Failure::Busy(error.to_string()),
         ManageError::Refused { .. } => Failure::usage(error),
         _ => Failure::failed(error),
     }

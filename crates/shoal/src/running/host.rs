@@ -68,7 +68,7 @@ impl Host {
             Order::Grow { growth, added } => self.array.grow(&growth, added)?,
             Order::Scrub(mode) => {
                 self.array.scrub(mode)?;
-                self.bulletin.start_scrub(mode != ScrubMode::Check);
+                self.bulletin.start_scrub(self.array.status().name, mode == ScrubMode::Repair);
             }
             Order::StopScrub => self.array.stop_scrub()?,
             Order::Speed { min_bytes_per_s, max_bytes_per_s } => self.set_speed(min_bytes_per_s, max_bytes_per_s)?,
@@ -133,7 +133,7 @@ impl Host {
         for remark in self.array.take_remarks() {
             self.bulletin.tell(self.array.status().name, remark);
         }
-        if self.array.progress().is_none() {
+        if !self.array.is_scrubbing() {
             self.bulletin.end_scrub();
         }
     }

@@ -227,12 +227,11 @@ impl Engine for KernelVolume {
     }
 
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), Failure> {
-        if mode == ScrubMode::RepairProven {
-            return Err(Failure::usage(
-                "Linux's md repairs by keeping the data: say --keep-data, or let shoal run the array",
-            ));
-        }
         self.array_mut().scrub(mode).map_err(kernel_failure)
+    }
+
+    fn is_scrubbing(&self) -> bool {
+        self.array().is_scrubbing()
     }
 
     fn stop_scrub(&mut self) -> Result<(), Failure> {
@@ -260,6 +259,7 @@ pub(crate) fn kernel_failure(error: KernelError) -> Failure {
         KernelError::InUse { .. } | KernelError::OtherMembers { .. } | KernelError::Refused { .. } => {
             Failure::Refused(error.to_string())
         }
+        KernelError::Busy { .. } => Failure::Busy(error.to_string()),
         KernelError::NotForKernel { .. } | KernelError::NotAMember { .. } | KernelError::Unsupported { .. } => {
             Failure::usage(error)
         }

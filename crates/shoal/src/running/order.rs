@@ -73,11 +73,7 @@ pub(super) fn prepare(command: Command, ask: &mut Ask<'_>) -> Result<Order, Fail
             let added = open_newcomers(&ask(Order::Show)?, add, force, ask)?;
             Order::Grow { growth: Growth { raid_devices, chunk_bytes, layout }, added }
         }
-        Command::Scrub { repair, keep_data } => Order::Scrub(match (repair, keep_data) {
-            (false, _) => ScrubMode::Check,
-            (true, false) => ScrubMode::RepairProven,
-            (true, true) => ScrubMode::Repair,
-        }),
+        Command::Scrub { keep_data } => Order::Scrub(if keep_data { ScrubMode::Repair } else { ScrubMode::Check }),
         Command::StopScrub => Order::StopScrub,
         Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },
     })

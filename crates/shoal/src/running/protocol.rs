@@ -94,11 +94,11 @@ pub(crate) enum Command {
         #[serde(default)]
         force: bool,
     },
-    /// Compare parity and mirrors with the data.
+    /// Compare parity and mirrors with the data. What cannot be read is written anew where the
+    /// others agree, unless the array is open for reading only.
     Scrub {
-        /// Mend what redundancy proves to be wrong.
-        repair: bool,
-        /// And, where nobody can tell which side is wrong, make parity and copies agree with the data, or with the first copy.
+        /// Make what disagrees agree: parity with the data, copies with what most of them hold, or
+        /// with the first where no majority holds the same.
         #[serde(default)]
         keep_data: bool,
     },
@@ -287,7 +287,7 @@ mod tests {
             Command::Remove { drive: "/dev/sdb".into() },
             Command::Replace { member: "/a".into(), drive: "/b".into(), force: true },
             Command::Speed { min_bytes_per_s: None, max_bytes_per_s: Some(7) },
-            Command::Scrub { repair: true, keep_data: false },
+            Command::Scrub { keep_data: true },
             Command::StopScrub,
             Command::Grow {
                 raid_devices: Some(4),

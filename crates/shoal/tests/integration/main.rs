@@ -28,6 +28,7 @@ mod newcomers;
 mod plan;
 mod recover;
 mod running;
+mod scrubs;
 mod serve;
 mod share;
 mod simulated;

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::running::server::Server;
-use crate::support::{Bay, Ran, names, pattern};
+use crate::support::{Bay, Ran, names};
 
 fn text(ran: Ran) -> String {
     String::from_utf8(ran.stdout).unwrap()
@@ -99,71 +99,6 @@ fn advice_is_what_would_help() {
     bay.done("fail --member d1 d0 d1 d2 d3");
     let scrubbed = text(bay.done("scrub d0 d2 d3"));
     assert!(scrubbed.contains("1 member is missing or being filled, and not compared"), "{scrubbed}");
-}
-
-#[test]
-fn a_scrub_names_who_is_wrong_where_that_can_be_told() {
-    let content = pattern(4 << 20, 1);
-    // Five blocks of a member rot.
-    for (options, drives, proven) in [
-        ("--level 6 --chunk 64K", 5, 0),
-        ("--level 1", 4, 5),
-        ("--level 1", 3, 0),
-        ("--level 10 --layout n3 --chunk 64K", 3, 0),
-    ] {
-        let bay = Bay::new(drives);
-        let line = names(0..drives);
-        bay.done(&format!("create {options} {line}"));
-        bay.write(&format!("write {line}"), &content);
-        (0..5).for_each(|chunk| bay.poke("d1", (2 << 20) + (chunk << 16), b"oops"));
-        let checked = bay.run(&format!("scrub {line}"));
-        assert_eq!(checked.code, 1, "{options}: {}", checked.stderr);
-        let mend = if proven > 0 { "--repair mends what is proven" } else { "--repair --keep-data keeps the data" };
-        checked.is_one_line("scrub", &["20 KiB do not agree", mend]);
-        let told = text(checked);
-        assert_eq!(told.matches("wrong, as the others prove, not repaired").count(), proven, "{options}: {told}");
-        assert_eq!(told.matches("probably wrong").count(), 5 - proven, "{options}: {told}");
-        assert_eq!(told.matches("member 1 (").count(), 5, "{options}: {told}");
-        let ran = bay.run(&format!("--json scrub --repair {line}"));
-        assert_eq!(ran.code, i32::from(proven < 5), "{options}: {}", ran.stderr);
-        for found in ran.json()["mismatches"].as_array().unwrap() {
-            assert_eq!(found["range"]["role"], 1, "{options}: {found}");
-            assert_eq!(found["repaired"], found["blame"] == "proven", "{options}: {found}");
-        }
-        if options.contains("6") && drives == 5 {
-            // Data are never made to agree with parities: whoever takes the drive for the culprit has it filled anew.
-            bay.done(&format!("fail --member d1 {line}"));
-            bay.done("add --force --drive d1 d0 d2 d3 d4");
-        } else {
-            bay.done(&format!("scrub --repair --keep-data {line}"));
-        }
-        assert!(bay.done(&format!("read --length 4M {line}")).stdout == content, "{options}");
-        assert_eq!(bay.json(&format!("scrub {line}"))["mismatched_bytes"], 0);
-    }
-}
-
-#[test]
-fn a_scrub_asks_where_nobody_can_tell_who_is_wrong() {
-    for (options, drives) in [("--level 5 --chunk 64K", 3), ("--level 1", 2), ("--level 51", 6)] {
-        let bay = Bay::new(drives);
-        bay.done(&format!("create {options} {}", names(0..drives)));
-        bay.poke("d1", 4 << 20, b"oops");
-        let line = names(0..drives);
-        bay.refused(&format!("scrub --repair {line}"), 3, &["nobody can tell", "--repair --keep-data"]);
-        if drives < 6 {
-            bay.done(&format!("scrub --repair --keep-data {line}"));
-            assert_eq!(bay.json(&format!("scrub {line}"))["mismatched_bytes"], 0, "{options}");
-        }
-    }
-    // Two wrong blocks of a stripe pass for no third.
-    let bay = Bay::new(5);
-    bay.done("create --level 6 --chunk 64K d0 d1 d2 d3 d4");
-    bay.poke("d0", 2 << 20, b"oops");
-    bay.poke("d1", (2 << 20) + 100, b"oops");
-    let ran = bay.run("scrub --repair d0 d1 d2 d3 d4");
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    ran.is_one_line("scrub", &["it is not proven which side is wrong", "--keep-data"]);
-    bay.done("scrub --repair --keep-data d0 d1 d2 d3 d4");
 }
 
 #[test]

@@ -97,6 +97,8 @@ pub(crate) struct Intent {
     earlier: Regions,
     /// Where a write failed: perhaps half done.
     suspect: Regions,
+    /// Where one had failed before the repair began that is under way.
+    repairing: Regions,
     /// Found aged by the last look, and not cleared yet.
     aged: Regions,
     look_due: Option<Instant>,
@@ -116,6 +118,7 @@ impl Intent {
             recent: none.clone(),
             earlier: none.clone(),
             suspect: none.clone(),
+            repairing: none.clone(),
             aged: none,
             look_due: None,
             run: None,
@@ -193,9 +196,19 @@ impl Intent {
         self.look_due.get_or_insert(now.after_ns(self.patience_ns()));
     }
 
-    /// Everything has been made to agree: failed writes too.
-    pub(super) fn trust_all(&mut self, now: Instant) {
+    /// A scrub begins that makes everything agree: failed writes too, but not those that fail from
+    /// now on.
+    pub(crate) fn begin_repair(&mut self) {
+        self.repairing.insert_all(&self.suspect);
         self.suspect = none_of(&self.bitmap);
+    }
+
+    /// That scrub is over.
+    pub(super) fn end_repair(&mut self, now: Instant, is_complete: bool) {
+        let repaired = std::mem::replace(&mut self.repairing, none_of(&self.bitmap));
+        if !is_complete {
+            self.suspect.insert_all(&repaired);
+        }
         self.look_from(now);
     }
 
@@ -226,7 +239,8 @@ impl Intent {
     fn clearable(&self, in_sync_bytes: u64) -> Regions {
         let mut clearable = none_of(&self.bitmap);
         for bit in 0..self.bitmap.bits() {
-            let idle = !self.recent.is_set(bit) && !self.earlier.is_set(bit) && !self.suspect.is_set(bit);
+            let busy = [&self.recent, &self.earlier, &self.suspect, &self.repairing];
+            let idle = !busy.into_iter().any(|regions| regions.is_set(bit));
             if self.bitmap.is_set(bit) && idle && self.bitmap.bytes_of(bit).end <= in_sync_bytes {
                 clearable.set(bit);
             }

@@ -24,7 +24,9 @@ impl<W: World> Tree<W> {
                 let mirror = &self.nodes[index].mirrors[place];
                 moved |= match mirror.phase {
                     Phase::Opening => self.start_copying(now, node, place),
-                    Phase::Copying if !mirror.lost.is_empty() => self.mend(now, node, place),
+                    Phase::Copying | Phase::Vouching | Phase::Vouched if !mirror.lost.is_empty() => {
+                        self.mend(now, node, place)
+                    }
                     Phase::Copying if mirror.stopped_at.is_some() => self.copy_on(now, node, place),
                     Phase::Vouched if !self.nodes[index].logs.has_unit(mirror.notes(ORIGINAL)) => {
                         self.change_over(now, node, place)
@@ -158,7 +160,8 @@ impl<W: World> Tree<W> {
     }
 
     /// Lets the array make good what the original could not read, by a resync of no more than that: it solves for the
-    /// blocks, and writes them to the mirror. If it cannot, they are lost.
+    /// blocks, and writes them to the mirror. If it cannot, they are lost; if a scrub is under way,
+    /// it does so afterwards.
     fn mend(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let it = &mut self.nodes[node.0];
         if it.array.resync_position().is_some() {
@@ -167,7 +170,15 @@ impl<W: World> Tree<W> {
         let role = it.mirrors[place].role;
         let lost = std::mem::take(&mut it.mirrors[place].lost);
         let only = sync_regions(&it.array, role, &lost);
-        if !it.can_spare_another() || it.array.resync(now, Resync { position: 0, only: Some(only) }).is_err() {
+        let begun = match it.can_spare_another() {
+            true => it.array.resync(now, Resync { position: 0, only: Some(only) }),
+            false => Err(CommandError::NoRedundancy),
+        };
+        if begun == Err(CommandError::Busy) {
+            it.mirrors[place].lost = lost;
+            return false;
+        }
+        if begun.is_err() {
             for member_range in lost {
                 let Home::Data { offset, .. } = it.array.geometry().home(role, member_range.start) else { continue };
                 self.news.push_back(News { node, event: Event::Lost { role, member_range, offset } });

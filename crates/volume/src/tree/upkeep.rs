@@ -1,6 +1,6 @@
 //! Keeps slots and superblocks in step with what an engine tells, and gives spares their roles.
 
-use shoal_array::{Event, Instant, MemberState, Role};
+use shoal_array::{CommandError, Event, Instant, MemberState, Role};
 
 use crate::world::World;
 
@@ -64,7 +64,12 @@ impl<W: World> Tree<W> {
         let started = it.array.set_bad_blocks(role, spare.bad_blocks.for_engine(superblock));
         let started = started.and_then(|()| it.array.rebuild_member(now, role, 0, None));
         if started.is_err() {
-            return false; // too little is left, or the failed member's I/O is not over
+            // Too little is left, or the failed member's I/O is not over; or a scrub is under way.
+            // It gives way: it can be done again, and another member may fail meanwhile.
+            if started == Err(CommandError::Busy) {
+                it.array.stop_scrub(now);
+            }
+            return false;
         }
         spare.duty = Duty::Member(role);
         it.membership.start_rebuild(spare.number.get(), role).expect("spares are in the superblocks");

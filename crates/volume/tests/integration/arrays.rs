@@ -1,8 +1,10 @@
 //! Arrays on real files: made, written, closed, opened again in another order, degraded, rebuilt, scrubbed.
 
+use std::time::Duration;
+
 use crate::support;
 use crate::support::{Bench, pattern};
-use shoal_volume::{Event, Health, MemberOn, ScrubMode, Volume};
+use shoal_volume::{Background, Event, Health, MemberOn, ScrubMode, Volume};
 
 const LEVELS: [(&str, Option<&str>, usize); 16] = [
     ("linear", None, 3),
@@ -150,6 +152,40 @@ fn a_scrub_finds_and_repairs_damage() {
         assert_eq!(array.scrub_mismatches(ScrubMode::Check), 0, "raid {level}");
         array.close().unwrap();
     }
+}
+
+/// One of the arrays inside has nothing left to compare with.
+#[test]
+fn a_scrub_that_is_refused_of_one_array_begins_in_none() {
+    let bench = Bench::new(6);
+    let mut array = bench.create("51", None);
+    let failing = array.drives()[4];
+    array.fail_drive(failing).unwrap();
+    array.finish_background();
+    let refused = array.scrub(ScrubMode::Check).unwrap_err().to_string();
+    assert!(refused.contains("no redundancy"), "{refused}");
+    assert_eq!(array.progress(), None);
+    array.close().unwrap();
+}
+
+/// It is not kept waiting by a scrub that could go on without the member.
+#[test]
+fn a_scrub_gives_way_to_a_spare_that_is_needed() {
+    let bench = Bench::new(6);
+    let mut array = bench.create_with_spares("6", 1);
+    let at_most = |rate| Background { rate_min_bytes_per_s: rate, rate_max_bytes_per_s: rate, depth: 4 };
+    array.set_background(at_most(1 << 20));
+    array.scrub(ScrubMode::Check).unwrap();
+    let failing = array.drives()[2];
+    array.fail_drive(failing).unwrap();
+    array.run_background(Duration::from_millis(100)).unwrap();
+    assert!(!array.is_scrubbing());
+    array.set_background(at_most(1 << 30));
+    let news = array.finish_background();
+    let events: Vec<_> = news.into_iter().map(|news| news.event).collect();
+    assert!(events.contains(&Event::ScrubFinished { mismatched_bytes: 0, completed: false }), "{events:?}");
+    assert!(events.contains(&Event::RebuildFinished(shoal_volume::Role(2))), "{events:?}");
+    array.close().unwrap();
 }
 
 /// A spare takes over at once.

@@ -321,6 +321,35 @@ fn what_a_replaced_drive_cannot_read_is_had_from_the_others() {
     }
 }
 
+/// A replacement meets a sector that its original cannot read while a scrub is under way, which has
+/// been there: the sector waits for the end of the scrub, and is not lost.
+#[test]
+fn what_a_replaced_drive_cannot_read_waits_for_a_scrub() {
+    const SECTOR: u64 = (1 << 20) + 4096;
+    for (level, drives) in [("1", 3), ("5", 4), ("6", 5)] {
+        let mut rig = rig_with_spares(level, drives, 1);
+        let data = pattern(usize::try_from(rig.array.size_bytes()).unwrap(), 1);
+        write_from(&mut rig.array, 0, &mut &data[..]).unwrap();
+        let rate = 4 << 20;
+        rig.array.set_background(Background { rate_min_bytes_per_s: rate, rate_max_bytes_per_s: rate, depth: 4 });
+        rig.array.scrub(shoal_volume::ScrubMode::Check).unwrap();
+        while rig.array.progress().is_none_or(|progress| progress.done_bytes < 1 << 20) {
+            rig.array.run_background(Duration::from_millis(10)).unwrap();
+        }
+        let (old, new) = (rig.drives[0], *rig.drives.last().unwrap());
+        rig.faults.borrow_mut().insert(old, Fault::Unreadable(SECTOR..SECTOR + 512));
+        rig.array.replace_drive(old, new).unwrap();
+        while rig.array.run_background(Duration::from_secs(10)).unwrap() {}
+        let news = rig.array.take_news();
+        assert!(!news.iter().any(|news| matches!(news.event, Event::Lost { .. })), "raid{level}: {news:?}");
+        rig.faults.borrow_mut().insert(old, Fault::Gone);
+        rig.array.rest().unwrap();
+        assert!(!rig.bench.superblock(drives - 1).features.names().contains(&"bad blocks"), "raid{level}");
+        assert!(content(&mut rig.array) == data, "raid{level}");
+        assert_eq!(mismatches(&mut rig.array), 0, "raid{level}");
+    }
+}
+
 /// Scrubs everything; bytes that disagree.
 fn mismatches(array: &mut ArrayVolume<FaultyWorld>) -> u64 {
     array.take_news();

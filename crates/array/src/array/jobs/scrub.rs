@@ -1,8 +1,8 @@
 //! The scrub: reads everything and compares.
 //!
-//! Its steps need no order among themselves. What is unreadable is healed as in any read; what can be had from nobody is
-//! told as [`Event::Lost`]. The scrub ends early if it is told to, or if members fail until there is nothing to compare
-//! with.
+//! Its steps need no order among themselves. What is unreadable is healed once it is known whether
+//! the others agree; what can be had from nobody is told as [`Event::Lost`]. The scrub ends early
+//! if it is told to, or if members fail until there is nothing to compare with.
 
 use crate::array::{Array, CommandError, Event, Mismatch, ScrubMode, op::Ended, op::Kind};
 
@@ -24,7 +24,8 @@ impl Scrub {
 }
 
 impl Array {
-    pub(in crate::array) fn start_scrub(&mut self, mode: ScrubMode) -> Result<(), CommandError> {
+    /// What [`Array::scrub`] would be answered now.
+    pub fn can_scrub(&self, mode: ScrubMode) -> Result<(), CommandError> {
         if mode != ScrubMode::Check && !self.profile.is_writable {
             return Err(CommandError::ReadOnly);
         }
@@ -34,6 +35,11 @@ impl Array {
         if !self.members.can_scrub() {
             return Err(CommandError::NoRedundancy);
         }
+        Ok(())
+    }
+
+    pub(in crate::array) fn start_scrub(&mut self, mode: ScrubMode) -> Result<(), CommandError> {
+        self.can_scrub(mode)?;
         let total = self.geometry.sync_bytes();
         let scrub = Scrub { mode, cursor: 0, total, in_flight: 0, mismatched_bytes: 0, is_stopped: false };
         self.jobs.scrub = Some(scrub);

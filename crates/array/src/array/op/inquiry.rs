@@ -7,16 +7,19 @@
 //! | both parities, and P gives a data block another content, with which the data agree with Q | that data block, or both parities | likely |
 //! | both, and no data block is like that | nobody knows: more than one block is wrong | unknown |
 //! | of two parities one | that one: the data agree with the other | likely |
-//! | of copies some, and more than half agree, three or more | those that are outvoted | proven |
-//! | of three copies one | the one that is outvoted | likely |
+//! | of three copies or more some, and more than half agree | those that are outvoted | likely |
 //! | anything else: one parity, two copies, a vote that is a tie | nobody knows | unknown |
+//! | anything where a resync is due: old and new lie side by side | nobody is wrong | unknown |
 //!
-//! A single wrong byte decides between P, Q and one data block, as the coefficients of Q are all different. *Likely* is what a rebuild can
-//! make of rot: it reads the rotten block of another member, and writes a second block that is wrong in the same way. Those two agree with
-//! each other, with one parity, or with a majority of three; and the block that is right stands alone. Nothing that is likely is mended
-//! unasked. A write over a rotten block does the like with both parities: what it changes them by is reckoned with the rot as the old
-//! content, so the data are right then, and both parities off by the rot. Hence no data block is ever made to agree with parities: whoever
-//! knows that its drive has rotted fails that member, and has it rebuilt.
+//! A single wrong byte decides between P, Q and one data block, as the coefficients of Q are all
+//! different. Nothing is ever *proven*, because of what a rebuild can make of rot: it reads the
+//! rotten block of another member, and writes a second block that is wrong in the same way; two
+//! rebuilds make three of it. Those agree with each other, with one parity, or in a majority; and
+//! the block that is right stands alone. So nothing that disagrees is mended unasked. A write over
+//! a rotten block does the like with both parities: what it changes them by is reckoned with the
+//! rot as the old content, so the data are right then, and both parities off by the rot. Hence no
+//! data block is ever made to agree with parities: whoever knows that its drive has rotted fails
+//! that member, and has it rebuilt.
 //!
 //! The blocks of a stripe are put on trial one by one, and only where both parities disagree, in the buffers of what P and Q
 //! should be.
@@ -44,6 +47,14 @@ pub(super) struct Verdict {
     pub(super) blame: Blame,
     /// What is to be written so that all agree.
     pub(super) mends: Vec<Transfer>,
+}
+
+/// Columns in which what was read does not agree.
+#[derive(Clone, Debug)]
+pub(super) struct Dispute {
+    pub(super) range: Range<u32>,
+    /// What most copies hold, in all columns at work.
+    pub(super) elected: Option<Span>,
 }
 
 /// What has been found out of the columns at work.
@@ -188,6 +199,14 @@ impl Inquiry {
         }
     }
 
+    /// Where what was read does not agree.
+    pub(super) fn disputes(&self, evidence: &Evidence<'_>) -> Vec<Dispute> {
+        let copies = || evidence.reads.iter().filter(|_| evidence.witnesses == Witnesses::Copies);
+        let elected = |place| self.elected(copies().count(), place).and_then(|copy| copies().nth(copy));
+        let pieces = pieces(&self.answers).into_iter();
+        pieces.map(|range| Dispute { elected: elected(range.start).map(|copy| copy.span), range }).collect()
+    }
+
     /// Whether the first copy is outvoted anywhere, or may be.
     fn is_contested(&self, evidence: &Evidence<'_>) -> bool {
         let copies = evidence.checks().len() + 1;
@@ -202,36 +221,36 @@ impl Inquiry {
         let first = evidence.reads[0];
         let first = Check { role: first.role, offset: first.offset, read: first.span, right: first.span };
         let copies: Vec<_> = [first].into_iter().chain(evidence.checks()).collect();
-        let compared: Vec<_> = (1..copies.len()).map(|other| (0, other)).collect();
-        let compared: Vec<_> =
-            compared.into_iter().chain(pairs(copies.len() - 1).map(|(l, r)| (l + 1, r + 1))).collect();
-        let agree = |left: usize, right: usize, place: u32| {
-            let pair = compared.iter().position(|&pair| pair == (left.min(right), left.max(right)));
-            left == right
-                || pair.and_then(|pair| self.answers.get(pair)).is_none_or(|differs| !contains(differs, place))
-        };
         let mut verdicts = Vec::new();
         for piece in pieces(&self.answers) {
-            let voters = |of: usize| (0..copies.len()).filter(|&other| agree(of, other, piece.start)).count();
-            let known = if self.answers.len() >= copies.len() { copies.len() } else { 1 };
-            let elected = (0..known).find(|&copy| voters(copy) * 2 > copies.len());
-            let (right, blame) = match elected {
-                Some(copy) if voters(copy) > 2 => (copy, Blame::Proven),
-                Some(copy) => (copy, Blame::Likely),
-                None => (0, Blame::Unknown),
-            };
-            let wrong = (0..copies.len()).filter(|&other| !agree(right, other, piece.start));
+            let elected = self.elected(copies.len(), piece.start);
+            let (right, blame) = elected.map_or((0, Blame::Unknown), |copy| (copy, Blame::Likely));
+            let wrong = (0..copies.len()).filter(|&other| !self.agree(copies.len(), right, other, piece.start));
             verdicts
                 .extend(wrong.map(|other| Check { right: copies[right].read, ..copies[other] }.verdict(&piece, blame)));
         }
         verdicts
+    }
+
+    /// The copy, of so many, that more than half of them agree with, if there is one.
+    fn elected(&self, copies: usize, place: u32) -> Option<usize> {
+        let are_all_compared = self.answers.len() >= copies;
+        let known = if are_all_compared { copies } else { copies.min(1) };
+        let voters = |copy| (0..copies).filter(|&other| self.agree(copies, copy, other, place)).count();
+        (0..known).find(|&copy| voters(copy) * 2 > copies)
+    }
+
+    /// Whether two copies agree. Comparisons with the first are answered first.
+    fn agree(&self, copies: usize, left: usize, right: usize, place: u32) -> bool {
+        let pair = pairs(copies).position(|pair| pair == (left.min(right), left.max(right)));
+        pair.and_then(|pair| self.answers.get(pair)).is_none_or(|differs| !contains(differs, place))
     }
 }
 
 impl Op {
     fn evidence(&self) -> Evidence<'_> {
         let stripe = if let Site::Stripe { stripe, .. } = &self.site { Some(stripe) } else { None };
-        // A resync makes them agree with the data, whoever is wrong: nothing is known to be in sync there.
+        // A resync makes them agree with the data, whoever is wrong.
         let witnesses = if let Kind::Scrub(_) = self.kind { self.plan.witnesses } else { Witnesses::Few };
         Evidence { reads: &self.plan.reads, steps: &self.plan.steps, witnesses, stripe }
     }
@@ -251,6 +270,11 @@ impl Op {
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
         self.inquiry.verdicts(&self.evidence())
     }
+
+    /// Where they found that what was read does not agree.
+    pub(super) fn disputes(&self) -> Vec<Dispute> {
+        self.inquiry.disputes(&self.evidence())
+    }
 }
 
 impl Check {
@@ -261,8 +285,7 @@ impl Check {
 
     /// What makes a part of it agree.
     fn mend(self, range: &Range<u32>) -> Transfer {
-        let span = self.right.part(range.start, range.end - range.start);
-        Transfer { role: self.role, offset: self.offset + u64::from(range.start), span, heals: false }
+        Transfer { role: self.role, offset: self.offset, span: self.right, heals: false }.part(range)
     }
 }
 
@@ -296,7 +319,7 @@ fn common(left: &Ranges, right: &Ranges) -> Ranges {
 }
 
 /// What the first has and the second has not.
-fn minus(left: &Ranges, right: &Ranges) -> Ranges {
+pub(super) fn minus(left: &Ranges, right: &Ranges) -> Ranges {
     let mut rest = left.clone();
     for other in right {
         let cut = |one: &Range<u32>| [one.start..one.end.min(other.start), one.start.max(other.end)..one.end];

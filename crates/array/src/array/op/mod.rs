@@ -26,6 +26,7 @@ mod inquiry;
 mod logging;
 mod loss;
 mod phases;
+mod verdicts;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -143,11 +144,13 @@ pub(super) struct Op {
     has_bad_blocks: bool,
 }
 
-/// A mismatch, and the write in the plan that repairs it.
+/// A mismatch, and the writes in the plan that repair it.
 #[derive(Debug)]
 struct Found {
     mismatch: Mismatch,
-    write: Option<usize>,
+    writes: Range<usize>,
+    /// How many of them are not done.
+    missing: usize,
 }
 
 /// What became of a background step.

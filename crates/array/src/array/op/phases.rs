@@ -1,9 +1,9 @@
 //! Running operations: from one phase to the next.
 
-use super::inquiry::{Inquiry, Verdict};
-use super::{Ended, Found, Kind, Op, Phase, Site};
+use super::inquiry::Inquiry;
+use super::{Ended, Kind, Op, Phase, Site};
 use crate::array::{
-    Array, Blame, Event, Mismatch, ScrubMode,
+    Array, Event,
     effects::Purpose,
     plan::{Shortfall, Step, Transfer},
     slab::Key,
@@ -189,39 +189,6 @@ impl Array {
         self.compute(key, step + 1);
     }
 
-    /// Notes what the checks came to, and what is to be written on account of that.
-    fn take_verdicts(&mut self, key: Key<Op>) {
-        if let Kind::Scrub(_) | Kind::Resync = self.ops[key].kind {
-            self.ops[key].verdicts().into_iter().for_each(|verdict| self.found_mismatch(key, verdict));
-        }
-    }
-
-    fn found_mismatch(&mut self, key: Key<Op>, verdict: Verdict) {
-        let Verdict { role, offset, length, blame, mends } = verdict;
-        let op = &self.ops[key];
-        let member_range = offset..offset + u64::from(length);
-        let array_offset = match &op.site {
-            Site::Stripe { stripe, .. } => stripe.offset,
-            Site::Mirror { offset: start, .. } => start + (offset - op.member_offset(role)),
-        };
-        let op = &mut self.ops[key];
-        let mut write = None;
-        let is_mended = match op.kind {
-            Kind::Resync | Kind::Scrub(ScrubMode::Repair) => true,
-            Kind::Scrub(ScrubMode::RepairProven) => blame == Blame::Proven,
-            _ => false,
-        };
-        if is_mended {
-            op.plan.writes.extend(mends);
-            write = op.plan.writes.len().checked_sub(1);
-        }
-        if let Kind::Resync = op.kind {
-            return;
-        }
-        let mismatch = Mismatch { role, blame, member_range, offset: array_offset, repaired: false };
-        op.found.push(Found { mismatch, write });
-    }
-
     pub(super) fn start_writes(&mut self, key: Key<Op>) {
         let op = &mut self.ops[key];
         op.phase = Phase::Writing;
@@ -252,12 +219,13 @@ impl Array {
             self.member_gave_up(role);
             return;
         }
-        if let Some(found) = op.found.iter_mut().find(|found| found.write == Some(place)) {
-            found.mismatch.repaired = true;
+        if let Some(found) = op.found.iter_mut().find(|found| found.writes.contains(&place)) {
+            found.missing -= 1;
+            found.mismatch.repaired = found.missing == 0;
         }
         if heals {
             let member_range = offset..offset + u64::from(span.length);
-            let proven = self.members.is_synced(op.sync_range());
+            let proven = self.members.is_synced(op.sync_range()) && !op.is_disputed(role, &member_range);
             self.events.push_back(Event::Healed { role, member_range, proven });
         }
     }

@@ -26,15 +26,25 @@ impl Mirror<'_> {
         self.copies.iter().map(|(role, offset)| (*role, self.first(*offset)))
     }
 
+    /// Whether the copies are known to agree.
+    fn is_synced(&self) -> bool {
+        self.members.is_synced(self.first(self.offset)..self.offset + u64::from(self.cols.end))
+    }
+
     /// The best copy that can be read.
     fn choose(&self) -> Option<(Role, u64)> {
-        let is_synced = self.members.is_synced(self.first(self.offset)..self.offset + u64::from(self.cols.end));
-        self.members.choose_brisk(self.copies(), u64::from(self.cols.length()), self.bad, is_synced)
+        self.members.choose_brisk(self.copies(), u64::from(self.cols.length()), self.bad, self.is_synced())
     }
 
     /// The first copy that can be read.
     fn reference(&self) -> Option<(Role, u64)> {
         self.members.readable(self.copies(), u64::from(self.cols.length()), self.bad).next()
+    }
+
+    /// Whether none of those that hold it has missed a write that another one has.
+    fn are_equally_trusted(&self) -> bool {
+        let held = self.copies.iter().filter(|(role, offset)| self.holds(*role, *offset)).count();
+        self.members.readable(self.copies(), u64::from(self.cols.length()), &[]).count() == held
     }
 
     fn holds(&self, role: Role, offset: u64) -> bool {
@@ -119,9 +129,9 @@ pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft
         plan.reads.push(Transfer { role, offset, span: read, heals: false });
         plan.steps.push(Step::Check { role, offset, read, right });
     }
-    if plan.steps.len() > 1 {
+    if plan.steps.len() > 1 && mirror.is_synced() && mirror.are_equally_trusted() {
         plan.witnesses = Witnesses::Copies;
     }
-    plan.writes = mirror.healing(right).collect();
+    plan.heals = mirror.healing(right).collect();
     Ok(plan)
 }

@@ -94,6 +94,14 @@ pub(super) struct Transfer {
     pub(super) heals: bool,
 }
 
+impl Transfer {
+    /// A part of it.
+    pub(super) fn part(self, range: &Range<u32>) -> Self {
+        let span = self.span.part(range.start, range.end - range.start);
+        Self { offset: self.offset + u64::from(range.start), span, ..self }
+    }
+}
+
 /// One step of the computing phase.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -115,7 +123,8 @@ pub(super) enum Step {
 /// Who can bear witness to what a scrub finds wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Witnesses {
-    /// One parity, or two copies.
+    /// One parity, or two copies; or what is not known to be in sync, as a member has missed a
+    /// write or a resync is due.
     #[default]
     Few,
     /// A whole stripe: its data, read first, and both parities, which are checked.
@@ -134,6 +143,8 @@ pub(super) struct Plan {
     /// For the partial parity log, before the writes.
     pub(super) log: Vec<PartialParity>,
     pub(super) writes: Vec<Transfer>,
+    /// For a scrub: puts back what could not be read, once it is known whether the others agree.
+    pub(super) heals: Vec<Transfer>,
 }
 
 /// What is wanted cannot be had: too few blocks can be read.

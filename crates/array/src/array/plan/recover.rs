@@ -1,11 +1,12 @@
 //! Plans that need content which cannot simply be read: degraded reads, rebuild steps, scrub steps.
 //!
-//! All three read every block that can be read and solve the stripe for the rest. What a member answered to be
-//! unreadable, though it works, is written back from the solution: it is *healed*.
+//! All three read every block that can be read and solve the stripe for the rest. What a member
+//! answered to be unreadable, though it works, is written back from the solution: it is *healed*;
+//! by a scrub, not before it is known whether the rest agrees.
 
 use alloc::{vec, vec::Vec};
 
-use super::{Cols, Part, Plan, Shortfall, Step, View, Witnesses};
+use super::{Cols, Part, Plan, Shortfall, Step, Transfer, View, Witnesses};
 use crate::{Block, Compute, Role, Span, Stripe, array::scratch::Draft};
 
 /// The data of some columns of a stripe, every block in a span: read or solved for.
@@ -63,13 +64,10 @@ pub(in crate::array) fn solve(stripe: &Stripe, data: &[Block], p: Block, q: Bloc
 }
 
 /// Puts back what could not be read.
-fn heal(view: &View<'_>, plan: &mut Plan, recovered: &Recovered) {
+fn healing(view: &View<'_>, recovered: &Recovered) -> Vec<Transfer> {
     let data = view.stripe.data.iter().copied().zip(recovered.data.iter().copied());
-    for (role, span) in data.chain(recovered.parities.iter().copied()) {
-        if view.needs_healing(role) {
-            plan.writes.push(view.healing(role, span));
-        }
-    }
+    let blocks = data.chain(recovered.parities.iter().copied());
+    blocks.filter(|(role, _)| view.needs_healing(*role)).map(|(role, span)| view.healing(role, span)).collect()
 }
 
 /// Reads of the view's columns of some blocks: from their own members if these can be read, else from all
@@ -80,7 +78,7 @@ pub(in crate::array) fn plan_read(view: &View<'_>, parts: &[Part], draft: &mut D
     let is_solved = |part: &Part| !view.can_read(view.stripe.data[part.index]);
     if parts.iter().any(is_solved) {
         let recovered = recover(view, &mut plan, draft, target, |role| view.needs_healing(role))?;
-        heal(view, &mut plan, &recovered);
+        plan.writes = healing(view, &recovered);
         return Ok(plan);
     }
     plan.reads = parts.iter().map(|part| view.transfer(view.stripe.data[part.index], view.cols, part.span)).collect();
@@ -92,7 +90,7 @@ pub(in crate::array) fn plan_rebuild(view: &View<'_>, role: Role, draft: &mut Dr
     let mut plan = Plan::default();
     let wants = |parity| parity == role || view.needs_healing(parity);
     let recovered = recover(view, &mut plan, draft, |_| None, wants)?;
-    heal(view, &mut plan, &recovered);
+    plan.writes = healing(view, &recovered);
     let index = view.stripe.data.iter().position(|data| *data == role);
     let parity = recovered.parities.iter().find(|(parity, _)| *parity == role).map(|(_, span)| *span);
     let span = index.map(|index| recovered.data[index]).or(parity).ok_or(Shortfall)?;
@@ -104,9 +102,9 @@ pub(in crate::array) fn plan_rebuild(view: &View<'_>, role: Role, draft: &mut Dr
 pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
     let mut plan = Plan::default();
     let recovered = recover(view, &mut plan, draft, |_| None, |role| view.can_write(role))?;
-    heal(view, &mut plan, &recovered);
+    plan.heals = healing(view, &recovered);
     let is_whole = view.stripe.data.iter().copied().chain(view.parities()).all(|role| view.can_read(role));
-    if is_whole && recovered.parities.len() == 2 {
+    if is_whole && recovered.parities.len() == 2 && view.is_synced() {
         plan.witnesses = Witnesses::Parities;
     }
     for (role, right) in recovered.parities.iter().copied() {
@@ -117,7 +115,7 @@ pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Re
             plan.steps.push(Step::Check { role, offset: transfer.offset, read, right });
         }
     }
-    let nothing_to_do = plan.writes.is_empty() && recovered.parities.is_empty();
+    let nothing_to_do = plan.heals.is_empty() && recovered.parities.is_empty();
     Ok(if nothing_to_do { Plan::default() } else { plan })
 }
 

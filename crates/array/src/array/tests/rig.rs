@@ -17,6 +17,8 @@ pub(super) struct Rig {
     pub(super) unreadable: Vec<(u16, u64)>,
     /// Members that answer nothing any more.
     pub(super) gone: Vec<u16>,
+    /// Members that take no write any more.
+    pub(super) stuck: Vec<u16>,
     buffers: Vec<Vec<u8>>,
     free: Vec<u32>,
     in_flight: VecDeque<Effect>,
@@ -68,6 +70,7 @@ impl Rig {
             members,
             unreadable: vec![],
             gone: vec![],
+            stuck: vec![],
             buffers: vec![vec![0; bytes_each as usize]; count as usize],
             free: vec![],
             in_flight: VecDeque::new(),
@@ -250,6 +253,7 @@ impl Rig {
                 let bytes = self.members[role.index()][offset as usize..end as usize].to_vec();
                 self.bytes_mut(span).copy_from_slice(&bytes);
             }
+            MemberIo::Write { .. } if self.stuck.contains(&role.0) => return Outcome::Failed(Fault::Gone),
             MemberIo::Write { offset, span } => {
                 self.writes += 1;
                 self.written[role.index()] += u64::from(span.length);

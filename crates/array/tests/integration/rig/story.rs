@@ -312,12 +312,14 @@ impl Story {
     fn look_at(&mut self, engine: usize, event: &Event) {
         let state = |role: Role| self.rig.engines[engine].state(role);
         let survivable = self.faults == Faults::Survivable;
+        let may_disagree = self.mixed_discards || self.is_spoilt || !survivable;
         match event {
             Event::Completed(_) => unreachable!("answers are looked at elsewhere"),
             Event::LogReleased(_) => unreachable!("releases are noted elsewhere"),
             Event::FlushFailed(_) => unreachable!("records of these stories flush no drive"),
             Event::MemberFailed(_) => self.tally.failures += 1,
             Event::Healed { .. } => self.tally.heals += 1,
+            Event::Unhealed { .. } => assert!(may_disagree, "{event:?} without a cause"),
             Event::BadBlocksChanged(_) => {
                 assert!(!survivable, "{event:?}, though everything could be had");
                 self.tally.bad_blocks += 1;
@@ -330,7 +332,7 @@ impl Story {
                 assert!(failed || !survivable, "a rebuild stopped, though everything could be had: {event:?}");
             }
             Event::Mismatch(mismatch) => {
-                assert!(self.mixed_discards || self.is_spoilt || !survivable, "{event:?} without a cause");
+                assert!(may_disagree, "{event:?} without a cause");
                 self.mismatches[engine].push(mismatch.clone());
             }
             Event::Lost { .. } => assert!(!survivable, "{event:?}, though everything could be had"),

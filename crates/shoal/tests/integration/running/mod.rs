@@ -249,10 +249,10 @@ fn a_scrub_is_ended_and_tells_what_it_found() {
     assert_eq!((ran.code, &ran.json()["mismatched_bytes"]), (1, &json!(4096)), "{}", ran.stderr);
     bay.done("speed --min 50KB --max 100KB d0");
     let mut client = server.client();
-    let started = client.call(&json!({"id": 1, "command": "scrub", "arguments": {"repair": true}}));
+    let started = client.call(&json!({"id": 1, "command": "scrub", "arguments": {}}));
     assert_eq!(started["state"]["background"]["work"], "scrub", "{started}");
     let refused = bay.run("scrub d0");
-    assert_eq!(refused.code, 2);
+    assert_eq!(refused.code, 4);
     refused.is_one_line("scrub", &["under way"]);
     bay.done("scrub --stop d0");
     let state = at_rest(&bay, "d0");

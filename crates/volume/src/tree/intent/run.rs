@@ -96,7 +96,7 @@ impl<W: World> Tree<W> {
         let Some(intent) = &mut it.intent else { return };
         match event {
             Event::RebuildFinished(_) | Event::ResyncFinished => intent.look_from(now),
-            Event::ScrubFinished { completed: true, .. } if is_repair => intent.trust_all(now),
+            Event::ScrubFinished { completed, .. } if is_repair => intent.end_repair(now, *completed),
             _ => {}
         }
     }

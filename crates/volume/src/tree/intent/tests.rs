@@ -166,9 +166,28 @@ fn nothing_is_cleared_where_it_is_not_known_to_be_in_sync() {
     assert_eq!(intent.aged.next_set(0), Some(512 << 10..(512 << 10) + CHUNK), "below the resync, and no failed write");
     assert_eq!(intent.aged.count(), 1);
     intent.give_up_clearing();
-    intent.trust_all(Instant { ns: 31 * SECOND });
-    look(&mut intent, 35);
-    assert_eq!(intent.aged.count(), 3);
+    for (second, is_complete, aged) in [(31, false, 2), (41, true, 3)] {
+        intent.begin_repair();
+        intent.end_repair(Instant { ns: second * SECOND }, is_complete);
+        look(&mut intent, second + 4);
+        assert_eq!(intent.aged.count(), aged);
+        intent.give_up_clearing();
+    }
+}
+
+#[test]
+fn a_write_that_fails_behind_a_repair_is_not_repaired_by_it() {
+    let mut intent = intent();
+    assert!(!admits(&mut intent, write(1, 0, 4)));
+    announce(&mut intent);
+    assert!(admits(&mut intent, write(1, 0, 4)));
+    intent.begin_repair();
+    intent.answered(Instant { ns: 1 }, &Completion { id: RequestId(1), result: Err(RequestError::Failed) });
+    intent.end_repair(Instant { ns: 2 }, true);
+    for second in [5, 10, 15, 20] {
+        look(&mut intent, second);
+    }
+    assert!(intent.aged.is_empty(), "it may be half done");
 }
 
 #[test]
