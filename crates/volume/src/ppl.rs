@@ -8,17 +8,46 @@
 //! superblocks say who is missing, before the logs are made empty; until then everything can be done again, with the same
 //! result.
 //!
-//! What the logs say decides what has to follow:
+//! What the superblocks and the logs say decides what has to follow. The superblocks say *0*: in sync, and active; *a
+//! position*: a resync has come so far; or *the end*, which a resync has come to.
 //!
-//! | logs | complete array | degraded array |
-//! | --- | --- | --- |
-//! | whole, and something was replayed | in sync, as for Linux | in sync |
-//! | whole, all of them empty | resync, as for Linux: nobody says that it ever was in sync | in sync |
-//! | one was torn by the crash | resync, as for Linux | in sync: of its stripes nothing was written yet |
-//! | one cannot be read, or says what cannot be | resync | refused without `--force` |
+//! | superblocks | logs | complete array | degraded array |
+//! | --- | --- | --- | --- |
+//! | 0 | whole, and something was replayed | in sync, as for Linux | in sync |
+//! | 0 | whole, all of them empty | resync, as for Linux: nobody says that it ever was in sync | in sync |
+//! | 0 | one was torn by the crash | resync, as for Linux | in sync: of its stripes nothing was written yet |
+//! | a position | whole or torn | the resync goes on from there, as for Linux | refused without `--force` |
+//! | the end | whole or torn | in sync | in sync |
+//! | any | one cannot be read, or says what cannot be | resync of all | refused without `--force` |
 //!
 //! Degraded, "in sync" says: what is computed for the missing member is right, but for blocks that were being written when
 //! it was lost.
+//!
+//! # While a resync is under way
+//!
+//! Beyond its position parity is in doubt, and what is computed of it for a missing member may be anything, flushed or not.
+//! So whoever starts the array without a member has to know that there was a resync. From 0 nobody can tell: it is what
+//! the superblocks of every array say that was being written, and logs that are empty are those of an array in sync that had
+//! just been marked active. Without logs that does no harm, as no array is started then that is dirty and degraded.
+//!
+//! With logs the position counts while the array is written, too. All is logged, from the first write on, so a crash leaves
+//! parity below the position as good as it was; the superblocks go on to say how far it reaches, and neither shoal nor Linux
+//! takes a position that is not 0 for "in sync". Beyond the position, parity is computed from all data, and agrees with what was
+//! written; but it is not known of which stripes that holds. It is left in this order, so that a crash in between changes nothing:
+//!
+//! | step | if power is cut behind it |
+//! | --- | --- |
+//! | logs are replayed | the superblocks and the logs are as they were: all is done again |
+//! | if all is to be resynced, the [first columns](first_columns) are made to agree | the same |
+//! | the superblocks say from where on parity is in doubt; that is not 0 any more | the logs are replayed again, with the same result |
+//! | the logs are made empty, and writes begin | the resync goes on from its position |
+//! | the resync has come to its end: the superblocks say 0, or clean | |
+//!
+//! Linux says 0 while it resyncs and writes, and cannot tell such an array from one in sync either.
+
+mod first_columns;
+
+use std::ops::Range;
 
 use shoal_array::{Fault, Geometry, LogRoom, MemberIo, MemberState, Role, Shape};
 use shoal_md::{
@@ -28,9 +57,11 @@ use shoal_md::{
 
 use crate::assemble::OpenError;
 use crate::buffers::{LOG_BYTES, NOTE_BYTES};
-use crate::tree::{Duty, Logs, NodeId, Slot, Target, Tree};
+use crate::tree::{Duty, Logs, NodeId, Place, Slot, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
+
+pub(crate) use first_columns::{first_columns, sync_first_columns};
 
 /// A member's log, as its superblock places it.
 #[derive(Clone, Copy, Debug)]
@@ -78,11 +109,15 @@ struct Replay {
 }
 
 impl FoundLogs {
-    /// Whether nothing has to follow a replay. `is_active`: the array was in sync, and active; otherwise it was in
-    /// the middle of a resync.
-    fn vouch(&self, is_active: bool, is_degraded: bool) -> bool {
+    /// From where on parity is in doubt after a replay, by the table in the module's documentation; none: nowhere. The
+    /// superblocks say `position`, if they do not say clean.
+    fn in_doubt_from(&self, position: Option<u64>, end: u64, is_degraded: bool) -> Option<u64> {
         let Tally { entries, torn, damaged } = self.tally;
-        is_active && damaged == 0 && (is_degraded || entries > 0 && torn == 0)
+        match position? {
+            _ if damaged > 0 => Some(0),
+            0 if is_degraded || entries > 0 && torn == 0 => None,
+            position => (position < end).then_some(position),
+        }
     }
 }
 
@@ -93,16 +128,16 @@ pub(crate) struct OpenLogs {
     pub(crate) room: Option<LogRoom>,
     /// The logs, to be made empty once the superblocks say who is there.
     pub(crate) logs: Logs,
-    /// An array that was active is in sync after the replay.
-    pub(crate) is_in_sync: bool,
+    /// From where on the array is in doubt, in sync bytes; none: nowhere.
+    pub(crate) in_doubt_from: Option<u64>,
 }
 
 /// What is read through a small buffer fails in two ways.
 type Io<T> = Result<Result<T, Fault>, VolumeError>;
 
-/// Whether the array has partial parity logs.
-pub(crate) fn has_logs(assembly: &Assembly) -> bool {
-    assembly.superblock.features.any_of(Features::PPL | Features::MULTIPLE_PPLS)
+/// Whether the array with this superblock has partial parity logs.
+pub(crate) fn has_logs(superblock: &Superblock) -> bool {
+    superblock.features.any_of(Features::PPL | Features::MULTIPLE_PPLS)
 }
 
 /// Replays the logs of an array that is opened for writing, if it has any. They stay as they are: while superblocks may
@@ -114,8 +149,9 @@ pub(crate) fn open_logs<W: World>(
     shape: &Shape,
     options: &OpenOptions,
 ) -> Result<OpenLogs, OpenError> {
-    if !has_logs(assembly) || !options.writable {
-        return Ok(OpenLogs::default());
+    let recorded = assembly.resync_position_bytes();
+    if !has_logs(&assembly.superblock) || !options.writable {
+        return Ok(OpenLogs { in_doubt_from: recorded, ..OpenLogs::default() });
     }
     let cause = |cause| OpenError::Geometry { name: assembly.name(), cause };
     let geometry = Geometry::new(shape.clone()).map_err(cause)?;
@@ -123,24 +159,20 @@ pub(crate) fn open_logs<W: World>(
     if let Some(slot) = in_use.clone().find(|slot| slot.place.log.is_none()) {
         return Err(OpenError::LogRoom { drive: tree.name(slot.place.target) });
     }
-    let was_clean = assembly.superblock.is_clean();
     let array_uuid = assembly.superblock.array_uuid;
     let mut found = tree.find_logs(slots, &geometry, &assembly.member_states(), array_uuid)?;
-    let check = |found: &FoundLogs| match assembly.is_dirty_and_degraded() && !options.force && found.tally.damaged > 0
-    {
-        true => Err(OpenError::DirtyDegraded { name: assembly.name() }),
-        false => Ok(()),
-    };
-    check(&found)?;
-    if !was_clean {
-        tree.replay_logs(slots, &mut found)?;
-        check(&found)?;
-    }
-    let logs = found_logs(slots, &found);
-    let was_active = assembly.superblock.resync_offset_sectors == 0;
     let is_degraded = assembly.is_dirty_and_degraded();
+    let judge = |found: &FoundLogs| match found.in_doubt_from(recorded, geometry.sync_bytes(), is_degraded) {
+        Some(_) if is_degraded && !options.force => Err(OpenError::DirtyDegraded { name: assembly.name() }),
+        in_doubt_from => Ok(in_doubt_from),
+    };
+    judge(&found)?;
+    if recorded.is_some() {
+        tree.replay_logs(slots, &mut found)?;
+    }
+    let in_doubt_from = judge(&found)?;
     let room = Logs::room(in_use.filter_map(|slot| slot.place.log.as_ref()));
-    Ok(OpenLogs { room, logs, is_in_sync: found.vouch(was_active, is_degraded) })
+    Ok(OpenLogs { room, logs: found_logs(slots, &found), in_doubt_from })
 }
 
 impl<W: World> Tree<W> {
@@ -221,7 +253,10 @@ impl<W: World> Tree<W> {
                 }
             }
             found.tally.entries += 1;
-            let can_be = |run: &PplRun| run.data.iter().chain([&run.parity]).all(|role| holds(states, *role, run));
+            let can_be = |run: &PplRun| {
+                let columns = run.member_offset..run.member_offset + u64::from(run.length);
+                run.data.iter().chain([&run.parity]).all(|role| holds(states, *role, &columns))
+            };
             let replay = |run: PplRun| {
                 let partial_parity = run.partial_parity_offset.map(|offset| start + u64::from(offset));
                 Replay { run, partial_parity }
@@ -259,13 +294,12 @@ impl<W: World> Tree<W> {
     }
 
     fn replay_piece(&mut self, slots: &[Slot], replay: &Replay, offset: u64, length: usize) -> Io<()> {
-        let place = |role: Role| slots.iter().find(|slot| slot.duty == Duty::Member(role)).map(|slot| slot.place);
         let mut sources = Vec::new();
         for role in &replay.run.data {
-            let Some(place) = place(*role) else { return Ok(Err(Fault::Gone)) };
+            let Some(place) = place_of(slots, *role) else { return Ok(Err(Fault::Gone)) };
             sources.push((place.target, place.data_offset_bytes + replay.run.member_offset + offset));
         }
-        let Some(parity) = place(replay.run.parity) else { return Ok(Err(Fault::Gone)) };
+        let Some(parity) = place_of(slots, replay.run.parity) else { return Ok(Err(Fault::Gone)) };
         sources.extend(replay.partial_parity.map(|start| (parity.target, start + offset)));
         let mut sum = vec![0; length];
         let mut bytes = vec![0; length];
@@ -346,12 +380,17 @@ struct Parity {
 }
 
 /// Whether a member has what it should in these columns.
-fn holds(states: &[MemberState], role: Role, run: &PplRun) -> bool {
+fn holds(states: &[MemberState], role: Role, columns: &Range<u64>) -> bool {
     match states[role.index()] {
         MemberState::InSync => true,
-        MemberState::Rebuilding { position } => run.member_offset + u64::from(run.length) <= position,
+        MemberState::Rebuilding { position } => columns.end <= position,
         MemberState::Missing => false,
     }
+}
+
+/// Where the member with this role lies.
+fn place_of(slots: &[Slot], role: Role) -> Option<Place> {
+    slots.iter().find(|slot| slot.duty == Duty::Member(role)).map(|slot| slot.place)
 }
 
 /// Offsets and lengths of the pieces that small buffers can hold.
