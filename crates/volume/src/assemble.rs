@@ -19,7 +19,7 @@ use crate::bitmap::{KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
 use crate::journal::{open_journal, settle_journal};
 use crate::memory::Admitted;
-use crate::ppl::{has_logs, open_logs, sync_first_columns};
+use crate::ppl::{Replayed, has_logs, open_logs, sync_first_columns};
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{
     Activity, BitmapCopy, Checkpoint, Duty, JournalLog, Logs, Node, NodeId, Place, Recorder, Slot, Target, Tree,
@@ -170,6 +170,7 @@ pub(crate) fn add_node<W: World>(
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),
         logs: engine.logs,
+        replayed: engine.replayed,
         intent,
         scratch: engine.scratch,
         background: options.background,
@@ -187,6 +188,7 @@ struct Engine {
     array: Array,
     scratch: Scratch,
     logs: Logs,
+    replayed: Replayed,
 }
 
 /// Makes the engine of an array, with all that its members' logs say.
@@ -216,7 +218,7 @@ fn open_engine<W: World>(
     }
     let array = guided_engine(config, assembly, bitmap, tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
-    Ok(Engine { array, scratch, logs: logs.logs })
+    Ok(Engine { array, scratch, logs: logs.logs, replayed: logs.replayed })
 }
 
 /// One that was active, and has nothing to resync, is yet to be marked clean.
@@ -244,10 +246,11 @@ fn behind(
 /// a single member has it, and that member is then as fresh as the others are after their first update without it.
 pub(crate) const UPDATES_APART: u32 = 2;
 
-/// How many updates have to say what was found before the array is written: who is absent, and from where on an array with
-/// partial parity logs is in doubt, which has to be known before they are made empty. None where no flush can be answered, or
-/// no member can be missed. An array of which too little is there is left as it is: no flush of it succeeds, and those that are
-/// absent may be all that can bring it back.
+/// How many updates have to say what was found before the array is written: who is absent, and from
+/// where on an array with partial parity logs is in doubt, which has to be known before they are
+/// made empty. None where no flush can be answered, or no member can be missed. An array of which
+/// too little is there is left as it is: no flush of it succeeds, and those that are absent may be
+/// all that can bring it back.
 fn updates_due(
     array: &Array,
     membership: &Membership,

@@ -6,7 +6,8 @@ use shoal_md::Assembly;
 use crate::OpenOptions;
 use crate::bitmap::KeptBitmap;
 
-/// What is to be resynced, if there is anything, of an array that is in doubt from `position` on: what a bitmap says.
+/// What is to be resynced, if there is anything, of an array that is in doubt from `position` on:
+/// what a bitmap says.
 pub(super) fn resync(
     position: u64,
     assembly: &Assembly,

@@ -1,11 +1,14 @@
-//! Makes the first columns of an array agree while it is put together, so that no resync stands at 0: see [`super`].
+//! Makes the first columns of an array agree while it is put together, so that no resync stands at
+//! 0: see [`super`].
 //!
-//! Their parity is made of the data, as a step of a resync does. Where a block of them cannot be had (its member is missing,
-//! or it cannot be read) nothing is done: it follows from the others as they are, so they agree as it is.
+//! Their parity is made of the data, as a step of a resync does. Where a block of them cannot be
+//! had (its member is missing, or it cannot be read) nothing is done: it follows from the others as
+//! they are, so they agree as it is.
 
 use shoal_array::{Config, Geometry, Role};
 
-use super::{holds, place_of};
+use super::found::holds;
+use super::place_of;
 use crate::VolumeError;
 use crate::buffers::NOTE_BYTES;
 use crate::tree::{Slot, Tree};
@@ -16,8 +19,8 @@ pub(crate) fn first_columns(geometry: &Geometry) -> u32 {
     geometry.shape().chunk_bytes.min(NOTE_BYTES)
 }
 
-/// See the module's documentation. A member that does not take what is written to it is met again by the array, which then
-/// fails it.
+/// See the module's documentation. A member that does not take what is written to it is met again
+/// by the array, which then fails it.
 pub(crate) fn sync_first_columns<W: World>(
     tree: &mut Tree<W>,
     slots: &[Slot],

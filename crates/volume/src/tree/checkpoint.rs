@@ -1,9 +1,10 @@
 //! How far a resync or rebuild has come is written down now and then, so that it goes on from there after a crash.
 //!
-//! A checkpoint is a [record](super::record) run like any other: it costs two flushes of every member. One is due when a
-//! sixteenth of the work has been done since the last, as in md, or half a minute is over. While writes are under way the
-//! superblocks say that anything may be out of sync, whatever a resync has done, and its position counts for nothing; unless
-//! the array has [partial parity logs](crate::ppl).
+//! A checkpoint is a [record](super::record) run like any other: it costs two flushes of every
+//! member. One is due when a sixteenth of the work has been done since the last, as in md, or half
+//! a minute is over. While writes are under way the superblocks say that anything may be out of
+//! sync, whatever a resync has done, and its position counts for nothing; unless the array has
+//! [partial parity logs](crate::ppl).
 
 use shoal_array::{Instant, MemberState, Role};
 

@@ -7,7 +7,7 @@ use shoal_md::{MemberNumber, Membership, Superblock};
 
 use crate::LeftOut;
 use crate::bad_blocks::BadBlockNotes;
-use crate::ppl::{LogPlace, first_columns, has_logs};
+use crate::ppl::{LogPlace, Replayed, first_columns, has_logs};
 
 use super::checkpoint::Checkpoint;
 use super::intent::{BitmapCopy, Intent};
@@ -103,6 +103,8 @@ pub(crate) struct Node {
     pub(crate) recorder: Recorder,
     /// The members' partial parity logs, if the array has them.
     pub(crate) logs: Logs,
+    /// What was replayed of them and not written, as the array is only read.
+    pub(crate) replayed: Replayed,
     /// The write-intent bitmap, if the array has one and is open for writing.
     pub(crate) intent: Option<Intent>,
     /// Buffers given to the engine.
@@ -171,8 +173,9 @@ impl Node {
         }
     }
 
-    /// What the superblocks are to say of a resync. While writes are under way it is nothing, as a crash would leave
-    /// anything out of sync; but with partial parity logs it counts then too, and is never 0: see [`crate::ppl`].
+    /// What the superblocks are to say of a resync. While writes are under way it is nothing, as a
+    /// crash would leave anything out of sync; but with partial parity logs it counts then too, and
+    /// is never 0: see [`crate::ppl`].
     pub(super) fn resync_position_to_record(&self) -> Option<u64> {
         let position = self.array.resync_position()?;
         match has_logs(&self.facts) {

@@ -29,8 +29,8 @@
 //! made durable meanwhile are released without having been used: a replay of them changes nothing. The write asks for new
 //! ones when the record has ended; if the record fails, the write does.
 //!
-//! All of this goes on while a resync does: what is written then is logged from the first write on. What that does for the
-//! position of the resync: [`crate::ppl`].
+//! All of this goes on while a resync does: what is written then is logged from the first write on.
+//! What that does for the position of the resync: [`crate::ppl`].
 
 mod log;
 

@@ -112,7 +112,8 @@ impl Hunt<'_> {
         present
     }
 
-    /// Blocks that a write to one of them may spoil. Who forces an array with a partial parity log has it replayed, too.
+    /// Blocks that a write to one of them may spoil. Who forces an array with a partial parity log
+    /// has it replayed, too.
     fn row_blocks(&self) -> Option<usize> {
         let has_log = self.story.consistency == ConsistencyPolicy::Ppl;
         if has_log { Some(1) } else { self.story.row_blocks() }

@@ -1,4 +1,5 @@
-//! Partial parity logs that are found after a crash, and where they are not enough.
+//! Partial parity logs that are found after a crash: what they make of an array that is only read,
+//! and where they are not enough.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use shoal_volume::{ArrayVolume, ConsistencyPolicy, Event, OpenError, OpenOptions
 use crate::power_cuts::media::{Media, rewrite, superblock};
 use crate::power_cuts::story;
 use crate::power_cuts::story::{Story, world};
-use crate::power_cuts::trace::Trace;
+use crate::power_cuts::trace::{Fact, Trace};
 use crate::power_cuts::world::TracedWorld;
 
 const CHUNK: usize = 4096;
@@ -96,6 +97,34 @@ fn content(array: &mut ArrayVolume<TracedWorld>) -> Vec<u8> {
     bytes
 }
 
+fn writes(trace: &Trace) -> usize {
+    trace.borrow().iter().filter(|fact| matches!(fact, Fact::Write { .. })).count()
+}
+
+#[test]
+fn what_was_flushed_is_read_past_a_log_that_nobody_replays() {
+    for (d1_is_new, parity_is_new) in [(true, false), (false, true), (true, true), (false, false)] {
+        for lost in [0, 1] {
+            let media = in_mid_write(d1_is_new, parity_is_new);
+            let trace = Trace::default();
+            let mut array = open(&media, Some(lost), OpenOptions::read_only(), &trace).unwrap();
+            assert!(!array.needs_resync(), "the log tells all that there is to know");
+            let read = content(&mut array);
+            assert_eq!(writes(&trace), 0, "it was only read");
+            let case = format!("D1 new: {d1_is_new}, parity new: {parity_is_new}, without drive {lost}");
+            assert!(read[..CHUNK] == old()[..CHUNK], "{case}: D0 was flushed, and not written since");
+            assert!(read[2 * CHUNK..] == old()[2 * CHUNK..], "{case}: the other stripes");
+            if lost != 1 {
+                let d1 = if d1_is_new { new_d1() } else { old()[CHUNK..2 * CHUNK].to_vec() };
+                assert!(read[CHUNK..2 * CHUNK] == d1, "{case}: D1");
+            }
+            let mut array = open(&media, Some(lost), OpenOptions::writable(), &trace).unwrap();
+            assert!(content(&mut array) == read, "{case}: for writing it is another content");
+            assert!(writes(&trace) > 0, "{case}: nothing was replayed");
+        }
+    }
+}
+
 #[test]
 fn a_log_that_cannot_be_believed_vouches_for_nothing() {
     let mut media = in_mid_write(true, false);
@@ -113,6 +142,9 @@ fn an_array_in_the_midst_of_a_resync_is_not_taken_as_in_sync_for_its_log() {
     synced_to(&mut media, 64);
     let refused = open(&media, Some(0), OpenOptions::writable(), &Trace::default());
     assert!(matches!(refused.err(), Some(OpenError::DirtyDegraded { .. })));
+    let mut array = open(&media, Some(0), OpenOptions::read_only(), &Trace::default()).unwrap();
+    assert!(array.needs_resync(), "whoever reads it is told");
+    assert!(content(&mut array)[..CHUNK] == old()[..CHUNK]);
     let forced = OpenOptions { force: true, ..OpenOptions::writable() };
     let mut array = open(&media, Some(0), forced, &Trace::default()).unwrap();
     assert!(content(&mut array)[..CHUNK] == old()[..CHUNK]);

@@ -87,8 +87,8 @@ fn raid5_with_a_partial_parity_log_survives_power_cuts_while_it_loses_a_member_a
     cut_everywhere(&Story { name: "RAID5 of four with PPL, loss and rebuild", members: 4, acts, ..story });
 }
 
-/// While it is resynced, too, what was flushed is not lost with a member: the array is refused where nobody can tell, and
-/// forced it is as if it had not been.
+/// While it is resynced, too, what was flushed is not lost with a member: the array is refused
+/// where nobody can tell, and forced it is as if it had not been.
 #[test]
 fn raid5_with_a_partial_parity_log_survives_power_cuts_while_it_is_resynced() {
     let acts = vec![
