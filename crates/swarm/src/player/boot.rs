@@ -9,10 +9,10 @@ use rand_xoshiro::rand_core::Rng;
 use shoal_sim::{Content, HostModel};
 use shoal_volume::{
     Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, HostMemory, Incarnation,
-    OpenError, OpenOptions, SimulatedWorld, Unflushed, Volume, World,
+    OpenError, OpenOptions, SimulatedWorld, Superblock, Unflushed, Volume, World,
 };
 
-use super::power::Stock;
+use super::power::{Stock, superblock};
 use super::requests::BLOCK;
 use super::{Counts, Player};
 use crate::books::Books;
@@ -172,11 +172,13 @@ impl<'a> Player<'a> {
     }
 
     /// Only parity without a log can be wrong about a lost member; or with one that cannot be replayed, as something that it
-    /// needs cannot be read.
+    /// needs cannot be read; or while a resync has not come to its end.
     fn may_be_refused(&self, contents: &[Content]) -> bool {
         let is_sound = |content: &Content| !content.is_armed() && content.unreadable_sectors().is_empty();
         let has_logs = self.scenario.consistency == ConsistencyPolicy::Ppl;
-        self.has_parity() && (!has_logs || !contents.iter().all(is_sound))
+        let is_resynced = |own: Superblock| own.is_clean() || own.resync_offset_sectors == 0;
+        let is_trusted = |content: &Content| is_sound(content) && superblock(content).is_none_or(is_resynced);
+        self.has_parity() && (!has_logs || !contents.iter().all(is_trusted))
     }
 
     pub(super) fn open(
