@@ -19,7 +19,7 @@ use crate::bitmap::{KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
 use crate::journal::{open_journal, settle_journal};
 use crate::memory::Admitted;
-use crate::ppl::{has_logs, open_logs};
+use crate::ppl::{Replayed, has_logs, open_logs, sync_first_columns};
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{
     Activity, BitmapCopy, Checkpoint, Duty, JournalLog, Logs, Node, NodeId, Place, Recorder, Slot, Target, Tree,
@@ -173,6 +173,7 @@ pub(crate) fn add_node<W: World>(
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),
         logs: engine.logs,
+        replayed: engine.replayed,
         intent,
         scratch: engine.scratch,
         background: options.background,
@@ -190,6 +191,7 @@ struct Engine {
     array: Array,
     scratch: Scratch,
     logs: Logs,
+    replayed: Replayed,
 }
 
 /// Makes the engine of an array, with all that its members' logs say.
@@ -204,7 +206,7 @@ fn open_engine<W: World>(
 ) -> Result<Engine, OpenError> {
     let scratch = scratch(tree, shape.member_bytes.len())?;
     let logs = open_logs(tree, slots, assembly, shape, options)?;
-    let resync = if logs.is_in_sync { None } else { resync(assembly, shape, bitmap, options) };
+    let resync = logs.in_doubt_from.and_then(|position| resync(position, assembly, shape, bitmap, options));
     let config = Config {
         logical_block_bytes: logical_block_bytes(tree, slots),
         background: options.background,
@@ -214,9 +216,12 @@ fn open_engine<W: World>(
         resync,
         ..Config::new(shape.clone(), assembly.member_states(), scratch)
     };
+    if logs.room.is_some() && config.resync.is_some() {
+        sync_first_columns(tree, slots, &config)?;
+    }
     let array = guided_engine(config, assembly, bitmap, tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
-    Ok(Engine { array, scratch, logs: logs.logs })
+    Ok(Engine { array, scratch, logs: logs.logs, replayed: logs.replayed })
 }
 
 /// One that was active, and has nothing to resync, is yet to be marked clean.
@@ -244,9 +249,11 @@ fn behind(
 /// a single member has it, and that member is then as fresh as the others are after their first update without it.
 pub(crate) const UPDATES_APART: u32 = 2;
 
-/// How many updates have to say what was found before the array is written: none where no flush can be answered, or no
-/// member can be missed. An array of which too little is there is left as it is: no flush of it succeeds, and those that are
-/// absent may be all that can bring it back.
+/// How many updates have to say what was found before the array is written: who is absent, and from
+/// where on an array with partial parity logs is in doubt, which has to be known before they are
+/// made empty. None where no flush can be answered, or no member can be missed. An array of which
+/// too little is there is left as it is: no flush of it succeeds, and those that are absent may be
+/// all that can bring it back.
 fn updates_due(
     array: &Array,
     membership: &Membership,
@@ -255,7 +262,11 @@ fn updates_due(
     options: &OpenOptions,
 ) -> u32 {
     let keeps_flushed = options.writable && array.geometry().redundancy() > 0 && array.health() != Health::Failed;
-    if keeps_flushed && membership.says_more(assembly, candidates) { UPDATES_APART } else { 0 }
+    match keeps_flushed {
+        true if membership.says_more(assembly, candidates) => UPDATES_APART,
+        true => u32::from(has_logs(&assembly.superblock) && array.resync_position().is_some()),
+        false => 0,
+    }
 }
 
 /// Makes durable on all members what was found when their arrays were put together, before anything else is written.
@@ -297,7 +308,7 @@ fn options_for(assembly: &Assembly, options: &OpenOptions) -> Result<OpenOptions
         return Err(OpenError::ReadOnly { name: assembly.name(), reason });
     }
     // Logs can save it; they are looked at later.
-    if assembly.is_dirty_and_degraded() && !options.force && !has_logs(assembly) {
+    if assembly.is_dirty_and_degraded() && !options.force && !has_logs(&assembly.superblock) {
         return Err(OpenError::DirtyDegraded { name: assembly.name() });
     }
     Ok(options)

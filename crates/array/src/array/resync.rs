@@ -37,7 +37,7 @@
 //! position passes them: there is nothing to agree with.
 //!
 //! The position is the driver's to remember. It may be recorded whenever no write is under way; what has been in flight at
-//! a crash is in doubt again wherever the position was.
+//! a crash is in doubt again wherever the position was, unless a partial parity log mends it.
 //!
 //! [`Event::Healed`]: super::Event::Healed
 //! [`Event::ResyncStopped`]: super::Event::ResyncStopped

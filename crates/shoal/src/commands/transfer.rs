@@ -49,13 +49,13 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
 }
 
 /// What a missing member held is made of parity, which a crash may have left behind the data;
-/// nothing on the members says where.
+/// nothing on the members says where, but for a partial parity log, and then nothing is in doubt.
 fn tell_write_hole(array: &ArrayDocument) {
     let has_parity = matches!(array.level.as_str(), "raid4" | "raid5" | "raid6");
     if has_parity && array.health == "degraded" && array.needs_resync {
         output::warn(&format!(
-            "array {} is degraded and was not shut down cleanly: blocks of the missing member that were being written may be wrong; give \
-             the missing drive too",
+            "array {} is degraded and was not shut down cleanly: where it was being written, blocks of the missing member may be wrong, \
+             flushed ones too; give the missing drive too",
             array.name
         ));
     }

@@ -10,10 +10,12 @@
 //! `SHOAL_CUTS=N` does N cuts of each kind.
 
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 use std::time::Duration;
 
 use shoal_lab::Lab;
+use shoal_volume::{Superblock, read_superblock};
 
 use crate::support::pattern;
 use crate::support::stage::Stage;
@@ -95,6 +97,38 @@ fn needs_kernel_shoal_killed_while_it_writes_and_the_kernel_replays_its_log() {
         tally.count(check(&stage, &after, usize::MAX).len() < size, &after);
     }
     tally.judge();
+}
+
+/// Where a resync had not been, parity is wrong, and no log tells where. The kernel goes on from there all the same.
+#[test]
+fn needs_kernel_shoal_killed_while_it_resyncs_and_the_kernel_goes_on() {
+    let Some(mut stage) = a_stage("shoal's resync") else { return };
+    stage.set(&[MEMBER_BYTES; MEMBERS], 512);
+    let line = format!("create --level 5 --chunk 64K --consistency-policy ppl --assume-clean {}", stage.drives());
+    let size = usize::try_from(stage.json(&line)["capacity_bytes"].as_u64().unwrap()).unwrap();
+    put_contents(&stage, size);
+    stage.shoal(&format!("write {}", stage.drives()), Some("one"), None);
+    let rows = size / CHUNK_BYTES / (MEMBERS - 1);
+    for (number, drive) in stage.drives().split(' ').enumerate() {
+        let mut own = superblock(&stage, drive);
+        own.resync_offset_sectors = 8;
+        stage.poke(drive, own.super_offset_bytes(), own.encode().as_slice());
+        let has_parity = |row: &usize| MEMBERS - 1 - row % MEMBERS == number;
+        for row in (rows - 16..rows).filter(has_parity) {
+            stage.poke(drive, own.data_offset_bytes() + (row * CHUNK_BYTES) as u64, &[0xee; CHUNK_BYTES]);
+        }
+    }
+    kill_shoal_in_mid_write(&stage, 0);
+    let drives = stage.drives();
+    let said: Vec<_> = drives.split(' ').map(|drive| superblock(&stage, drive)).collect();
+    assert!(said.iter().all(|own| !own.is_clean() && own.resync_offset_sectors > 0), "{said:?}");
+    let after = kernel_recovers(&mut stage, None);
+    check(&stage, &after, usize::MAX);
+}
+
+fn superblock(stage: &Stage, drive: &str) -> Superblock {
+    let member = std::fs::File::open(stage.path(drive)).unwrap();
+    read_superblock(MEMBER_BYTES, |offset, bytes| member.read_exact_at(bytes, offset)).unwrap()
 }
 
 fn a_stage(what: &str) -> Option<Stage> {

@@ -9,11 +9,11 @@ use rand_xoshiro::rand_core::Rng;
 use shoal_sim::{Content, HostModel};
 use shoal_volume::{
     Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, HostMemory, Incarnation,
-    OpenError, OpenOptions, SimulatedWorld, Unflushed, Volume, World,
+    OpenError, OpenOptions, SimulatedWorld, Superblock, Unflushed, Volume, World,
 };
 
 use super::hangs::Hangs;
-use super::power::Stock;
+use super::power::{Stock, superblock};
 use super::requests::BLOCK;
 use super::{Counts, Player};
 use crate::books::Books;
@@ -57,11 +57,8 @@ impl<'a> Player<'a> {
         let mut random = Random::new(scenario.seed, PURPOSE_PLAY);
         let contents = first_contents(scenario, &mut random);
         let chronicle = Chronicle::begin(is_traced);
-        let mut array = created(scenario, contents, &arena, &chronicle)?;
         let books = Books::default();
-        array.remember_in(books.memory());
-        // Who makes an array waits until it is remembered.
-        books.settle();
+        let array = created(scenario, contents, &arena, &chronicle, &books)?;
         let blocks = usize::try_from(array.size_bytes() / BLOCK).expect("worlds are small");
         let player = Self {
             scenario,
@@ -191,11 +188,13 @@ impl<'a> Player<'a> {
     }
 
     /// Only parity without a log can be wrong about a lost member; or with one that cannot be replayed, as something that it
-    /// needs cannot be read.
+    /// needs cannot be read; or while a resync has not come to its end.
     fn may_be_refused(&self, contents: &[Content]) -> bool {
         let is_sound = |content: &Content| !content.is_armed() && content.unreadable_sectors().is_empty();
         let has_logs = self.scenario.consistency == ConsistencyPolicy::Ppl;
-        self.has_parity() && (!has_logs || self.silent.is_any() || !contents.iter().all(is_sound))
+        let is_resynced = |own: Superblock| own.is_clean() || own.resync_offset_sectors == 0;
+        let is_trusted = |content: &Content| is_sound(content) && superblock(content).is_none_or(is_resynced);
+        self.has_parity() && (!has_logs || self.silent.is_any() || !contents.iter().all(is_trusted))
     }
 
     pub(super) fn open(
@@ -245,18 +244,23 @@ fn first_contents(scenario: &Scenario, random: &mut Random) -> Vec<Content> {
         .collect()
 }
 
-/// The array, made of the first drives.
+/// The array, made of the first drives, and remembered.
 fn created(
     scenario: &Scenario,
     contents: Vec<Content>,
     arena: &Arena,
     chronicle: &Shared,
+    books: &Books,
 ) -> Result<ArrayVolume<Watched>, Failure> {
     let world = world(scenario, contents, arena, 0, chronicle)?;
     let drives: Vec<_> = (0..).map(DriveId).take(scenario.members + scenario.spares).collect();
     let (plan, creation, options) = (scenario_plan(scenario), creation(scenario), options(scenario));
     let array = ArrayVolume::create(world, plan, &drives, &creation, &options);
-    array.map_err(|error| Failure::new("creates", error.to_string()))
+    let mut array = array.map_err(|error| Failure::new("creates", error.to_string()))?;
+    array.remember_in(books.memory());
+    // Who makes an array waits until it is remembered.
+    books.settle();
+    Ok(array)
 }
 
 fn creation(scenario: &Scenario) -> CreateOptions {

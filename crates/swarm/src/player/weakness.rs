@@ -155,8 +155,8 @@ impl Player<'_> {
         }
         self.forget_closed_holes();
         let unsettled: Vec<_> = self.promises.unsettled().collect();
-        if self.scenario.consistency == ConsistencyPolicy::Ppl && !self.array().needs_resync() {
-            // The log has what is needed for all other blocks of the stripe. During a resync nothing is logged.
+        if self.scenario.consistency == ConsistencyPolicy::Ppl {
+            // The log has what is needed for all other blocks of the stripe.
             self.holes.extend(unsettled);
             return;
         }

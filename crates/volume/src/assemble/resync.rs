@@ -6,15 +6,17 @@ use shoal_md::Assembly;
 use crate::OpenOptions;
 use crate::bitmap::KeptBitmap;
 
-/// What is to be resynced, if there is anything: from the checkpoint on, and what a bitmap says.
+/// What is to be resynced, if there is anything, of an array that is in doubt from `position` on:
+/// what a bitmap says.
 pub(super) fn resync(
+    position: u64,
     assembly: &Assembly,
     shape: &Shape,
     bitmap: Option<&KeptBitmap>,
     options: &OpenOptions,
 ) -> Option<Resync> {
     let geometry = Geometry::new(shape.clone()).ok()?;
-    let position = assembly.resync_position_bytes()?.min(geometry.sync_bytes());
+    let position = position.min(geometry.sync_bytes());
     let out_of_sync = assembly.slots.iter().filter(|slot| slot.state != MemberState::InSync).count();
     let is_forced = options.force && assembly.is_dirty_and_degraded() && out_of_sync >= geometry.redundancy();
     let resync = Resync { position, only: bitmap.and_then(KeptBitmap::out_of_sync) };

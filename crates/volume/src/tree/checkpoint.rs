@@ -1,15 +1,17 @@
 //! How far a resync or rebuild has come is written down now and then, so that it goes on from there after a crash.
 //!
-//! A checkpoint is a [record](super::record) run like any other: it costs two flushes of every member. One is due when a
-//! sixteenth of the work has been done since the last, as in md, or half a minute is over. While writes are under way the
-//! superblocks say that anything may be out of sync, whatever a resync has done: its position counts for nothing then.
+//! A checkpoint is a [record](super::record) run like any other: it costs two flushes of every
+//! member. One is due when a sixteenth of the work has been done since the last, as in md, or half
+//! a minute is over. While writes are under way the superblocks say that anything may be out of
+//! sync, whatever a resync has done, and its position counts for nothing; unless the array has
+//! [partial parity logs](crate::ppl).
 
 use shoal_array::{Instant, MemberState, Role};
 
 use crate::world::World;
 
 use super::record::Waiter;
-use super::{Activity, Node, NodeId, Tree};
+use super::{Node, NodeId, Tree};
 
 const PARTS: u64 = 16;
 const INTERVAL_NS: u64 = 30_000_000_000;
@@ -37,9 +39,7 @@ impl Node {
     /// What a record run now would say.
     pub(super) fn progress_to_record(&self, at: Instant) -> Checkpoint {
         let geometry = self.array.geometry();
-        let is_quiet = matches!(self.activity, Activity::Clean);
-        let resync = self.array.resync_position().filter(|_| is_quiet);
-        let resync = resync.map(|position| (position, geometry.sync_bytes()));
+        let resync = self.resync_position_to_record().map(|position| (position, geometry.sync_bytes()));
         let rebuilds = (0..).map(Role).zip(self.array.member_states()).filter_map(|(role, state)| match state {
             MemberState::Rebuilding { position } => Some((*position, geometry.used_bytes(role))),
             MemberState::InSync | MemberState::Missing => None,

@@ -1,12 +1,12 @@
 //! I/O of drives comes to its end: to where its buffer is by now, and to whoever waits for it.
 
-use shoal_array::{Instant, Outcome};
+use shoal_array::{EffectId, Instant, MemberIo, Outcome, Role};
 use shoal_drive::{Finished, IoKind};
 
 use crate::fault;
 use crate::world::World;
 
-use super::{Pending, Tree};
+use super::{EngineId, Pending, Tree};
 
 impl<W: World> Tree<W> {
     /// Takes what the world has finished to whoever waits for it.
@@ -50,13 +50,12 @@ impl<W: World> Tree<W> {
     /// I/O on a drive has ended, or its drive was given up: whoever waits for it hears of it.
     pub(super) fn io_ended(&mut self, now: Instant, pending: Pending, result: std::io::Result<()>) {
         match pending {
-            Pending::Effect { engine, role, id, kind, .. } => {
+            Pending::Effect { engine, role, id, io, .. } => {
                 let outcome = match result {
                     Ok(()) => Outcome::Done,
-                    Err(error) => Outcome::Failed(fault::member_fault(kind, &error)),
+                    Err(error) => Outcome::Failed(fault::member_fault(self.kind(io), &error)),
                 };
-                self.watch_original(now, engine, role, &outcome);
-                self.ready.push_back((engine, id, outcome));
+                self.effect_ended(now, (engine, id), role, io, outcome);
             }
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
             Pending::Log { node, io } => self.log_io_done(now, node, io, result.is_ok()),
@@ -66,5 +65,22 @@ impl<W: World> Tree<W> {
                 self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
             }
         }
+    }
+
+    /// What an engine asked of a member has ended.
+    pub(super) fn effect_ended(
+        &mut self,
+        now: Instant,
+        (engine, id): (EngineId, EffectId),
+        role: Role,
+        io: MemberIo,
+        outcome: Outcome,
+    ) {
+        // The buffer of one that was overtaken may be somebody else's by now.
+        if outcome == Outcome::Done && engine.mirror.is_none() && !self.engine(engine).is_overtaken(id) {
+            self.put_replayed(engine.node, role, io);
+        }
+        self.watch_original(now, engine, role, &outcome);
+        self.ready.push_back((engine, id, outcome));
     }
 }

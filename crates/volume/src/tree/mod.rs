@@ -39,7 +39,7 @@ use shoal_array::{
     Array, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError, RequestId,
     Role,
 };
-use shoal_drive::{DriveId, Finished, IoKind};
+use shoal_drive::{DriveId, Finished};
 use shoal_parity::Parity;
 
 use crate::compute::Bytes;
@@ -97,7 +97,7 @@ pub(crate) struct News {
 /// Who waits for an I/O or an internal request.
 enum Pending {
     /// A member I/O of an engine.
-    Effect { engine: EngineId, role: Role, id: EffectId, kind: IoKind, mirrored: bool },
+    Effect { engine: EngineId, role: Role, id: EffectId, io: MemberIo, mirrored: bool },
     /// A write or flush of a node's record run.
     Record { node: NodeId, slot: usize },
     /// A write or flush of a node's bitmap run.
@@ -302,11 +302,10 @@ impl<W: World> Tree<W> {
     }
 
     fn member_io(&mut self, now: Instant, engine: EngineId, id: EffectId, role: Role, io: MemberIo) {
-        let kind = self.kind(io);
         let node = &mut self.nodes[engine.node.0];
         let way = node.way(engine.mirror, role);
         let mirrored = matches!(way, Way::Mirror(_));
-        let pending = Pending::Effect { engine, role, id, kind, mirrored };
+        let pending = Pending::Effect { engine, role, id, io, mirrored };
         match way {
             Way::Mirror(mirror) => {
                 let id = RequestId(INTERNAL | self.pending.insert(pending));
@@ -353,13 +352,13 @@ impl<W: World> Tree<W> {
             self.release_notes(token);
         }
         match self.pending.take(token) {
-            Pending::Effect { engine, role, id, kind, .. } => {
+            Pending::Effect { engine, role, id, io, .. } => {
+                let is_read = matches!(io, MemberIo::Read { .. });
                 let outcome = match completion.result {
                     Ok(()) => Outcome::Done,
-                    Err(error) => Outcome::Failed(fault::nested_fault(matches!(kind, IoKind::Read(_)), error)),
+                    Err(error) => Outcome::Failed(fault::nested_fault(is_read, error)),
                 };
-                self.watch_original(now, engine, role, &outcome);
-                self.ready.push_back((engine, id, outcome));
+                self.effect_ended(now, (engine, id), role, io, outcome);
             }
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
             Pending::Log { node, io } => self.log_io_done(now, node, io, completion.result.is_ok()),

@@ -7,7 +7,7 @@ use shoal_md::{MemberNumber, Membership, Superblock};
 
 use crate::LeftOut;
 use crate::bad_blocks::BadBlockNotes;
-use crate::ppl::LogPlace;
+use crate::ppl::{LogPlace, Replayed, first_columns, has_logs};
 
 use super::checkpoint::Checkpoint;
 use super::intent::{BitmapCopy, Intent};
@@ -103,6 +103,8 @@ pub(crate) struct Node {
     pub(crate) recorder: Recorder,
     /// The members' partial parity logs, if the array has them.
     pub(crate) logs: Logs,
+    /// What was replayed of them and not written, as the array is only read.
+    pub(crate) replayed: Replayed,
     /// The write-intent bitmap, if the array has one and is open for writing.
     pub(crate) intent: Option<Intent>,
     /// Buffers given to the engine.
@@ -164,10 +166,21 @@ impl Node {
         self.renew_members();
         self.renew_replacements();
         self.renew_bad_blocks();
-        match (&self.activity, self.array.resync_position()) {
+        match (&self.activity, self.resync_position_to_record()) {
+            (_, Some(position)) => self.membership.record_resync_position(position),
             (Activity::Clean, None) => self.membership.mark_clean(),
-            (Activity::Clean, Some(position)) => self.membership.record_resync_position(position),
-            (Activity::Marking { .. } | Activity::Active { .. }, _) => self.membership.mark_active(),
+            (Activity::Marking { .. } | Activity::Active { .. }, None) => self.membership.mark_active(),
+        }
+    }
+
+    /// What the superblocks are to say of a resync. While writes are under way it is nothing, as a
+    /// crash would leave anything out of sync; but with partial parity logs it counts then too, and
+    /// is never 0: see [`crate::ppl`].
+    pub(super) fn resync_position_to_record(&self) -> Option<u64> {
+        let position = self.array.resync_position()?;
+        match has_logs(&self.facts) {
+            true => Some(position.max(first_columns(self.array.geometry()).into())),
+            false => matches!(self.activity, Activity::Clean).then_some(position),
         }
     }
 

@@ -29,16 +29,14 @@
 //! made durable meanwhile are released without having been used: a replay of them changes nothing. The write asks for new
 //! ones when the record has ended; if the record fails, the write does.
 //!
-//! While an array that was never in sync waits for its first resync, nothing is logged. That resync starts from the
-//! beginning after a crash and makes all parity anew; and a log that was empty is how Linux knows that it has to. The
-//! first entry waits until the last write without one has ended, and from then on everything is logged: an old entry of
-//! a stripe that was written without a log would spoil its parity.
+//! All of this goes on while a resync does: what is written then is logged from the first write on.
+//! What that does for the position of the resync: [`crate::ppl`].
 
 mod log;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use shoal_array::{EffectId, Fault, Geometry, Health, Instant, LogRoom, MemberIo, Outcome, PartialParity, Role};
+use shoal_array::{EffectId, Fault, Geometry, Instant, LogRoom, MemberIo, Outcome, PartialParity, Role};
 use shoal_md::{PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PplEntry, PplHeader};
 
 use crate::compute::Bytes;
@@ -56,10 +54,6 @@ pub(crate) struct Logs {
     flushes: BTreeMap<u32, Flushes>,
     /// As they were when the array was put together, with the newest generation in them: still to be made empty.
     found: Vec<(u32, LogPlace, Option<u64>)>,
-    /// Writes that go on without a log.
-    unlogged: BTreeSet<EffectId>,
-    /// Something has been logged.
-    are_in_use: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,11 +150,6 @@ impl<W: World> Tree<W> {
     /// An engine wants entries in a member's log.
     pub(super) fn log(&mut self, node: NodeId, id: EffectId, role: Role, entries: Vec<PartialParity>) {
         let it = &mut self.nodes[node.0];
-        it.logs.are_in_use |= it.array.resync_position().is_none() || it.array.health() != Health::Optimal;
-        if !it.logs.are_in_use {
-            it.logs.unlogged.insert(id);
-            return self.ready.push_back((node.into(), id, Outcome::Done));
-        }
         let notes = it.slot_of(role).map(|slot| it.slots[slot].buffer);
         match notes.and_then(|notes| it.logs.by_notes.get_mut(&notes)) {
             Some(log) => log.waiting.push_back(Waiting { id, role, entries }),
@@ -173,9 +162,6 @@ impl<W: World> Tree<W> {
         let mut begun = false;
         for index in 0..self.nodes.len() {
             let logs = &self.nodes[index].logs;
-            if !logs.unlogged.is_empty() {
-                continue;
-            }
             let due = logs.by_notes.iter().filter(|(_, log)| log.unit.is_none() && !log.waiting.is_empty());
             let it = &self.nodes[index];
             let moves = |notes: &u32| it.mirrors.iter().any(|mirror| mirror.moves_log(*notes));
@@ -334,12 +320,9 @@ impl<W: World> Tree<W> {
 
     /// The writes of one of those who asked for a log have ended.
     pub(super) fn log_released(&mut self, now: Instant, node: NodeId, id: EffectId) {
-        let it = &mut self.nodes[node.0];
-        if it.logs.unlogged.remove(&id) {
-            return;
-        }
         let of = |log: &Log| log.unit.as_ref().is_some_and(|unit| unit.open.contains(&id));
-        let Some(notes) = it.logs.by_notes.iter().find(|(_, log)| of(log)).map(|(notes, _)| *notes) else { return };
+        let mut logs = self.nodes[node.0].logs.by_notes.iter();
+        let Some(notes) = logs.find(|(_, log)| of(log)).map(|(notes, _)| *notes) else { return };
         let unit = self.unit(node, notes);
         unit.open.retain(|open| *open != id);
         if unit.open.is_empty() {

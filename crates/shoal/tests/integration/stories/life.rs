@@ -43,6 +43,11 @@ struct Shape {
 }
 
 impl Shape {
+    /// It has a partial parity log.
+    fn is_logged(self) -> bool {
+        self.create.contains("ppl")
+    }
+
     /// Blocks of a row of parity; more than that for others does not matter.
     fn row_blocks(self) -> usize {
         (self.members - self.redundancy) * CHUNK_BLOCKS
@@ -104,7 +109,13 @@ impl<'a> Story<'a> {
         away.iter().for_each(|member| host.unplug(*member));
         let drives = names(there.iter().copied());
         match host.serve(&drives) {
-            Ok(server) => self.serve(host, server, &there),
+            Ok(server) => {
+                if missing > 0 && self.shape.is_logged() {
+                    // What was being written to a member that is lost is in no log; all else is.
+                    self.model.holed(1);
+                }
+                self.serve(host, server, &there);
+            }
             Err(refused) if missing > 0 => {
                 assert!(REASONS.iter().any(|reason| refused.stderr.contains(reason)), "refused: {}", refused.stderr);
             }
@@ -126,7 +137,7 @@ impl<'a> Story<'a> {
     fn force(&mut self, host: &Host, drives: &str, refused: &Ran) -> Server {
         let is_hole = refused.stderr.contains("--force") && refused.stderr.contains("degraded");
         assert!(is_hole, "with all members the array does not start: {}", refused.stderr);
-        self.model.forced(self.shape.row_blocks());
+        self.model.holed(self.shape.row_blocks());
         let forced = host.serve(&format!("--force {drives}"));
         forced.unwrap_or_else(|refused| panic!("not even by force: {}", refused.stderr))
     }

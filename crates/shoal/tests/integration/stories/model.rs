@@ -69,9 +69,9 @@ impl Model {
         self.interrupted.push((first, count));
     }
 
-    /// An array is started by force that is dirty and degraded: in the rows that were being written any block may be lost,
-    /// those of others too. That is the write hole.
-    pub(crate) fn forced(&mut self, row_blocks: usize) {
+    /// In the rows of so many blocks that were being written, any block may be lost: that is the
+    /// write hole.
+    pub(crate) fn holed(&mut self, row_blocks: usize) {
         for (first, count) in std::mem::take(&mut self.interrupted) {
             let start = first / row_blocks * row_blocks;
             let end = (first + count).next_multiple_of(row_blocks).min(self.allowed.len());

@@ -87,7 +87,7 @@ impl Hunt<'_> {
             lost: self.lost(&present),
             present,
             expected: &self.cursor.expected,
-            row_blocks: self.story.row_blocks(),
+            row_blocks: self.row_blocks(),
             may_refuse: self.story.may_refuse,
             was_forced: false,
             seed: self.seed + self.place as u64,
@@ -110,6 +110,13 @@ impl Hunt<'_> {
             present.remove(random.below(self.story.members));
         }
         present
+    }
+
+    /// Blocks that a write to one of them may spoil. Who forces an array with a partial parity log
+    /// has it replayed, too.
+    fn row_blocks(&self) -> Option<usize> {
+        let has_log = self.story.consistency == ConsistencyPolicy::Ppl;
+        if has_log { Some(1) } else { self.story.row_blocks() }
     }
 
     /// With a partial parity log, only blocks that were being written to a drive when it was lost may be anything.

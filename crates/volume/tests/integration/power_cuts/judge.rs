@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use shoal_drive::DriveId;
 use shoal_volume::transfer::read_to;
-use shoal_volume::{
-    ArrayVolume, Event, Health, OpenError, OpenOptions, ScrubMode, Superblock, Volume, read_superblock,
-};
+use shoal_volume::{ArrayVolume, Event, Health, OpenError, OpenOptions, ScrubMode, Superblock, Volume};
 
 use crate::power_cuts::content::{BLOCK_BYTES, Expected};
 use crate::power_cuts::cut::{Cursor, Fate};
-use crate::power_cuts::media::Media;
+use crate::power_cuts::media::{Media, superblock};
 use crate::power_cuts::random::Random;
-use crate::power_cuts::story::{DRIVE_BYTES, world};
+use crate::power_cuts::story::world;
 use crate::power_cuts::trace::Trace;
 use crate::power_cuts::world::TracedWorld;
 
@@ -136,14 +134,6 @@ impl Case<'_> {
 /// A drive that was about to join may not have one yet.
 fn has_superblock(media: &Media) -> bool {
     superblock(media).is_some()
-}
-
-fn superblock(media: &Media) -> Option<Superblock> {
-    let read = |offset, bytes: &mut [u8]| {
-        media.read(offset, bytes);
-        Ok::<_, std::convert::Infallible>(())
-    };
-    read_superblock(DRIVE_BYTES, read).ok()
 }
 
 /// What the superblocks say, a line for each drive.

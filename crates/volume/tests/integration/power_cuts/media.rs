@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use shoal_volume::{Superblock, read_superblock};
+
+use crate::power_cuts::story::DRIVE_BYTES;
+
 const PAGE_BYTES: usize = 4096;
 
 /// The bytes of a drive; what was never written is zeros.
@@ -31,6 +35,22 @@ impl Media {
             (offset, bytes) = (offset + length as u64, &mut bytes[length..]);
         }
     }
+}
+
+/// What a drive says that it is.
+pub(crate) fn superblock(media: &Media) -> Option<Superblock> {
+    let read = |offset, bytes: &mut [u8]| {
+        media.read(offset, bytes);
+        Ok::<_, std::convert::Infallible>(())
+    };
+    read_superblock(DRIVE_BYTES, read).ok()
+}
+
+/// Changes what a member says.
+pub(crate) fn rewrite(media: &mut Media, change: impl Fn(&mut Superblock)) {
+    let mut superblock = superblock(media).expect("it is a member");
+    change(&mut superblock);
+    media.write(superblock.super_offset_bytes(), superblock.encode().as_slice());
 }
 
 /// The page that a byte lies on, where in it, and how much of `length` bytes it holds.

@@ -12,6 +12,7 @@ mod hunt;
 mod journal;
 mod judge;
 mod lives;
+mod logs;
 mod media;
 mod random;
 mod reshape;
@@ -43,8 +44,8 @@ fn story(
     members: usize,
     acts: Vec<Act>,
 ) -> Story {
-    let may_refuse = matches!(level, "4" | "5" | "6");
-    Story { name, level, layout, members, others: 0, consistency: ConsistencyPolicy::Resync, may_refuse, acts }
+    let (may_refuse, consistency) = (matches!(level, "4" | "5" | "6"), ConsistencyPolicy::Resync);
+    Story { name, level, layout, members, others: 0, consistency, may_refuse, is_resyncing: false, acts }
 }
 
 #[test]
@@ -84,6 +85,24 @@ fn raid5_with_a_partial_parity_log_survives_power_cuts_while_it_loses_a_member_a
     cut_everywhere(&story);
     let acts = loss_and_rebuild(4);
     cut_everywhere(&Story { name: "RAID5 of four with PPL, loss and rebuild", members: 4, acts, ..story });
+}
+
+/// While it is resynced, too, what was flushed is not lost with a member: the array is refused
+/// where nobody can tell, and forced it is as if it had not been.
+#[test]
+fn raid5_with_a_partial_parity_log_survives_power_cuts_while_it_is_resynced() {
+    let acts = vec![
+        Act::Write(vec![(0, 16)]),
+        Act::Flush,
+        Act::Write(vec![(8, 8)]),
+        Act::Flush,
+        Act::Write(vec![(160, 16), (3, 2)]),
+        Act::Pass(2500),
+        Act::Write(vec![(0, 8), (168, 4)]),
+    ];
+    let plain = story("RAID5 with PPL, resynced", "5", None, 3, acts);
+    let tally = cut_everywhere(&Story { consistency: ConsistencyPolicy::Ppl, is_resyncing: true, ..plain });
+    assert!(tally.forced > 0, "no start without a member was refused");
 }
 
 fn with_bitmap(story: Story) -> Story {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use shoal_drive::DriveId;
 use shoal_volume::{
-    ArrayVolume, BufferPlan, Command, Completion, ConsistencyPolicy, CreateOptions, LiveVolume, OpenError, OpenOptions,
-    Request, RequestId, Volume, World,
+    ArrayVolume, Background, BufferPlan, Command, Completion, ConsistencyPolicy, CreateOptions, LiveVolume, OpenError,
+    OpenOptions, Request, RequestId, Volume, World,
 };
 
 use crate::support::create_options;
 
 use crate::power_cuts::content::{BLOCK_BYTES, stamped};
-use crate::power_cuts::media::Media;
+use crate::power_cuts::media::{Media, rewrite};
 use crate::power_cuts::trace::{Fact, Trace, note};
 use crate::power_cuts::world::{Dead, Refusals, TracedWorld};
 
@@ -52,6 +52,8 @@ pub(crate) struct Story {
     pub(crate) consistency: ConsistencyPolicy,
     /// Whether it may be refused when it is dirty and degraded.
     pub(crate) may_refuse: bool,
+    /// It was marked active and never written: all of it is resynced, at a crawl.
+    pub(crate) is_resyncing: bool,
     pub(crate) acts: Vec<Act>,
 }
 
@@ -104,7 +106,12 @@ impl Story {
         let (world, plan) = world(vec![Media::default(); self.drives()], seed, Trace::default());
         let members: Vec<_> = (0..).map(DriveId).take(self.members).collect();
         let array = ArrayVolume::create(world, plan, &members, &self.options(), &OpenOptions::writable());
-        array.expect("the story's array can be made").close().expect("the world holds").media().to_vec()
+        let mut media =
+            array.expect("the story's array can be made").close().expect("the world holds").media().to_vec();
+        if self.is_resyncing {
+            media.iter_mut().for_each(|media| rewrite(media, |superblock| superblock.resync_offset_sectors = 0));
+        }
+        media
     }
 
     /// Makes the array and plays the acts.
@@ -114,7 +121,10 @@ impl Story {
         let before = self.make(seed);
         let (world, plan) = world(before.clone(), seed, trace.clone());
         let (dead, refusals) = (world.dead(), world.refusals());
-        let array = ArrayVolume::open(world, plan, &members, &OpenOptions::writable()).expect("it was closed cleanly");
+        let crawl = Background { rate_min_bytes_per_s: 4096, rate_max_bytes_per_s: 4096, depth: 1 };
+        let background = if self.is_resyncing { crawl } else { OpenOptions::writable().background };
+        let options = OpenOptions { background, ..OpenOptions::writable() };
+        let array = ArrayVolume::open(world, plan, &members, &options).expect("all members are there");
         let blocks = usize::try_from(array.size_bytes()).expect("small") / BLOCK_BYTES;
         let mut teller = Teller { array, dead, refusals, trace: trace.clone(), version: 0 };
         self.acts.iter().for_each(|act| teller.play(act));
