@@ -65,9 +65,17 @@ impl Watched {
     }
 
     fn count_for_hangs(&mut self) {
-        let due: Vec<_> = self.hangs.extract_if(.., |_, after_ios| *after_ios == 0).map(|(drive, _)| drive).collect();
-        due.into_iter().for_each(|drive| self.world.simulation_mut().hang(drive));
-        self.hangs.values_mut().for_each(|after_ios| *after_ios -= 1);
+        let simulation = self.world.simulation_mut();
+        self.hangs.retain(|drive, after_ios| match after_ios.checked_sub(1) {
+            None => {
+                simulation.hang(*drive);
+                false
+            }
+            Some(left) => {
+                *after_ios = left;
+                true
+            }
+        });
     }
 
     fn is_dark(&self) -> bool {

@@ -150,13 +150,12 @@ pub(crate) fn add_node<W: World>(
     options: &OpenOptions,
 ) -> Result<NodeId, OpenError> {
     let Elected { members, candidates, assembly, shape, left_out } = elect(tree, members, options)?;
-    let members = members.as_slice();
     let options = &options_for(&assembly, options)?;
-    let journal = open_journal(tree, members, &assembly, &shape, options)?;
-    let bitmap = kept_bitmap(tree, members, &assembly, &shape, options)?;
+    let journal = open_journal(tree, &members, &assembly, &shape, options)?;
+    let bitmap = kept_bitmap(tree, &members, &assembly, &shape, options)?;
     let membership = Membership::of_assembly(&assembly, &candidates);
-    let slots = slots(tree, members, &assembly, &membership, bitmap.as_ref())?;
-    let engine = open_engine(tree, members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
+    let slots = slots(tree, &members, &assembly, &membership, bitmap.as_ref())?;
+    let engine = open_engine(tree, &members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
     let intent = bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now()));
     let node = NodeId(tree.nodes.len());
     tree.nodes.push(Node {
@@ -168,7 +167,7 @@ pub(crate) fn add_node<W: World>(
         mirrors: Vec::new(),
         membership,
         left_out,
-        behind: behind(members, &assembly, &candidates),
+        behind: behind(&members, &assembly, &candidates),
         facts: assembly.superblock.clone(),
         safe_mode_delay: options.safe_mode_delay,
         recorder: Recorder::default(),

@@ -128,8 +128,7 @@ pub(crate) fn open_logs<W: World>(
     if let Some(slot) = in_use.clone().find(|slot| options.writable && slot.place.log.is_none()) {
         return Err(OpenError::LogRoom { drive: tree.name(slot.place.target) });
     }
-    let array_uuid = assembly.superblock.array_uuid;
-    let mut found = tree.find_logs(slots, &geometry, &assembly.member_states(), array_uuid)?;
+    let mut found = tree.find_logs(slots, &geometry, &assembly.member_states(), assembly.superblock.array_uuid)?;
     let judge = |found: &FoundLogs| match found.in_doubt_from(recorded, geometry.sync_bytes(), is_degraded) {
         Some(_) if is_degraded && options.writable && !options.force => {
             Err(OpenError::DirtyDegraded { name: assembly.name() })

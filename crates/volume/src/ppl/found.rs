@@ -127,16 +127,11 @@ impl<W: World> Tree<W> {
                 found.tally.damaged += 1;
                 continue;
             };
-            match self.checksum(parity.target, start, entry.partial_parity_bytes)? {
-                Ok(sum) if sum == entry.checksum => {}
-                Ok(_) => {
-                    found.tally.torn += 1;
-                    continue;
-                }
-                Err(_) => {
-                    found.tally.damaged += 1;
-                    continue;
-                }
+            let sum = self.checksum(parity.target, start, entry.partial_parity_bytes)?;
+            if sum != Ok(entry.checksum) {
+                let bad = if sum.is_ok() { &mut found.tally.torn } else { &mut found.tally.damaged };
+                *bad += 1;
+                continue;
             }
             found.tally.entries += 1;
             let can_be = |run: &PplRun| {
