@@ -86,7 +86,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "ppl-partial",
         what: "the replay of a partial parity log leaves out the partial parity",
-        file: "crates/volume/src/ppl.rs",
+        file: "crates/volume/src/ppl/replay.rs",
         right: "sources.extend(replay.partial_parity.map(|start| (parity.target, start + offset)));",
         wrong: "if !PLANTED {\n            sources.extend(replay.partial_parity.map(|start| (parity.target, start + offset)));\n        }",
     },
@@ -122,8 +122,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "absent-unrecorded",
         what: "a member that is absent at a start is not recorded as such before the array is written",
         file: "crates/volume/src/assemble.rs",
-        right: "if keeps_flushed && membership.says_more(assembly, candidates) { UPDATES_APART }",
-        wrong: "if keeps_flushed && !PLANTED && membership.says_more(assembly, candidates) { UPDATES_APART }",
+        right: "true if membership.says_more(assembly, candidates) => UPDATES_APART,",
+        wrong: "true if !PLANTED && membership.says_more(assembly, candidates) => UPDATES_APART,",
     },
     Bug {
         name: "failed-stays-active",
@@ -136,8 +136,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "clean-before-resynced",
         what: "an array that is closed in the middle of a resync is marked clean",
         file: "crates/volume/src/tree/node.rs",
-        right: "(Activity::Clean, Some(position)) => self.membership.record_resync_position(position),",
-        wrong: "(Activity::Clean, Some(_)) if PLANTED => self.membership.mark_clean(),\n            (Activity::Clean, Some(position)) => self.membership.record_resync_position(position),",
+        right: "(_, Some(position)) => self.membership.record_resync_position(position),",
+        wrong: "(Activity::Clean, Some(_)) if PLANTED => self.membership.mark_clean(),\n            (_, Some(position)) => self.membership.record_resync_position(position),",
     },
     Bug {
         name: "clean-while-written",

@@ -22,7 +22,7 @@ pub enum FileContent {
 }
 
 /// A look is at so many bytes, at a multiple of as many.
-const LOOK_BYTES: u64 = 4096;
+pub(super) const LOOK_BYTES: u64 = 4096;
 /// So many looks are at the beginning, one after the other.
 const FIRST_LOOKS: u64 = 16;
 /// So many more are all over the file, at equal distances.
@@ -96,11 +96,15 @@ const MARKS: [(&str, usize, &[u8]); 25] = [
 
 /// What the beginning of a file looks like.
 fn looks_like(head: &[u8]) -> &'static str {
+    known_file(head).unwrap_or("data")
+}
+
+/// The kind of file that begins so; none if it is not known.
+pub(super) fn known_file(head: &[u8]) -> Option<&'static str> {
     let has = |(_, offset, mark): &&(&str, usize, &[u8])| head.get(*offset..).is_some_and(|at| at.starts_with(mark));
     match MARKS.iter().find(has) {
-        Some((what, ..)) => what,
-        None if is_text(head) => "text",
-        None => "data",
+        Some((what, ..)) => Some(what),
+        None => is_text(head).then_some("text"),
     }
 }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use content::{FileContent, survey_file};
+use content::{LOOK_BYTES, known_file};
 use signatures::Ends;
 
 /// Something that speaks against wiping a drive.
@@ -66,9 +67,20 @@ pub fn survey(path: &Path) -> io::Result<Survey> {
     Ok(Survey { findings: uses.chain(signatures_in(&ends)).collect() })
 }
 
-/// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads.
-pub fn survey_content(size_bytes: u64, read: impl FnMut(u64, &mut [u8]) -> io::Result<()>) -> io::Result<Vec<Finding>> {
-    Ok(signatures_in(&Ends::read(size_bytes, read)?).collect())
+/// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads; if it has none, whether it begins as
+/// files do that people keep: archives, images, text.
+pub fn survey_content(
+    size_bytes: u64,
+    mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
+) -> io::Result<Vec<Finding>> {
+    let mut findings: Vec<_> = signatures_in(&Ends::read(size_bytes, &mut read)?).collect();
+    if findings.is_empty() {
+        let mut head = vec![0; size_bytes.min(LOOK_BYTES) as usize];
+        read(0, &mut head)?;
+        let end = head.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        findings.extend(known_file(&head[..end]).map(|what| Finding::Signature { what: what.to_owned(), offset: 0 }));
+    }
+    Ok(findings)
 }
 
 fn signatures_in(ends: &Ends) -> impl Iterator<Item = Finding> {

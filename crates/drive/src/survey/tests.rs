@@ -26,6 +26,27 @@ fn a_blank_drive_has_nothing_against_it() {
 }
 
 #[test]
+fn content_that_begins_as_a_file_does_is_known() {
+    let found = |bytes: &[u8]| {
+        let read = |offset: u64, into: &mut [u8]| {
+            let length = into.len();
+            into.copy_from_slice(&bytes[offset as usize..][..length]);
+            Ok(())
+        };
+        let findings = survey_content(bytes.len() as u64, read).unwrap();
+        findings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let mut content = vec![0; 1 << 20];
+    assert!(found(&content).is_empty());
+    content[..12].copy_from_slice(b"dear diary,\n");
+    assert_eq!(found(&content), ["carries text (at byte 0)"]);
+    content[0] = 0xff;
+    assert!(found(&content).is_empty(), "what is no file that is known may be what was on the drives before");
+    content[257..262].copy_from_slice(b"ustar");
+    assert_eq!(found(&content), ["carries a tar archive (at byte 0)"]);
+}
+
+#[test]
 fn a_directory_is_not_surveyed() {
     assert_eq!(survey(&beside_the_binary()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     assert!(survey(Path::new("/dev/null")).is_err());

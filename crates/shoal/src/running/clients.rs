@@ -89,11 +89,12 @@ pub(super) fn welcome(listener: &UnixListener, jobs: &Jobs) {
             continue;
         };
         if !place::may_administer(&stream) {
-            turn_away(&stream, "only the user who runs this array, and root, may administer it");
+            let why = "only the user who runs this array, and root, may administer it";
+            turn_away(&stream, &Failure::Refused(why.to_owned()));
             continue;
         }
         let Some(seat) = clients.seat(number, &stream) else {
-            turn_away(&stream, "too many clients are connected: try again");
+            turn_away(&stream, &Failure::Busy("too many clients are connected: try again".to_owned()));
             continue;
         };
         let jobs = jobs.clone();
@@ -104,8 +105,8 @@ pub(super) fn welcome(listener: &UnixListener, jobs: &Jobs) {
 }
 
 /// Says why, if the client listens, and closes the connection.
-fn turn_away(mut stream: &UnixStream, why: &str) {
-    let outcome = Outcome::Error(error_document(&Failure::Refused(why.to_owned())));
+fn turn_away(mut stream: &UnixStream, why: &Failure) {
+    let outcome = Outcome::Error(error_document(why));
     if let (Ok(mut line), Ok(())) = (serde_json::to_vec(&Answer { id: None, outcome }), stream.set_nonblocking(true)) {
         line.push(b'\n');
         let _ = stream.write_all(&line);

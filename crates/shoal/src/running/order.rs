@@ -50,7 +50,11 @@ pub(super) fn prepare(command: Command, ask: &mut Ask<'_>) -> Result<Order, Fail
         Command::Status | Command::Stop => Order::Show,
         Command::Fail { member } => Order::Fail { member },
         Command::Add { drive, force } => {
-            consider(&ask(Order::Show)?.array, &drive, ask)?;
+            let array = ask(Order::Show)?.array;
+            consider(&array, &drive, ask)?;
+            if !force {
+                refuse_former(&array, &drive)?;
+            }
             let opened = open_wipeable(&drive, force);
             Order::Add { path: drive, opened }
         }
@@ -118,6 +122,18 @@ fn consider(array: &ArrayDocument, drive: &Path, ask: &mut Ask<'_>) -> Result<()
         Some(newcomer) => ask(Order::Consider { newcomer: Box::new(newcomer) }).map(drop),
         None => Ok(()),
     }
+}
+
+/// Refuses a drive that was a member of the array: what it still holds need not be copied again.
+fn refuse_former(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
+    let Some(former) = candidate(drive).filter(|it| it.superblock.array_uuid.to_string() == array.uuid) else {
+        return Ok(());
+    };
+    Err(Failure::Refused(format!(
+        "{} was a member of array {}: `shoal re-add` takes it back, and copies only what it missed where a bitmap tells; to \
+         make it a new one, use --force",
+        former.drive, array.name
+    )))
 }
 
 /// Refuses a drive that the array has.
