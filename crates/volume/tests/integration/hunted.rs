@@ -1,11 +1,14 @@
 //! What the fault hunter found in arrays, each find as the shortest story that shows it.
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use shoal_md::Uuid;
+use shoal_memory::{Book, Keeper};
 use shoal_sim::{Content, Fault, Misbehaviour, MisbehaviourKind};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    ArrayVolume, Background, Command, DriveId, Event, Health, LiveVolume, MemberState, OpenOptions, Request, RequestId,
-    ScrubMode, SimulatedWorld, Volume,
+    ArrayVolume, Background, Cause, Command, DriveId, Event, Features, Health, HostMemory, LiveVolume, MemberState,
+    OpenError, OpenOptions, Request, RequestId, ScrubMode, SimulatedWorld, Trust, Volume, read_superblock,
 };
 
 use crate::support::{create_options, world_of_sticks};
@@ -145,4 +148,108 @@ fn a_flush_that_nobody_asked_for_and_the_last_copy_refused_is_told_by_the_next_o
     assert!(!ask(&mut array, Command::Flush), "what was answered may be lost");
     assert!(ask(&mut array, Command::Flush), "it was told");
     assert_eq!(array.status().health, Health::Degraded);
+}
+
+/// The last copy is gone before it could say that the array is active, and another member is being filled. What it were given
+/// nobody would make agree after a crash.
+#[test]
+fn a_write_that_no_member_could_announce_goes_to_none() {
+    let mut array = create("1", 2, blank(3));
+    array.fail_drive(DriveId(0)).unwrap();
+    array.set_background(Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: 1_000_000, depth: 1 });
+    array.add_drive(DriveId(2)).unwrap();
+    array.run_background(Duration::from_millis(800)).unwrap();
+    let area = array.content_map().data_area(DriveId(2)).unwrap();
+    array.world_mut().unplug(DriveId(1));
+    write_from(&mut array, 0, &mut vec![9; 4096].as_slice()).unwrap_err();
+    let mut bytes = vec![1; 4096];
+    array.world_mut().content_mut(2).read(area.start, &mut bytes).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 0), "it was written where nobody counts on it");
+}
+
+/// What a host remembers, for who asks.
+#[derive(Clone, Default)]
+struct Notebook(Arc<Mutex<Option<Book>>>);
+
+impl Keeper for Notebook {
+    fn recall(&mut self, _array: Uuid) -> Option<Book> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn keep(&mut self, book: Book) {
+        *self.0.lock().unwrap() = Some(book);
+    }
+
+    fn is_settled(&mut self) -> bool {
+        true
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The freshest count of updates on some drives.
+fn events_on(contents: &mut [Content]) -> u64 {
+    let events = |content: &mut Content| {
+        read_superblock(content.size_bytes(), |offset, bytes| content.read(offset, bytes)).map(|own| own.events)
+    };
+    contents.iter_mut().filter_map(|content| events(content).ok()).max().unwrap()
+}
+
+/// Else the host takes itself for another one that has run the array.
+#[test]
+fn an_update_under_way_when_a_host_begins_to_remember_is_remembered() {
+    let notebook = Notebook::default();
+    let mut array = create("1", 2, blank(2));
+    let span = array.request_span(0, 4096);
+    array.submit(Request { id: RequestId(1), command: Command::Write { offset: 0, span } });
+    array.remember_in(HostMemory::new(Box::new(notebook.clone()), Trust::Known));
+    array.poll(1, None, &mut Vec::new()).unwrap();
+    let on_drives = events_on(&mut array.world().picture());
+    let remembered = notebook.0.lock().unwrap().as_ref().unwrap().events();
+    assert!(remembered >= on_drives, "update {remembered} is remembered, and {on_drives} is there");
+}
+
+/// An update of an array that lost all of its members at once reached none of them.
+#[test]
+fn an_update_that_nobody_took_is_not_remembered() {
+    let notebook = Notebook::default();
+    let mut array = create("1", 2, blank(2));
+    array.remember_in(HostMemory::new(Box::new(notebook.clone()), Trust::Known));
+    ids(0..2).into_iter().for_each(|drive| array.world_mut().unplug(drive));
+    for _ in 0..3 {
+        let span = array.request_span(0, 4096);
+        ask(&mut array, Command::Write { offset: 0, span });
+        let _ = array.rest();
+    }
+    let mut contents = array.world().picture();
+    contents.iter_mut().for_each(|content| content.set_gone(false));
+    let (on_drives, remembered) = (events_on(&mut contents), notebook.0.lock().unwrap().as_ref().unwrap().events());
+    assert!(remembered <= on_drives + 1, "update {remembered} is remembered, and {on_drives} is there");
+    drop(array);
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let memory = Some(HostMemory::new(Box::new(notebook), Trust::Known));
+    ArrayVolume::open_remembered(world, plan, &ids(0..2), &OpenOptions::writable(), memory).unwrap();
+}
+
+/// A member that says that it has bad blocks, and cannot say which, is none that the others need.
+#[test]
+fn an_array_starts_without_a_member_whose_bad_blocks_cannot_be_read() {
+    let array = create("1", 2, blank(2));
+    let mut contents = array.close().unwrap().contents();
+    let mut own = read_superblock(DRIVE_BYTES, |offset, bytes| contents[1].read(offset, bytes)).unwrap();
+    own.features = own.features | Features::BAD_BLOCKS;
+    contents[1].write(own.super_offset_bytes(), own.encode().as_slice()).unwrap();
+    contents[1].flush().unwrap();
+    let list = own.bad_block_log_area().unwrap();
+    contents[1].spoil(list.offset_bytes, list.size_bytes);
+    let open = |drives: std::ops::Range<u32>| {
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, contents.clone());
+        ArrayVolume::open(world, plan, &ids(drives), &OpenOptions::writable())
+    };
+    let status = open(0..2).unwrap().status();
+    assert_eq!(status.health, Health::Degraded);
+    assert!(matches!(status.left_out[0].cause, Cause::BadBlocks { .. }), "{:?}", status.left_out);
+    assert!(matches!(open(1..2).err(), Some(OpenError::BadBlocks { .. })), "without the other it is needed");
 }
