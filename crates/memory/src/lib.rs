@@ -51,6 +51,9 @@
 //! **Copies.** Of two drives with one device UUID the one on the hardware that the book names is the member, and the other
 //! is left out. If the book cannot tell them apart, this is a doubt.
 //!
+//! **Arrays inside an array** are judged one by one, and then together ([`Standing`]): if another host has run one of them and
+//! members of another are missing, what became of that one there may be on those. Joined, they would be of two times.
+//!
 //! **Without a book**, on another machine or the first time, all members must be there that the freshest one counts on, as
 //! mdadm wants it without `--run`; or somebody says that the array is to start degraded.
 //!
