@@ -1,13 +1,13 @@
 //! Drives that carry the array's superblock and take no part in it.
 
 use shoal_array::Health;
-use shoal_md::{Assembly, Candidate, Verdict};
+use shoal_md::{Assembly, Candidate, Superblock, Verdict};
 use shoal_memory::Suspicion;
 
 use super::{OpenError, candidates, replacements};
 use crate::bad_blocks::read_bad_blocks;
 use crate::memory::Admitted;
-use crate::tree::Tree;
+use crate::tree::{Target, Tree};
 use crate::world::World;
 
 /// A drive, or inner array, that carries the array's superblock and is not used.
@@ -42,6 +42,8 @@ pub(crate) fn without_unlisted_blocks<W: World>(
     mut admitted: Admitted,
 ) -> Result<Admitted, OpenError> {
     let mut unusable = None;
+    let freshest = |members: &[(Target, Superblock)]| members.iter().map(|(_, own)| own.events).max().unwrap_or(0);
+    let events = freshest(&admitted.members);
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for (target, superblock) in std::mem::take(&mut admitted.members) {
         match read_bad_blocks(tree, target, &superblock) {
@@ -54,8 +56,10 @@ pub(crate) fn without_unlisted_blocks<W: World>(
         }
     }
     if let Some(error) = unusable {
+        // Others that have missed updates would make it what it was then.
+        let are_fresh = freshest(&kept) + 1 >= events;
         let rest = shoal_md::assemble(&candidates(tree, &kept));
-        if !rest.is_ok_and(|rest| rest.health() != Health::Failed) {
+        if !are_fresh || !rest.is_ok_and(|rest| rest.health() != Health::Failed) {
             return Err(error);
         }
     }

@@ -19,6 +19,9 @@ use super::{Node, NodeId, Tree, duration_ns};
 /// md's safe_mode_delay.
 pub(crate) const SAFE_MODE_DELAY: Duration = Duration::from_millis(200);
 
+/// How long nobody is asked again to mark an array active when none has taken it.
+const REFUSAL: Duration = Duration::from_secs(10);
+
 /// What the superblocks say.
 #[derive(Debug)]
 pub(crate) enum Activity {
@@ -26,6 +29,9 @@ pub(crate) enum Activity {
     Clean,
     /// The superblocks are being marked; these writes and discards wait for it, in the order of submission.
     Marking { held: Vec<Request> },
+    /// No member took the mark, and what waited for it has failed. The next write after [`REFUSAL`] tries again: each try is an
+    /// update that other drives may have taken, and leaves members behind that did not.
+    Refused { since: Instant },
     /// Marked: a crash now means a resync. The last write came in then.
     Active { changed_at: Instant },
 }
@@ -67,11 +73,14 @@ impl<W: World> Tree<W> {
         match &mut it.activity {
             Activity::Marking { held } if changes => return held.push(request),
             Activity::Active { changed_at } if changes => *changed_at = now,
-            Activity::Clean if changes && keeps_records => {
+            Activity::Refused { since } if changes && now.since_ns(*since) < duration_ns(REFUSAL) => {
+                return self.refuse(now, node, &request);
+            }
+            Activity::Clean | Activity::Refused { .. } if changes && keeps_records => {
                 it.activity = Activity::Marking { held: vec![request] };
                 return self.record(now, node, Waiter::Marking);
             }
-            Activity::Clean | Activity::Marking { .. } | Activity::Active { .. } => {}
+            Activity::Clean | Activity::Refused { .. } | Activity::Marking { .. } | Activity::Active { .. } => {}
         }
         self.announce(now, node, request);
     }
@@ -81,16 +90,20 @@ impl<W: World> Tree<W> {
     pub(super) fn release(&mut self, now: Instant, node: NodeId, outcome: &Outcome) {
         let is_marked = matches!(outcome, Outcome::Done);
         let it = &mut self.nodes[node.0];
-        let next = if is_marked { Activity::Active { changed_at: now } } else { Activity::Clean };
+        let next = if is_marked { Activity::Active { changed_at: now } } else { Activity::Refused { since: now } };
         let Activity::Marking { held } = std::mem::replace(&mut it.activity, next) else { return };
         for request in held {
             if is_marked {
                 self.announce(now, node, request);
             } else {
-                let completion = Completion { id: request.id, result: Err(RequestError::Failed) };
-                self.route(now, node.into(), Event::Completed(completion));
+                self.refuse(now, node, &request);
             }
         }
+    }
+
+    fn refuse(&mut self, now: Instant, node: NodeId, request: &Request) {
+        let completion = Completion { id: request.id, result: Err(RequestError::Failed) };
+        self.route(now, node.into(), Event::Completed(completion));
     }
 
     /// Marks the array clean if it has come to rest, and looks again later if not.

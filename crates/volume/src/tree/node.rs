@@ -168,7 +168,7 @@ impl Node {
         self.renew_bad_blocks();
         match (&self.activity, self.resync_position_to_record()) {
             (_, Some(position)) => self.membership.record_resync_position(position),
-            (Activity::Clean, None) => self.membership.mark_clean(),
+            (Activity::Clean | Activity::Refused { .. }, None) => self.membership.mark_clean(),
             (Activity::Marking { .. } | Activity::Active { .. }, None) => self.membership.mark_active(),
         }
     }
@@ -180,7 +180,7 @@ impl Node {
         let position = self.array.resync_position()?;
         match has_logs(&self.facts) {
             true => Some(position.max(first_columns(self.array.geometry()).into())),
-            false => matches!(self.activity, Activity::Clean).then_some(position),
+            false => matches!(self.activity, Activity::Clean | Activity::Refused { .. }).then_some(position),
         }
     }
 

@@ -252,4 +252,10 @@ fn an_array_starts_without_a_member_whose_bad_blocks_cannot_be_read() {
     assert_eq!(status.health, Health::Degraded);
     assert!(matches!(status.left_out[0].cause, Cause::BadBlocks { .. }), "{:?}", status.left_out);
     assert!(matches!(open(1..2).err(), Some(OpenError::BadBlocks { .. })), "without the other it is needed");
+    // One that has missed updates would show what the array was then.
+    own.events += 5;
+    contents[1].write(own.super_offset_bytes(), own.encode().as_slice()).unwrap();
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let opened = ArrayVolume::open(world, plan, &ids(0..2), &OpenOptions::writable());
+    assert!(matches!(opened.err(), Some(OpenError::BadBlocks { .. })), "the other one is old");
 }

@@ -14,27 +14,18 @@ typed() {
     stat -c %u:%g:%a /run/pond/x
     stat -c %u /mnt/x
 }
-# The kernel keeps files open for a while after their last user. Linux 6.1 panics now and then if their server goes meanwhile, or
-# they are unmounted (list_del in serverclose_work).
-closed() {
-    sync
-    until ! grep -qv '^#' /proc/fs/cifs/open_files; do sleep 0.2; done
-}
 share
 typed
-closed
 # The share ends and begins again under the mount, which goes on.
 $SHOAL unshare pond >/dev/null
 share
 until cmp /mnt/x /run/pond/x; do sleep 0.2; done
-closed
 umount /mnt
 if PASSWD=pike sh -c "$(line 'Linux, SMB')" 2>/dev/null; then exit 1; fi
 ip address del 10.77.0.1/24 dev near
 ip address add fd77::1/64 dev near nodad
 share
 typed
-closed
 umount /mnt
 $SHOAL unshare pond | head -n 1
 umount /run/pond
