@@ -37,7 +37,7 @@ fn an_array_that_is_served_is_measured_through_its_server() {
     let measured = bay.json(&format!("bench --write d0 {LOAD}"));
     assert_eq!(measured["results"][0]["write"]["errors"], 0, "{measured}");
     // What people keep is no more overwritten than at rest.
-    bay.write("write d0", b"dear diary, today I have measured an array");
+    bay.write("write d0", &b"dear diary, today an array was measured\n".repeat(200));
     bay.refused_running(&format!("bench --write d0 {LOAD}"), 3, &["text", "would be lost"]);
     let mut head = vec![0; 4096];
     head[1080..1082].copy_from_slice(&[0x53, 0xef]);
