@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use shoal_drive::{Access, Drive, DriveKey};
 use shoal_md::Candidate;
 use shoal_mdadm::Growth;
-use shoal_volume::ScrubMode;
+use shoal_volume::{Features, MemberUse, ScrubMode, Superblock};
 
 use super::engine::GROWS_AT_REST;
 use super::protocol::Command;
@@ -124,14 +124,16 @@ fn consider(array: &ArrayDocument, drive: &Path, ask: &mut Ask<'_>) -> Result<()
     }
 }
 
-/// Refuses a drive that was a member of the array: what it still holds need not be copied again.
+/// Refuses a drive that was a member of the array, if a bitmap knows what it missed: the rest need not be copied again.
 fn refuse_former(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
-    let Some(former) = candidate(drive).filter(|it| it.superblock.array_uuid.to_string() == array.uuid) else {
-        return Ok(());
+    let is_former = |own: &Superblock| {
+        let has_role = matches!(own.own_use(), MemberUse::Active(_));
+        has_role && own.features.any_of(Features::BITMAP) && own.array_uuid.to_string() == array.uuid
     };
+    let Some(former) = candidate(drive).filter(|it| is_former(&it.superblock)) else { return Ok(()) };
     Err(Failure::Refused(format!(
-        "{} was a member of array {}: `shoal re-add` takes it back, and copies only what it missed where a bitmap tells; to \
-         make it a new one, use --force",
+        "{} was a member of array {}: `shoal re-add` takes it back, and copies only what it missed; to make it a new one, use \
+         --force",
         former.drive, array.name
     )))
 }

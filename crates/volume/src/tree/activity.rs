@@ -101,7 +101,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    fn refuse(&mut self, now: Instant, node: NodeId, request: &Request) {
+    /// Answers a request that no engine has seen: it failed.
+    pub(super) fn refuse(&mut self, now: Instant, node: NodeId, request: &Request) {
         let completion = Completion { id: request.id, result: Err(RequestError::Failed) };
         self.route(now, node.into(), Event::Completed(completion));
     }

@@ -19,8 +19,21 @@ fn a_running_array_takes_none_of_its_members_for_a_spare() {
     }
     assert!(bay.done("read d0 --length 3000000").stdout == content);
     // What it has given up is taken.
-    bay.refused_running("add --drive d1 d0", 3, &["d1 was a member", "re-add", "--force"]);
+    bay.refused_running("add --drive d1 d0", 3, &["d1 holds", "--force"]);
     assert_eq!(bay.json("add --drive d1 --force d0")["health"], "optimal");
+    bay.done("stop d0");
+    assert_eq!(server.ended().code, 0);
+}
+
+#[test]
+fn a_former_member_that_a_bitmap_knows_is_re_added_and_not_made_anew() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --consistency-policy bitmap d0 d1");
+    let server = Server::start(&bay, "d0 d1");
+    bay.done("fail --member d1 d0");
+    bay.done("remove --drive d1 d0");
+    bay.refused_running("add --drive d1 d0", 3, &["d1 was a member", "`shoal re-add`", "--force"]);
+    assert_eq!(bay.json("re-add --drive d1 d0")["health"], "optimal");
     bay.done("stop d0");
     assert_eq!(server.ended().code, 0);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use shoal_array::{Completion, Event, Health, Instant, MemberIo, Request, RequestError, ScrubMode};
+use shoal_array::{Event, Health, Instant, MemberIo, Request, ScrubMode};
 
 use crate::buffers::Note;
 use crate::world::World;
@@ -232,8 +232,7 @@ impl<W: World> Tree<W> {
             self.record(now, node, Waiter::Nobody); // it takes the stale mark off
         }
         for request in refused {
-            let completion = Completion { id: request.id, result: Err(RequestError::Failed) };
-            self.route(now, node.into(), Event::Completed(completion));
+            self.refuse(now, node, &request);
         }
         for request in ready {
             self.submit_to(now, node, request);
