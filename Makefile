@@ -11,7 +11,7 @@ export npm_config_audit := false
 
 DEMO_REPORT := shoal-demo.html
 
-.PHONY: help demo test proofs long setup-demo setup-test
+.PHONY: help demo test proofs long packages setup-demo setup-test setup-packages
 .NOTPARALLEL:
 
 help:
@@ -19,16 +19,25 @@ help:
 	@echo 'make test     what finds mistakes early: every gate, and the tests of minutes'
 	@echo 'make proofs   all other tests, in their full size'
 	@echo 'make long     what takes hours'
+	@echo 'make packages Debian packages and static programs for amd64, arm64 and armhf; ARCH=amd64 for one'
 	@echo 'BUSY=1        with any of these tests: meanwhile a loop takes each processor'
 
 demo: setup-demo
 	cargo run --release --locked --package shoal -- demo --report $(DEMO_REPORT)
 
+long: setup-packages
+
 test proofs long: setup-test
 	cargo xtask $@ $(if $(BUSY),busy)
+
+packages: setup-packages
+	cargo xtask packages $(ARCH)
 
 setup-demo:
 	@scripts/setup demo
 
 setup-test:
 	@scripts/setup test
+
+setup-packages:
+	@scripts/setup packages

@@ -2,6 +2,8 @@
 
 mod aarch64;
 mod fuzz;
+mod narrow;
+mod packages;
 mod planted;
 mod process;
 mod purity;
@@ -21,12 +23,16 @@ usage: cargo xtask GATE
   tidy --update   the same, and lower the recorded sizes to what they have become
   purity          the engine links without the standard library and asks the system for nothing
   aarch64         the parity kernels' tests, built for aarch64 and run under emulation
+  narrow          what needs no library in C compiles for a processor of 32 bits
   fuzz            every reader of what drives hold, on inputs that coverage leads to, for a minute
   fuzz SECONDS    the same, for so long
   fuzz corpus     the same on the inputs that are known, and no others
   planted         deliberate bugs, each of which the fault hunter has to find within 10,000 seeds
   planted NAMES   those of these names
   web             the report viewer's types, bundle and tests
+  packages        Debian packages and static programs for amd64, arm64 and armhf, below target/packages
+  packages ARCH   those for one processor
+  packages test   those that were built, installed in bare systems, tried and removed
 
   test            all that `make test` runs; proofs, long: likewise
   test busy       the same while a loop takes each processor";
@@ -39,6 +45,7 @@ fn main() -> ExitCode {
         ["tidy", "--update"] => tidy::run(&repository(), tidy::Ratcheting::Tighten),
         ["purity"] => purity::run(&repository()),
         ["aarch64"] => aarch64::run(&repository()),
+        ["narrow"] => narrow::run(&repository()),
         ["fuzz"] => fuzz::run(&repository(), fuzz::SHORT_SECONDS),
         ["fuzz", "corpus"] => fuzz::replay(&repository()),
         ["fuzz", seconds] => match seconds.parse() {
@@ -46,6 +53,8 @@ fn main() -> ExitCode {
             Err(_) => return usage(),
         },
         ["planted", names @ ..] => planted::run(&repository(), names),
+        ["packages", "test", words @ ..] => packages::test(&repository(), words),
+        ["packages", words @ ..] => packages::run(&repository(), words),
         ["web"] => web::run(&repository()),
         [tier] => match tier_of(tier) {
             Some(tier) => tier::run(&repository(), tier, Load::Idle),

@@ -24,6 +24,8 @@ pub trait Keeper: Send {
     fn keep(&mut self, book: Book);
     /// Whether all that was to be kept is durable, or has been given up, which is a remark.
     fn is_settled(&mut self) -> bool;
+    /// Why what was to be kept last is not durable, once it has settled; none: it is.
+    fn trouble(&mut self) -> Option<String>;
     /// What people should know, a sentence each, once.
     fn take_remarks(&mut self) -> Vec<String>;
 }
@@ -53,6 +55,10 @@ impl Keeper for Reader {
         true
     }
 
+    fn trouble(&mut self) -> Option<String> {
+        None
+    }
+
     fn take_remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
     }
@@ -77,8 +83,8 @@ struct Writer {
     since: Instant,
     /// It was waited for in vain, and is not any more until it has caught up.
     is_given_up: bool,
-    /// Its last word was a failure.
-    is_failing: bool,
+    /// Its last word was a failure: which.
+    failure: Option<String>,
 }
 
 impl FileKeeper {
@@ -103,11 +109,11 @@ impl FileKeeper {
                 Ok(result) => {
                     writer.outstanding -= 1;
                     writer.is_given_up &= writer.outstanding > 0;
-                    let error = result.err();
-                    if let Some(error) = error.as_ref().filter(|_| !writer.is_failing) {
+                    let failure = result.err().map(|error| error.to_string());
+                    if let Some(error) = failure.as_ref().filter(|_| writer.failure.is_none()) {
                         self.remarks.push(format!("what this host sees of the array is not remembered: {error}"));
                     }
-                    writer.is_failing = error.is_some();
+                    writer.failure = failure;
                 }
                 Err(TryRecvError::Empty) => return,
                 Err(TryRecvError::Disconnected) => {
@@ -169,6 +175,13 @@ impl Keeper for FileKeeper {
         writer.is_given_up
     }
 
+    fn trouble(&mut self) -> Option<String> {
+        self.look();
+        let writer = self.writer.as_ref()?;
+        let late = || format!("the directory for it has not answered for {} s", PATIENCE.as_secs());
+        writer.failure.clone().or_else(|| writer.is_given_up.then(late))
+    }
+
     fn take_remarks(&mut self) -> Vec<String> {
         self.look();
         std::mem::take(&mut self.remarks)
@@ -189,7 +202,7 @@ impl Writer {
         };
         std::thread::Builder::new().name("shoal-memory".to_owned()).spawn(work).ok()?;
         let (since, outstanding) = (Instant::now(), 0);
-        Some(Self { books, done, outstanding, since, is_given_up: false, is_failing: false })
+        Some(Self { books, done, outstanding, since, is_given_up: false, failure: None })
     }
 }
 
@@ -229,7 +242,7 @@ mod tests {
         }
         wait(&mut keeper);
         assert_eq!(Reader::new(store).recall(ARRAY), Some(book(19)));
-        assert_eq!(keeper.take_remarks(), Vec::<String>::new());
+        assert_eq!((keeper.take_remarks(), keeper.trouble()), (Vec::<String>::new(), None));
     }
 
     #[test]
@@ -242,6 +255,7 @@ mod tests {
             keeper.keep(book(events));
             wait(&mut keeper);
         }
+        assert!(keeper.trouble().is_some());
         let remarks = keeper.take_remarks();
         assert!(matches!(&remarks[..], [one] if one.contains("not remembered")), "{remarks:?}");
     }

@@ -2,7 +2,7 @@
 
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use shoal_volume::{Arena, Instant, Memory};
+use shoal_volume::{Arena, Instant, Memory, RequestError};
 
 use crate::door::Seat;
 use crate::negotiation::Agreement;
@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) held: usize,
     /// Those of them that the volume keeps for requests that were given up.
     pub(crate) overdue: usize,
+    /// What its next flush comes to, whatever the volume says.
+    pub(crate) next_flush: Result<(), RequestError>,
     /// It waits to be looked at again, for a buffer or a turn.
     pub(crate) is_in_line: bool,
     /// It is to be looked at again when something of its own has ended.

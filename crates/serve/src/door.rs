@@ -35,6 +35,8 @@ pub(crate) struct Arrival {
     /// What it has already said beyond the handshake.
     pub(crate) rest: Vec<u8>,
     pub(crate) seat: Seat,
+    /// What it was told of.
+    pub(crate) exports: Arc<Exports>,
 }
 
 /// A client's place among those that are served; given up when this is dropped.
@@ -109,10 +111,11 @@ impl Door {
         let thread = std::thread::Builder::new().name("shoal-handshake".to_owned()).stack_size(256 << 10);
         // A client for whom there is no thread is gone with its socket.
         let started = thread.spawn(move || {
-            let agreed = door.shake_hands(socket, tls);
+            let exports = Arc::clone(&door.exports.lock().unwrap_or_else(PoisonError::into_inner));
+            let agreed = door.shake_hands(&exports, socket, tls);
             // Whoever made room for another need not come in.
             if let (true, Ok(Some((transport, agreement, rest)))) = (door.see_off(number), agreed) {
-                door.hand_over(transport, agreement, rest);
+                door.hand_over(transport, agreement, rest, exports);
             }
         });
         if started.is_err() {
@@ -132,12 +135,12 @@ impl Door {
         self.greeted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_over(&self, transport: Transport, agreement: Agreement, rest: Vec<u8>) {
+    fn hand_over(&self, transport: Transport, agreement: Agreement, rest: Vec<u8>, exports: Arc<Exports>) {
         let seat = Seat(Arc::clone(&self.seats));
         if self.seats.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
             return;
         }
-        if self.arrivals.send(Arrival { transport, agreement, rest, seat }).is_ok() {
+        if self.arrivals.send(Arrival { transport, agreement, rest, seat, exports }).is_ok() {
             self.bell.ring();
         }
     }
@@ -145,13 +148,13 @@ impl Door {
     /// Comes to an agreement; nothing if the client does not want to.
     fn shake_hands(
         &self,
+        exports: &Exports,
         socket: Arc<OwnedFd>,
         tls: Option<SslContext>,
     ) -> io::Result<Option<(Transport, Agreement, Vec<u8>)>> {
         let mut wire = Wire::patient(Arc::clone(&socket), Instant::now() + self.patience);
         let stage = if tls.is_some() { TlsStage::Required } else { TlsStage::Absent };
-        let exports = Arc::clone(&self.exports.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut negotiation = Negotiation::new(&exports, stage);
+        let mut negotiation = Negotiation::new(exports, stage);
         wire.write_all(&Negotiation::greeting())?;
         let step = negotiate(&mut negotiation, &mut wire)?;
         let (step, transport) = match (step, tls) {

@@ -27,7 +27,7 @@ pub(crate) use filesystem::{
 pub(crate) use service::{AlertTestDocument, MdadmConfDocument, ServiceDocument, ServiceFileDocument, WayOutDocument};
 pub(crate) use state::{
     BackgroundDocument, BlameDocument, EngineDocument, FindingsDocument, MatterDocument, MismatchDocument,
-    NewsDocument, RangeDocument, RunningDocument, SimulatedDocument, StateDocument,
+    NewsDocument, PauseDocument, RangeDocument, RunningDocument, SimulatedDocument, StateDocument,
 };
 pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
 

@@ -199,6 +199,7 @@ pub(crate) fn array_failure(error: shoal_volume::OpenError) -> Failure {
         | Error::Incomplete { .. }
         | Error::ReadOnly { .. }
         | Error::Doubt { .. }
+        | Error::NotRemembered { .. }
         | Error::Shape(ShapeUnknown::Refused { .. }) => Failure::Refused(error.to_string()),
         Error::NoMember { .. } | Error::Assemble(_) | Error::Shape(_) => Failure::usage(error),
         _ => Failure::failed(error),

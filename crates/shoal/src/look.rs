@@ -83,15 +83,21 @@ fn under_way() -> MutexGuard<'static, BTreeMap<PathBuf, Instant>> {
 
 /// Looks at drives, many at once; what came of it, in their order.
 pub(crate) fn look(paths: &[PathBuf]) -> Vec<Look> {
-    paths.chunks(AT_ONCE).flat_map(look_at_once).collect()
+    let tell = |path: &Path| output::warn(&silence(path));
+    paths.chunks(AT_ONCE).flat_map(|paths| look_at_once(paths, PATIENCE, &tell)).collect()
 }
 
-fn look_at_once(paths: &[PathBuf]) -> Vec<Look> {
+/// The same with another patience; nobody is told who is silent.
+pub(crate) fn look_within(paths: &[PathBuf], patience: Duration) -> Vec<Look> {
+    paths.chunks(AT_ONCE).flat_map(|paths| look_at_once(paths, patience, &|_| ())).collect()
+}
+
+fn look_at_once(paths: &[PathBuf], patience: Duration, tell_silent: &dyn Fn(&Path)) -> Vec<Look> {
     let mut looks: Vec<Look> = paths.iter().map(|_| Look::Silent).collect();
     let (sender, receiver) = channel();
     let mut asked = Vec::new();
     for (index, path) in paths.iter().enumerate() {
-        if is_silent(path) {
+        if is_silent(path, patience) {
             continue;
         }
         under_way().entry(path.clone()).or_insert_with(Instant::now);
@@ -111,7 +117,7 @@ fn look_at_once(paths: &[PathBuf]) -> Vec<Look> {
         }
     }
     drop(sender);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience;
     while !asked.is_empty() {
         match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok((index, looked)) => {
@@ -121,7 +127,7 @@ fn look_at_once(paths: &[PathBuf]) -> Vec<Look> {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
         }
     }
-    asked.into_iter().for_each(|index| output::warn(&silence(&paths[index])));
+    asked.into_iter().for_each(|index| tell_silent(&paths[index]));
     looks
 }
 
@@ -147,8 +153,8 @@ pub(crate) fn silence(path: &Path) -> String {
 }
 
 /// Whether it was asked before and has not answered yet.
-fn is_silent(path: &Path) -> bool {
-    under_way().get(path).is_some_and(|since| since.elapsed() >= PATIENCE)
+fn is_silent(path: &Path, patience: Duration) -> bool {
+    under_way().get(path).is_some_and(|since| since.elapsed() >= patience)
 }
 
 fn look_at(path: &Path) -> Look {

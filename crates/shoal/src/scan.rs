@@ -135,7 +135,7 @@ pub(crate) fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {
 
 /// The machine's drives and partitions: block devices with hardware behind them. Others are made by programs, of this one
 /// too, and one whose program waits for its array answers nobody.
-fn machine_drives() -> Vec<PathBuf> {
+pub(crate) fn machine_drives() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/sys/class/block") else { return Vec::new() };
     let mut paths: Vec<_> = entries.filter_map(Result::ok).filter(|entry| is_hardware(&entry.path())).collect();
     paths.sort_by_key(std::fs::DirEntry::file_name);
@@ -155,7 +155,7 @@ fn is_hardware(entry: &Path) -> bool {
     place.join("device").exists() && !has_partitions
 }
 
-fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failure = |error: std::io::Error| Failure::Usage(format!("{}: {error}", directory.display()));
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failure)? {

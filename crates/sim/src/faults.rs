@@ -125,6 +125,8 @@ pub enum Area {
     Content,
     /// Where it is written what the drive is for.
     Metadata,
+    /// Where it is written what is under way: bitmap or log.
+    Log,
 }
 
 /// What befalls a drive, or the whole world.

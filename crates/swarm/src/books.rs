@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_md::Uuid;
-use shoal_memory::{Book, Keeper};
+use shoal_memory::{Book, Found, Keeper, Sight};
 use shoal_volume::{HostMemory, Trust};
 
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,15 @@ impl Books {
     /// The same books on another shelf.
     pub(crate) fn copied(&self) -> Self {
         Self(Arc::new(Mutex::new(self.shelf().clone())))
+    }
+
+    /// The array is remembered as its drives say that it is: somebody else has run it, or made it another.
+    pub(crate) fn see(&self, found: &[Found]) {
+        let Some(sight) = Sight::of_found(found) else { return };
+        let mut books = self.clone();
+        let known = books.recall(sight.array);
+        books.keep(known.map_or_else(|| Book::of(sight.clone()), |known| known.after(sight.clone())));
+        self.settle();
     }
 
     /// All that was begun is durable.
@@ -60,6 +69,10 @@ impl Keeper for Books {
     fn is_settled(&mut self) -> bool {
         self.settle();
         true
+    }
+
+    fn trouble(&mut self) -> Option<String> {
+        None
     }
 
     fn take_remarks(&mut self) -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::{Failure, Scenario, sample};
 pub const FAILURES_MAX: usize = 8;
 
 /// Drives of the largest scenario, for which every thread has memory.
-const DRIVES_MAX: usize = 28;
+pub(crate) const DRIVES_MAX: usize = 28;
 
 /// A seed that fails.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 //! the worlds have a [`Theme`]: much of one kind of trouble, so that what is rare elsewhere meets itself there.
 
 mod faults;
+mod wider;
 
 use shoal_volume::{
     ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLayout, Raid0Layout, Raid10Layout, ScrubMode,
@@ -14,6 +15,7 @@ use crate::fleet::Make;
 use crate::random::Random;
 use crate::scenario::{Misuse, Run, Scenario, Step, Stranger};
 use faults::faults;
+use wider::widen;
 
 /// What is told apart in the chance that a seed gives.
 const PURPOSE_SAMPLE: u64 = 1;
@@ -62,7 +64,7 @@ pub fn sample(seed: u64) -> Scenario {
     let drives = members + spares + drawer;
     let steps = steps(level, theme, random);
     let requests = steps.iter().filter(|step| step.is_request()).count() as u32;
-    Scenario {
+    let mut scenario = Scenario {
         seed,
         level,
         members,
@@ -81,7 +83,9 @@ pub fn sample(seed: u64) -> Scenario {
         apart_percent: if theme == Theme::Subsets { 60 } else { 12 },
         faults: faults(theme, redundancy, drives, requests, random),
         steps,
-    }
+    };
+    widen(&mut scenario);
+    scenario
 }
 
 fn is_plain(level: ArrayLevel) -> bool {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use shoal_sim::{Area, FaultKind, FaultPlan, MisbehaviourKind};
-use shoal_volume::{ArrayLevel, ConsistencyPolicy, MinorVersion, ScrubMode};
+use shoal_volume::{ArrayLevel, ConsistencyPolicy, MinorVersion, ParityLayout, ScrubMode};
 
 use crate::fleet::Make;
 
@@ -77,6 +77,10 @@ pub enum Step {
     Restart,
     /// Asks for what has to be refused, of a member.
     Misuse(Misuse, usize),
+    /// Closes the array in order; Linux runs it with a write journal, and is killed; the array is opened again.
+    Linux(Linux),
+    /// Closes the array in order, lets it grow, and opens it again.
+    Grow(Growth),
     /// Closes the array in order, and opens it with a drive beside its members that carries its name and is none of them.
     Meet(Stranger),
 }
@@ -92,6 +96,47 @@ pub enum Misuse {
     Remove,
     /// To take it out where the array cannot do without it.
     Fail,
+}
+
+/// What Linux does with the array before it is killed, and what is wrong when the array is opened then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Linux {
+    /// Decides what is written, and what of it gets to the members.
+    pub seed: u64,
+    /// Writes that are answered.
+    pub writes: u32,
+    /// What a drive does then.
+    pub trouble: Option<Trouble>,
+    /// Power cuts, each so many starts and ends of I/Os after the one before.
+    pub cuts_after: [Option<u32>; 2],
+}
+
+/// What an array is to become, and what goes wrong meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// Members more, as far as there are drives.
+    pub more: usize,
+    /// Another chunk.
+    pub chunk_bytes: Option<u32>,
+    /// Another layout.
+    pub layout: Option<ParityLayout>,
+    /// After how many windows it is stopped, to go on at the next start.
+    pub windows: Option<u32>,
+    /// What a drive does.
+    pub trouble: Option<Trouble>,
+    /// Power cuts, each so many starts and ends of I/Os after the one before.
+    pub cuts_after: [Option<u32>; 2],
+}
+
+/// A drive that misbehaves in something that the owner does, if the array can do without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Which.
+    pub drive: usize,
+    /// How.
+    pub kind: MisbehaviourKind,
+    /// So many commands of its kind are carried out first.
+    pub skip: u32,
 }
 
 /// What a drive says that belongs to an array by its name only: much the same as one of the members.
@@ -205,6 +250,8 @@ impl fmt::Display for Told<'_> {
             Step::Fail(member) => write!(formatter, "take member {member} out"),
             Step::Restart => write!(formatter, "close, and open again"),
             Step::Misuse(misuse, member) => write!(formatter, "ask for {misuse:?} of member {member}"),
+            Step::Linux(linux) => write!(formatter, "close, let Linux be killed with a journal, and open: {linux:?}"),
+            Step::Grow(growth) => write!(formatter, "close, let it grow, and open: {growth:?}"),
             Step::Meet(stranger) => write!(formatter, "close, and open with a stranger: {stranger:?}"),
         }
     }
@@ -261,6 +308,7 @@ fn told(area: Area) -> &'static str {
     match area {
         Area::Content => "content",
         Area::Metadata => "metadata",
+        Area::Log => "bitmap or log",
     }
 }
 

@@ -34,6 +34,9 @@ fn seeds_are_clean() {
         counts.latent,
         counts.silent,
         counts.replaced,
+        counts.journals,
+        counts.grown,
+        counts.flipped,
     ];
     assert!(happened.iter().all(|count| *count > 0), "some faults never came: {counts:?}");
 }

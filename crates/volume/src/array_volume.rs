@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_array::{
-    Background, BufferId, CommandError, Completion, Event, Health, Instant, MemberState, Progress, Request, ScrubMode,
-    Span,
+    Background, CommandError, Completion, Event, Health, Instant, MemberState, Progress, Request, ScrubMode,
 };
 use shoal_drive::{Arena, DriveId, Memory};
 use shoal_md::{AddError, ReAddError};
@@ -178,17 +177,24 @@ impl<W: World> ArrayVolume<W> {
     }
 
     fn open_in(mut tree: Tree<W>, drives: &[DriveId], options: &OpenOptions) -> Result<Self, OpenError> {
+        let root = Self::start(&mut tree, drives, options)?;
+        Ok(Self { tree, root })
+    }
+
+    /// Makes the array of drives in a tree that has none.
+    pub(crate) fn start(tree: &mut Tree<W>, drives: &[DriveId], options: &OpenOptions) -> Result<NodeId, OpenError> {
         tree.patience.limit = options.silence;
         let targets = drives.iter().copied().map(Target::Drive).collect();
-        let root = assemble_tree(&mut tree, targets, options)?;
+        let root = assemble_tree(tree, targets, options)?;
         if options.incomplete == Incomplete::Refused {
-            refuse_incomplete(&mut tree, root, drives)?;
+            refuse_incomplete(tree, root, drives)?;
         }
         tree.remember_writable();
-        record_assembly(&mut tree)?;
-        let mut volume = Self { tree, root };
-        volume.settle()?; // spares are given their roles
-        Ok(volume)
+        // Else a crash would leave members that are ahead of what is remembered, as if another host had run them.
+        tree.settle_memory()?;
+        record_assembly(tree)?;
+        tree.settle()?; // spares are given their roles
+        Ok(root)
     }
 
     /// Makes an array of `drives`, in the order given, and runs it. What the drives hold is lost.
@@ -335,8 +341,7 @@ impl<W: World> Volume for ArrayVolume<W> {
     }
 
     fn request_memory(&self, buffer: u32) -> Memory {
-        let span = Span { buffer: BufferId(buffer), offset: 0, length: self.tree.plan.request_bytes };
-        self.tree.homes.memory(span)
+        self.tree.request_memory(buffer)
     }
 
     fn submit(&mut self, request: Request) {

@@ -215,9 +215,6 @@ fn open_engine<W: World>(
         resync,
         ..Config::new(shape.clone(), assembly.member_states(), scratch)
     };
-    if logs.room.is_some() && config.resync.is_some() {
-        sync_first_columns(tree, slots, &config)?;
-    }
     let array = guided_engine(config, assembly, bitmap, tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     Ok(Engine { array, scratch, logs: logs.logs, replayed: logs.replayed })
@@ -269,9 +266,10 @@ fn updates_due(
 }
 
 /// Makes durable on all members what was found when their arrays were put together, before anything else is written.
-/// Members that are one update behind are brought up to the others. Then, if the superblocks do not say yet who is
-/// absent, they are made to say so; whoever is, is stale from then on. Last, logs whose entries were replayed are made
-/// empty: until then the replay can be done again. The innermost arrays come first, as the others lie on them.
+/// Members that are one update behind are brought up to the others. The first columns of an array with logs that is to be
+/// resynced are made to agree. Then, if the superblocks do not say yet who is absent, they are made to say so; whoever is,
+/// is stale from then on. Last, logs whose entries were replayed are made empty: until then the replay can be done again.
+/// The innermost arrays come first, as the others lie on them.
 pub(crate) fn record_assembly<W: World>(tree: &mut Tree<W>) -> Result<(), OpenError> {
     for index in 0..tree.nodes.len() {
         for (target, superblock) in tree.nodes[index].behind.clone() {
@@ -281,6 +279,7 @@ pub(crate) fn record_assembly<W: World>(tree: &mut Tree<W>) -> Result<(), OpenEr
             }
         }
         tree.nodes[index].behind.clear();
+        sync_first_columns(tree, NodeId(index))?;
         while tree.nodes[index].updates_due > 0 {
             tree.nodes[index].updates_due -= 1;
             record_or_refuse(tree, NodeId(index))?;

@@ -58,6 +58,13 @@ fn map_of<W: World>(tree: &Tree<W>, node: NodeId) -> ContentMap {
 }
 
 impl ContentMap {
+    /// The same of an array of drives, which go by the number of their role, whoever is there.
+    #[must_use]
+    pub fn by_role(self) -> Self {
+        let renamed = |(role, member): (u32, Member)| Member { on: On::Drive(DriveId(role)), ..member };
+        Self { members: (0..).zip(self.members).map(renamed).collect(), ..self }
+    }
+
     /// The part of a drive that content may lie on, if it is a member.
     pub fn data_area(&self, drive: DriveId) -> Option<Range<u64>> {
         let of_member = |(role, member): (Role, &Member)| match &member.on {

@@ -70,6 +70,7 @@ mod create;
 mod drive_set;
 mod drive_volume;
 mod fault;
+mod frame;
 mod grow;
 mod homes;
 mod inspect;
@@ -101,6 +102,7 @@ pub use content_map::ContentMap;
 pub use create::{ArrayLevel, CreateError, CreateOptions};
 pub use drive_set::{DriveOfSet, DriveSet};
 pub use drive_volume::DriveVolume;
+pub use frame::{CountedOn, Frame};
 pub use grow::{
     Absent, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow,
 };

@@ -12,10 +12,10 @@ use shoal_array::Instant;
 use shoal_md::{Candidate, MemberUse, Superblock, Uuid};
 use shoal_memory::{Book, Doubt, Found, Judgement, Keeper, Left, Member, Sight, Standing, judge};
 
-use crate::assemble::{Cause, candidates};
-use crate::tree::{Duty, NodeId, Target, Tree};
+use crate::assemble::{Cause, UPDATES_APART, candidates};
+use crate::tree::{Duty, Node, NodeId, Target, Tree};
 use crate::world::World;
-use crate::{ArrayVolume, LeftOut, OpenError, OpenOptions};
+use crate::{ArrayVolume, CountedOn, LeftOut, OpenError, OpenOptions};
 
 /// How often it is looked whether a keeper has done what it was given.
 pub(crate) const GLANCE: Duration = Duration::from_millis(1);
@@ -42,6 +42,8 @@ pub struct HostMemory {
     found: BTreeMap<Uuid, Vec<Left>>,
     /// What was known of an array before its last update was announced.
     before: BTreeMap<Uuid, Book>,
+    /// The highest count of updates that was announced of each array: no member has a higher one by what is done here.
+    announced: BTreeMap<Uuid, u64>,
     /// How those that were put together stand to what is remembered.
     standings: BTreeMap<Uuid, Standing>,
 }
@@ -68,6 +70,7 @@ impl HostMemory {
             anew: BTreeSet::new(),
             found: BTreeMap::new(),
             before: BTreeMap::new(),
+            announced: BTreeMap::new(),
             standings: BTreeMap::new(),
         }
     }
@@ -79,6 +82,27 @@ impl HostMemory {
             memory.found.entry(found.candidate.superblock.array_uuid).or_default().push(left(found));
         }
         memory
+    }
+
+    /// Begins anew with what was kept, for an array that is put together once more: what somebody said before counts no
+    /// more.
+    pub(crate) fn start_over(&mut self) {
+        self.trust = Trust::Known;
+        self.anew.clear();
+        self.found.clear();
+        self.before.clear();
+        self.standings.clear();
+    }
+
+    /// Whom this host has seen in the last update of an array.
+    pub(crate) fn counted_on(&mut self, array: Uuid) -> Vec<CountedOn> {
+        let Some(book) = self.keeper.recall(array) else { return Vec::new() };
+        let events = self.announced.get(&array).copied().unwrap_or_default().max(book.events());
+        let counted_on = |member: &Member| {
+            let Member { uuid: device, hardware, drive, role: _ } = member.clone();
+            CountedOn { array, events, device, hardware, drive }
+        };
+        book.members().iter().map(counted_on).collect()
     }
 
     /// Forgets what is known of this array.
@@ -216,6 +240,8 @@ impl<W: World> Tree<W> {
         }
         let mut sight = self.sight(node, slots, events);
         let Some(memory) = &mut self.memory else { return };
+        let announced = memory.announced.entry(sight.array).or_default();
+        *announced = events.max(*announced);
         sight.others = memory.found.remove(&sight.array).unwrap_or_default();
         let known = if memory.anew.remove(&sight.array) { None } else { memory.keeper.recall(sight.array) };
         memory.before.remove(&sight.array);
@@ -270,6 +296,20 @@ impl<W: World> Tree<W> {
             members.push(Member { uuid, hardware: self.hardware(target), drive: self.name(target), role });
         }
         Sight { array: it.facts.array_uuid, events, members, others: Vec::new() }
+    }
+
+    /// Waits until all that was to be remembered is, or has been given up: for as long as the keeper has patience. An array
+    /// that is about to go on without a member is refused if that cannot be remembered, unless somebody has said that it
+    /// may: nobody would know, when the member comes back alone, that its content is old.
+    pub(crate) fn settle_memory(&mut self) -> Result<(), OpenError> {
+        while !self.has_remembered() {
+            std::thread::sleep(GLANCE);
+        }
+        let leaves_some_behind = |node: &&Node| node.updates_due >= UPDATES_APART;
+        let Some(node) = self.nodes.iter().find(leaves_some_behind) else { return Ok(()) };
+        let Some(memory) = self.memory.as_mut().filter(|memory| memory.trust == Trust::Known) else { return Ok(()) };
+        let name = node.facts.name();
+        memory.keeper.trouble().map_or(Ok(()), |why| Err(OpenError::NotRemembered { name, why }))
     }
 
     /// Whether all that was to be remembered is, or has been given up.

@@ -6,7 +6,7 @@ use shoal_array::{MemberIo, MemberState};
 
 use crate::VolumeError;
 use crate::array_volume::ArrayVolume;
-use crate::tree::{Activity, Node, NodeId, Target, Waiter};
+use crate::tree::{Activity, Node, NodeId, Target, Tree, Waiter};
 use crate::world::World;
 
 impl<W: World> ArrayVolume<W> {
@@ -65,7 +65,7 @@ impl<W: World> ArrayVolume<W> {
 
     /// Waits until no superblock and no bitmap is being written; fails if drives keep it waiting.
     pub(crate) fn settle(&mut self) -> Result<(), VolumeError> {
-        self.tree.wait_for(|tree| tree.nodes.iter().all(Node::is_settled))
+        self.tree.settle()
     }
 
     /// [`Self::settle`], for what is done even if drives do not answer: it is recorded as soon as they do, and until then
@@ -75,5 +75,12 @@ impl<W: World> ArrayVolume<W> {
             Err(VolumeError::Silent { .. }) => Ok(()),
             settled => settled,
         }
+    }
+}
+
+impl<W: World> Tree<W> {
+    /// See [`ArrayVolume::settle`].
+    pub(crate) fn settle(&mut self) -> Result<(), VolumeError> {
+        self.wait_for(|tree| tree.nodes.iter().all(Node::is_settled))
     }
 }

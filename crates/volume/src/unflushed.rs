@@ -97,6 +97,12 @@ impl Unflushed {
         if std::mem::take(&mut state.is_owed) { Err(Errno::IO) } else { Ok(()) }
     }
 
+    /// Whether something was answered that no flush covers.
+    pub fn is_behind(&self) -> bool {
+        let state = self.state();
+        state.answered > state.flushed
+    }
+
     /// A server was agreed with.
     pub fn meet(&self, incarnation: &Incarnation) {
         let mut state = self.state();

@@ -14,6 +14,13 @@ pub(super) struct Bug {
 
 pub(super) const BUGS: &[Bug] = &[
     Bug {
+        name: "journal-data-forgotten",
+        what: "a block that the journal holds without its parity is not given to the array",
+        file: "crates/volume/src/journal.rs",
+        right: "for block in &read.end.data {",
+        wrong: "for block in read.end.data.iter().skip(usize::from(PLANTED)) {",
+    },
+    Bug {
         name: "parity-exponent",
         what: "RAID6: a small write updates Q as if its chunk were the first",
         file: "crates/array/src/array/plan/write.rs",

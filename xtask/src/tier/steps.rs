@@ -110,6 +110,7 @@ fn proofs() -> Vec<Step> {
         Step::new("fuzz", "cargo xtask fuzz"),
         Step::new("documentation", "cargo doc --workspace --no-deps --locked").with("RUSTDOCFLAGS", "--deny=warnings"),
         Step::new("aarch64", "cargo xtask aarch64"),
+        Step::new("narrow", "cargo xtask narrow"),
     ]
 }
 
@@ -132,6 +133,8 @@ fn long(seed: u64) -> Vec<Step> {
             .and(&["-E", "test(/^stories::/)"])
             .with("SHOAL_STORIES", 1000),
         Step::new("swarm", "cargo run --release --locked -p shoal -- sim swarm --seeds 0..1000000"),
+        Step::new("packages", "cargo xtask packages"),
+        Step::new("packages installed", "cargo xtask packages test"),
         Step::new("fuzz", "cargo xtask fuzz 14400"),
     ]
 }

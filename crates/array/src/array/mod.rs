@@ -180,6 +180,11 @@ impl Array {
         self.members.resync().map(|resync| resync.position)
     }
 
+    /// Whether a resync is due of some regions only: the others are in sync, wherever it stands.
+    pub fn is_resync_partial(&self) -> bool {
+        self.members.resync().is_some_and(|resync| resync.only.is_some())
+    }
+
     /// Progress of the resync, rebuild or scrub under way.
     pub fn progress(&self) -> Option<Progress> {
         self.job_progress()

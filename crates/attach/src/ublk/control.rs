@@ -22,6 +22,9 @@ pub(super) struct Control {
 
 impl Control {
     pub(super) fn open() -> Result<Self, UblkError> {
+        if cfg!(target_pointer_width = "32") {
+            return Err(UblkError::Narrow);
+        }
         Ok(Self { ring: ControlRing::open().map_err(UblkError::Missing)? })
     }
 

@@ -70,6 +70,9 @@ pub enum UblkError {
     /// The kernel has no ublk, or not for us.
     #[error("/dev/ublk-control: {0}: ublk needs root, and Linux 6.4 or later with its module (modprobe ublk_drv)")]
     Missing(io::Error),
+    /// A system of 32 bits, on which nobody has tried it.
+    #[error("ublk is for systems of 64 bits: another way to attach has to do")]
+    Narrow,
     /// Not a power of two within bounds.
     #[error("logical blocks of {0} bytes: a device of this kernel has blocks of 512 to 4096 bytes")]
     Block(u32),

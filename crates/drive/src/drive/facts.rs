@@ -28,6 +28,7 @@ pub(super) struct Facts {
     pub(super) physical_block_bytes: u32,
     pub(super) is_direct: bool,
     pub(super) is_in_memory: bool,
+    pub(super) waits_in_submission: bool,
     pub(super) can_discard: bool,
 }
 
@@ -57,6 +58,7 @@ impl Facts {
             physical_block_bytes: physical.max(logical_block_bytes),
             is_direct: alignment.is_some() && !is_in_memory,
             is_in_memory,
+            waits_in_submission: waits_in_submission(file, kind),
             can_discard: can_discard(file, kind, stat),
         })
     }
@@ -97,6 +99,19 @@ fn lives_in_page_cache(file: &File, kind: DriveKind) -> bool {
     kind == DriveKind::File && matches!(magic, Ok(TMPFS_MAGIC | RAMFS_MAGIC))
 }
 
+/// Whether somebody else has to answer before I/O of the file is so much as begun: by the type of its file system.
+fn waits_in_submission(file: &File, kind: DriveKind) -> bool {
+    /// FUSE, NFS, SMB 2 and 1, 9P, Ceph: `f_type` of statfs(2).
+    const ELSEWHERE: [u64; 6] = [0x6573_5546, 0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
+    kind == DriveKind::File && file_system_type(file).is_some_and(|kind| ELSEWHERE.contains(&kind))
+}
+
+/// The type of the file's file system, as statfs(2) numbers them.
+fn file_system_type(file: &File) -> Option<u64> {
+    // It is 32 bits wide, in a field of the machine's word with or without a sign.
+    Some(rustix::fs::fstatfs(file).ok()?.f_type as u64 & 0xffff_ffff)
+}
+
 /// Whether a hole can be punched. For devices that is a write of zeroes that lets go of the blocks.
 fn can_discard(file: &File, kind: DriveKind, stat: &Stat) -> bool {
     match kind {
@@ -120,8 +135,5 @@ fn queue_limit(number: DeviceNumber, name: &str) -> u64 {
 fn punches_holes(file: &File) -> bool {
     /// ext2/3/4, XFS, btrfs, tmpfs, F2FS: `f_type` of statfs(2).
     const PUNCHING: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
-    let Ok(file_system) = rustix::fs::fstatfs(file) else { return false };
-    // The type is 32 bits wide, in a field of the machine's word with or without a sign.
-    let kind = file_system.f_type as u64 & 0xffff_ffff;
-    PUNCHING.contains(&kind)
+    file_system_type(file).is_some_and(|kind| PUNCHING.contains(&kind))
 }

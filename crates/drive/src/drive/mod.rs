@@ -185,6 +185,11 @@ impl Drive {
         self.facts.is_in_memory
     }
 
+    /// Whether whoever submits I/O of this file waits for another process or machine: FUSE, and file systems of the network.
+    pub(crate) fn waits_in_submission(&self) -> bool {
+        self.facts.waits_in_submission
+    }
+
     /// Whether discard does anything here. What was discarded reads as zeroes.
     pub fn can_discard(&self) -> bool {
         self.facts.can_discard

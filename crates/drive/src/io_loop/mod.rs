@@ -12,6 +12,7 @@
 //! file systems cannot say that they would not block, and two switches of threads cost more than a copy of 4 KiB. What
 //! takes longer to copy than to switch is the workers' all the same, where there is a second processor for them.
 
+mod registered;
 mod threads;
 mod transfer;
 mod uring;
@@ -141,7 +142,7 @@ enum Engine {
 
 impl IoLoop {
     /// Makes a loop over `arena` for up to `depth` I/Os in flight (more are queued inside). `None` probes: io_uring
-    /// if the kernel lets us, else threads.
+    /// on systems of 64 bits, if the kernel lets us, else threads.
     pub fn new(engine: Option<IoEngine>, arena: Arena, depth: u32) -> Result<Self, LoopError> {
         let depth = depth.clamp(1, MAX_DEPTH);
         let at_once_bytes_max = if engine.is_some() { 0 } else { at_once_bytes_max() };
@@ -150,6 +151,8 @@ impl IoLoop {
         let engine = match engine {
             Some(IoEngine::Uring) => uring().map_err(|source| LoopError::UringRefused { source })?,
             Some(IoEngine::Threads) => threads(),
+            // What was never tried is for whoever asks for it.
+            None if cfg!(target_pointer_width = "32") => threads(),
             None => uring().unwrap_or_else(|_refused| threads()),
         };
         Ok(Self {

@@ -1,4 +1,4 @@
-//! The io_uring engine: files and memory registered once, and one system call to submit a batch and wait.
+//! The io_uring engine: files and memory registered, and one system call to submit a batch and wait.
 //!
 //! A place in `places` belongs to an I/O from [`Uring::start`] until its last completion was reaped; its index travels
 //! through the kernel as user data. There are no more places than entries in the submission ring, and the completion
@@ -15,14 +15,16 @@ use io_uring::{IoUring, opcode};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
+use super::registered::Registered;
 use super::transfer::{Step, Transfer};
 use super::{DriveId, FAREWELL, Finished, Io, IoKind};
 use crate::{Arena, Drive, DriveKind, Memory};
 
 /// Drives with a place in the kernel's table; further ones are reached by their descriptors.
 const REGISTERED_FILES: u32 = 64;
-/// The kernel registers at most this much at a time.
-const REGISTERED_PIECE_BYTES: usize = 1 << 30;
+
+// The io-uring crate has the kernel's types as they are for 64 bits; their size on others is the same.
+const _: () = assert!(size_of::<Entry>() == 64 && size_of::<Timespec>() == 16);
 
 /// Kernel workers that a ring may have: more than one drive is given at a time.
 const WORKERS: u32 = 512;
@@ -41,7 +43,7 @@ const SLICE: usize = 4;
 pub(super) struct Uring {
     ring: IoUring,
     arena: Arena,
-    memory_is_registered: bool,
+    registered: Registered,
     files_are_registered: bool,
     /// In the submission ring, and the kernel has not been told.
     untold: usize,
@@ -73,6 +75,8 @@ struct Target {
     number: RawFd,
     is_registered: bool,
     kind: DriveKind,
+    /// The kernel's workers are to begin its I/O: who submits would wait for it.
+    is_for_workers: bool,
 }
 
 impl std::fmt::Debug for Uring {
@@ -82,24 +86,24 @@ impl std::fmt::Debug for Uring {
 }
 
 impl Uring {
-    /// Makes a ring with room for `depth` I/Os and registers the memory, as far as limits allow.
+    /// Makes a ring with room for `depth` I/Os. Memory is registered as it is used, as far as limits allow.
     pub(super) fn new(arena: Arena, depth: u32) -> io::Result<Self> {
         let ring = build_ring(depth)?;
         if !ring.params().is_feature_ext_arg() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "needs Linux 5.11"));
         }
         let files_are_registered = ring.submitter().register_files(&[-1; REGISTERED_FILES as usize]).is_ok();
-        let memory_is_registered = register_memory(&ring, &arena).is_ok();
+        let registered = Registered::new(&ring, &arena);
         // What cannot be begun without waiting (flushes, some files' reads and writes) is done by the kernel's own workers,
         // a few for each processor. Those that a drive keeps are to leave some to the others; older kernels do not ask.
         let _ = ring.submitter().register_iowq_max_workers(&mut [depth.min(WORKERS), 0]);
         let nothing = Io { token: 0, drive: DriveId(0), kind: IoKind::Flush, offset: 0 };
-        let file = Target { number: -1, is_registered: false, kind: DriveKind::File };
+        let file = Target { number: -1, is_registered: false, kind: DriveKind::File, is_for_workers: false };
         let room = Place { transfer: Transfer::new(nothing), file, is_taken: false };
         Ok(Self {
             ring,
             arena,
-            memory_is_registered,
+            registered,
             files_are_registered,
             untold: 0,
             places: vec![room; depth as usize],
@@ -155,7 +159,8 @@ impl Uring {
         let index = self.free_places.pop().expect("the loop starts no more than `depth`");
         let is_registered = self.files_are_registered && io.drive.0 < REGISTERED_FILES;
         let number = if is_registered { io.drive.0 as RawFd } else { drive.file().as_raw_fd() };
-        let file = Target { number, is_registered, kind: drive.kind() };
+        let is_for_workers = drive.waits_in_submission();
+        let file = Target { number, is_registered, kind: drive.kind(), is_for_workers };
         self.places[index as usize] = Place { transfer: Transfer::new(io), file, is_taken: true };
         self.push(index);
         if self.untold >= SLICE {
@@ -251,29 +256,34 @@ impl Uring {
 
     fn push(&mut self, index: u32) {
         self.untold += 1;
-        let entry = self.entry_for(&self.places[index as usize]).user_data(u64::from(index));
+        let place = self.places[index as usize];
+        let piece = match place.transfer.io.kind {
+            IoKind::Read(memory) | IoKind::Write(memory) => self.registered.piece_of(memory, &self.ring, &self.arena),
+            IoKind::Flush | IoKind::Discard(_) => None,
+        };
+        let entry = self.entry_for(&place, piece).user_data(u64::from(index));
         // SAFETY: the memory that the entry names lies in `arena`, which outlives the I/O: `drop` waits for the last
         // completion. The owner leaves it alone until then by the contract of `Io`. The file is open or registered, for
         // a drive leaves only when nothing is in flight on it.
         unsafe { self.ring.submission().push(&entry) }.expect("the ring has an entry for every place");
     }
 
-    /// What to ask the kernel for.
-    fn entry_for(&self, place: &Place) -> Entry {
+    /// What to ask the kernel for, of a registered piece or of memory that it has to look up.
+    fn entry_for(&self, place: &Place, piece: Option<u16>) -> Entry {
         let Transfer { io, done_bytes } = place.transfer;
         let fd = Fd(place.file.number);
         let offset = io.offset + u64::from(done_bytes);
         let entry = match io.kind {
             IoKind::Read(memory) => {
                 let (pointer, length) = self.rest_of(memory, done_bytes);
-                match self.registered_piece(memory) {
+                match piece {
                     Some(piece) => opcode::ReadFixed::new(fd, pointer, length, piece).offset(offset).build(),
                     None => opcode::Read::new(fd, pointer, length).offset(offset).build(),
                 }
             }
             IoKind::Write(memory) => {
                 let (pointer, length) = self.rest_of(memory, done_bytes);
-                match self.registered_piece(memory) {
+                match piece {
                     Some(piece) => opcode::WriteFixed::new(fd, pointer, length, piece).offset(offset).build(),
                     None => opcode::Write::new(fd, pointer, length).offset(offset).build(),
                 }
@@ -288,21 +298,15 @@ impl Uring {
                 opcode::Fallocate::new(fd, bytes).offset(offset).mode(mode as i32).build()
             }
         };
-        if place.file.is_registered { entry.flags(Flags::FIXED_FILE) } else { entry }
+        let mut flags = Flags::empty();
+        flags.set(Flags::FIXED_FILE, place.file.is_registered);
+        flags.set(Flags::ASYNC, place.file.is_for_workers);
+        entry.flags(flags)
     }
 
     fn rest_of(&self, memory: Memory, done_bytes: u32) -> (*mut u8, u32) {
         let length = memory.length - done_bytes;
         (self.arena.pointer(Memory { offset: memory.offset + done_bytes as usize, length }), length)
-    }
-
-    /// The registered piece in which a run lies; none if it crosses a cut, or lies in the reserve.
-    fn registered_piece(&self, memory: Memory) -> Option<u16> {
-        let last = memory.offset + (memory.length as usize).saturating_sub(1);
-        let piece = memory.offset / REGISTERED_PIECE_BYTES;
-        let is_registered = self.memory_is_registered && last < self.arena.registered_bytes();
-        let within = is_registered && last / REGISTERED_PIECE_BYTES == piece;
-        within.then(|| u16::try_from(piece).ok()).flatten()
     }
 }
 
@@ -343,19 +347,4 @@ fn build_ring(depth: u32) -> io::Result<IoUring> {
         },
         built => built,
     }
-}
-
-/// Registers the arena, without its reserve, with the kernel, which then pins and translates its pages once, not with every
-/// I/O.
-fn register_memory(ring: &IoUring, arena: &Arena) -> io::Result<()> {
-    let pieces: Vec<libc::iovec> = (0..arena.registered_bytes())
-        .step_by(REGISTERED_PIECE_BYTES)
-        .map(|offset| {
-            let length = REGISTERED_PIECE_BYTES.min(arena.registered_bytes() - offset);
-            let pointer = arena.pointer(Memory { offset, length: length as u32 });
-            libc::iovec { iov_base: pointer.cast(), iov_len: length }
-        })
-        .collect();
-    // SAFETY: the pieces lie in the arena, and the engine keeps a clone of it for as long as it keeps the ring.
-    unsafe { ring.submitter().register_buffers(&pieces) }
 }

@@ -99,7 +99,10 @@ impl fmt::Display for Doubt {
             ),
             Self::Rival { drive, events, seen_events, was_member, absent } => {
                 let who = if *was_member { "left the array" } else { "was never seen in the array by this host" };
-                write!(f, "{drive} {who} and claims update {events}, beyond the last one seen ({seen_events})")?;
+                write!(f, "{drive} {who} and claims update {events}")?;
+                if events > seen_events {
+                    write!(f, ", beyond the last one seen ({seen_events})")?;
+                }
                 if absent.is_empty() { Ok(()) } else { write!(f, ", while {} is missing", absent.join(", ")) }
             }
             Self::Copies { first, second } => {

@@ -15,6 +15,7 @@ mod intake;
 mod patience;
 mod pieces;
 mod ragged;
+mod resumed;
 
 use std::collections::VecDeque;
 use std::io;
@@ -254,7 +255,7 @@ impl Exporter {
     }
 
     fn welcome(&mut self, volume: &mut dyn Volume, arrival: Arrival) {
-        let Arrival { transport, agreement, rest, seat } = arrival;
+        let Arrival { transport, agreement, rest, seat, exports } = arrival;
         // Handshakes may end in another order than that in which clients came, so one that has gone may come in last.
         if self.is_ending || has_gone(&transport) {
             return;
@@ -269,6 +270,7 @@ impl Exporter {
             under_way: 0,
             held: 0,
             overdue: 0,
+            next_flush: self.first_flush(&exports),
             is_in_line: false,
             is_paused: false,
             is_leaving: false,

@@ -198,11 +198,15 @@ impl Exporter {
         let key = it.connection;
         let Some(connection) = self.connections.at_mut(key) else { return };
         connection.under_way -= 1;
+        let error = match it.order {
+            Order::Flush => it.error.or_else(|| std::mem::replace(&mut connection.next_flush, Ok(())).err()),
+            _ => it.error,
+        };
         if matches!(connection.reading, Reading::Begin(current) if current == transaction) {
             connection.reading = Reading::Request;
             self.line_up(key);
         }
-        match it.error {
+        match error {
             Some(_) if it.has_sent && !it.structured => return self.drop_connection(key),
             Some(error) => self.reply(key, failure(&it, error)),
             None if it.order != Order::Read => self.reply(key, Reply::simple(it.cookie, None, None)),

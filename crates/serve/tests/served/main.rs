@@ -4,6 +4,7 @@
 
 mod client;
 mod deadline;
+mod outlived;
 mod volume;
 
 use std::collections::HashMap;

@@ -32,6 +32,8 @@ struct Shared {
     flushes: AtomicU64,
     is_over: AtomicBool,
     is_frozen: AtomicBool,
+    are_flushes_frozen: AtomicBool,
+    has_lost_power: AtomicBool,
     has_grown: AtomicBool,
     now_ns: AtomicU64,
     /// Turns in which there was nothing to do but what is frozen.
@@ -53,8 +55,13 @@ pub(crate) struct MemoryVolume {
 impl MemoryVolume {
     /// Nothing is under way but what is frozen.
     fn is_idle(&self) -> bool {
-        let is_frozen = self.shared.is_frozen.load(Ordering::Relaxed);
-        self.queue.iter().all(|it| is_frozen && touches_frozen(&it.command))
+        self.queue.iter().all(|it| self.is_frozen(&it.command))
+    }
+
+    fn is_frozen(&self, command: &Command) -> bool {
+        let are_flushes_frozen = self.shared.are_flushes_frozen.load(Ordering::Relaxed);
+        let is_meant = touches_frozen(command) || are_flushes_frozen && *command == Command::Flush;
+        is_meant && self.shared.is_frozen.load(Ordering::Relaxed)
     }
 
     fn chance(&mut self, below: usize) -> usize {
@@ -126,7 +133,7 @@ impl Volume for MemoryVolume {
         // Some of them, in any order; the others stay under way.
         for _ in 0..self.queue.len().min(3) {
             let chosen = if self.is_in_order { 0 } else { self.chance(self.queue.len()) };
-            if self.shared.is_frozen.load(Ordering::Relaxed) && touches_frozen(&self.queue[chosen].command) {
+            if self.is_frozen(&self.queue[chosen].command) {
                 continue;
             }
             let Request { id, command } = self.queue.remove(chosen);
@@ -161,6 +168,9 @@ fn serve_until_over(exporter: &mut Exporter, volume: &mut MemoryVolume) {
         drop(shared.reins.lock().unwrap());
         if shared.is_over.load(Ordering::Relaxed) && !std::mem::replace(&mut is_ending, true) {
             exporter.end();
+        }
+        if shared.has_lost_power.swap(false, Ordering::Relaxed) {
+            exporter.lose_unflushed();
         }
         let patience = exporter.serve(volume).min(Duration::from_millis(50));
         let is_idle = volume.is_idle();
@@ -204,6 +214,8 @@ impl Served {
             flushes: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             is_frozen: AtomicBool::new(true),
+            are_flushes_frozen: AtomicBool::new(false),
+            has_lost_power: AtomicBool::new(false),
             has_grown: AtomicBool::new(false),
             now_ns: AtomicU64::new(0),
             rests: AtomicU64::new(0),
@@ -255,6 +267,17 @@ impl Served {
     pub(crate) fn thaw(&self) {
         self.shared.is_frozen.store(false, Ordering::Relaxed);
         self.bell.ring();
+    }
+
+    /// From now on flushes are not answered before [`Self::thaw`].
+    pub(crate) fn freeze_flushes(&self) {
+        self.shared.are_flushes_frozen.store(true, Ordering::Relaxed);
+    }
+
+    /// The volume goes on after its drives have been without power; returns when clients are told.
+    pub(crate) fn lose_power(&self) {
+        self.shared.has_lost_power.store(true, Ordering::Relaxed);
+        self.rest();
     }
 
     /// From now on the volume is larger.

@@ -14,21 +14,18 @@ pub(crate) struct ArrayArgs {
     /// The array's members, in any order. Any one of them will do for an array that runs.
     #[arg(required_unless_present_any = ["socket", "uuid", "scan"], value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
-    /// Look for the other members among the files and devices in this directory; for all members,
-    /// if it holds those of one array and no drive is given.
+    /// Look for the other members in this directory; for all, if it holds those of one array and no drive is given.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
-    /// The array with this UUID, as md or blkid prints it: its members are looked for among the machine's drives, or with
-    /// --scan in that directory.
+    /// The array with this UUID (md's form): its members are looked for among the machine's drives, or with --scan there.
     #[arg(long, value_name = "UUID")]
     pub(crate) uuid: Option<Uuid>,
     /// Where the array is administered while it runs, if not at the usual place.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Start it though members are missing that it counts on: what is written then is missing
-    /// there, and they are filled anew when they come back. Asked for where this host has never run
-    /// the array, and cannot know whether those that are given are the newest; and where a member
-    /// that was not given is there, or does not answer.
+    /// Start it though members are missing that it counts on: what is written then is missing there, and they are filled
+    /// anew when they come back. Asked for where this host has never run the array, cannot know whether those that are
+    /// given are the newest, or cannot remember it; and where a member that was not given is there, or does not answer.
     #[arg(long)]
     pub(crate) degraded: bool,
 }
@@ -191,6 +188,9 @@ pub(crate) struct FailArgs {
     /// The member to take out.
     #[arg(long, value_name = "DRIVE")]
     pub(crate) member: PathBuf,
+    /// Take it out though parity may not agree with the data: blocks of it may be lost.
+    #[arg(long, short)]
+    pub(crate) force: bool,
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
@@ -230,7 +230,7 @@ pub(crate) struct ReplaceArgs {
     /// The member to be replaced.
     #[arg(long, value_name = "DRIVE")]
     pub(crate) member: PathBuf,
-    /// What takes its place: a spare of the array, or another drive, whose content is lost.
+    /// A spare of the array, or another drive, whose content is lost.
     #[arg(long, value_name = "DRIVE")]
     pub(crate) with: PathBuf,
     /// Overwrite what that drive holds. A drive in use is refused all the same.

@@ -36,7 +36,7 @@ use crate::look::arrays;
 
 pub(crate) use front::{Front, run as run_front};
 pub(crate) use method::{Method, PassedOver};
-pub(crate) use occupied::{Occupied, refuse_occupied, refuse_served};
+pub(crate) use occupied::{Occupied, check_overwritable, refuse_members_in_use, refuse_occupied, refuse_served};
 pub(crate) use process::leave_session;
 pub(crate) use record::Attachment;
 use record::{Lock, Records};

@@ -1,9 +1,12 @@
 //! How an array is used on this machine, for whoever would overwrite it, or stop it, under its
 //! users.
 
+use std::path::PathBuf;
+
 use super::{Attachment, attachment_of};
 use crate::args::ArrayArgs;
 use crate::documents::StateDocument;
+use crate::drives;
 use crate::exit::Failure;
 
 /// A use of an array that is under way.
@@ -47,6 +50,31 @@ pub(crate) fn refuse_occupied(array: &ArrayArgs) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses drives that are to be overwritten and are in use, also as members of an array that is mounted or attached,
+/// whether or not anybody runs it now; and drives and files that hold something unless `force`. They may come to the
+/// array `own`, if that is given.
+pub(crate) fn check_overwritable(paths: &[PathBuf], own: &ArrayArgs, force: bool) -> Result<(), Failure> {
+    refuse_members_in_use(paths, own)?;
+    drives::check_wipeable(paths, force)
+}
+
+/// Refuses drives that are members of an array that is mounted or attached, and not of this one.
+pub(crate) fn refuse_members_in_use(paths: &[PathBuf], own: &ArrayArgs) -> Result<(), Failure> {
+    let own = attachment_of(own)?.map(|attachment| attachment.array_uuid);
+    for path in paths {
+        let named = ArrayArgs { drives: vec![path.clone()], ..ArrayArgs::default() };
+        let attachment = attachment_of(&named)?.filter(|found| own.as_ref() != Some(&found.array_uuid));
+        let Some(attachment) = attachment else { continue };
+        if let Some(Occupied { what, mend }) = attachment.occupied()? {
+            let (path, name) = (path.display(), &attachment.name);
+            return Err(Failure::Refused(format!(
+                "{path} is a member of array {name}, which is {what}: take another drive, or {mend}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses an array that runs and has clients of its network block device, for the same reason.

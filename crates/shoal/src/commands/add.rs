@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::args::{AddArgs, ArrayArgs, Cli, ReAddArgs, ReplaceArgs};
+use crate::attaching::refuse_members_in_use;
 use crate::commands::rebuild::REBUILD_GOES_ON;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
@@ -12,6 +13,7 @@ use crate::running::{Command, Opening, reach};
 
 /// Adds a drive to an array. If a member is missing, the drive takes its place and is filled.
 pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
+    refuse_members_in_use(std::slice::from_ref(&args.drive), &args.array)?;
     let add = Command::Add { drive: args.drive.clone(), force: args.force };
     bring(cli, &args.array, &args.drive, add, !args.no_rebuild)
 }
@@ -23,6 +25,7 @@ pub(crate) fn again(cli: &Cli, args: &ReAddArgs) -> Result<(), Failure> {
 
 /// Copies a member to another drive, which takes its place.
 pub(crate) fn replace(cli: &Cli, args: &ReplaceArgs) -> Result<(), Failure> {
+    refuse_members_in_use(std::slice::from_ref(&args.with), &args.array)?;
     let (member, drive) = (args.member.clone(), args.with.clone());
     let replace = Command::Replace { member, drive, force: args.force };
     bring(cli, &args.array, &args.with, replace, !args.no_rebuild)

@@ -4,28 +4,64 @@ use std::path::Path;
 
 use crate::args::{ArrayArgs, Cli, FailArgs, RemoveArgs};
 use crate::commands::status::state_text;
+use crate::documents::{ArrayDocument, StateDocument};
 use crate::drives::same_file;
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, Opening, reach, reach_running};
+use crate::running::{Command, Handle, Opening, reach, reach_running};
 
 /// Takes a member out of its array. It is not written any more, and the others remember.
 pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
-    take_leave(cli, &args.array, &args.member, Command::Fail { member: args.member.clone() })
+    let mut running = reach_running(&args.array)?;
+    let at_rest = with_drive(&args.array, &args.member);
+    if !args.force {
+        refuse_unsynced(&state(cli, running.as_mut(), &at_rest)?.array)?;
+    }
+    take_leave(cli, running, &at_rest, Command::Fail { member: args.member.clone() })
 }
 
 /// Lets a drive go that failed, or a spare.
 pub(crate) fn remove(cli: &Cli, args: &RemoveArgs) -> Result<(), Failure> {
-    take_leave(cli, &args.array, &args.drive, Command::Remove { drive: args.drive.clone() })
+    let command = Command::Remove { drive: args.drive.clone() };
+    take_leave(cli, reach_running(&args.array)?, &with_drive(&args.array, &args.drive), command)
 }
 
-fn take_leave(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command) -> Result<(), Failure> {
-    let mut array = match reach_running(args)? {
+/// The array as it is; nothing of one at rest is changed.
+fn state(cli: &Cli, running: Option<&mut Box<dyn Handle>>, at_rest: &ArrayArgs) -> Result<StateDocument, Failure> {
+    if let Some(array) = running {
+        return array.execute(Command::Status);
+    }
+    let mut array = reach(cli, at_rest, Opening { writable: false, ..Opening::WRITABLE }, None)?;
+    let state = array.execute(Command::Status)?;
+    array.finish()?;
+    Ok(state)
+}
+
+fn take_leave(
+    cli: &Cli,
+    running: Option<Box<dyn Handle>>,
+    at_rest: &ArrayArgs,
+    command: Command,
+) -> Result<(), Failure> {
+    let mut array = match running {
         Some(array) => array,
-        None => reach(cli, &with_drive(args, drive), Opening::WRITABLE, None)?,
+        None => reach(cli, at_rest, Opening::WRITABLE, None)?,
     };
     array.execute(command)?;
     output::document(cli, &array.finish()?, state_text)
+}
+
+/// Refuses an array with parity that is not known to agree with the data: it cannot stand for a member that leaves.
+fn refuse_unsynced(array: &ArrayDocument) -> Result<(), Failure> {
+    array.members.iter().filter_map(|member| member.array.as_deref()).try_for_each(refuse_unsynced)?;
+    if !array.needs_resync || !array.has_parity() {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "array {} was not shut down cleanly, or has never been in sync: its parity may not stand for a member that leaves. \
+         `shoal rebuild` waits until it is in sync; --force takes the member out now, and blocks of it may be lost",
+        array.name
+    )))
 }
 
 /// The drive may be among the array's already, under this name or another.

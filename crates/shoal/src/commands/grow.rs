@@ -7,9 +7,10 @@ use shoal_drive::Access;
 use shoal_volume::{Absent, ArrayLevel, GrowError, GrowOptions, Grown, Level, continue_reshape, grow};
 
 use crate::args::{ArrayArgs, Cli, GrowArgs};
+use crate::attaching::check_overwritable;
 use crate::commands::rebuild::REBUILD_GOES_ON;
 use crate::commands::status::state_text;
-use crate::drives::{check_wipeable, join_with_room, member_paths, open_drives, open_failure, same_file};
+use crate::drives::{join_with_room, member_paths, open_drives, open_failure, same_file};
 use crate::exit::Failure;
 use crate::look::{self, Seen};
 use crate::memory;
@@ -34,7 +35,7 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     members.retain(|member| !args.add.iter().any(|added| same_file(member, added)));
     let all: Vec<PathBuf> = members.iter().chain(&args.add).cloned().collect();
     drop(open_drives(&all, Access::Read)?);
-    check_wipeable(&args.add, args.force)?;
+    check_overwritable(&args.add, &args.array, args.force)?;
     let grown = carry_out(cli, args, &all, &options)?;
     if let Grown::Stopped { .. } = grown {
         return Err(Failure::failed("stopped before the end: `shoal grow --continue` goes on where it stood"));

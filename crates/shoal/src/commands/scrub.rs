@@ -89,14 +89,14 @@ fn is_redundant(array: &ArrayDocument) -> bool {
 /// Why an array is not scrubbed: one that has lost all of its redundancy has nothing to hold its
 /// content against.
 fn not_scrubbed(failure: Failure, state: &StateDocument) -> Failure {
-    let StateDocument { array, background, .. } = state;
+    let StateDocument { array, background, paused, .. } = state;
     if !is_redundant(array) {
         return Failure::Usage(format!(
             "array {} is {}: it has no parity or copies to compare",
             array.name, array.level
         ));
     }
-    if background.is_some() || array.redundancy == 0 || lacking(array) < array.redundancy {
+    if paused.is_some() || background.is_some() || array.redundancy == 0 || lacking(array) < array.redundancy {
         return failure;
     }
     Failure::Failed(format!(

@@ -31,7 +31,9 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     let engine = args.engine.engine;
     // A member that does not answer is taken out while clients have half of their patience left.
     let silence = SILENCE.min(Duration::from_secs(args.deadline) / 2);
-    let opening = Opening { writable: !args.read_only, force: args.force, engine, silence, ..Opening::WRITABLE };
+    let deadline = Duration::from_secs(args.deadline);
+    let opening =
+        Opening { writable: !args.read_only, force: args.force, engine, silence, deadline, ..Opening::WRITABLE };
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, places, server) = or_alert(alerts, &array, || {
@@ -77,7 +79,7 @@ fn service(
     protection: &Protection,
 ) -> Result<Service, Failure> {
     let volume = host.content();
-    let exports = exports(args, array, volume)?.with_incarnation(&incarnation(array));
+    let exports = exports(args, array, volume)?.with_incarnation(&incarnation(array, 0));
     let buffers = SERVED_BUFFERS.start..volume.request_buffers();
     let exporter = Exporter::new(exports, buffers).map_err(Failure::failed)?;
     let exporter = exporter.with_deadline(Duration::from_secs(args.deadline));

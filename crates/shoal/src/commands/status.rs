@@ -9,8 +9,8 @@ use shoal_volume::inspect_remembered;
 use crate::args::{ArrayArgs, Cli, StatusArgs};
 use crate::attaching::{Attachment, Standing, attachments};
 use crate::documents::{
-    ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, MemberDocument, RunningDocument,
-    StateDocument, array_document,
+    ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, MemberDocument, PauseDocument,
+    RunningDocument, StateDocument, array_document,
 };
 use crate::drives::{array_failure, join, open_drives, open_options};
 use crate::exit::Failure;
@@ -41,6 +41,7 @@ pub(super) fn state_of_array(cli: &Cli, array: &ArrayArgs) -> Result<StateDocume
         background: None,
         scrub: None,
         running: None,
+        paused: None,
         attached: None,
         simulated: None,
     })
@@ -80,6 +81,9 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
     if let Some(EngineDocument { name, device, consistency_policy }) = &document.engine {
         writeln!(text, "  run by {name}, as {device}, consistency policy {consistency_policy}")?;
     }
+    if let Some(paused) = &document.paused {
+        writeln!(text, "  {}", paused_text(paused))?;
+    }
     if let Some(attached) = &document.attached {
         writeln!(text, "  {}", attached_text(attached))?;
     }
@@ -89,6 +93,18 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
         writeln!(text, "  {work}: {per_cent} %, {} of {}{rate}", format_size(*done_bytes), format_size(*total_bytes))?;
     }
     document.running.as_ref().map_or(Ok(()), |running| tell_of_running(text, document, running))
+}
+
+/// What it waits for, and for how long.
+fn paused_text(PauseDocument { since_unix_s, waits_for, fails_in_s }: &PauseDocument) -> String {
+    let since = format_age_s(unix_time_s().saturating_sub(*since_unix_s));
+    let drives = waits_for.iter().map(|drive| Outside(drive).to_string()).collect::<Vec<_>>().join(" and ");
+    let what = if drives.is_empty() { "its drives, which are there, to be usable".to_owned() } else { drives };
+    let end = match fails_in_s {
+        Some(seconds) => format!("requests wait, and fail in {seconds} s"),
+        None => "no request waits yet".to_owned(),
+    };
+    format!("PAUSED for {since}: waits for {what}; {end}")
 }
 
 /// As what it is attached, and what is to be done if that cannot be used.

@@ -51,8 +51,7 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
 /// What a missing member held is made of parity, which a crash may have left behind the data;
 /// nothing on the members says where, but for a partial parity log, and then nothing is in doubt.
 fn tell_write_hole(array: &ArrayDocument) {
-    let has_parity = matches!(array.level.as_str(), "raid4" | "raid5" | "raid6");
-    if has_parity && array.health == "degraded" && array.needs_resync {
+    if array.has_parity() && array.health == "degraded" && array.needs_resync {
         output::warn(&format!(
             "array {} is degraded and was not shut down cleanly: where it was being written, blocks of the missing member may be wrong, \
              flushed ones too; give the missing drive too",

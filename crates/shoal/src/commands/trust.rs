@@ -53,6 +53,7 @@ fn show(cli: &Cli, status: &ArrayStatus) -> Result<(), Failure> {
         background: None,
         scrub: None,
         running: None,
+        paused: None,
         attached: None,
         simulated: None,
     };

@@ -26,6 +26,13 @@ pub(crate) fn array_document(status: &ArrayStatus) -> ArrayDocument {
     }
 }
 
+impl ArrayDocument {
+    /// Whether its level has parity.
+    pub(crate) fn has_parity(&self) -> bool {
+        matches!(self.level.as_str(), "raid4" | "raid5" | "raid6")
+    }
+}
+
 fn health_name(health: Health) -> &'static str {
     match health {
         Health::Optimal => "optimal",

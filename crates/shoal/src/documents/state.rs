@@ -25,6 +25,9 @@ pub(crate) struct StateDocument {
     /// The process that runs the array; left out if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<RunningDocument>,
+    /// That its requests wait for drives which have gone away; left out while it can be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) paused: Option<PauseDocument>,
     /// As what it is attached to this machine, `status`; left out where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) attached: Option<AttachedDocument>,
@@ -42,6 +45,18 @@ pub(crate) struct EngineDocument {
     pub(crate) device: String,
     /// How it keeps parity and copies consistent, in its own words: "resync", "bitmap", "ppl", "journal" or "none".
     pub(crate) consistency_policy: String,
+}
+
+/// That an array waits for its drives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct PauseDocument {
+    /// Since when: seconds since 1970.
+    pub(crate) since_unix_s: u64,
+    /// The drives that are not back, as they were called; none if those that are back cannot be used yet.
+    pub(crate) waits_for: Vec<String>,
+    /// In so many seconds what waits fails, and the array with it; left out while nothing waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fails_in_s: Option<u64>,
 }
 
 /// That an array's drives are simulated.

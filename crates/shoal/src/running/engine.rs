@@ -14,8 +14,9 @@ use shoal_volume::{
     ArrayStatus, ArrayVolume, Background, CommandError, LiveVolume, ManageError, News, Progress, ScrubMode,
 };
 
+use super::outage::Resumption;
 use super::world::HostWorld;
-use crate::documents::EngineDocument;
+use crate::documents::{EngineDocument, PauseDocument};
 use crate::drives::too_small;
 use crate::exit::Failure;
 
@@ -30,6 +31,16 @@ pub(crate) trait Engine: LiveVolume {
     }
     /// What the array is and how it is, as last seen in a turn.
     fn status(&self) -> ArrayStatus;
+    /// That it is paused, if it is.
+    fn pause(&self) -> Option<PauseDocument> {
+        None
+    }
+    /// Ends that: what waits fails.
+    fn stop_waiting(&mut self) {}
+    /// That it goes on after a pause, once: clients are to be told.
+    fn take_resumption(&mut self) -> Option<Resumption> {
+        None
+    }
     /// The background work under way that has most left to do.
     fn progress(&self) -> Option<Progress>;
     /// What has happened since the last call.

@@ -4,13 +4,14 @@
 use std::time::{Duration, Instant};
 
 use shoal_volume::{
-    ArrayVolume, Background, Completion, HostMemory, MemberState, OpenOptions, Progress, ScrubMode, Volume,
+    ArrayVolume, Background, Completion, Health, HostMemory, MemberState, OpenOptions, Progress, ScrubMode, Volume,
 };
 
 use super::bulletin::Bulletin;
 use super::engine::Engine;
 use super::handle::Handle;
 use super::order::{Order, prepare};
+use super::outage::{Resumable, Terms};
 use super::protocol::Command;
 use super::world::HostWorld;
 use crate::documents::{BackgroundDocument, SimulatedDocument, StateDocument, array_document};
@@ -33,13 +34,22 @@ pub(crate) struct Host {
 const SUSPICION_DISTANCE: Duration = Duration::from_secs(1);
 
 impl Host {
-    /// Runs the array that the drives are members of, with what this host remembers of it.
-    pub(crate) fn open(opened: Opened, options: &OpenOptions, memory: Option<HostMemory>) -> Result<Self, Failure> {
+    /// Runs the array that the drives are members of, with what this host remembers of it. On `terms` it outlives an outage
+    /// of its drives.
+    pub(crate) fn open(
+        opened: Opened,
+        options: &OpenOptions,
+        memory: Option<HostMemory>,
+        terms: Option<Terms>,
+    ) -> Result<Self, Failure> {
         let world = HostWorld::Real(Box::new(opened.world));
         let array = ArrayVolume::open_remembered(world, opened.plan, &opened.drives, options, memory);
         let mut array = array.map_err(array_failure)?;
         tell(&array.take_remarks());
-        Ok(Self::of(array, options.background))
+        match terms.filter(|_| array.status().health != Health::Failed) {
+            Some(terms) => Ok(Self::of(Resumable::new(array, terms)?, options.background)),
+            None => Ok(Self::of(array, options.background)),
+        }
     }
 
     /// Takes an array that runs, at these rates of background work.
@@ -112,6 +122,7 @@ impl Host {
             background,
             scrub,
             running: None,
+            paused: self.array.pause(),
             attached: None,
             simulated,
         }
@@ -161,6 +172,7 @@ impl Handle for Host {
 
     fn finish(&mut self) -> Result<StateDocument, Failure> {
         self.array.rest()?;
+        tell(&self.array.take_remarks());
         Ok(self.state())
     }
 

@@ -14,11 +14,13 @@ use crate::drives::probe;
 /// Digits of a member's UUID by which it is known: enough to tell a handful apart.
 const NAME_DIGITS: usize = 16;
 
-/// Of an array and those inside it, as `NAME=NUMBER,NAME=NUMBER`.
-pub(crate) fn incarnation(array: &ArrayDocument) -> String {
+/// Of an array and those inside it, as `NAME=NUMBER,NAME=NUMBER`. So many outages of its drives this process has lived through
+/// after which something may have been lost: of drives without a number nothing else tells that.
+pub(crate) fn incarnation(array: &ArrayDocument, outages: u32) -> String {
     let mut words = Vec::new();
     add(array, &mut words);
     words.sort();
+    words.insert(0, format!("process-{}={outages}", std::process::id()));
     words.join(",")
 }
 

@@ -1,6 +1,7 @@
 //! What sessions hand to the thread that owns the array.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_serve::Bell;
 
@@ -27,11 +28,34 @@ pub(super) struct Answered {
     pub(super) content: Vec<u8>,
 }
 
+/// Of how many outages of the drives a session has heard; of none that were over before its first request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard(Arc<Mutex<Option<u32>>>);
+
+impl Heard {
+    /// The session has a request, after so many outages.
+    pub(super) fn begin(&self, outages: u32) {
+        self.lock().get_or_insert(outages);
+    }
+
+    /// The session hears of all of them; whether it had not before.
+    pub(super) fn catch_up(&self, outages: u32) -> bool {
+        self.lock().replace(outages).is_some_and(|heard| heard < outages)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<u32>> {
+        // A number is never half written.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Where the answer to one request goes. It never waits for the client.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) id: u64,
     pub(super) answers: Sender<Answered>,
+    /// That of the session.
+    pub(super) heard: Heard,
 }
 
 impl Reply {

@@ -91,7 +91,16 @@ pub(crate) fn kernel_state(cli: &Cli, args: &ArrayArgs) -> Result<Option<StateDo
     let engine = Some(document(&array));
     let background = None;
     let array = crate::documents::array_document(&array.status());
-    Ok(Some(StateDocument { array, engine, background, scrub: None, running: None, attached: None, simulated: None }))
+    Ok(Some(StateDocument {
+        array,
+        engine,
+        background,
+        scrub: None,
+        running: None,
+        paused: None,
+        attached: None,
+        simulated: None,
+    }))
 }
 
 /// Has the kernel let the array go that is named, if it runs it: one that a process of shoal's that was killed has left

@@ -14,7 +14,8 @@
 //! has the same `Host`, so whatever can be done is done by one code.
 //!
 //! The array belongs to one thread, [`server`]'s. All that could make it wait happens in others: reading a client's
-//! requests and writing to it ([`session`]), surveying and opening the drive that it names ([`order`]).
+//! requests and writing to it ([`session`]), surveying and opening the drive that it names ([`order`]), looking for drives that are gone
+//! ([`outage`]).
 //!
 //! Taken from those who do this well: a request carries an id that comes back (QEMU's QMP); clients are bounded, and what
 //! cannot be understood ends the connection (SPDK). Unlike theirs, news are not sent by themselves but are part of the
@@ -30,6 +31,7 @@ mod incarnation;
 mod jobs;
 mod kernel;
 mod order;
+mod outage;
 mod place;
 mod protocol;
 mod reach;

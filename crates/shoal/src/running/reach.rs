@@ -11,6 +11,7 @@ use super::client::Client;
 use super::handle::Handle;
 use super::host::Host;
 use super::kernel::{host_by_kernel, refuse_held};
+use super::outage::Terms;
 use super::place;
 use super::protocol::Command;
 use super::world::HostWorld;
@@ -39,6 +40,8 @@ pub(crate) struct Opening {
     pub(crate) engine: EngineChoice,
     /// How long a member may be silent before it is taken out, by shoal's own engine.
     pub(crate) silence: Duration,
+    /// How long requests wait for drives that have gone away together, if it is kept running by shoal's own engine.
+    pub(crate) deadline: Duration,
 }
 
 impl Opening {
@@ -49,6 +52,7 @@ impl Opening {
         incomplete: Incomplete::Refused,
         engine: EngineChoice::Shoal,
         silence: SILENCE,
+        deadline: shoal_serve::DEADLINE,
     };
 
     /// The same for whoever opens it.
@@ -57,6 +61,14 @@ impl Opening {
         let silence = Some(self.silence);
         Ok(OpenOptions { incomplete, silence, ..open_options(cli, self.writable, self.force)? })
     }
+}
+
+/// How long whoever opens an array here keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    ForOneCommand,
+    /// Until it is stopped, whatever befalls its drives.
+    Running,
 }
 
 /// Why the kernel does not run simulated drives.
@@ -88,7 +100,7 @@ pub(crate) fn reach(
         Some(client) => Ok(client),
         None => {
             let requests = (TRANSFER_DEPTH, TRANSFER_BYTES);
-            Ok(Box::new(claim_with(cli, args, opening, newcomer, purpose(opening), requests)?))
+            Ok(Box::new(claim_with(cli, args, opening, newcomer, purpose(opening), requests, Stay::ForOneCommand)?))
         }
     }
 }
@@ -189,7 +201,8 @@ fn claim_or_simulate(
             let claimed = match opening.engine {
                 EngineChoice::Shoal => {
                     // Whoever reads what is served gets more than a look.
-                    claim_with(cli, args, opening, None, Purpose::Start { force: opening.force }, requests)
+                    let purpose = Purpose::Start { force: opening.force };
+                    claim_with(cli, args, opening, None, purpose, requests, Stay::Running)
                 }
                 EngineChoice::Kernel => host_by_kernel(cli, args, opening, requests),
             };
@@ -253,6 +266,7 @@ fn claim_with(
     newcomer: Option<&Path>,
     purpose: Purpose,
     requests: (u32, u32),
+    stay: Stay,
 ) -> Result<Host, Failure> {
     if let Some(newcomer) = newcomer {
         // Before the array is opened without it, and would write down that it is gone.
@@ -267,7 +281,10 @@ fn claim_with(
         drive.keep_writers_out().map_err(open_failure)?;
     }
     let opened = join_with_room(cli, drives, requests, MORE_DRIVES)?;
-    Host::open(opened, &opening.options(cli)?, host_memory(args, purpose))
+    let options = opening.options(cli)?;
+    let terms = Terms { options, deadline: opening.deadline, scan: args.scan.clone() };
+    let terms = matches!(stay, Stay::Running).then_some(terms);
+    Host::open(opened, &options, host_memory(args, purpose), terms)
 }
 
 /// What a command that ends opens an array for.

@@ -14,14 +14,16 @@ use shoal_volume::{ArrayStatus, MemberOn};
 
 use super::clients::welcome;
 use super::host::Host;
+use super::incarnation::incarnation;
 use super::jobs::{Job, Jobs, StopReply};
+use super::outage::Resumption;
 use super::place;
 use super::protocol::{REQUESTS_MAX, TRANSFER_BYTES_MAX};
 use super::reach::SERVED_BUFFERS;
 use super::service::Service;
 use super::traffic::Traffic;
 use super::watch::Watch;
-use crate::documents::{RunningDocument, StateDocument};
+use crate::documents::{RunningDocument, StateDocument, array_document};
 use crate::exit::Failure;
 use crate::output;
 
@@ -120,6 +122,7 @@ impl Server {
             self.traffic.start(self.host.array.as_mut());
             self.host.turn(self.watch.patience(patience), &mut completions)?;
             self.watch.came_round();
+            self.resume();
             if let Some(service) = &mut self.service {
                 service.finish(self.host.array.as_mut(), &mut completions);
             }
@@ -127,6 +130,7 @@ impl Server {
             self.tell_news();
         };
         self.watch.end();
+        self.host.array.stop_waiting();
         let state = come_to_rest(self.service, &mut self.host);
         // Nobody is to find the socket once the array is at rest; whoever waits for its end may go on.
         drop(self.sockets);
@@ -140,6 +144,18 @@ impl Server {
 }
 
 impl Server {
+    /// Tells clients, before they hear of anything that the array has done since, that it goes on after an outage.
+    fn resume(&mut self) {
+        let Some(resumption) = self.host.array.take_resumption() else { return };
+        if resumption == Resumption::Unflushed {
+            self.traffic.lose_unflushed();
+        }
+        if let Some(service) = &mut self.service {
+            let array = array_document(&self.host.array.status());
+            service.resumed(resumption, &incarnation(&array, self.traffic.outages()));
+        }
+    }
+
     /// Takes in what happened, and tells it to whoever watches.
     fn tell_news(&mut self) {
         self.host.look();

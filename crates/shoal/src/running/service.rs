@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use shoal_serve::{Bell, Exporter, Listener};
 use shoal_volume::{Completion, LiveVolume};
 
+use super::outage::Resumption;
 use crate::exit::Failure;
 
 /// How long clients may take over what they are owed when the array is stopped.
@@ -54,6 +55,15 @@ impl Service {
     /// Takes out, and sends, the answers to what clients wanted.
     pub(super) fn finish(&mut self, array: &mut dyn LiveVolume, completions: &mut Vec<Completion>) {
         self.exporter.finish(array, completions);
+    }
+
+    /// The array goes on after an outage of its drives, which go by this word now.
+    pub(super) fn resumed(&mut self, resumption: Resumption, incarnation: &str) {
+        self.exporter.reincarnate(incarnation);
+        match resumption {
+            Resumption::Whole => {}
+            Resumption::Unflushed => self.exporter.lose_unflushed(),
+        }
     }
 
     /// Ends what clients have under way, and sends them away. Returns whether the array has answered everything, which it

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::clients::Seat;
-use super::jobs::{Answered, Jobs, Reply, error_document};
+use super::jobs::{Answered, Heard, Jobs, Reply, error_document};
 use super::order::prepare;
 use super::protocol::{
     Answer, Asked, Command, Content, LINE_BYTES_MAX, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX, parse,
@@ -37,7 +37,7 @@ fn serve_until_gone(stream: &UnixStream, seat: &Seat, jobs: &Jobs) -> io::Result
     let writer = std::thread::Builder::new().name("shoal-answers".to_owned());
     let writer = writer.spawn(move || write_answers(sink, &to_write, &ended))?;
     let requests = BufReader::new(Patient { stream, deadline: None });
-    let mut session = Session { requests, seat, jobs, answers, started };
+    let mut session = Session { requests, seat, jobs, answers, heard: Heard::default(), started };
     let mut stopping = None;
     while session.serve_one(&mut stopping)? {}
     drop(session);
@@ -52,6 +52,7 @@ struct Session<'a> {
     seat: &'a Seat,
     jobs: &'a Jobs,
     answers: Sender<Answered>,
+    heard: Heard,
     /// Takes a request in; full while as many as a client may have are not answered.
     started: SyncSender<()>,
 }
@@ -129,7 +130,8 @@ impl Session<'_> {
             bytes.resize(length as usize, 0);
             self.requests.read_exact(&mut bytes)?;
         }
-        Ok(self.jobs.content(content, bytes, Reply { id, answers: self.answers.clone() }))
+        let reply = Reply { id, answers: self.answers.clone(), heard: self.heard.clone() };
+        Ok(self.jobs.content(content, bytes, reply))
     }
 
     /// Hands an answer to the writer. Returns whether it is still there.

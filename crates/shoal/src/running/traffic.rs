@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use shoal_volume::{Command, Completion, Request, RequestId, Volume};
+use shoal_volume::{Command, Completion, Request, RequestError, RequestId, Volume};
 
 use super::jobs::Reply;
 use super::protocol::{Content, Outcome};
@@ -16,6 +16,8 @@ pub(super) struct Traffic {
     free: Vec<u32>,
     in_flight: HashMap<u64, InFlight>,
     next_id: u64,
+    /// Of the drives, after which what had been answered and not flushed may be lost.
+    outages: u32,
 }
 
 struct Waiting {
@@ -26,6 +28,8 @@ struct Waiting {
 
 struct InFlight {
     content: Content,
+    /// Outages before it came.
+    outages: u32,
     buffer: Option<u32>,
     reply: Reply,
 }
@@ -38,11 +42,13 @@ impl Traffic {
             free: (0..request_buffers).rev().collect(),
             in_flight: HashMap::new(),
             next_id: 0,
+            outages: 0,
         }
     }
 
     /// Takes a request in. Its length is one that a request buffer holds.
     pub(super) fn enter(&mut self, content: Content, bytes: Vec<u8>, reply: Reply) {
+        reply.heard.begin(self.outages);
         self.waiting.push_back(Waiting { content, bytes, reply });
     }
 
@@ -58,9 +64,20 @@ impl Traffic {
             let Waiting { content, bytes, reply } = waiting;
             let command = command(volume, content, &bytes, buffer.unwrap_or(0));
             volume.submit(Request { id: RequestId(self.next_id), command });
-            self.in_flight.insert(self.next_id, InFlight { content, buffer, reply });
+            self.in_flight.insert(self.next_id, InFlight { content, outages: self.outages, buffer, reply });
             self.next_id += 1;
         }
+    }
+
+    /// What was answered and not flushed may be lost. Flushes that are under way fail; and one of each session that comes
+    /// afterwards, as a write may be answered meanwhile of which a part is lost.
+    pub(super) fn lose_unflushed(&mut self) {
+        self.outages += 1;
+    }
+
+    /// How often that was.
+    pub(super) fn outages(&self) -> u32 {
+        self.outages
     }
 
     /// Answers what is done.
@@ -68,7 +85,10 @@ impl Traffic {
         for completion in completions.drain(..) {
             let done = self.in_flight.remove(&completion.id.0).expect("the volume answers what was submitted, once");
             self.free.extend(done.buffer);
-            match (completion.result, done.content, done.buffer) {
+            let is_flush = matches!(done.content, Content::Flush);
+            let is_lost = is_flush && (done.outages < self.outages || done.reply.heard.catch_up(self.outages));
+            let result = if is_lost { Err(RequestError::Failed) } else { completion.result };
+            match (result, done.content, done.buffer) {
                 (Err(error), _, _) => done.reply.send(Outcome::Fault(error.into()), Vec::new()),
                 (Ok(()), Content::Read { length, .. }, Some(buffer)) => {
                     let mut bytes = vec![0; length as usize];

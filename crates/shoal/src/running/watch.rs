@@ -68,7 +68,10 @@ impl Watch {
     fn tell(&self, state: &StateDocument, lost_ranges: u64) {
         let Some(desk) = &self.desk else { return };
         let mut sights = Vec::new();
-        add_sights(&state.array, &mut sights);
+        match state.paused {
+            Some(_) => sights.push(paused_sight(&state.array)),
+            None => add_sights(&state.array, &mut sights),
+        }
         if let Some(array) = sights.first_mut() {
             array.lost_ranges = lost_ranges;
             array.scrub = state.scrub.as_ref().map(|found| ScrubSight {
@@ -127,6 +130,20 @@ fn names(array: &ArrayArgs) -> (String, String) {
     (uuid, name)
 }
 
+/// An array that waits for its drives: of those inside it nothing is seen either.
+fn paused_sight(array: &ArrayDocument) -> ArraySight {
+    ArraySight {
+        uuid: array.uuid.clone(),
+        name: array.name.clone(),
+        health: Health::Paused,
+        needs_resync: array.needs_resync,
+        members: Vec::new(),
+        spares: array.spares.len(),
+        scrub: None,
+        lost_ranges: 0,
+    }
+}
+
 /// An array and those inside it, the outermost first.
 fn add_sights(array: &ArrayDocument, sights: &mut Vec<ArraySight>) {
     sights.push(ArraySight {
@@ -160,5 +177,6 @@ fn member_sight(member: &MemberDocument) -> MemberSight {
 fn status_line(state: &StateDocument) -> String {
     let work = state.background.as_ref().map_or(String::new(), |work| format!(", {} under way", work.work));
     // A line that ended early would be one of the manager's protocol.
-    format!("{}: {}, {}{work}", Outside(&state.array.name), state.array.level, state.array.health)
+    let health = if state.paused.is_some() { "paused" } else { state.array.health.as_str() };
+    format!("{}: {}, {health}{work}", Outside(&state.array.name), state.array.level)
 }

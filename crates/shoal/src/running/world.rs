@@ -44,6 +44,14 @@ impl HostWorld {
         }
     }
 
+    /// The drives that are open, by what tells them from others; none of simulated ones.
+    pub(super) fn keys(&self) -> Vec<(DriveId, DriveKey)> {
+        match self {
+            Self::Real(world) => world.drives().into_iter().map(|drive| (drive, world.drive(drive).key())).collect(),
+            Self::Simulated(_) => Vec::new(),
+        }
+    }
+
     /// Takes a drive in.
     pub(super) fn add_drive(&mut self, drive: Drive) -> Result<DriveId, Failure> {
         match self {

@@ -138,3 +138,15 @@ fn a_scrub_says_what_it_has_found_so_far_and_ends_when_a_rebuild_begins() {
     };
     assert_eq!((&state["background"]["work"], &state["scrub"]["complete"]), (&json!("rebuild"), &json!(false)));
 }
+
+#[test]
+fn a_scrub_that_only_looks_does_not_wait_for_a_replacement() {
+    for (options, drives) in [("--level 1", "d0 d1"), ("--level 5 --chunk 16K", "d0 d1 d2")] {
+        let bay = Bay::new(4);
+        bay.done(&format!("create {options} {drives}"));
+        bay.write(&format!("write {drives}"), &pattern(1 << 20, 1));
+        bay.done(&format!("replace --member d0 --with d3 --no-rebuild {drives}"));
+        assert_eq!(bay.json(&format!("scrub {drives} d3"))["mismatched_bytes"], 0, "{options}");
+        bay.done(&format!("rebuild {drives} d3"));
+    }
+}

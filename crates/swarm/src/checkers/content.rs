@@ -132,9 +132,20 @@ impl Promises {
         self.blocks.len()
     }
 
+    /// The content is larger: by zeros, or by anything.
+    pub(crate) fn extend(&mut self, blocks: usize, by_zeros: bool) {
+        let may = if by_zeros { May { other: None, versions: vec![0] } } else { May::ANYTHING };
+        self.blocks.resize(blocks, Block { durable: may, later: Vec::new() });
+    }
+
+    /// The version of what is asked for next.
+    pub(crate) fn next_version(&self) -> Version {
+        self.newest() + 1
+    }
+
     /// Something is asked for that changes blocks: its version.
     pub(crate) fn asked(&mut self, blocks: Range<usize>, is_discard: bool) -> Version {
-        let version = self.newest() + 1;
+        let version = self.next_version();
         let becomes = if is_discard { 0 } else { version };
         self.changes.push(Change { becomes, is_certain: !is_discard, answered_at: None, is_given_up: false });
         for number in blocks {

@@ -35,6 +35,7 @@ impl<'a> Player<'a> {
         promises.owe_nothing();
         Self {
             scenario: self.scenario,
+            members: self.members,
             arena: self.arena.clone(),
             chronicle: Rc::clone(&self.chronicle),
             array: None,
@@ -54,6 +55,9 @@ impl<'a> Player<'a> {
             armed: self.armed.clone(),
             away: self.away.clone(),
             stock: self.stock.clone(),
+            journal: self.journal.clone(),
+            growing: Vec::new(),
+            flipped: self.flipped.clone(),
             buffers: (0..self.scenario.depth).collect(),
             next_id: self.next_id,
             random: self.random.clone(),
@@ -67,6 +71,7 @@ impl<'a> Player<'a> {
         if self.redundancy() == 0
             || self.silent.is_any()
             || !self.armed.is_empty()
+            || !self.flipped.is_empty()
             || !self.random.percent(self.scenario.apart_percent)
         {
             return Ok(());

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rand_xoshiro::rand_core::Rng;
+use shoal_md::Candidate;
+use shoal_memory::Found;
 use shoal_sim::{Content, HostModel};
 use shoal_volume::{
     Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, HostMemory, Incarnation,
@@ -13,6 +15,7 @@ use shoal_volume::{
 };
 
 use super::hangs::Hangs;
+use super::journal::JournalDrive;
 use super::power::{Stock, superblock};
 use super::requests::BLOCK;
 use super::{Counts, Player};
@@ -21,7 +24,7 @@ use crate::checkers::{Answers, DEADLINE_NS, Failure, Promises, Silent};
 use crate::chronicle::{Chronicle, Shared};
 use crate::fleet::topology;
 use crate::random::Random;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Step};
 use crate::watched::Watched;
 
 /// Blocks that a request has at most.
@@ -56,12 +59,12 @@ impl<'a> Player<'a> {
     pub(super) fn begin(scenario: &'a Scenario, arena: Arena, is_traced: bool) -> Result<Self, Failure> {
         let mut random = Random::new(scenario.seed, PURPOSE_PLAY);
         let contents = first_contents(scenario, &mut random);
-        let chronicle = Chronicle::begin(is_traced);
-        let books = Books::default();
+        let (chronicle, books) = (Chronicle::begin(is_traced), Books::default());
         let array = created(scenario, contents, &arena, &chronicle, &books)?;
         let blocks = usize::try_from(array.size_bytes() / BLOCK).expect("worlds are small");
         let player = Self {
             scenario,
+            members: scenario.members,
             arena,
             chronicle,
             promises: Promises::new(blocks, scenario.assume_clean),
@@ -81,6 +84,9 @@ impl<'a> Player<'a> {
             armed: BTreeMap::new(),
             away: BTreeMap::new(),
             stock: Stock::default(),
+            journal: JournalDrive::default(),
+            growing: Vec::new(),
+            flipped: BTreeSet::new(),
             buffers: (0..scenario.depth).collect(),
             next_id: 1,
             random,
@@ -138,6 +144,17 @@ impl<'a> Player<'a> {
         Ok(contents)
     }
 
+    /// Brings the array in sync, flushes it and closes it in order, for who works on it at rest; none if it is not whole.
+    pub(super) fn close_whole(&mut self) -> Result<Option<Vec<Content>>, Failure> {
+        self.settle()?;
+        self.recover()?;
+        if !self.is_whole() {
+            return Ok(None);
+        }
+        self.request(Step::Flush)?;
+        self.close_in_order().map(Some)
+    }
+
     /// Opens the array over what is on the drives that are there, by force if shoal says that it takes that.
     pub(super) fn boot(&mut self, mut contents: Vec<Content>) -> Result<(), Failure> {
         self.boots += 1;
@@ -145,6 +162,7 @@ impl<'a> Player<'a> {
         self.hangs.end_life();
         self.failing.clear();
         self.send_away(&mut contents);
+        contents = self.go_on_growing(contents)?;
         self.ids = Self::first_ids(&contents);
         self.try_apart(&contents)?;
         self.let_drives_hang(&contents);
@@ -162,12 +180,15 @@ impl<'a> Player<'a> {
             self.counts.cut_short += 1;
         }
         self.array = Some(array.map_err(|error| Failure::new(CHECKER, format!("it does not open: {error}")))?);
+        self.journal.alone.clear();
+        self.adopt_shape();
         self.meet_client();
         let armed = std::mem::take(&mut self.armed);
         let anew = |drive| (drive, (DriveId(drive as u32), self.array().content_map()));
         self.armed = armed.into_keys().map(anew).collect();
         // What was left out asks to be taken in.
         let in_use = self.drives_in_use();
+        self.flipped.retain(|drive| !in_use.contains(drive));
         self.returned = given.into_iter().filter(|drive| !in_use.contains(drive)).collect();
         self.come_up()
     }
@@ -194,7 +215,8 @@ impl<'a> Player<'a> {
         let has_logs = self.scenario.consistency == ConsistencyPolicy::Ppl;
         let is_resynced = |own: Superblock| own.is_clean() || own.resync_offset_sectors == 0;
         let is_trusted = |content: &Content| is_sound(content) && superblock(content).is_none_or(is_resynced);
-        self.has_parity() && (!has_logs || self.silent.is_any() || !contents.iter().all(is_trusted))
+        self.has_parity()
+            && (!has_logs || self.silent.is_any() || !self.flipped.is_empty() || !contents.iter().all(is_trusted))
     }
 
     pub(super) fn open(
@@ -212,6 +234,15 @@ impl<'a> Player<'a> {
         world.placement.is_read_only = !options.writable;
         self.note(format_args!("opened with drives {given:?}, {options:?}"));
         ArrayVolume::open_remembered(world, scenario_plan(self.scenario), &drives, &options, memory)
+    }
+
+    /// This host looks at the array after somebody else has written to its drives.
+    pub(super) fn remember_found(&self, contents: &[Content]) {
+        let found = |(drive, content): (usize, &Content)| {
+            let candidate = Candidate { drive: format!("drive {drive}"), superblock: superblock(content)? };
+            Some(Found { candidate, hardware: Some(format!("drive {drive}")) })
+        };
+        self.books.see(&contents.iter().enumerate().filter_map(found).collect::<Vec<_>>());
     }
 
     /// What this host remembers, for an array that it starts.
@@ -286,7 +317,7 @@ fn scenario_plan(scenario: &Scenario) -> BufferPlan {
     plan(scenario.drives(), scenario.depth, scenario.scratch_bytes)
 }
 
-fn world(
+pub(super) fn world(
     scenario: &Scenario,
     contents: Vec<Content>,
     arena: &Arena,

@@ -57,7 +57,7 @@ impl Player<'_> {
     }
 
     /// Gives the array what it wants until it wants nothing any more.
-    fn recover(&mut self) -> Result<(), Failure> {
+    pub(super) fn recover(&mut self) -> Result<(), Failure> {
         for _ in 0..ROUNDS_MAX {
             // A write meets every member; so the array hears of drives that are gone.
             self.request(crate::scenario::Step::Flush)?;
@@ -80,6 +80,12 @@ impl Player<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether all members are in sync, and nothing is left to do.
+    pub(super) fn is_whole(&self) -> bool {
+        let status = self.array().status();
+        status.health == Health::Optimal && !status.needs_resync && status.progress.is_none()
     }
 
     /// What could not be read is written anew; then parity and copies agree.

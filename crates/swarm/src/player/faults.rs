@@ -12,6 +12,9 @@ use super::requests::BLOCK;
 use crate::checkers::Failure;
 use crate::scenario::ToldFault;
 
+/// Of a partial parity log: its header, and what lies behind it.
+const PPL_BYTES: u64 = 16 << 10;
+
 impl Player<'_> {
     /// Lets a fault happen, or passes it over.
     pub(super) fn strike(&mut self, fault: &FaultKind) -> Result<(), Failure> {
@@ -33,9 +36,12 @@ impl Player<'_> {
             FaultKind::Stall { drive, duration_ns } => self.stall(*drive, *duration_ns),
             FaultKind::Misbehave { drive, misbehaviour } => self.misbehave(*drive, misbehaviour),
             FaultKind::Latent { drive, area: Area::Content, offset, length } => self.spoil(*drive, *offset, *length),
-            FaultKind::Latent { drive, area: Area::Metadata, offset, length } => self.mar(*drive, *offset, *length),
+            FaultKind::Latent { drive, area: Area::Metadata | Area::Log, offset, length } => {
+                self.mar(*drive, *offset, *length)
+            }
             FaultKind::BitFlip { drive, area: Area::Content, offset, bit } => self.flip(*drive, *offset, *bit),
             FaultKind::BitFlip { drive, area: Area::Metadata, offset, bit } => self.falsify(*drive, *offset, *bit),
+            FaultKind::BitFlip { drive, area: Area::Log, offset, bit } => self.flip_log(*drive, *offset, *bit),
             FaultKind::Unplug { drive } => self.unplug(*drive),
             FaultKind::Return { drive } => self.replug(*drive),
         };
@@ -149,10 +155,24 @@ impl Player<'_> {
         true
     }
 
+    /// A bit flips in the bitmap or log. Of a bitmap nothing shows it; but the other copies do not have it. It is read at
+    /// the next start, and written anew then.
+    fn flip_log(&mut self, drive: usize, offset: u64, bit: u32) -> bool {
+        let (is_spared, is_member) = (self.metadata(drive).is_some(), self.is_in_sync_member(drive));
+        let Some(own) = superblock(self.content(drive)).filter(|_| is_spared && is_member) else { return false };
+        // The header with the first bits, which are all there are; or that of a log and what lies behind it.
+        let used =
+            own.bitmap_area().map(|area| (area, SECTOR_BYTES)).or_else(|| own.ppl_area().map(|area| (area, PPL_BYTES)));
+        let Some((area, used_bytes)) = used else { return false };
+        self.content(drive).flip_bit(area.offset_bytes + offset % used_bytes.min(area.size_bytes), bit);
+        self.flipped.insert(drive);
+        self.counts.flipped += 1;
+        true
+    }
+
     /// Where superblock, bitmap or log, and list of bad blocks of a member lie that the array can do without.
     fn metadata(&mut self, drive: usize) -> Option<Vec<Range<u64>>> {
-        // In an array of arrays the loss of a superblock would be another matter.
-        if self.scenario.groups() > 1 || self.redundancy() == 0 || self.ids[drive].is_none() || !self.can_spare(drive) {
+        if self.redundancy() == 0 || self.ids[drive].is_none() || !self.can_spare(drive) {
             return None;
         }
         let own = superblock(self.content(drive))?;

@@ -11,7 +11,9 @@ mod apart;
 mod boot;
 mod ending;
 mod faults;
+mod growth;
 mod hangs;
+mod journal;
 mod misuse;
 mod outage;
 mod power;
@@ -34,6 +36,7 @@ use crate::random::Random;
 use crate::scenario::{Scenario, Step};
 use crate::watched::Watched;
 use hangs::Hangs;
+use journal::JournalDrive;
 use power::Stock;
 use requests::Asked;
 
@@ -94,8 +97,16 @@ pub struct Counts {
     pub lies: u64,
     /// Faults in superblocks, bitmaps and logs.
     pub marred: u64,
+    /// Bits that flipped in bitmaps and partial parity logs.
+    pub flipped: u64,
     /// Faults that the array could not have survived in its state, and that were passed over.
     pub passed_over: u64,
+    /// Journals that a killed Linux left, to be replayed.
+    pub journals: u64,
+    /// Growths that were begun.
+    pub grown: u64,
+    /// Growths that were gone on with at a start.
+    pub grown_on: u64,
     /// Members that were replaced while they worked.
     pub replaced: u64,
     /// Orders that had to be refused.
@@ -131,7 +142,7 @@ impl Counts {
         }
         sum!(
             requests member_ios virtual_ns power_cuts cut_short away forced unplugged hubs_lost revived hung hung_at_start
-            stalls errors last_copies latent silent lies marred passed_over replaced misused apart apart_refused split
+            stalls errors last_copies latent silent lies marred flipped passed_over journals grown grown_on replaced misused apart apart_refused split
             strangers write_hole_blocks silent_wrong_blocks silent_found_bytes
         );
     }
@@ -140,6 +151,8 @@ impl Counts {
 /// See the module's documentation.
 pub(crate) struct Player<'a> {
     scenario: &'a Scenario,
+    /// Members of the complete array.
+    members: usize,
     arena: Arena,
     chronicle: Shared,
     /// None only between one array and the next.
@@ -172,6 +185,11 @@ pub(crate) struct Player<'a> {
     /// Drives that are not there, or will not be at the next start: for so many starts more.
     away: BTreeMap<usize, u32>,
     stock: Stock,
+    journal: JournalDrive,
+    /// Members whose bitmap or log has a wrong bit, until they are read and written anew.
+    flipped: BTreeSet<usize>,
+    /// Members, old and new, of a growth that has not ended yet.
+    growing: Vec<usize>,
     /// Request buffers that are free.
     buffers: Vec<u32>,
     next_id: u64,
@@ -234,6 +252,8 @@ impl Player<'_> {
             Step::Fail(seat) => self.take_out(seat),
             Step::Restart => self.restart(),
             Step::Misuse(misuse, seat) => self.misuse(misuse, seat),
+            Step::Linux(linux) => self.run_linux(linux),
+            Step::Grow(growth) => self.grow(growth),
             Step::Meet(stranger) => self.meet(stranger),
         }
     }
@@ -297,6 +317,6 @@ impl Player<'_> {
     }
 
     fn group_size(&self) -> usize {
-        self.scenario.members / self.scenario.groups()
+        self.members / self.scenario.groups()
     }
 }

@@ -71,6 +71,8 @@ impl Player<'_> {
         let mut contents = self.array_mut().world_mut().inner_mut().picture();
         back.iter().for_each(|drive| contents[*drive].set_gone(false));
         self.array = None;
+        // The host lives on: what it was about to remember it remembers.
+        self.books.settle();
         self.boot(contents)
     }
 

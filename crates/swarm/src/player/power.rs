@@ -31,8 +31,12 @@ impl Stock {
 
     /// The array has to do without a drive, whenever that begins.
     pub(super) fn weaken(&mut self, drive: usize) {
-        let seat = self.seats.iter().position(|seat| seat.drive == Some(drive));
-        self.weak.extend(seat);
+        self.weak.extend(self.seat_of(drive));
+    }
+
+    /// Where a drive sat.
+    pub(super) fn seat_of(&self, drive: usize) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.drive == Some(drive))
     }
 
     /// The seats that were weak.
@@ -48,8 +52,13 @@ impl Player<'_> {
         if after_events == 0 && !expects_cut {
             self.array_mut().world_mut().cut_power();
         } else {
-            self.chronicle.borrow_mut().plan_cut(after_events.max(1));
+            self.cut_later(after_events);
         }
+    }
+
+    /// The same, not now.
+    pub(super) fn cut_later(&self, after_events: u32) {
+        self.chronicle.borrow_mut().plan_cut(after_events.max(1));
     }
 
     pub(super) fn is_dark(&self) -> bool {
@@ -66,6 +75,8 @@ impl Player<'_> {
                 self.array = None;
                 // The stock knows already what has struck.
                 contents.iter_mut().for_each(|content| drop(content.take_struck()));
+            } else {
+                self.find_replay_holes();
             }
             for content in contents.iter_mut().filter(|content| !content.is_gone()) {
                 content.cut_power(self.random.generator());
@@ -134,6 +145,12 @@ impl Player<'_> {
 
     /// Whether the next life is none the poorer without a drive.
     pub(super) fn may_stay_away(&self, drive: usize, contents: &[Content]) -> bool {
+        if self.is_journal(drive) {
+            return false;
+        }
+        if self.growing.contains(&drive) {
+            return self.may_miss_growing(drive, contents);
+        }
         let seats = &self.stock.seats;
         let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else { return true };
         let group = seat / self.group_size() * self.group_size();

@@ -32,8 +32,9 @@ impl Player<'_> {
     }
 
     fn try_stranger(&mut self, stranger: Stranger, mut contents: Vec<Content>) -> Result<(), Failure> {
-        let in_use = self.stock.drives();
-        let superblocks: Vec<_> = in_use.iter().filter_map(|drive| superblock(&contents[*drive])).collect();
+        let members = self.stock.drives();
+        let superblocks: Vec<_> = members.iter().filter_map(|drive| superblock(&contents[*drive])).collect();
+        let in_use: Vec<_> = members.into_iter().chain(self.journal.drive).collect();
         let Some(like) = superblocks.get(stranger.like % superblocks.len().max(1)) else { return Ok(()) };
         let end = like.super_offset_bytes() + SUPERBLOCK_BYTES as u64;
         let is_free = |drive: &usize| {

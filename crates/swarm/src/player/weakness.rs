@@ -71,12 +71,13 @@ impl Player<'_> {
         self.ids.iter().position(|id| id.is_some_and(|id| world.facts(id).name == name))
     }
 
-    /// Drives that have a seat, wait as spares, or are being filled.
+    /// Drives that have a seat, wait as spares, are being filled, or are the journal.
     pub(super) fn drives_in_use(&self) -> BTreeSet<usize> {
         let status = self.array().status();
         let mut names = Vec::new();
         collect_names(&status, &mut names);
-        names.iter().filter_map(|name| self.drive_named(name)).collect()
+        let named = names.iter().filter_map(|name| self.drive_named(name));
+        named.chain(self.journal.drive).collect()
     }
 
     /// Drives that are plugged in, work, and have nothing to do.
@@ -92,7 +93,7 @@ impl Player<'_> {
         let is_weak = |(number, seat): (usize, Seat)| {
             let is_sound = seat.is_in_sync
                 && seat.drive.is_some_and(|drive| {
-                    let is_failing = self.failing.contains(&drive);
+                    let is_failing = self.failing.contains(&drive) || self.flipped.contains(&drive);
                     let is_known = self.is_recorded(drive);
                     let hangs = self.hangs.now.contains(&drive);
                     let content = self.content(drive);
@@ -106,12 +107,14 @@ impl Player<'_> {
 
     /// Whether a member's superblock says that it has all its data, as far as it was written.
     fn is_recorded(&mut self, drive: usize) -> bool {
-        let is_plain = self.scenario.groups() == 1;
-        !is_plain || superblock(self.content(drive)).is_some_and(|own| !is_being_filled(&own))
+        superblock(self.content(drive)).is_some_and(|own| !is_being_filled(&own))
     }
 
     /// Whether the array survives it if this drive fails now in whatever way.
     pub(super) fn can_spare(&mut self, drive: usize) -> bool {
+        if self.is_journal(drive) {
+            return false;
+        }
         let seats = self.seats();
         let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else { return true };
         let size = self.group_size();
@@ -127,7 +130,10 @@ impl Player<'_> {
         weak.extend(lost.map(|(seat, _)| seat));
         let size = self.group_size();
         let groups = 0..self.scenario.groups();
-        groups.into_iter().all(|group| weak.iter().filter(|seat| **seat / size == group).count() <= self.redundancy())
+        !drives.iter().any(|drive| self.is_journal(*drive))
+            && groups
+                .into_iter()
+                .all(|group| weak.iter().filter(|seat| **seat / size == group).count() <= self.redundancy())
     }
 
     /// Whether the array itself fails with these drives, and not a part of it that it can do without.
@@ -135,7 +141,7 @@ impl Player<'_> {
         let is_lost = |seat: &Seat| !seat.is_held || seat.drive.is_none_or(|drive| drives.contains(&drive));
         let lost = self.seats().iter().filter(|seat| is_lost(seat)).count();
         let is_of_rows = self.scenario.groups() == 1 && (self.has_parity() || self.redundancy() == 0);
-        lost == self.scenario.members || is_of_rows && lost > self.redundancy()
+        lost == self.members || is_of_rows && lost > self.redundancy()
     }
 
     /// Whether the array has something on this drive only, and knows it: errors are passed on then.

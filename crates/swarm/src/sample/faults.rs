@@ -166,7 +166,7 @@ fn error(drive: usize, random: &mut Random) -> FaultKind {
 }
 
 /// Among the first few flushes.
-fn flush_error(drive: usize, random: &mut Random) -> FaultKind {
+pub(super) fn flush_error(drive: usize, random: &mut Random) -> FaultKind {
     let kind = MisbehaviourKind::FlushFails(random.pick(&[Fault::Io, Fault::TimedOut]));
     FaultKind::Misbehave {
         drive,
@@ -174,7 +174,7 @@ fn flush_error(drive: usize, random: &mut Random) -> FaultKind {
     }
 }
 
-fn metadata(drive: usize, random: &mut Random) -> FaultKind {
+pub(super) fn metadata(drive: usize, random: &mut Random) -> FaultKind {
     let offset = random.below(1 << 20);
     if random.percent(40) {
         return FaultKind::BitFlip { drive, area: Area::Metadata, offset, bit: random.below(8) as u32 };

@@ -57,6 +57,20 @@ impl News<'_> {
         };
         match self.sight.health {
             now if now == before => {}
+            Health::Paused => {
+                self.tell(
+                    "health",
+                    Kind::ArrayPaused,
+                    "it is paused: its drives have gone away, and requests wait for them",
+                );
+            }
+            Health::Optimal if before == Health::Paused => {
+                self.tell("health", Kind::ArrayResumed, "its drives are back, and it goes on");
+            }
+            Health::Degraded if before == Health::Paused => {
+                let text = format!("it goes on after its drives had gone away, and is degraded: {missing}");
+                self.tell("health", Kind::ArrayDegraded, &text);
+            }
             Health::Optimal => self.tell("health", Kind::ArrayRecovered, "all members are in sync again"),
             Health::Degraded if before == Health::Failed => {
                 self.tell("health", Kind::ArrayDegraded, "it can be used again, and is degraded");
@@ -198,6 +212,23 @@ mod tests {
         // That it failed says more.
         let failed = sight(&[MemberState::InSync, MemberState::Missing], Health::Degraded);
         assert_eq!(kinds(Some(&slow), &failed), [Kind::ArrayDegraded, Kind::MemberFailed]);
+    }
+
+    #[test]
+    fn a_pause_is_told_once_and_what_came_of_it() {
+        use Health::{Degraded, Failed, Optimal, Paused};
+        use MemberState::{InSync, Missing};
+        let whole = sight(&[InSync, InSync], Optimal);
+        let paused = sight(&[], Paused);
+        for (before, now, told) in [
+            (&whole, &paused, vec![Kind::ArrayPaused]),
+            (&paused, &paused, vec![]),
+            (&paused, &whole, vec![Kind::ArrayResumed]),
+            (&paused, &sight(&[InSync, Missing], Degraded), vec![Kind::ArrayDegraded]),
+            (&paused, &sight(&[Missing, Missing], Failed), vec![Kind::ArrayFailed]),
+        ] {
+            assert_eq!(kinds(Some(before), now), told, "{before:?} {now:?}");
+        }
     }
 
     #[test]

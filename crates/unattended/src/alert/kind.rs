@@ -18,6 +18,10 @@ pub enum Kind {
     MemberRecovered,
     /// Members are missing or being rebuilt; all content can be had.
     ArrayDegraded,
+    /// Its drives have gone away together, and requests wait for them to come back.
+    ArrayPaused,
+    /// They are back, and it goes on.
+    ArrayResumed,
     /// More members are missing than the array survives.
     ArrayFailed,
     /// All members are in sync again.
@@ -57,6 +61,7 @@ impl Kind {
     pub fn severity(self) -> Severity {
         match self {
             Self::MemberFailed
+            | Self::ArrayPaused
             | Self::ArrayDegraded
             | Self::ArrayFailed
             | Self::ArrayNotStarted
@@ -65,6 +70,7 @@ impl Kind {
             Self::DriveCameBack
             | Self::MemberRecovered
             | Self::ArrayRecovered
+            | Self::ArrayResumed
             | Self::ArrayStarted
             | Self::RebuildFinished
             | Self::ResyncFinished
@@ -82,7 +88,7 @@ pub struct Alert {
     pub array: String,
     /// The array's UUID, as md prints it.
     pub array_uuid: String,
-    /// What the array's condition is then: "optimal", "degraded" or "failed"; "unknown" if it was not started.
+    /// What the array's condition is then: "optimal", "degraded", "paused" or "failed"; "unknown" if it was not started.
     pub health: String,
     /// What it is about: "health", "member 1", "resync", "scrub", "spares", "start" or "test". A later alert on the same subject
     /// replaces an earlier one that was not sent yet.

@@ -10,6 +10,8 @@ pub enum Health {
     Optimal,
     /// Members are missing or rebuilding; all content can be had.
     Degraded,
+    /// Its drives have gone away together, and requests wait for them. Of the members nothing is seen.
+    Paused,
     /// More members are missing than the level survives.
     Failed,
 }
@@ -20,6 +22,7 @@ impl Health {
         match self {
             Self::Optimal => "optimal",
             Self::Degraded => "degraded",
+            Self::Paused => "paused",
             Self::Failed => "failed",
         }
     }

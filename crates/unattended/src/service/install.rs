@@ -194,8 +194,13 @@ pub fn remove(root: &Path, paths: &[PathBuf]) -> Result<(), InstallError> {
     Ok(())
 }
 
-/// The array whose service wants the members of the array with this UUID: itself, or one that is made of it.
+/// The array whose service wants the members of the array with this UUID: itself, or one that is made of it. Who enables an
+/// instance of a package's unit has a service of that array, too.
 pub fn owner_of(root: &Path, uuid: &Uuid) -> Option<Uuid> {
+    let enabled = Path::new(super::SYSTEM_UNITS).join("multi-user.target.wants").join(array_unit(uuid));
+    if below(root, &enabled).is_symlink() {
+        return Some(*uuid);
+    }
     let rules = below(root, Path::new(super::UDEV_RULES));
     let entries = std::fs::read_dir(rules).ok()?;
     entries.filter_map(Result::ok).find_map(|entry| {

@@ -263,3 +263,40 @@ fn what_is_mounted_has_the_name_that_the_manager_gives_it() {
         }
     }
 }
+
+/// What a package has of a service: the units of any array. They are what `files` would write, by the name of an instance.
+#[test]
+fn a_package_has_the_units_of_any_array() {
+    let any = Service {
+        arrays: vec![ArrayName { uuid: UUID.parse().unwrap(), name: "INSTANCE".to_owned() }],
+        image_directory: None,
+        program: PathBuf::from("/usr/bin/shoal"),
+        patience: Duration::from_secs(90),
+        mount_point: None,
+        alerts: None,
+        ..service(Manager::System)
+    };
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    for (name, text) in [("shoal-array@.service", unit::array(&any)), (HOT_PLUG_UNIT, unit::hot_plug(&any))] {
+        let text = text.replace(UUID, "%i").replace("INSTANCE", "%i");
+        let path = packaging.join(name);
+        if std::env::var_os("SHOAL_UPDATE_UNITS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let packed = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(packed, text, "{name}: SHOAL_UPDATE_UNITS=1 writes it anew");
+    }
+}
+
+#[test]
+fn an_instance_of_a_packages_unit_is_a_service() {
+    let root = tempfile::tempdir().unwrap();
+    let uuid = UUID.parse().unwrap();
+    assert_eq!(owner_of(root.path(), &uuid), None);
+    let wants = root.path().join("etc/systemd/system/multi-user.target.wants");
+    std::fs::create_dir_all(&wants).unwrap();
+    std::os::unix::fs::symlink("/usr/lib/systemd/system/shoal-array@.service", wants.join(array_unit(&uuid))).unwrap();
+    assert_eq!(owner_of(root.path(), &uuid), Some(uuid));
+    let rule = include_str!("../../../../packaging/63-shoal.rules");
+    assert!(rule.contains(&format!("/{}/shoal-array@$env", "multi-user.target.wants")), "{rule}");
+}

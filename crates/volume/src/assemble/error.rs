@@ -127,6 +127,17 @@ pub enum OpenError {
         /// The drive.
         drive: String,
     },
+    /// It would go on without a member, and this host cannot remember that.
+    #[error(
+        "array {name} would be written without a member, and this host cannot remember that ({why}): make room for it, \
+         or start with --degraded, and never start what is missing alone"
+    )]
+    NotRemembered {
+        /// The array's name.
+        name: String,
+        /// What failed.
+        why: String,
+    },
     /// More engines than the buffers are planned for.
     #[error("too many arrays in one: {nodes}")]
     TooManyNodes {

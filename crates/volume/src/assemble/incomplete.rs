@@ -42,5 +42,7 @@ fn way_out<W: World>(tree: &mut Tree<W>, root: NodeId, drives: &[DriveId]) -> Re
     };
     let choices = candidates.iter().zip(&proposal.choices);
     let forced = choices.filter(|(_, choice)| matches!(choice, Choice::Force { .. }));
-    Ok(WayOut::TakeIn(forced.map(|(candidate, _)| candidate.drive.clone()).collect()))
+    let forced: Vec<_> = forced.map(|(candidate, _)| candidate.drive.clone()).collect();
+    // None: md would start it. It is for what else is known of the drives that it does not.
+    Ok(if forced.is_empty() { WayOut::None } else { WayOut::TakeIn(forced) })
 }

@@ -1,7 +1,7 @@
 //! I/O on what members lie on, drives or nodes: that of the engines, and small reads and writes beside it.
 
-use shoal_array::{Command, Fault, Instant, MemberIo, Request, RequestId, Span};
-use shoal_drive::{Io, IoKind};
+use shoal_array::{BufferId, Command, Fault, Instant, MemberIo, Request, RequestId, Span};
+use shoal_drive::{Io, IoKind, Memory};
 
 use crate::VolumeError;
 use crate::buffers::Note;
@@ -97,6 +97,11 @@ impl<W: World> Tree<W> {
         self.plan
             .note_span(self.small.unwrap_or(0), Note::Superblock)
             .part(0, u32::try_from(length).expect("superblocks are short"))
+    }
+
+    /// Where a request buffer is.
+    pub(crate) fn request_memory(&self, buffer: u32) -> Memory {
+        self.homes.memory(Span { buffer: BufferId(buffer), offset: 0, length: self.plan.request_bytes })
     }
 
     /// Bytes that a target offers.

@@ -34,10 +34,22 @@ impl<W: World> Tree<W> {
     /// Forgets all arrays, for others to be made of the drives. What their engines have begun ends first, unheard: it is
     /// on its way to and from buffers that the others will get.
     pub(crate) fn forget_nodes(&mut self) -> Result<(), VolumeError> {
+        self.clear_nodes();
+        self.wait_for(|tree| tree.world.pending() == 0)
+    }
+
+    /// The same without waiting for that.
+    pub(crate) fn clear_nodes(&mut self) {
         self.nodes.clear();
         self.ready.clear();
         self.news.clear();
+        self.awaited = None;
         self.pending.values_mut().for_each(|pending| *pending = Pending::Forgotten);
-        self.wait_for(|tree| tree.world.pending() == 0)
+    }
+
+    /// All notes are free again: nothing is under way.
+    pub(crate) fn renew_notes(&mut self) {
+        self.stuck_notes.clear();
+        self.small = Some(0);
     }
 }

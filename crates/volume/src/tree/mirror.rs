@@ -229,11 +229,12 @@ impl Node {
         }
     }
 
-    /// What is under way: a rebuild, resync or scrub, and each member that is being replaced. A replacement that has all of
-    /// its content is still under way until it is recorded as the member.
+    /// What is under way: a rebuild, resync or scrub, and each member that is being replaced, unless the array is only read.
+    /// A replacement that has all of its content is still under way until it is recorded as the member.
     pub(crate) fn works(&self) -> impl Iterator<Item = Progress> {
         let replaced = |mirror: &Mirror| Progress { done_bytes: mirror.position(), total_bytes: mirror.total_bytes() };
-        self.array.progress().into_iter().chain(self.mirrors.iter().map(replaced))
+        let mirrors = self.mirrors.iter().filter(|_| self.writable);
+        self.array.progress().into_iter().chain(mirrors.map(replaced))
     }
 
     pub(crate) fn is_busy(&self) -> bool {

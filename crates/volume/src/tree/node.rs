@@ -179,6 +179,8 @@ impl Node {
     pub(super) fn resync_position_to_record(&self) -> Option<u64> {
         let position = self.array.resync_position()?;
         match has_logs(&self.facts) {
+            // What a replacement's original could not read is made good: nothing else is in doubt.
+            true if self.array.is_resync_partial() => None,
             true => Some(position.max(first_columns(self.array.geometry()).into())),
             false => matches!(self.activity, Activity::Clean | Activity::Refused { .. }).then_some(position),
         }

@@ -152,9 +152,10 @@ impl<W: World> Tree<W> {
     /// Goes on where the copying stopped.
     fn copy_on(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let it = &mut self.nodes[node.0];
+        let awaits_resync = it.is_resyncing();
         let mirror = &mut it.mirrors[place];
         let position = mirror.position();
-        it.array.resync_position().is_none()
+        !awaits_resync
             && mirror.array.progress().is_none()
             && mirror.array.rebuild_member(now, REPLACEMENT, position, None).is_ok()
     }
@@ -164,7 +165,7 @@ impl<W: World> Tree<W> {
     /// it does so afterwards.
     fn mend(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let it = &mut self.nodes[node.0];
-        if it.array.resync_position().is_some() {
+        if it.is_resyncing() {
             return false; // it has its turn afterwards
         }
         let role = it.mirrors[place].role;
@@ -259,6 +260,11 @@ impl Node {
         let only = Some(only).filter(|_| is_by_member && self.array.resync_position().is_none());
         self.array.set_bad_blocks(role, successor.bad_blocks.clone())?;
         self.array.rebuild_member(now, role, 0, only)
+    }
+
+    /// Whether a resync is under way, and does not wait for a spare.
+    fn is_resyncing(&self) -> bool {
+        self.array.resync_position().is_some() && self.can_spare_another()
     }
 
     /// Whether any member may fail, and everything can still be had.

@@ -184,6 +184,10 @@ impl Keeper for Notebook {
         true
     }
 
+    fn trouble(&mut self) -> Option<String> {
+        None
+    }
+
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

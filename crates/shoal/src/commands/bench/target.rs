@@ -15,9 +15,10 @@ use super::directory::FileInDirectory;
 use super::remote::{self, Named};
 use super::running;
 use crate::args::{ArrayArgs, BenchArgs, Cli, EngineChoice, SimulatedArgs};
+use crate::attaching::check_overwritable;
 use crate::attaching::refuse_occupied;
 use crate::commands::create::{create_failure, passing_array};
-use crate::drives::{array_failure, check_wipeable, is_member, join, open_drives, open_failure, open_options};
+use crate::drives::{array_failure, is_member, join, open_drives, open_failure, open_options};
 use crate::exit::Failure;
 use crate::memory::{host_memory, tell};
 use crate::present::members_to_open;
@@ -78,7 +79,7 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
             return Err(Failure::usage("--engine kernel is for arrays: give the members of one"));
         }
         if access == Access::Write {
-            check_wipeable(&args.targets, args.force)?;
+            check_overwritable(&args.targets, &ArrayArgs::default(), args.force)?;
         }
         let drives = open_drives(&args.targets, access)?;
         return drives.into_iter().map(|drive| drive_target(cli, drive, workload)).collect();

@@ -6,8 +6,9 @@ use shoal_drive::Access;
 use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion};
 
 use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, Metadata, Policy};
+use crate::attaching::check_overwritable;
 use crate::commands::status::state_text;
-use crate::drives::{check_wipeable, join, open_drives, open_options, too_small};
+use crate::drives::{join, open_drives, open_options, too_small};
 use crate::exit::Failure;
 use crate::memory::{Purpose, host_memory};
 use crate::output;
@@ -55,7 +56,7 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
 /// Makes it of real drives.
 fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Failure> {
     let drives = open_drives(&args.drives, Access::Read)?;
-    check_wipeable(&args.drives, args.force)?;
+    check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     drop(drives);
     let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
     let options = open_options(cli, true, false)?;

@@ -35,6 +35,7 @@ pub(super) fn create(cli: &Cli, drives: &SimulatedDrives, create: &CreateOptions
         background: None,
         scrub: None,
         running: None,
+        paused: None,
         attached: None,
         simulated: Some(SimulatedDocument { drives: drives.notation().to_owned(), resync_ns }),
     };

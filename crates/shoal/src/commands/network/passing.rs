@@ -12,9 +12,10 @@ use shoal_volume::{ArrayVolume, CreateOptions};
 
 use super::target::{Target, absolute};
 use crate::args::{ArrayArgs, Cli, NetworkArgs};
+use crate::attaching::check_overwritable;
 use crate::bay::PathBay;
 use crate::commands::create::{create_failure, passing_array};
-use crate::drives::{check_wipeable, join, open_drives, open_options};
+use crate::drives::{join, open_drives, open_options};
 use crate::exit::Failure;
 use crate::memory::store;
 use crate::output;
@@ -36,7 +37,7 @@ impl NewArray {
         let size_bytes = drives.iter().map(Drive::size_bytes).fold(0, u64::saturating_add);
         drop(drives);
         refuse_held(&args.targets)?;
-        check_wipeable(&args.targets, args.force)?;
+        check_overwritable(&args.targets, &ArrayArgs::default(), args.force)?;
         Ok(Self { paths: absolute(&args.targets)?, size_bytes, level: level.to_owned(), create })
     }
 

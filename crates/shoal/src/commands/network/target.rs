@@ -105,6 +105,7 @@ impl Target {
         let state = Box::new(StateDocument {
             array,
             engine: None,
+            paused: None,
             attached: None,
             background: None,
             scrub: None,

@@ -5,8 +5,9 @@ use shoal_profile::{Given, STEP_BYTES_MAX};
 use shoal_sim::BusKind;
 use shoal_volume::{Contents, DriveId, RealWorld, SimulatedWorld, World};
 
-use crate::args::{Cli, ProfileArgs};
-use crate::drives::{check_wipeable, join, open_drives};
+use crate::args::{ArrayArgs, Cli, ProfileArgs};
+use crate::attaching::check_overwritable;
+use crate::drives::{join, open_drives};
 use crate::exit::Failure;
 use crate::simulated::SimulatedDrives;
 
@@ -31,7 +32,7 @@ pub(super) fn open(cli: &Cli, args: &ProfileArgs) -> Result<Target, Failure> {
     }
     let (first, others) = args.drives.split_at(1);
     if args.write {
-        check_wipeable(first, args.force)?;
+        check_overwritable(first, &ArrayArgs::default(), args.force)?;
     }
     let mut drives = open_drives(first, if args.write { Access::Write } else { Access::Read })?;
     let said = said(&drives[0]);

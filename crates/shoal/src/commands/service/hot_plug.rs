@@ -3,6 +3,7 @@
 //! | the array | what is done |
 //! | --- | --- |
 //! | runs, and has the drive | nothing |
+//! | is paused, as its drives are gone | nothing: it looks for them by itself |
 //! | runs, and lacks it | it is taken back, if this host knows it as a member and the array's bitmap knows what it missed; what would have to wipe it is refused, and a stranger, too: anybody can write the array's UUID on a stick |
 //! | does not run, and is a service | the service is started, which waits for what is missing; then as above |
 //! | does not run, and is none | refused: nobody has said that shoal is to run it |
@@ -36,7 +37,7 @@ pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
         None => start(&superblock.array_uuid, &array)?,
     };
     let state = running.execute(Command::Status)?;
-    if has(&state.array, &path) {
+    if state.paused.is_some() || has(&state.array, &path) {
         return output::document(cli, &state, state_text);
     }
     refuse_stranger(&superblock, hardware.as_deref(), &path)?;

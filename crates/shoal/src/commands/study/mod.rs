@@ -16,10 +16,11 @@ use shoal_study::plan::{Cost, Factors, Plan};
 use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Watch};
 use shoal_volume::OpenOptions;
 
-use crate::args::{Cli, EngineChoice, StudyArgs};
+use crate::args::{ArrayArgs, Cli, EngineChoice, StudyArgs};
+use crate::attaching::check_overwritable;
 use crate::bay::PathBay;
 use crate::documents::{PlanDocument, PlannedDriveDocument};
-use crate::drives::{check_wipeable, open_options};
+use crate::drives::open_options;
 use crate::exit::Failure;
 use crate::host;
 use crate::kernel_bay::KernelBay;
@@ -47,7 +48,7 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
         return run_on(cli, args, &bay, factors);
     }
     let bay = PathBay::new(cli.io_engine, &args.drives)?;
-    check_wipeable(&args.drives, args.force)?;
+    check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     let factors = factors::from_args(&args.plan, bay.drives())?;
     if by_kernel {
         return run_on(cli, args, &KernelBay::new(bay, open_options(cli, true, false)?)?, factors);

@@ -43,24 +43,43 @@ impl Stick {
 
     /// Its content does not begin where that of the array behind it does, or the one would be taken for a part of the other.
     pub(crate) fn plug(&self, bytes: u64) -> PathBuf {
+        self.plug_as("stick", bytes)
+    }
+
+    /// The same under a name; where it is then.
+    pub(crate) fn plug_as(&self, name: &str, bytes: u64) -> PathBuf {
         let socket = self.bay.runtime().with_file_name("nbd.sock");
         let line = format!("serve --nbd unix:{} --export stick=1M+{bytes} d0 d1", socket.display());
         let server = Served::start(&self.bay, &line);
-        let mut front = self.bay.command(["front", "--method=fuse", "--name=stick", "--logical-block-bytes=512"]);
+        let called = format!("--name={name}");
+        let mut front = self.bay.command(["front", "--method=fuse", &called, "--logical-block-bytes=512"]);
         front.arg("--deadline-s=600").arg("--socket").arg(socket).arg("--directory").arg(&self.directory);
         let mut front = front.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(front.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         *self.plugged.lock().unwrap() = Some(Plugged { front, server });
-        assert!(line.contains("stick"), "the front tells no file, but \"{line}\"");
+        assert!(line.contains(name), "the front tells no file, but \"{line}\"");
         line.trim_end().into()
     }
 
     pub(crate) fn pull(&self) {
-        let mut plugged = self.plugged.lock().unwrap().take().unwrap();
-        plugged.front.kill().unwrap();
-        plugged.front.wait().unwrap();
-        assert!(std::fs::File::open(&self.path).is_err(), "it is still there");
+        Self::pull_together(&[self]);
+    }
+
+    /// Takes several away in one moment: none answers any more when the first is gone, so that nothing can be written
+    /// down on the others about it.
+    pub(crate) fn pull_together(sticks: &[&Self]) {
+        sticks.iter().for_each(|stick| stick.hang());
+        let take = |stick: &&Self| stick.plugged.lock().unwrap().take().unwrap();
+        let mut plugged: Vec<_> = sticks.iter().map(take).collect();
+        plugged.iter_mut().for_each(|it| it.front.kill().unwrap());
+        for it in &mut plugged {
+            it.front.wait().unwrap();
+        }
+        // What has the content takes nothing more than it has by now.
+        drop(plugged);
+        let is_there = |stick: &&Self| std::fs::File::open(&stick.path).is_ok();
+        assert!(!sticks.iter().any(is_there), "it is still there");
     }
 
     /// From now on it does not answer.

@@ -224,6 +224,12 @@ fn needs_root_fuse_what_is_attached_or_mounted_is_not_overwritten() {
     // Nobody runs it, and what is mounted waits for whoever does.
     kill(&ponds.bay.json("status d0")["running"]);
     overwriting(&["left", &format!("mounted on {directory}"), &mount]);
+    // Nor are its members made anything else.
+    for line in ["create --level 0 --force d1 d2", "add --force --drive d0 d2 d3", "bench --write --force --raw d0"] {
+        let ran = ponds.bay.run(line);
+        assert_eq!(ran.code, 3, "{line}: {}", ran.stderr);
+        ran.is_one_line(line, &["is a member of array", "left", &format!("mounted on {directory}"), &mount]);
+    }
     ponds.bay.done("attach d0 d1");
     assert!(ponds.holds("left"));
     ponds.bay.done(&format!("unmount {directory}"));

@@ -68,6 +68,27 @@ fn halves_of_a_mirror_are_not_started_in_turn() {
 }
 
 #[test]
+fn an_array_goes_on_without_a_member_only_if_that_can_be_remembered() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 d0 d1");
+    bay.write("write d0 d1", &pattern(BYTES, 1));
+    // Where the next state of the book would be written to nothing can be, whoever asks.
+    fs::create_dir(book(&bay).with_extension("json.new")).unwrap();
+    fs::rename(bay.path("d1"), bay.path("away")).unwrap();
+    let refused = bay.run_with("write d0", &pattern(BYTES, 2));
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot remember that"), "{}", refused.stderr);
+    fs::rename(bay.path("away"), bay.path("d1")).unwrap();
+    assert_eq!(bay.json("status d0 d1")["health"], "optimal");
+    assert_eq!(reads(&bay, "d0 d1", 1), "");
+    // A whole array needs no memory, and its owner hears that there is none.
+    one_line(&bay.run_with("write d0 d1", &pattern(BYTES, 3)), 0, &["not remembered"]);
+    fs::rename(bay.path("d1"), bay.path("away")).unwrap();
+    let degraded = bay.run_with("write --degraded d0", &pattern(BYTES, 4));
+    assert_eq!(degraded.code, 0, "{}", degraded.stderr);
+}
+
+#[test]
 fn force_has_what_is_there_believed() {
     let bay = Bay::new(2);
     bay.done("create --level 1 d0 d1");
@@ -160,6 +181,18 @@ fn who_reads_is_told_of_the_write_hole() {
     cut(&bay, &["d0", "d1", "d2"]);
     assert_eq!(reads(&bay, "d0 d2", 1), "");
     bay.write("write --degraded --offset 1M d0 d2", b"bytes");
+    assert_eq!(reads(&bay, "d0 d2", 1), "");
+}
+
+#[test]
+fn a_member_is_not_taken_out_of_an_array_whose_parity_may_be_wrong() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 --chunk 64K d0 d1 d2");
+    bay.write("write d0 d1 d2", &pattern(BYTES, 1));
+    cut(&bay, &["d0", "d1", "d2"]);
+    bay.refused("fail --member d1 d0 d1 d2", 3, &["not shut down cleanly", "`shoal rebuild`", "--force"]);
+    bay.done("rebuild d0 d1 d2");
+    bay.done("fail --member d1 d0 d1 d2");
     assert_eq!(reads(&bay, "d0 d2", 1), "");
 }
 

@@ -199,6 +199,8 @@ fn goes_on_when_its_server_is_killed_or_hangs(pond: &Pond, machine: &Machine) {
 /// The kernel tells udev, udev the manager by the rule, the manager starts what hands the drive over.
 fn takes_a_drive_back_that_is_plugged_in(pond: &Pond, machine: &Machine, drive: Loop) -> Loop {
     let name = drive.0.clone();
+    // The server was killed, so that parity is not yet known to agree with the data.
+    machine.run(&format!("/opt/shoal rebuild --uuid {}", pond.uuid));
     machine.run(&format!("/opt/shoal fail --member {name} --uuid {}", pond.uuid));
     assert_eq!(pond.health(machine), "degraded");
     drop(drive);

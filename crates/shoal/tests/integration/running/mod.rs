@@ -227,8 +227,8 @@ fn an_array_of_arrays_is_found_by_any_drive() {
     let bay = Bay::new(7);
     bay.done("create --level 51 --chunk 64K --assume-clean d0 d1 d2 d3 d4 d5");
     let server = Server::start(&bay, "d0 d1 d2 d3 d4 d5");
-    assert_eq!(sockets(&bay.runtime()).len(), 3);
     bay.write("write d1", &pattern(1_000_000, 5));
+    assert_eq!(sockets(&bay.runtime()).len(), 3);
     let failed = bay.json("fail --member d4 d0");
     assert_eq!(failed["members"][1]["array"]["members"][1]["state"], "missing", "{failed}");
     let added = bay.json("add --drive d6 d5");

@@ -1,6 +1,7 @@
 //! Arrays as network block devices, met by clients that others wrote: libnbd's tools, QEMU's, fio.
 
 mod libnbd;
+mod resident;
 pub(crate) mod served;
 mod tls;
 

@@ -39,6 +39,11 @@ impl Served {
         &self.socket
     }
 
+    /// Who serves it.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.as_ref().expect("it runs until it is stopped").id()
+    }
+
     /// The port that was found.
     pub(crate) fn port(&self) -> u16 {
         let address = self.told.split_whitespace().find(|word| word.starts_with("tcp:")).unwrap();

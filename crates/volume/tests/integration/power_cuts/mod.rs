@@ -8,6 +8,7 @@
 //! `SHOAL_SEED=N` and `SHOAL_ORDERS=N` tell every story in N orders of answers from a seed on (for longer hunts).
 mod content;
 mod cut;
+mod frames;
 mod hunt;
 mod journal;
 mod judge;

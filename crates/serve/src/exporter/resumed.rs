@@ -1,0 +1,66 @@
+//! What clients hear when their volume has outlived its drives' power: it goes on, and what was
+//! answered and not flushed may be lost.
+//!
+//! A flush covers all that was answered before it, on whichever connection
+//! (`NBD_FLAG_CAN_MULTI_CONN`). So every connection that is there is told, and once: by the flushes
+//! that are under way on it, or else by the next. A write that is under way may have been written
+//! in part before: if it was to be durable it fails, and else it is answered after the flushes that
+//! are under way have failed, so that the next flush fails as well. Who connects later has been
+//! told of no write, or knows by the [incarnation](crate::Exports::with_incarnation).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use shoal_volume::RequestError;
+
+use super::Exporter;
+use super::pieces::Transaction;
+use crate::export::Exports;
+use crate::request::Order;
+
+impl Exporter {
+    /// The volume's drives are others than before, or have been without power: clients that come are told this word.
+    pub fn reincarnate(&mut self, word: &str) {
+        self.exports = Arc::new(Exports::clone(&self.exports).with_incarnation(word));
+        self.door.show(Arc::clone(&self.exports));
+    }
+
+    /// What becomes of the first flush of a client that comes: one that was told of other drives may count on what it wrote
+    /// to those before it came again.
+    pub(super) fn first_flush(&self, told: &Exports) -> Result<(), RequestError> {
+        match told.incarnation() == self.exports.incarnation() {
+            true => Ok(()),
+            false => Err(RequestError::Failed),
+        }
+    }
+
+    /// What was answered and not flushed may be lost.
+    pub fn lose_unflushed(&mut self) {
+        let is_to_be_durable = |it: &Transaction| match it.order {
+            Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable, .. } => durable,
+            order => order == Order::Flush,
+        };
+        let doomed: Vec<_> =
+            self.transactions.iter().filter(|(_, it)| is_to_be_durable(it)).map(|(key, _)| key).collect();
+        let mut told = BTreeSet::new();
+        for key in doomed {
+            let Some(it) = self.transactions.at_mut(key) else { continue };
+            it.error = it.error.or(Some(RequestError::Failed));
+            // Of one that was given up the client has heard already, before other answers came.
+            if it.order == Order::Flush && !it.is_given_up {
+                told.insert(it.connection.number());
+            }
+        }
+        let changes =
+            |it: &Transaction| matches!(it.order, Order::Write { .. } | Order::Trim { .. } | Order::WriteZeroes { .. });
+        for (_, it) in self.transactions.iter().filter(|(_, it)| changes(it) && it.error.is_none()) {
+            told.remove(&it.connection.number());
+        }
+        let keys: Vec<_> = self.connections.iter().map(|(key, _)| key).collect();
+        for key in keys.into_iter().filter(|key| !told.contains(&key.number())) {
+            if let Some(connection) = self.connections.at_mut(key) {
+                connection.next_flush = Err(RequestError::Failed);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! A volume that outlives the power of its drives: what was answered and not flushed may be lost, and every client hears of it.
+
+use crate::client::{Answer, Client, FLUSH, WRITE};
+use crate::volume::{FROZEN_BLOCK, Served};
+
+const LOST: Answer = Answer::Error(5);
+
+fn client(served: &Served) -> Client {
+    let mut client = Client::open(served, "pond", true);
+    client.write(0, &[1; 4096]);
+    client
+}
+
+fn flush(client: &mut Client) -> Answer {
+    client.call(0, FLUSH, 0, 0, &[])
+}
+
+#[test]
+fn a_flush_fails_once_on_every_connection() {
+    let served = Served::start(41);
+    let (mut idle, mut waiting) = (client(&served), client(&served));
+    served.freeze_flushes();
+    waiting.request(0, FLUSH, 1, 0, 0, &[]);
+    served.rest();
+    served.lose_power();
+    served.thaw();
+    assert_eq!(waiting.answer(0), (1, LOST), "it was under way");
+    assert_eq!(flush(&mut waiting), Answer::Done);
+    assert_eq!([flush(&mut idle), flush(&mut idle)], [LOST, Answer::Done]);
+    assert_eq!(flush(&mut client(&served)), Answer::Done, "who comes later has been told of nothing");
+    served.stop();
+}
+
+#[test]
+fn a_flush_that_fails_tells_nothing_of_a_write_that_is_answered_afterwards() {
+    let served = Served::start(42);
+    let mut client = client(&served);
+    served.freeze_flushes();
+    client.request(0, WRITE, 1, FROZEN_BLOCK, 4096, &[2; 4096]);
+    client.request(0, FLUSH, 2, 0, 0, &[]);
+    served.rest();
+    served.lose_power();
+    served.thaw();
+    let mut answers = [client.answer(0), client.answer(0)];
+    answers.sort_by_key(|(cookie, _)| *cookie);
+    assert_eq!(answers, [(1, Answer::Done), (2, LOST)]);
+    assert_eq!([flush(&mut client), flush(&mut client)], [LOST, Answer::Done], "a part of the write may be lost");
+    served.stop();
+}

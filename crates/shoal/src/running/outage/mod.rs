@@ -1,0 +1,204 @@
+//! An array whose drives go away together, as a hub that loses its power takes all its sticks along, while the host goes
+//! on. It is *paused*: its requests wait, and when the drives are back it is put together anew and they go on.
+//!
+//! ```text
+//!             a request fails,               a drive that               the drives have answered
+//!             or the array has               is counted on              all that they were asked,
+//!             lost too much                  is gone                    and enough of them are back
+//!  running ───────────────────► in doubt ──────────────────► paused ─────────────────────────────► running
+//!     ▲                            │ all are there              │ the deadline is over, or it cannot be
+//!     └────────────────────────────┘ (errors are told)          └─────────────────► over (requests fail)
+//! ```
+//!
+//! # What is an outage
+//!
+//! Errors do not say it: a stick that was pulled answers `EIO`, and so does one that has a bad block. So the drives are
+//! looked at when a request has failed: what is counted on is there if its path leads to the very device that is open,
+//! and its superblock can be read, or it does not answer: a drive that is busy with an error is not gone. If all are
+//! there, the drives are broken and not gone, and the error is told, as without any of this. *Counted on* is whom this
+//! host has seen in the last update of the array (its book, `shoal_memory`). An update that was announced and not
+//! written is taken back there, so members that vanish one after the other are all counted on unless the last ones had
+//! time to write down that the first had failed. A host without a book resumes nothing.
+//!
+//! # What is held
+//!
+//! Every request that the array could not serve, whether it failed with the loss or came later, in the order of submission
+//! ([`held`]). A request of a client has its own deadline (`shoal_serve`), so none waits longer than it would for a drive
+//! that does not answer. Nothing of the old array is under way any more when the new one is made: a late write could undo
+//! a newer one. Until the drives have answered all that they were asked nothing is resumed. A write that had reached some
+//! members is written again, to all.
+//!
+//! # What is resumed
+//!
+//! The old array is forgotten ([`shoal_volume::Frame`]), and one is put together of the drives that are back, by the rules
+//! of any start and by the book: a set of members that is older than what was flushed is refused, whatever it says. Nothing
+//! is forced, also if the array was started so. Members that somebody else has written to meanwhile (a later update than
+//! this process has announced) are refused: clients remember what was there before. What a restart goes on with goes on
+//! (resync, rebuild, replacement, the log's replay); a scrub ends, and says that it was not complete.
+//!
+//! | the deadline of who has waited longest is over | all that are counted on are there | half of it is over | the same was refused before | what is done |
+//! | --- | --- | --- | --- | --- |
+//! | yes | | | | the end |
+//! | no | yes | | no | it is put together |
+//! | no | yes | | yes | the end: nothing else will come |
+//! | no | no | no | | waiting |
+//! | no | no | yes | no | it is put together, if the level can do without the others |
+//! | no | no | yes | yes | waiting |
+//!
+//! A refusal that may end by itself (a drive is busy with whoever looked at it first, or is gone again) is none. The
+//! deadline counts from the first request that waits; while none does, the array waits for its drives without end. Half
+//! of it counts from when the drives were missed. Who is not back by then is missing, by two updates before the first
+//! write, and has to come back as any member that was away.
+//!
+//! # What is told
+//!
+//! Drives lose their caches with their power. If something was answered and not flushed when they went, one flush fails of
+//! every client that was there, as it would of a kernel's device: a flush that is held fails itself, as does a write that
+//! was to be durable. A client that comes later learns by the incarnation of the drives (`shoal_volume::Unflushed`).
+//!
+//! `status` says that the array is paused, since when and for which drives; people are alerted, and again when it goes on.
+//! What would change the array meanwhile (`fail`, `add`, `remove`, `re-add`, `replace`, `scrub`) is refused as busy, at
+//! once. `stop` ends the waiting: what is held fails.
+//!
+//! # What is not meant
+//!
+//! Arrays that the kernel runs, and simulated ones. A drive that hangs and says nothing: its requests end at their
+//! deadline. An array that had lost too much when it was opened.
+
+mod administered;
+mod held;
+mod lookout;
+mod requests;
+mod resumable;
+mod sighting;
+
+use std::time::Duration;
+
+use shoal_volume::Instant;
+
+pub(super) use resumable::{Resumable, Terms};
+
+/// What a running array's owner is to tell clients once it goes on after an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumption {
+    /// All that was answered had been flushed.
+    Whole,
+    /// Something was answered and not flushed, and may be lost.
+    Unflushed,
+}
+
+/// An array that waits for its drives. See the module's documentation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outage {
+    /// When the drives were missed.
+    since: Instant,
+    /// How long a request waits.
+    deadline: Duration,
+    /// When the first one began to.
+    waits_since: Option<Instant>,
+}
+
+/// What is to be done about an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Wait,
+    PutTogether,
+    End,
+}
+
+/// What is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum There {
+    /// All that are counted on.
+    All,
+    /// Not all of them.
+    Some,
+}
+
+/// What became of the drives that are there when they were tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tried {
+    /// These were not.
+    No,
+    /// They are no array that could be used.
+    Refused,
+}
+
+impl Outage {
+    /// Begins now.
+    pub(super) fn new(since: Instant, deadline: Duration) -> Self {
+        Self { since, deadline, waits_since: None }
+    }
+
+    /// A request waits from now on, if none did before.
+    pub(super) fn keeps_waiting(&mut self, now: Instant) {
+        self.waits_since.get_or_insert(now);
+    }
+
+    /// For how long it has lasted.
+    pub(super) fn lasts(&self, now: Instant) -> Duration {
+        Duration::from_nanos(now.since_ns(self.since))
+    }
+
+    /// How long who waits goes on to; none if nobody waits.
+    pub(super) fn left(&self, now: Instant) -> Option<Duration> {
+        let waited = Duration::from_nanos(now.since_ns(self.waits_since?));
+        Some(self.deadline.saturating_sub(waited))
+    }
+
+    /// Whether the first request has waited for long enough.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.left(now).is_some_and(|left| left.is_zero())
+    }
+
+    /// See the table.
+    pub(super) fn step(&self, now: Instant, there: There, tried: Tried) -> Step {
+        let is_half_over = self.lasts(now) >= self.deadline / 2;
+        match (there, tried) {
+            _ if self.is_over(now) => Step::End,
+            (There::All, Tried::No) => Step::PutTogether,
+            (There::All, Tried::Refused) => Step::End,
+            (There::Some, Tried::No) if is_half_over => Step::PutTogether,
+            (There::Some, _) => Step::Wait,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant { ns: seconds * 1_000_000_000 }
+    }
+
+    #[test]
+    fn every_row_of_the_table() {
+        let mut outage = Outage::new(at(100), Duration::from_secs(60));
+        outage.keeps_waiting(at(110));
+        for (now, there, tried, step) in [
+            (170, There::All, Tried::No, Step::End),
+            (170, There::Some, Tried::No, Step::End),
+            (101, There::All, Tried::No, Step::PutTogether),
+            (169, There::All, Tried::No, Step::PutTogether),
+            (101, There::All, Tried::Refused, Step::End),
+            (129, There::Some, Tried::No, Step::Wait),
+            (130, There::Some, Tried::No, Step::PutTogether),
+            (130, There::Some, Tried::Refused, Step::Wait),
+        ] {
+            assert_eq!(outage.step(at(now), there, tried), step, "{now} s, {there:?}, {tried:?}");
+        }
+    }
+
+    #[test]
+    fn who_waits_first_decides_when_it_is_over_and_without_anybody_it_never_is() {
+        let mut outage = Outage::new(at(100), Duration::from_secs(60));
+        assert_eq!((outage.left(at(90_000)), outage.is_over(at(90_000))), (None, false));
+        assert_eq!(outage.step(at(90_000), There::Some, Tried::Refused), Step::Wait);
+        outage.keeps_waiting(at(90_000));
+        outage.keeps_waiting(at(90_050));
+        assert_eq!(outage.left(at(90_020)), Some(Duration::from_secs(40)));
+        assert!(!outage.is_over(at(90_059)) && outage.is_over(at(90_060)));
+        assert_eq!(outage.lasts(at(90_060)), Duration::from_secs(89_960));
+    }
+}
