@@ -201,7 +201,7 @@ pub(crate) fn array_failure(error: shoal_volume::OpenError) -> Failure {
         | Error::Doubt { .. }
         | Error::NotRemembered { .. }
         | Error::Shape(ShapeUnknown::Refused { .. }) => Failure::Refused(error.to_string()),
-        Error::NoMember { .. } | Error::Assemble(_) | Error::Shape(_) => Failure::usage(error),
+        Error::NoMember { .. } | Error::Assemble(_) | Error::Stranger { .. } | Error::Shape(_) => Failure::usage(error),
         _ => Failure::failed(error),
     }
 }

@@ -9,6 +9,7 @@ mod error;
 mod incomplete;
 mod left_out;
 mod resync;
+mod stranger;
 
 use shoal_array::{Array, BadBlocks, Config, Fault, Health, Instant, MemberState, Role, Scratch, Shape};
 use shoal_md::{Assembly, Candidate, Membership, Replacement, Superblock};
@@ -32,6 +33,7 @@ pub(crate) use left_out::unused;
 use left_out::without_unlisted_blocks;
 pub use left_out::{Cause, LeftOut};
 use resync::resync;
+use stranger::refuse_stranger;
 
 /// Makes nodes of all that `targets` belong to, up to the one that belongs to nothing.
 pub(crate) fn assemble_tree<W: World>(
@@ -53,6 +55,7 @@ pub(crate) fn assemble_tree<W: World>(
         let of_drives = members.iter().all(|(target, _)| matches!(target, Target::Drive(_)));
         let may_be_missing = of_drives && rest.iter().all(failed);
         if next.is_empty() || !rest.is_empty() && !may_be_missing {
+            refuse_stranger(tree, &members, &next, &rest)?;
             // Let md's own words say which arrays were mixed up.
             shoal_md::assemble(&candidates(tree, &members))?;
         }

@@ -150,7 +150,7 @@ fn counted(counts: &Counts) -> String {
     let Counts { requests, member_ios, virtual_ns, power_cuts, cut_short, forced, away, unplugged, .. } = *counts;
     let Counts { hubs_lost, revived, hung, hung_at_start, apart, apart_refused, split, replaced, .. } = *counts;
     let Counts { stalls, errors, marred, lies, latent, last_copies, misused, strangers, passed_over, .. } = *counts;
-    let Counts { journals, grown, grown_on, flipped, .. } = *counts;
+    let Counts { journals, grown, grown_on, flipped, stranded, .. } = *counts;
     let Counts { write_hole_blocks, silent_wrong_blocks, silent, silent_found_bytes, .. } = *counts;
     format!(
         "{requests} requests, {member_ios} member I/Os, {:.1} h of virtual time\n\
@@ -165,8 +165,8 @@ fn counted(counts: &Counts) -> String {
          {misused} orders that had to be refused, {strangers} strangers\n\
          {passed_over} faults passed over: the array could not have survived them\n\
          {}\n\
-         by the format's design: {write_hole_blocks} blocks in the write hole of a lost member; {silent_wrong_blocks} \
-         blocks wrong by {silent} silent faults, of which scrubs found {silent_found_bytes} bytes\n",
+         by the format's design: {write_hole_blocks} blocks in the write hole of a lost member, \
+         {stranded} inner arrays that lost there what they are members of; {silent_wrong_blocks} blocks wrong by {silent} silent faults, of which scrubs found {silent_found_bytes} bytes\n",
         virtual_ns as f64 / 3.6e12,
         waited(&counts.waits),
     )

@@ -110,6 +110,16 @@ fn members_of_different_arrays() {
 }
 
 #[test]
+fn an_array_of_arrays_and_an_array_beside_it() {
+    let bay = Bay::new(8);
+    bay.done("create --level 1 --name other d6 d7");
+    bay.done("create --level 51 --name pond d0 d1 d2 d3 d4 d5");
+    for drives in ["d6 d7 d0 d1 d2 d3 d4 d5", "d0 d1 d2 d6 d7"] {
+        bay.refused(&format!("read {drives}"), USAGE, &["other", "of array", "pond", "leave", "d6 and", "d7 out"]);
+    }
+}
+
+#[test]
 fn damaged_superblocks() {
     let bay = Bay::new(3);
     bay.done("create --level 5 --chunk 64K d0 d1 d2");

@@ -54,6 +54,7 @@ impl<'a> Player<'a> {
             has_lost_to_holes: self.has_lost_to_holes,
             armed: self.armed.clone(),
             away: self.away.clone(),
+            stranded: self.stranded.clone(),
             stock: self.stock.clone(),
             journal: self.journal.clone(),
             growing: Vec::new(),

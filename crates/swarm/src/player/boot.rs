@@ -61,13 +61,12 @@ impl<'a> Player<'a> {
         let contents = first_contents(scenario, &mut random);
         let (chronicle, books) = (Chronicle::begin(is_traced), Books::default());
         let array = created(scenario, contents, &arena, &chronicle, &books)?;
-        let blocks = usize::try_from(array.size_bytes() / BLOCK).expect("worlds are small");
         let player = Self {
             scenario,
             members: scenario.members,
             arena,
             chronicle,
-            promises: Promises::new(blocks, scenario.assume_clean),
+            promises: first_promises(scenario, array.size_bytes()),
             answers: Answers::new(),
             silent: Silent::default(),
             seats: array.content_map(),
@@ -83,6 +82,7 @@ impl<'a> Player<'a> {
             has_lost_to_holes: false,
             armed: BTreeMap::new(),
             away: BTreeMap::new(),
+            stranded: BTreeSet::new(),
             stock: Stock::default(),
             journal: JournalDrive::default(),
             growing: Vec::new(),
@@ -166,13 +166,12 @@ impl<'a> Player<'a> {
         self.ids = Self::first_ids(&contents);
         self.try_apart(&contents)?;
         self.let_drives_hang(&contents);
-        let (given, opened) = self.open_answering(&contents);
+        let (mut given, opened) = self.open_answering(&contents);
         let array = match opened {
             Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
                 self.counts.forced += 1;
                 self.widen_holes();
-                let forced = OpenOptions { force: true, ..options(self.scenario) };
-                self.open(contents, &given, forced, self.memory())
+                self.open_forced(contents, &mut given)
             }
             opened => opened,
         };
@@ -206,6 +205,22 @@ impl<'a> Player<'a> {
         given.retain(|drive| !self.hangs.now.contains(drive));
         let opened = self.open(contents.to_vec(), &given, options(self.scenario), self.memory());
         (given, opened)
+    }
+
+    /// Opens by force. What says that an inner array is a member may have been in a hole of it: the array around it goes on
+    /// without it then, as shoal says.
+    fn open_forced(
+        &mut self,
+        contents: Vec<Content>,
+        given: &mut Vec<usize>,
+    ) -> Result<ArrayVolume<Watched>, OpenError> {
+        let forced = || OpenOptions { force: true, ..options(self.scenario) };
+        let opened = self.open(contents.clone(), given, forced(), self.memory());
+        let Err(OpenError::Stranger { array_uuid, .. }) = opened else { return opened };
+        let is_of_it = |drive: &usize| superblock(&contents[*drive]).is_some_and(|own| own.array_uuid == array_uuid);
+        self.stranded = given.iter().copied().filter(is_of_it).collect();
+        given.retain(|drive| !self.stranded.contains(drive));
+        self.open(contents, given, forced(), self.memory())
     }
 
     /// Only parity without a log can be wrong about a lost member; or with one that cannot be replayed, as something that it
@@ -249,6 +264,11 @@ impl<'a> Player<'a> {
     pub(super) fn memory(&self) -> Option<HostMemory> {
         Some(self.books.memory())
     }
+}
+
+fn first_promises(scenario: &Scenario, size_bytes: u64) -> Promises {
+    let blocks = usize::try_from(size_bytes / BLOCK).expect("worlds are small");
+    Promises::new(blocks, scenario.assume_clean)
 }
 
 /// What the drives hold before anything is made of them.

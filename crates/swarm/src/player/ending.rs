@@ -29,6 +29,10 @@ impl Player<'_> {
             self.outlive(done)?;
         }
         self.chronicle.borrow_mut().forget_cuts();
+        if !self.stranded.is_empty() {
+            self.counts.stranded += 1;
+            return self.read_all();
+        }
         self.check_parity()?;
         let needs_resync = self.array().needs_resync();
         check_health(&self.array().status(), needs_resync)?;

@@ -79,6 +79,8 @@ pub struct Counts {
     pub hubs_lost: u64,
     /// Arrays that lost too much and were opened anew.
     pub revived: u64,
+    /// Inner arrays that lost what says that they are members, in the write hole.
+    pub stranded: u64,
     /// Drives that answered nothing any more.
     pub hung: u64,
     /// Of these, from a start on.
@@ -141,7 +143,7 @@ impl Counts {
             };
         }
         sum!(
-            requests member_ios virtual_ns power_cuts cut_short away forced unplugged hubs_lost revived hung hung_at_start
+            requests member_ios virtual_ns power_cuts cut_short away forced unplugged hubs_lost revived stranded hung hung_at_start
             stalls errors last_copies latent silent lies marred flipped passed_over journals grown grown_on replaced misused apart apart_refused split
             strangers write_hole_blocks silent_wrong_blocks silent_found_bytes
         );
@@ -184,6 +186,8 @@ pub(crate) struct Player<'a> {
     armed: BTreeMap<usize, (DriveId, ContentMap)>,
     /// Drives that are not there, or will not be at the next start: for so many starts more.
     away: BTreeMap<usize, u32>,
+    /// Drives of an inner array that has lost what says that it is a member: the array is not made whole again with it.
+    stranded: BTreeSet<usize>,
     stock: Stock,
     journal: JournalDrive,
     /// Members whose bitmap or log has a wrong bit, until they are read and written anew.
@@ -232,6 +236,9 @@ impl Player<'_> {
             }
             let done = self.look_around();
             self.outlive(done)?;
+            if !self.stranded.is_empty() {
+                break;
+            }
         }
         self.end()
     }

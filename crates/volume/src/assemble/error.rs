@@ -1,6 +1,6 @@
 //! Why there is no array to run.
 
-use shoal_md::{JournalError, ReadOnlyReason, ShapeUnknown};
+use shoal_md::{JournalError, ReadOnlyReason, ShapeUnknown, Uuid};
 use shoal_memory::Doubt;
 
 use crate::VolumeError;
@@ -20,6 +20,24 @@ pub enum OpenError {
     /// The members do not make an array.
     #[error(transparent)]
     Assemble(#[from] shoal_md::AssembleError),
+    /// Arrays that make no array together: one is a member of another, and one carries nothing that says so.
+    #[error(
+        "array {stranger} carries no superblock of array {outer}, of which {member} is a member: leave {} out; if it \
+         was a member too, what says so was lost when it stopped while it was degraded",
+        drives.join(" and ")
+    )]
+    Stranger {
+        /// The array that is not the others'.
+        stranger: String,
+        /// Its UUID.
+        array_uuid: Uuid,
+        /// The drives that were given of it.
+        drives: Vec<String>,
+        /// One that is a member.
+        member: String,
+        /// What that is a member of.
+        outer: String,
+    },
     /// What this host remembers of the array speaks against starting it.
     #[error("array {name}: {doubt}: {}", doubt.way_out())]
     Doubt {

@@ -129,11 +129,7 @@ fn needs_fuse_an_array_whose_drives_all_go_away_and_come_back_goes_on() {
     pond.until("it waits for all", |status| status["paused"]["waits_for"].as_array().is_some_and(|it| it.len() == 3));
     std::thread::sleep(Duration::from_secs(2));
     assert!(held.iter().all(|it| it.try_recv().is_err()), "somebody was answered");
-    let uuid = &pond.uuid;
-    let member = pond.sticks[0].path().display();
-    for line in [format!("scrub --uuid {uuid}"), format!("fail --member {member} --uuid {uuid}")] {
-        pond.bay.refused_running(&line, 4, &["is paused", "`shoal stop`"]);
-    }
+    is_not_administered(&pond);
     pond.plug(&[2, 0, 1]);
     for ended in under_way {
         assert_eq!(ended.recv().unwrap(), Ok(vec![]));
@@ -152,6 +148,15 @@ fn needs_fuse_an_array_whose_drives_all_go_away_and_come_back_goes_on() {
     }
     pond.is_consistent();
     pond.stop();
+}
+
+/// While it is paused nothing about it is changed.
+fn is_not_administered(pond: &Pond) {
+    let uuid = &pond.uuid;
+    let member = pond.sticks[0].path().display();
+    for line in [format!("scrub --uuid {uuid}"), format!("fail --member {member} --uuid {uuid}")] {
+        pond.bay.refused_running(&line, 4, &["is paused", "`shoal stop`"]);
+    }
 }
 
 /// All that was answered is flushed: nobody is told of anything.
