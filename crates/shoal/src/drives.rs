@@ -1,11 +1,8 @@
-//! Opens drives for the commands: finds a drive given twice, refuses to wipe what is in use or holds something.
+//! Opens drives for the commands: finds a drive given twice, and says who is at fault if one does not open.
 
 use std::path::{Path, PathBuf};
 
-use shoal_bench::Fill;
-use shoal_drive::{
-    Access, Drive, DriveKey, FileContent, Finding, IoEngine, IoLoop, OpenError, survey, survey_content, survey_file,
-};
+use shoal_drive::{Access, Drive, DriveKey, IoEngine, IoLoop, OpenError, survey_content};
 use shoal_md::ShapeUnknown;
 use shoal_volume::{
     BufferPlan, DriveId, OpenOptions, Parity, ProbeError, RealWorld, Superblock, SuperblockError, Volume,
@@ -71,47 +68,6 @@ pub(crate) fn same_file(left: &Path, right: &Path) -> bool {
         (Ok(left), Ok(right)) => left == right,
         _ => left == right,
     }
-}
-
-/// Refuses drives that are in use, and drives and files that hold something unless `force`. Whoever destroys what a drive holds
-/// asks this before it is opened for writing.
-pub(crate) fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<(), Failure> {
-    for path in paths {
-        let survey = survey(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-        for finding in survey.findings {
-            match finding {
-                Finding::InUse { how } => {
-                    return Err(Failure::Refused(format!("{} is in use: {how}: release it first", path.display())));
-                }
-                Finding::Signature { what, offset } if !force => {
-                    return Err(Failure::Refused(format!(
-                        "{} holds {what} (at byte {offset}), which would be lost: take another drive, or use --force",
-                        path.display()
-                    )));
-                }
-                Finding::Signature { .. } => {}
-            }
-        }
-        if !force {
-            refuse_ordinary_file(path)?;
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a regular file that holds something, unless that is what shoal itself writes to files that are measured.
-fn refuse_ordinary_file(path: &Path) -> Result<(), Failure> {
-    // A load may have written any of the sectors, and none before.
-    let is_own = |bytes: &[u8]| {
-        let first = bytes.chunks(512).find(|sector| sector.iter().any(|byte| *byte != 0));
-        first.is_some_and(|sector| Fill::wrote(sector) || shoal_profile::wrote(sector))
-    };
-    let content = survey_file(path, is_own).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-    let Some(FileContent::Foreign { what, offset }) = content else { return Ok(()) };
-    Err(Failure::Refused(format!(
-        "{} is a file that holds {what} (from byte {offset} on), which would be lost: take another file, or use --force",
-        path.display()
-    )))
 }
 
 /// Refuses an array whose content holds something.

@@ -27,6 +27,7 @@ mod sharing;
 mod simulated;
 mod size;
 mod state_directory;
+mod wipe;
 
 use std::process::ExitCode;
 

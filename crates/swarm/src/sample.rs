@@ -5,6 +5,7 @@
 //! the worlds have a [`Theme`]: much of one kind of trouble, so that what is rare elsewhere meets itself there.
 
 mod faults;
+mod vast;
 mod wider;
 
 use shoal_volume::{

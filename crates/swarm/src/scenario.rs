@@ -179,6 +179,11 @@ impl Scenario {
         self.drive_bytes + self.extra_bytes[drive]
     }
 
+    /// Whether the drives are so large that nothing may go over all of one.
+    pub fn is_vast(&self) -> bool {
+        self.drive_bytes > 1 << 30
+    }
+
     /// Arrays of drives.
     pub fn groups(&self) -> usize {
         match self.level {

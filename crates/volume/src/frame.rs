@@ -95,6 +95,15 @@ impl<W: World> Frame<W> {
         }
     }
 
+    /// Brings the updates that this process has announced of each array up to date: an attempt to put it together that
+    /// failed may have announced one, and written it to some members.
+    pub fn renew_events(&self, counted_on: &mut [CountedOn]) {
+        let Some(memory) = &self.tree.memory else { return };
+        for it in counted_on {
+            it.events = it.events.max(memory.announced(it.array));
+        }
+    }
+
     /// Whether the drives have answered all that they were asked.
     pub fn has_drained(&self) -> bool {
         self.tree.world.pending() == 0

@@ -96,13 +96,19 @@ impl HostMemory {
 
     /// Whom this host has seen in the last update of an array.
     pub(crate) fn counted_on(&mut self, array: Uuid) -> Vec<CountedOn> {
+        let announced = self.announced(array);
         let Some(book) = self.keeper.recall(array) else { return Vec::new() };
-        let events = self.announced.get(&array).copied().unwrap_or_default().max(book.events());
+        let events = announced.max(book.events());
         let counted_on = |member: &Member| {
             let Member { uuid: device, hardware, drive, role: _ } = member.clone();
             CountedOn { array, events, device, hardware, drive }
         };
         book.members().iter().map(counted_on).collect()
+    }
+
+    /// The highest count of updates that was announced of an array.
+    pub(crate) fn announced(&self, array: Uuid) -> u64 {
+        self.announced.get(&array).copied().unwrap_or_default()
     }
 
     /// Forgets what is known of this array.

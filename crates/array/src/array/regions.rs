@@ -132,17 +132,22 @@ impl Regions {
 
     /// The first region from this number on that is in the set, or not in it.
     fn next_index(&self, from: u64, wanted: bool) -> Option<u64> {
-        let mut index = from;
-        while index < self.region_count() {
-            let word = self.words[word_of(index)];
-            let word = if wanted { word } else { !word };
-            let rest = word >> (index % WORD_REGIONS);
-            if rest != 0 {
-                return Some(index + u64::from(rest.trailing_zeros())).filter(|found| *found < self.region_count());
-            }
-            index += WORD_REGIONS - index % WORD_REGIONS;
+        let count = self.region_count();
+        if from >= count {
+            return None;
         }
-        None
+        let of_wanted = |word: u64| if wanted { word } else { !word };
+        let first = word_of(from);
+        let rest = of_wanted(self.words[first]) >> (from % WORD_REGIONS);
+        let found = if rest != 0 {
+            from + u64::from(rest.trailing_zeros())
+        } else {
+            // Most words of a large set are alike: this loop is all that is slow here.
+            let skipped = self.words[first + 1..].iter().position(|word| of_wanted(*word) != 0)?;
+            let word = first + 1 + skipped;
+            word as u64 * WORD_REGIONS + u64::from(of_wanted(self.words[word]).trailing_zeros())
+        };
+        Some(found).filter(|found| *found < count)
     }
 }
 

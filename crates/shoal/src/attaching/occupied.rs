@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::{Attachment, attachment_of};
 use crate::args::ArrayArgs;
 use crate::documents::StateDocument;
-use crate::drives;
 use crate::exit::Failure;
+use crate::wipe::{Wipeable, check_wipeable};
 
 /// A use of an array that is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +55,9 @@ pub(crate) fn refuse_occupied(array: &ArrayArgs) -> Result<(), Failure> {
 /// Refuses drives that are to be overwritten and are in use, also as members of an array that is mounted or attached,
 /// whether or not anybody runs it now; and drives and files that hold something unless `force`. They may come to the
 /// array `own`, if that is given.
-pub(crate) fn check_overwritable(paths: &[PathBuf], own: &ArrayArgs, force: bool) -> Result<(), Failure> {
+pub(crate) fn check_overwritable(paths: &[PathBuf], own: &ArrayArgs, force: bool) -> Result<Wipeable, Failure> {
     refuse_members_in_use(paths, own)?;
-    drives::check_wipeable(paths, force)
+    check_wipeable(paths, force)
 }
 
 /// Refuses drives that are members of an array that is mounted or attached, and not of this one.

@@ -63,7 +63,7 @@ fn describe(superblock: &Superblock) -> SuperblockDocument {
         device_uuid: superblock.device_uuid.to_string(),
         dev_number: superblock.dev_number,
         role: role(superblock.own_use()),
-        recovery_offset_bytes: recovering.then_some(superblock.recovery_offset_sectors * 512),
+        recovery_offset_bytes: recovering.then(|| superblock.recovery_offset_sectors.saturating_mul(512)),
         clean: superblock.is_clean(),
         update_time_unix_s: superblock.update_time.seconds(),
         events: superblock.events,
@@ -118,5 +118,40 @@ fn describe_text(text: &mut String, it: &SuperblockDocument) {
     }
     if !it.features.is_empty() {
         let _ = writeln!(text, "  {:>15} : {}", "Features", it.features.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_volume::{Level, MinorVersion};
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_no_drive_could_hold_is_shown() {
+        let member = |number: u8| shoal_md::NewMember {
+            drive: number.to_string(),
+            size_bytes: 64 << 20,
+            uuid: shoal_md::Uuid([number; 16]),
+        };
+        let creation = shoal_md::plan_creation(&shoal_md::CreateRequest {
+            level: Level::Raid1,
+            chunk_bytes: None,
+            members: vec![member(1), member(2)],
+            spares: Vec::new(),
+            name: "pond".to_owned(),
+            homehost: None,
+            array_uuid: shoal_md::Uuid([9; 16]),
+            creation_time: shoal_md::Timestamp::from_seconds(1_700_000_000),
+            clean: true,
+            minor: MinorVersion::Start4K,
+            consistency: shoal_md::ConsistencyPolicy::Resync,
+        });
+        let mut superblock =
+            shoal_md::Membership::of_creation(&creation.expect("two drives are a mirror")).superblocks()[0].clone();
+        superblock.recovery_offset_sectors = u64::MAX;
+        assert_eq!(describe(&superblock).recovery_offset_bytes, None, "it is not being filled");
+        superblock.features = superblock.features | Features::RECOVERY_OFFSET;
+        assert_eq!(describe(&superblock).recovery_offset_bytes, Some(u64::MAX));
     }
 }

@@ -19,6 +19,7 @@ use crate::output;
 use crate::present::refuse_silent;
 use crate::progress::{bytes_bar, interrupt_flag, run_background};
 use crate::running::{Command, Handle, Opening, reach, reach_running};
+use crate::wipe::Wipeable;
 
 /// Memory that content goes through: so many pieces of so many bytes.
 const PIECES: (u32, u32) = (32, 1 << 20);
@@ -35,8 +36,8 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     members.retain(|member| !args.add.iter().any(|added| same_file(member, added)));
     let all: Vec<PathBuf> = members.iter().chain(&args.add).cloned().collect();
     drop(open_drives(&all, Access::Read)?);
-    check_overwritable(&args.add, &args.array, args.force)?;
-    let grown = carry_out(cli, args, &all, &options)?;
+    let wipeable = check_overwritable(&args.add, &args.array, args.force)?;
+    let grown = carry_out(cli, args, &all, &wipeable, &options)?;
     if let Grown::Stopped { .. } = grown {
         return Err(Failure::failed("stopped before the end: `shoal grow --continue` goes on where it stood"));
     }
@@ -75,8 +76,15 @@ fn options(args: &GrowArgs) -> Result<GrowOptions, Failure> {
     Ok(GrowOptions { raid_devices: args.raid_devices, chunk_bytes: args.chunk, layout })
 }
 
-fn carry_out(cli: &Cli, args: &GrowArgs, all: &[PathBuf], options: &GrowOptions) -> Result<Grown, Failure> {
+fn carry_out(
+    cli: &Cli,
+    args: &GrowArgs,
+    all: &[PathBuf],
+    wipeable: &Wipeable,
+    options: &GrowOptions,
+) -> Result<Grown, Failure> {
     let mut drives = open_drives(all, Access::Write)?;
+    wipeable.confirm(&drives)?;
     for drive in &mut drives {
         drive.keep_writers_out().map_err(open_failure)?;
     }

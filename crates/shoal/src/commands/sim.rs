@@ -147,13 +147,13 @@ fn waited(waits: &Waits) -> String {
 
 /// What happened, and how often.
 fn counted(counts: &Counts) -> String {
-    let Counts { requests, member_ios, virtual_ns, power_cuts, cut_short, forced, away, unplugged, .. } = *counts;
+    let Counts { requests, member_ios, virtual_ns, vast, power_cuts, cut_short, forced, away, unplugged, .. } = *counts;
     let Counts { hubs_lost, revived, hung, hung_at_start, apart, apart_refused, split, replaced, .. } = *counts;
     let Counts { stalls, errors, marred, lies, latent, last_copies, misused, strangers, passed_over, .. } = *counts;
     let Counts { journals, grown, grown_on, flipped, stranded, .. } = *counts;
     let Counts { write_hole_blocks, silent_wrong_blocks, silent, silent_found_bytes, .. } = *counts;
     format!(
-        "{requests} requests, {member_ios} member I/Os, {:.1} h of virtual time\n\
+        "{requests} requests, {member_ios} member I/Os, {:.1} h of virtual time, {vast} worlds of drives of GiB and TiB\n\
          {power_cuts} power cuts ({cut_short} in the midst of opening, {forced} arrays forced), {away} drives away at a \
          start, {unplugged} pulled\n\
          {hubs_lost} hubs without power, {revived} arrays opened anew after they had lost too much, {hung} drives hung \

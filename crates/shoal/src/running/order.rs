@@ -10,9 +10,10 @@ use shoal_volume::{Features, MemberUse, ScrubMode, Superblock};
 use super::engine::GROWS_AT_REST;
 use super::protocol::Command;
 use crate::documents::{ArrayDocument, StateDocument};
-use crate::drives::{check_wipeable, open_drives, same_file};
+use crate::drives::{open_drives, same_file};
 use crate::exit::Failure;
 use crate::newcomer::{active_member, candidate};
+use crate::wipe::check_wipeable;
 
 /// What an array's host can do at once.
 #[derive(Debug)]
@@ -104,8 +105,7 @@ fn open_newcomers(
 fn open_wipeable(path: &Path, force: bool) -> Result<Drive, Failure> {
     let paths = [path.to_owned()];
     drop(open_drives(&paths, Access::Read)?); // what is no drive is told before what a drive holds
-    check_wipeable(&paths, force)?;
-    Ok(open_drives(&paths, Access::Write)?.remove(0))
+    Ok(check_wipeable(&paths, force)?.open()?.remove(0))
 }
 
 /// Whether a path leads to a spare of the array, or of one inside it.

@@ -344,3 +344,18 @@ fn needs_root_mount_a_file_system_that_is_full_fails_no_member() {
         }
     }
 }
+
+#[test]
+fn of_two_commands_that_want_the_same_drive_at_once_one_gets_it() {
+    for _ in 0..5 {
+        let bay = Bay::new(3);
+        bay.done("create --level 1 --assume-clean d0 d1");
+        bay.done("fail --member d1 d0 d1");
+        std::fs::remove_file(bay.path("d1")).unwrap();
+        bay.add("d3", 8 << 20);
+        let lines = ["add --drive d2 --degraded d0", "create --level 1 --assume-clean d2 d3"];
+        let begun = lines.map(|line| bay.command(line.split(' ')).spawn().unwrap());
+        let done = begun.map(|child| child.wait_with_output().unwrap().status.success());
+        assert_eq!(done.iter().filter(|done| **done).count(), 1, "{done:?}");
+    }
+}

@@ -72,11 +72,15 @@ impl Media {
     pub(crate) fn write(&mut self, offset: u64, mut bytes: &[u8]) {
         for place in places(offset, bytes.len() as u64) {
             let (here, rest) = bytes.split_at(place.length);
+            bytes = rest;
+            // What is not there is zeros without a mark.
+            if !self.pages.contains_key(&place.page) && here.iter().all(|byte| *byte == 0) {
+                continue;
+            }
             let page = self.page_mut(place.page);
             page.bytes[place.start..place.start + place.length].copy_from_slice(here);
             page.unreadable &= !place.sectors();
             page.damaged &= !place.sectors();
-            bytes = rest;
         }
     }
 

@@ -97,6 +97,12 @@ impl Content {
         if let Some(Misbehaviour { kind: MisbehaviourKind::ReadFails(fault), .. }) = struck {
             return Err(fault);
         }
+        self.look(offset, bytes)
+    }
+
+    /// Reads without any armed misbehaviour striking.
+    pub fn look(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Fault> {
+        self.checked(offset, bytes.len() as u64)?;
         match &self.kept {
             Some(kept) if !kept.current.is_readable(offset, bytes.len() as u64) => return Err(Fault::Io),
             Some(kept) => kept.current.read(offset, bytes),

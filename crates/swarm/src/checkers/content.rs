@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Failure;
+use super::blocks::{Block, Blocks, May, Other};
 use super::stamps::{digest, is_stamped, name_of};
 
 /// What a drive writes whole or not at all.
@@ -33,33 +34,6 @@ const CHECKER: &str = "content";
 
 /// A write or discard, by the order in which they were asked for, from 1. Version 0 is zeros.
 pub(crate) type Version = u32;
-
-/// What a block may hold: any of these.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct May {
-    /// Something that is no version.
-    other: Option<Other>,
-    versions: Vec<Version>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Other {
-    Anything,
-    /// What it was seen to hold, by its digest.
-    Digest(u64),
-}
-
-impl May {
-    const ANYTHING: Self = Self { other: Some(Other::Anything), versions: Vec::new() };
-
-    fn is_settled(&self) -> bool {
-        match self.other {
-            None => self.versions.len() == 1,
-            Some(Other::Digest(_)) => self.versions.is_empty(),
-            Some(Other::Anything) => false,
-        }
-    }
-}
 
 /// A write or discard.
 #[derive(Clone, Copy, Debug)]
@@ -77,14 +51,6 @@ struct Change {
 /// What version 0 is.
 const ZEROS: Change = Change { becomes: 0, is_certain: true, answered_at: Some(0), is_given_up: false };
 
-#[derive(Clone, Debug)]
-struct Block {
-    /// What may be durable.
-    durable: May,
-    /// Asked for, and not covered by a flush.
-    later: Vec<Version>,
-}
-
 /// What a read may return, from when it was asked for.
 #[derive(Debug)]
 pub(crate) struct Seen {
@@ -99,7 +65,7 @@ pub(crate) struct Seen {
 /// What the user of an array may rely on.
 #[derive(Clone, Debug)]
 pub(crate) struct Promises {
-    blocks: Vec<Block>,
+    blocks: Blocks,
     /// By version.
     changes: Vec<Change>,
     /// Blocks with changes that no flush covers.
@@ -115,11 +81,8 @@ pub(crate) struct Promises {
 impl Promises {
     /// Blocks of zeros, or of anything.
     pub(crate) fn new(blocks: usize, are_zeros: bool) -> Self {
-        let zeros = May { other: None, versions: vec![0] };
-        let durable = if are_zeros { zeros } else { May::ANYTHING };
-        let block = Block { durable, later: Vec::new() };
         Self {
-            blocks: vec![block; blocks],
+            blocks: Blocks::new(blocks, are_zeros),
             changes: vec![ZEROS],
             unsettled: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -129,13 +92,12 @@ impl Promises {
     }
 
     pub(crate) fn block_count(&self) -> usize {
-        self.blocks.len()
+        self.blocks.count()
     }
 
     /// The content is larger: by zeros, or by anything.
     pub(crate) fn extend(&mut self, blocks: usize, by_zeros: bool) {
-        let may = if by_zeros { May { other: None, versions: vec![0] } } else { May::ANYTHING };
-        self.blocks.resize(blocks, Block { durable: may, later: Vec::new() });
+        self.blocks.extend(blocks, by_zeros);
     }
 
     /// The version of what is asked for next.
@@ -149,7 +111,7 @@ impl Promises {
         let becomes = if is_discard { 0 } else { version };
         self.changes.push(Change { becomes, is_certain: !is_discard, answered_at: None, is_given_up: false });
         for number in blocks {
-            self.blocks[number].later.push(version);
+            self.blocks.at_mut(number).later.push(version);
             self.unsettled.insert(number);
             self.touched.insert(number);
             if !is_discard {
@@ -168,7 +130,7 @@ impl Promises {
 
     /// What a flush that begins at this moment will make durable.
     pub(crate) fn flush_asked(&self) -> Vec<Version> {
-        let later = self.unsettled.iter().flat_map(|number| &self.blocks[*number].later);
+        let later = self.unsettled.iter().flat_map(|number| &self.blocks.at(*number).later);
         let mut covered: Vec<_> =
             later.copied().filter(|version| self.change(*version).answered_at.is_some()).collect();
         covered.sort_unstable();
@@ -182,12 +144,12 @@ impl Promises {
             return Err(Failure::new(CHECKER, what));
         }
         for number in self.unsettled.clone() {
-            let Block { durable, later } = &self.blocks[number];
+            let Block { durable, later } = self.blocks.at(number);
             let is_covered =
                 |version: &&Version| covered.binary_search(version).is_ok() && !self.change(**version).is_given_up;
             let now_durable: Vec<_> = later.iter().filter(is_covered).copied().collect();
             let durable = self.merged(durable, &now_durable);
-            let block = &mut self.blocks[number];
+            let block = self.blocks.at_mut(number);
             block.durable = durable;
             block.later.retain(|version| !now_durable.contains(version));
             if block.later.is_empty() {
@@ -223,15 +185,15 @@ impl Promises {
     fn leave_to_chance(&mut self, again_later: impl Fn(Change) -> bool) {
         let newest = self.newest();
         for number in std::mem::take(&mut self.unsettled) {
-            for version in std::mem::take(&mut self.blocks[number].later) {
+            for version in std::mem::take(&mut self.blocks.at_mut(number).later) {
                 let change = &mut self.changes[version as usize];
                 change.answered_at.get_or_insert(newest);
                 if again_later(*change) {
                     change.is_certain = false;
-                    self.blocks[number].later.push(version);
+                    self.blocks.at_mut(number).later.push(version);
                     self.unsettled.insert(number);
                 } else {
-                    self.blocks[number].durable.versions.push(version);
+                    self.blocks.at_mut(number).durable.versions.push(version);
                 }
             }
         }
@@ -262,7 +224,7 @@ impl Promises {
     /// Allows a block to be anything until it is written.
     pub(crate) fn excuse(&mut self, number: usize) {
         self.excused.insert(number);
-        self.blocks[number].durable = May::ANYTHING;
+        self.blocks.at_mut(number).durable = May::ANYTHING;
     }
 
     pub(crate) fn excused_count(&self) -> usize {
@@ -273,7 +235,12 @@ impl Promises {
     pub(crate) fn read_asked(&self, blocks: Range<usize>, is_in_sync: bool) -> Seen {
         let may = |block: &Block| self.merged(&block.durable, &block.later);
         let first = blocks.start;
-        Seen { first, may: self.blocks[blocks].iter().map(may).collect(), asked_at: self.newest(), is_in_sync }
+        Seen {
+            first,
+            may: blocks.map(|number| may(self.blocks.at(number))).collect(),
+            asked_at: self.newest(),
+            is_in_sync,
+        }
     }
 
     /// Holds what a read returned against what it may return; `is_tainted` blocks are left to whoever knows of them. If
@@ -296,9 +263,9 @@ impl Promises {
             match self.held(number, bytes, may) {
                 Some(_) if is_tainted(number) => {}
                 Some(held) => {
-                    let block = &mut self.blocks[number];
+                    let block = self.blocks.at(number);
                     if is_settled && !may.is_settled() && block.later.is_empty() && block.durable == *may {
-                        block.durable = held;
+                        self.blocks.at_mut(number).durable = held;
                     }
                 }
                 None if self.was_asked_since(seen.asked_at, number, bytes) => {}

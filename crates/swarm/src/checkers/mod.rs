@@ -1,6 +1,7 @@
 //! Who judges what an array makes of its world. Each file says at its head what it checks and what it does not.
 
 mod answers;
+mod blocks;
 mod content;
 mod health;
 mod placement;

@@ -276,17 +276,26 @@ fn first_contents(scenario: &Scenario, random: &mut Random) -> Vec<Content> {
     // Drives that lie beside the array may hold anything; so may all, if the array is resynced first.
     let is_blank = |drive: usize| scenario.assume_clean && drive < scenario.members;
     let mut bytes = vec![0; 1 << 16];
-    let mut used = vec![0; (scenario.drive_bytes >> 16 << 16) as usize];
+    // Of a vast drive, the beginning.
+    let used_bytes = scenario.drive_bytes.min(16 << 20) >> 16 << 16;
+    let mut used = vec![0; used_bytes as usize];
     random.generator().fill_bytes(&mut used);
+    // Alike but for a part, so that copies and parity do not agree. Clones share what is alike.
+    let mut alike = BTreeMap::new();
     (0..scenario.drives())
         .map(|drive| {
-            let mut content = Content::new(scenario.bytes_of(drive));
+            let size_bytes = scenario.bytes_of(drive);
             if is_blank(drive) {
-                return content;
+                return Content::new(size_bytes);
             }
-            // Alike but for a part, so that copies and parity do not agree.
-            content.write(0, &used).expect("it fits");
-            let place = random.below(scenario.drive_bytes >> 16);
+            let alike = alike.entry(size_bytes).or_insert_with(|| {
+                let mut content = Content::new(size_bytes);
+                content.write(0, &used).expect("it fits");
+                content.flush().expect("it is there");
+                content
+            });
+            let mut content = alike.clone();
+            let place = random.below(used_bytes >> 16);
             random.generator().fill_bytes(&mut bytes);
             content.write(place << 16, &bytes).expect("it fits");
             content.flush().expect("it is there");

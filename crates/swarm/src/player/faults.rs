@@ -232,7 +232,8 @@ impl Player<'_> {
             }
             let re_added = self.array_mut().re_add_drive(id);
             self.note(format_args!("drive {drive} is re-added: {re_added:?}"));
-            if re_added.is_err() {
+            // Nothing goes over all of a vast drive.
+            if re_added.is_err() && !self.scenario.is_vast() {
                 let added = self.array_mut().add_drive(id);
                 self.note(format_args!("drive {drive} is added: {added:?}"));
             }
@@ -275,7 +276,7 @@ impl Player<'_> {
     /// Notes what faults have struck: which blocks silent ones bear on, by the drive's place now and when it was armed, and
     /// who has refused something that the array may not have heard of yet.
     pub(super) fn note_struck(&mut self) {
-        let now = self.array().content_map();
+        let mut now = None;
         for drive in 0..self.scenario.drives() {
             let struck = self.content(drive).take_struck();
             if struck.iter().any(|struck| is_refusal(struck.kind)) {
@@ -283,8 +284,12 @@ impl Player<'_> {
             }
             if let Some((old_id, before)) = self.armed.get(&drive).cloned() {
                 let id = self.ids[drive].unwrap_or(old_id);
-                self.taint(struck, &[(old_id, &before), (id, &now)]);
+                let now = now.get_or_insert_with(|| self.array().content_map());
+                self.taint(struck, &[(old_id, &before), (id, now)]);
             }
+        }
+        if self.failing.is_empty() {
+            return;
         }
         let seats = self.seats();
         let is_member = |drive: usize| seats.iter().any(|seat| seat.drive == Some(drive) && seat.is_held);

@@ -65,6 +65,8 @@ pub struct Counts {
     pub member_ios: u64,
     /// Virtual time.
     pub virtual_ns: u64,
+    /// Worlds of drives of GiB and TiB.
+    pub vast: u64,
     /// Power cuts.
     pub power_cuts: u64,
     /// Of these, while the array was being opened.
@@ -143,7 +145,7 @@ impl Counts {
             };
         }
         sum!(
-            requests member_ios virtual_ns power_cuts cut_short away forced unplugged hubs_lost revived stranded hung hung_at_start
+            requests member_ios virtual_ns vast power_cuts cut_short away forced unplugged hubs_lost revived stranded hung hung_at_start
             stalls errors last_copies latent silent lies marred flipped passed_over journals grown grown_on replaced misused apart apart_refused split
             strangers write_hole_blocks silent_wrong_blocks silent_found_bytes
         );
@@ -213,6 +215,7 @@ pub(crate) fn play(scenario: &Scenario, arena: &Arena, is_traced: bool) -> Playe
     };
     let failure = player.play().err();
     player.array = None;
+    player.counts.vast = u64::from(scenario.is_vast());
     player.counts.write_hole_blocks += player.promises.excused_count() as u64;
     player.counts.silent_wrong_blocks = player.silent.wrong_count() as u64;
     let mut chronicle = player.chronicle.borrow_mut();

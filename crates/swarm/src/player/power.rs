@@ -181,10 +181,7 @@ pub(super) fn superblock(content: &Content) -> Option<Superblock> {
     if content.is_gone() {
         return None;
     }
-    let mut content = content.clone();
-    content.disarm();
-    let size_bytes = content.size_bytes();
-    read_superblock(size_bytes, |offset, bytes| content.read(offset, bytes)).ok()
+    read_superblock(content.size_bytes(), |offset, bytes| content.look(offset, bytes)).ok()
 }
 
 /// The last superblock that a drive took makes it a member with all its data; the freshest one of its array has so many

@@ -4,6 +4,7 @@ use shoal_sim::{Area, Fault, FaultKind, MisbehaviourKind, PlannedFault};
 use shoal_volume::{ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLayout};
 
 use super::faults::{flush_error, metadata};
+use super::vast::make_vast;
 use crate::hunt::DRIVES_MAX;
 use crate::random::Random;
 use crate::scenario::{Growth, Linux, Scenario, Step, Trouble};
@@ -22,6 +23,7 @@ pub(super) fn widen(scenario: &mut Scenario) {
         32..60 if scenario.level == ArrayLevel::Plain(Level::Raid1) && scenario.spares == 0 => {
             leave_one_copy(scenario, random);
         }
+        98..100 if random.percent(12) => make_vast(scenario, random),
         _ => {}
     }
 }

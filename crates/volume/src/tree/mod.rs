@@ -21,6 +21,7 @@ mod hedge;
 mod intent;
 mod landing;
 mod latency;
+mod losses;
 mod mirror;
 mod node;
 mod notes;

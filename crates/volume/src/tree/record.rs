@@ -22,6 +22,8 @@
 //! together, and come back; none that was left may say by then that they failed. Who asked is told: the engine must not
 //! answer for it.
 //!
+//! A run that would say that a member has failed waits for others that may [follow](super::losses).
+//!
 //! Who asks:
 //! * the engine, after a member failed and before it answers the writes which that member missed;
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
@@ -33,6 +35,7 @@ use shoal_md::Timestamp;
 use crate::VolumeError;
 use crate::world::World;
 
+use super::losses::Losses;
 use super::node::{Duty, JournalLog};
 use super::notes::NoteWrite;
 use super::{EngineId, Node, NodeId, Pending, Tree};
@@ -97,11 +100,24 @@ struct Run {
 pub(crate) struct Recorder {
     run: Option<Run>,
     next: Vec<Waiter>,
+    /// Slots that the next run leaves out: they failed at one that was to be begun anew.
+    unfit: Vec<usize>,
+    losses: Losses,
 }
 
 impl Recorder {
     pub(crate) fn is_idle(&self) -> bool {
         self.run.is_none() && self.next.is_empty()
+    }
+
+    /// When the next run may begin, if that is a matter of time.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.losses.due().filter(|_| self.run.is_none() && !self.next.is_empty())
+    }
+
+    /// Looks whether others have been waited for long enough.
+    pub(super) fn look(&mut self, now: Instant) {
+        self.losses.look(now);
     }
 
     fn is_settling(&self) -> bool {
@@ -149,9 +165,11 @@ impl Run {
 }
 
 impl Node {
-    /// Whether a run may begin: nobody else writes notes, and no member is still behind from the time before.
-    fn may_record(&self) -> bool {
-        !self.is_writing_bitmap() && self.behind.is_empty()
+    /// Whether a run may begin: nobody else writes notes, no member is still behind from the time before, and none may
+    /// follow one that was lost. Once the array has failed there is nothing to be written down.
+    fn may_record(&self, now: Instant) -> bool {
+        let waits = self.recorder.losses.may_go_on(now) && self.array.health() != Health::Failed;
+        !self.is_writing_bitmap() && self.behind.is_empty() && !waits
     }
 
     /// Whether a slot that should have failed has not: it is the last that has some data.
@@ -167,11 +185,10 @@ impl Node {
 impl<W: World> Tree<W> {
     /// Asks for the present states to be made durable.
     pub(crate) fn record(&mut self, now: Instant, node: NodeId, waiter: Waiter) {
-        let recorder = &mut self.nodes[node.0].recorder;
-        recorder.next.push(waiter);
-        if recorder.run.is_none() && self.nodes[node.0].may_record() {
-            self.start_run(now, node);
-        }
+        let it = &mut self.nodes[node.0];
+        it.recorder.next.push(waiter);
+        it.recorder.losses.count(now, it.lost());
+        self.start_waiting_run(now, node);
     }
 
     /// Makes the present states durable, and waits for it.
@@ -185,7 +202,7 @@ impl<W: World> Tree<W> {
     /// Starts the run that had to wait for something. Returns whether it did.
     pub(super) fn start_waiting_run(&mut self, now: Instant, node: NodeId) -> bool {
         let it = &self.nodes[node.0];
-        let starts = it.recorder.run.is_none() && !it.recorder.next.is_empty() && it.may_record();
+        let starts = it.recorder.run.is_none() && !it.recorder.next.is_empty() && it.may_record(now);
         if starts {
             self.start_run(now, node);
         }
@@ -193,8 +210,10 @@ impl<W: World> Tree<W> {
     }
 
     fn start_run(&mut self, now: Instant, node: NodeId) {
-        let waiters = std::mem::take(&mut self.nodes[node.0].recorder.next);
-        self.begin_run(now, node, waiters, Vec::new());
+        let Recorder { next, unfit, losses, .. } = &mut self.nodes[node.0].recorder;
+        let (waiters, unfit) = (std::mem::take(next), std::mem::take(unfit));
+        *losses = Losses::default();
+        self.begin_run(now, node, waiters, unfit);
     }
 
     fn begin_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, unfit: Vec<usize>) {
@@ -294,11 +313,14 @@ impl<W: World> Tree<W> {
         self.take_back(node);
         let it = &mut self.nodes[node.0];
         let run = it.recorder.run.take().expect("only a run under way is begun anew");
-        it.renew_membership();
+        it.recorder.losses.count(now, it.lost());
         if run.failed.iter().any(|slot| it.stays(*slot)) {
+            it.renew_membership();
             return self.end_run(now, node, run.waiters, Outcome::Failed(Fault::Gone));
         }
-        self.begin_run(now, node, run.waiters, [run.unfit, run.failed].concat());
+        it.recorder.next.splice(0..0, run.waiters);
+        it.recorder.unfit = [run.unfit, run.failed].concat();
+        self.start_waiting_run(now, node);
     }
 
     /// A slot has not taken a flush: what it answered before may be lost.
@@ -347,9 +369,7 @@ impl<W: World> Tree<W> {
 
     fn end_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, outcome: Outcome) {
         self.answer(now, node, waiters, outcome);
-        if !self.nodes[node.0].recorder.next.is_empty() {
-            self.start_run(now, node);
-        }
+        self.start_waiting_run(now, node);
     }
 
     fn answer(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, outcome: Outcome) {

@@ -10,7 +10,8 @@ impl<W: World> Tree<W> {
     /// When an engine wants to be called next, an array may have come to rest, or bits may have aged.
     pub(crate) fn timer(&self) -> Option<Instant> {
         let engines = self.nodes.iter().flat_map(Node::engines);
-        let others = self.nodes.iter().flat_map(|node| [node.rest_due(), node.look_due()]).flatten();
+        let others =
+            self.nodes.iter().flat_map(|node| [node.rest_due(), node.look_due(), node.recorder.due()]).flatten();
         engines
             .filter_map(Array::poll_timeout)
             .chain(others)
@@ -30,6 +31,7 @@ impl<W: World> Tree<W> {
                     array.handle_timeout(now);
                 }
             }
+            self.nodes[index].recorder.look(now);
             self.look_for_rest(now, NodeId(index));
             self.look_for_aged(now, NodeId(index));
             self.look_for_checkpoint(now, NodeId(index));

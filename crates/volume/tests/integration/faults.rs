@@ -274,18 +274,18 @@ fn what_cannot_be_recorded_is_not_acknowledged() {
     assert!(matches!(failed, TransferError::Content { error: RequestError::Failed, .. }), "{failed}");
 }
 
-/// A spare that takes its superblock remembers no failure of a member.
+/// A spare that takes its superblock remembers no failure of a member; it does once it is filled.
 #[test]
 fn what_only_a_spare_has_recorded_is_not_acknowledged() {
     let mut rig = rig_with_spares("1", 3, 1);
     write_from(&mut rig.array, 0, &mut &pattern(1 << 20, 1)[..]).unwrap();
+    rig.array.set_background(Background { rate_min_bytes_per_s: 1, rate_max_bytes_per_s: 1, depth: 1 });
     for member in 0..2 {
         rig.faults.borrow_mut().insert(rig.drives[member], Fault::SuperblockStuck);
     }
     // It comes to rest, which is to be recorded: one member fails by that, and the other stays as the last.
     rig.array.rest().unwrap();
-    let failed =
-        write_from(&mut rig.array, 0, &mut &pattern(1 << 20, 2)[..]).expect_err("nobody remembers the failure");
+    let failed = write_from(&mut rig.array, 0, &mut &pattern(1 << 20, 2)[..]).expect_err("nobody remembers");
     assert!(matches!(failed, TransferError::Content { error: RequestError::Failed, .. }), "{failed}");
 }
 

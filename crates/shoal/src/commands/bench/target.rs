@@ -78,10 +78,10 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         if by_kernel {
             return Err(Failure::usage("--engine kernel is for arrays: give the members of one"));
         }
-        if access == Access::Write {
-            check_overwritable(&args.targets, &ArrayArgs::default(), args.force)?;
-        }
-        let drives = open_drives(&args.targets, access)?;
+        let drives = match access {
+            Access::Write => check_overwritable(&args.targets, &ArrayArgs::default(), args.force)?.open()?,
+            Access::Read => open_drives(&args.targets, access)?,
+        };
         return drives.into_iter().map(|drive| drive_target(cli, drive, workload)).collect();
     }
     Ok(vec![array_of(cli, args, workload)?])

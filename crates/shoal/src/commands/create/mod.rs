@@ -55,10 +55,9 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
 
 /// Makes it of real drives.
 fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Failure> {
-    let drives = open_drives(&args.drives, Access::Read)?;
-    check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
-    drop(drives);
-    let opened = join(cli, open_drives(&args.drives, Access::Write)?, 1, 4096)?;
+    drop(open_drives(&args.drives, Access::Read)?); // what is no drive is told before what a drive holds
+    let wipeable = check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
+    let opened = join(cli, wipeable.open()?, 1, 4096)?;
     let options = open_options(cli, true, false)?;
     let world = HostWorld::Real(Box::new(opened.world));
     let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options);

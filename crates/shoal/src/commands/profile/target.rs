@@ -31,10 +31,11 @@ pub(super) fn open(cli: &Cli, args: &ProfileArgs) -> Result<Target, Failure> {
         return Ok(Target::Simulated { world: opened.world.into(), drives: opened.drives, given });
     }
     let (first, others) = args.drives.split_at(1);
-    if args.write {
-        check_overwritable(first, &ArrayArgs::default(), args.force)?;
-    }
-    let mut drives = open_drives(first, if args.write { Access::Write } else { Access::Read })?;
+    let mut drives = if args.write {
+        check_overwritable(first, &ArrayArgs::default(), args.force)?.open()?
+    } else {
+        open_drives(first, Access::Read)?
+    };
     let said = said(&drives[0]);
     drives.extend(open_drives(others, Access::Read)?);
     let opened = join(cli, drives, 1, STEP_BYTES_MAX)?;

@@ -17,8 +17,8 @@
 //! and its superblock can be read, or it does not answer: a drive that is busy with an error is not gone. If all are
 //! there, the drives are broken and not gone, and the error is told, as without any of this. *Counted on* is whom this
 //! host has seen in the last update of the array (its book, `shoal_memory`). An update that was announced and not
-//! written is taken back there, so members that vanish one after the other are all counted on unless the last ones had
-//! time to write down that the first had failed. A host without a book resumes nothing.
+//! written is taken back there, and half a second passes before the loss of a member is written down: members that vanish
+//! one after the other, with no longer between them, are all counted on. A host without a book resumes nothing.
 //!
 //! # What is held
 //!

@@ -325,6 +325,7 @@ impl Resumable {
         match frame.assemble(&drives, &self.terms.options) {
             Ok(array) => self.resume(array),
             Err((frame, error)) => {
+                frame.renew_events(&mut self.counted_on);
                 pause.refused = is_lasting(&error).then(|| (pause.tried.clone(), array_failure(error)));
                 self.below = Some(Below::Frame(frame));
             }

@@ -30,7 +30,9 @@ fn needs_root_shares_follow_their_array() {
     // Whoever runs the array is killed, and it is run again: the share goes on as it is.
     machine.done("pkill -KILL -f 'auto [s]erve'");
     machine.done("shoal attach --block-device d1 d2 d3");
-    machine.done(&format!("shoal fail --member d2 d1; {SMB} -c 'get x back; put sent y'; cmp sent back"));
+    machine.done(&format!(
+        "shoal rebuild d1; shoal fail --member d2 d1; {SMB} -c 'get x back; put sent y'; cmp sent back"
+    ));
     unmounting_is_told_to_the_share(&machine);
 
     machine.done("shoal mount d1 d3 pond");

@@ -135,6 +135,59 @@ fn drives_that_go_while_the_array_is_put_together_are_waited_for_again() {
 }
 
 #[test]
+fn drives_that_vanish_one_after_the_other_are_all_counted_on() {
+    for (level, members) in [("5", 3), ("6", 4), ("1", 2), ("10", 4)] {
+        let (mut array, dead) = array(level, members);
+        assert!(write(&mut array, 1));
+        let mut answers = Vec::new();
+        for drive in 0..members {
+            dead.borrow_mut().insert(drive);
+            let span = array.request_span(drive as u32, 4096);
+            array.submit(Request { id: RequestId(drive as u64), command: Command::Write { offset: 0, span } });
+            array.turn(std::time::Duration::from_millis(100), &mut answers).unwrap();
+        }
+        drain(&mut array);
+        assert_eq!(array.counted_on().len(), members, "RAID{level}");
+        let frame = array.part();
+        dead.borrow_mut().clear();
+        let mut array =
+            frame.assemble(&all(members), &OpenOptions::writable()).unwrap_or_else(|(_, error)| panic!("{error}"));
+        assert_eq!(array.status().health, Health::Optimal, "RAID{level}");
+        let mut found = Vec::new();
+        read_to(&mut array, 4096, BYTES as u64 - 4096, &mut found).unwrap();
+        assert!(found.iter().all(|byte| *byte == 1), "RAID{level}");
+    }
+}
+
+#[test]
+fn an_update_of_an_attempt_that_failed_is_known() {
+    let mut updated = 0;
+    for flushes in 0..6 {
+        let (mut array, dead) = array("1", 2);
+        assert!(write(&mut array, 1));
+        let refusals = array.world_mut().refusals();
+        dead.borrow_mut().extend(0..2);
+        assert!(!write(&mut array, 2));
+        drain(&mut array);
+        let before = array.counted_on();
+        let frame = array.part();
+        dead.borrow_mut().clear();
+        // That the other one is missing may be written, and is not made durable.
+        refusals.borrow_mut().insert(0, flushes);
+        let Err((frame, error)) = frame.assemble(&[DriveId(0)], &OpenOptions::writable()) else { continue };
+        assert!(matches!(error, OpenError::NotRecorded { .. }), "{error}");
+        let mut counted_on = before.clone();
+        frame.renew_events(&mut counted_on);
+        updated += usize::from(counted_on.iter().zip(&before).all(|(now, before)| now.events > before.events));
+        refusals.borrow_mut().clear();
+        let mut array =
+            frame.assemble(&all(2), &OpenOptions::writable()).unwrap_or_else(|(_, error)| panic!("{error}"));
+        holds(&mut array, 1);
+    }
+    assert!(updated > 0, "no attempt has announced anything");
+}
+
+#[test]
 fn request_buffers_keep_their_content_from_one_array_to_the_next() {
     let (mut array, dead) = array("5", 3);
     dead.borrow_mut().extend(0..3);

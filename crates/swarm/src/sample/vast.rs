@@ -1,0 +1,69 @@
+//! Worlds of drives of GiB and TiB, nearly all of which nobody ever touches: numbers that do not fit into 32 bits, in
+//! bytes or in sectors.
+//!
+//! Nothing goes over all of a drive there: no resync, rebuild or scrub, which would take hours of everybody's time. So
+//! such an array begins in sync and has a bitmap or a log, and what goes wrong needs no new member.
+
+use shoal_sim::FaultKind;
+use shoal_volume::{ArrayLevel, ConsistencyPolicy};
+
+use super::has_redundancy;
+use crate::random::Random;
+use crate::scenario::{Run, Scenario, Step};
+
+/// Makes the drives vast, and the rest such that it goes with that.
+pub(super) fn make_vast(scenario: &mut Scenario, random: &mut Random) {
+    let is_of_arrays = matches!(scenario.level, ArrayLevel::Nested { .. });
+    let keeps_log = scenario.consistency == ConsistencyPolicy::Ppl && !is_of_arrays;
+    if has_redundancy(scenario.level) && !keeps_log {
+        // What a bitmap's bit stands for is synchronised as a whole, and a search goes over all bits.
+        scenario.consistency = ConsistencyPolicy::Bitmap { chunk_bytes: Some(1 << 20) };
+        scenario.drive_bytes = (5 << 30) + (192 << 10);
+    } else {
+        scenario.drive_bytes = random.pick(&[(3 << 40) + (320 << 10), (17 << 40) + (64 << 10)]);
+    }
+    // Large steps, or what has to be synchronised would still be too much.
+    scenario.chunk_bytes = 256 << 10;
+    scenario.extra_bytes.fill(0);
+    (scenario.spares, scenario.drawer) = (0, 0);
+    let drives = scenario.members;
+    scenario.makes.truncate(drives);
+    scenario.extra_bytes.truncate(drives);
+    scenario.assume_clean = true;
+    scenario.scratch_bytes = 64 << 10;
+    scenario.steps.retain(|step| !goes_over_all(*step));
+    let regions = regions(random);
+    for step in &mut scenario.steps {
+        if let Step::Read(run) | Step::Write(run) | Step::Discard(run) = step {
+            move_to(run, &regions);
+        }
+    }
+    scenario.faults.faults.retain(|fault| is_survived_as_it_is(&fault.kind, drives));
+}
+
+/// Places on both sides of what 32 bits can count, in blocks of 512 bytes.
+fn regions(random: &mut Random) -> [u64; 4] {
+    let before = 512 + random.below(64);
+    let (bytes, sectors) = ((1 << 32) / 512, 1 << 32);
+    [0, bytes - before, sectors - before, random.below(1 << 40)]
+}
+
+/// What lies beside each other stays so.
+fn move_to(run: &mut Run, regions: &[u64; 4]) {
+    let (region, place) = (run.first / 1024 % 4, run.first % 1024);
+    run.first = regions[region as usize] + place;
+}
+
+fn goes_over_all(step: Step) -> bool {
+    matches!(step, Step::Scrub(_) | Step::Replace(_) | Step::Fail(_) | Step::Linux(_) | Step::Grow(_) | Step::Meet(_))
+        || matches!(step, Step::Misuse(..))
+}
+
+fn is_survived_as_it_is(kind: &FaultKind, drives: usize) -> bool {
+    match kind {
+        FaultKind::PowerCut { .. } => true,
+        FaultKind::Stall { drive, .. } | FaultKind::Unplug { drive } | FaultKind::Return { drive } => *drive < drives,
+        FaultKind::Away { drive, .. } => *drive < drives,
+        _ => false,
+    }
+}
