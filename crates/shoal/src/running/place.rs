@@ -10,6 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use shoal_md::Uuid;
+
 use crate::exit::Failure;
 
 /// Where sockets go, if this is set: for services, containers and tests that have a place of their own.
@@ -36,6 +38,16 @@ pub(super) fn directory() -> PathBuf {
 /// The socket of the array with this UUID.
 pub(super) fn socket_of(array_uuid: &str) -> PathBuf {
     directory().join(format!("{array_uuid}.sock"))
+}
+
+/// The arrays that have a socket, whether or not anybody listens there.
+pub(super) fn arrays() -> Vec<Uuid> {
+    let Some(entries) = own_directory().and_then(|directory| std::fs::read_dir(directory).ok()) else {
+        return Vec::new();
+    };
+    let array =
+        |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.strip_suffix(".sock")?.parse().ok();
+    entries.filter_map(array).collect()
 }
 
 /// The socket at which the array with this UUID is served, if no other place is named.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shoal_drive::Access;
+use shoal_memory::Store;
 use shoal_volume::{ArrayVolume, Contents, Incomplete, OpenOptions, SILENCE};
 
 use super::client::Client;
@@ -26,6 +27,7 @@ use crate::newcomer::refuse_active;
 use crate::present::members_to_open;
 use crate::scan::named_drives;
 use crate::simulated::{SimulatedDrives, refuse_options};
+use crate::state_directory::state_directory;
 
 /// How an array is opened, if nobody runs it.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +131,28 @@ pub(crate) fn reach_running(args: &ArrayArgs) -> Result<Option<Box<dyn Handle>>,
         let Some(client) = Client::connect(&socket)? else { continue };
         check_same_array(&drives, looks, path, &socket)?;
         return Ok(Some(Box::new(client)));
+    }
+    reach_by_last_places(&drives)
+}
+
+/// The running array whose members were last seen at these paths, if nothing is there: one that is paused, as its drives
+/// have gone.
+fn reach_by_last_places(drives: &[PathBuf]) -> Result<Option<Box<dyn Handle>>, Failure> {
+    let is_there = |drive: &PathBuf| drive.symlink_metadata().is_ok();
+    let Some(store) = state_directory().map(Store::new).filter(|_| !drives.iter().any(is_there)) else {
+        return Ok(None);
+    };
+    for array in place::arrays() {
+        let Ok(Some(book)) = store.read(array) else { continue };
+        let was_there = |drive: &PathBuf| {
+            let drive = std::path::absolute(drive).unwrap_or_else(|_| drive.clone());
+            book.members().iter().any(|member| Path::new(&member.drive) == drive)
+        };
+        let socket = std::fs::canonicalize(place::socket_of(&array.to_string()));
+        let Some(socket) = socket.ok().filter(|_| !drives.is_empty() && drives.iter().all(was_there)) else { continue };
+        if let Some(client) = Client::connect(&socket)? {
+            return Ok(Some(Box::new(client)));
+        }
     }
     Ok(None)
 }

@@ -92,10 +92,12 @@ pub enum GrowRefusal {
     #[error("a member is missing or not in sync: rebuild it first")]
     Degraded,
     /// A reshape is gone on with, and they were not given.
-    #[error("{missing} of its members are not among the drives: give them too, or `--degraded` goes on without them")]
+    #[error("{}`--degraded` goes on without {}", absent(*missing, stale), if *missing == 1 { "it" } else { "them" })]
     Absent {
         /// How many.
         missing: usize,
+        /// Those of them that were given, and lack what was written while the reshape went on without them.
+        stale: Vec<String>,
     },
     /// A reshape goes on without members as far as parity stands for them, and no further.
     #[error(
@@ -182,4 +184,17 @@ pub enum GrowRefusal {
     /// The next window would overwrite what is still needed.
     #[error("the reshape under way cannot go on without its backup file: let Linux finish it")]
     NoHeadStart,
+}
+
+/// What is wrong with members that do not take part, and what could be given instead.
+fn absent(missing: usize, stale: &[String]) -> String {
+    let lag = match stale {
+        [] => String::new(),
+        [one] => format!("{one} was left behind and lacks what was written since: "),
+        several => format!("{} were left behind and lack what was written since: ", several.join(" and ")),
+    };
+    match missing.saturating_sub(stale.len()) {
+        0 => lag,
+        absent => format!("{lag}{absent} of its members are not among the drives: give them too, or "),
+    }
 }

@@ -177,7 +177,9 @@ pub(super) fn check_continuable(roll: &Roll, absent: Absent) -> Result<(), GrowE
     check_features(roll).map_err(|why| roll.refused(why))?;
     match (roll.missing(), absent) {
         (Some(0), _) => {}
-        (Some(missing), Absent::Refused) => return Err(roll.refused(GrowRefusal::Absent { missing })),
+        (Some(missing), Absent::Refused) => {
+            return Err(roll.refused(GrowRefusal::Absent { missing, stale: roll.stale() }));
+        }
         (Some(missing), Absent::LeftBehind) if missing <= roll.redundancy() => {}
         _ => return Err(roll.refused(GrowRefusal::TooFewMembers)),
     }

@@ -88,6 +88,15 @@ impl Roll {
         self.assembly.slots.iter().map(count).sum()
     }
 
+    /// Members that were given and have no seat, as they missed updates.
+    pub(super) fn stale(&self) -> Vec<String> {
+        let is_seated = |index: usize| self.assembly.slots.iter().any(|slot| slot.candidate == Some(index));
+        let is_member = |candidate: &Candidate| matches!(candidate.superblock.own_use(), MemberUse::Active(_));
+        let candidates = self.candidates.iter().enumerate();
+        let stale = candidates.filter(|(index, candidate)| is_member(candidate) && !is_seated(*index));
+        stale.map(|(_, candidate)| candidate.drive.clone()).collect()
+    }
+
     /// Brings superblocks that are behind up to the others.
     pub(super) fn level<W: World>(&self, drives: &mut Drives<W>) -> Result<(), GrowError> {
         let levelled = Membership::levelled(&self.assembly, &self.candidates).into_iter();

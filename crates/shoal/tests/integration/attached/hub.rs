@@ -154,6 +154,8 @@ fn needs_fuse_an_array_whose_drives_all_go_away_and_come_back_goes_on() {
 fn is_not_administered(pond: &Pond) {
     let uuid = &pond.uuid;
     let member = pond.sticks[0].path().display();
+    // It is found by where its drives were.
+    assert!(is_paused(&pond.bay.json(&format!("status {member}"))));
     for line in [format!("scrub --uuid {uuid}"), format!("fail --member {member} --uuid {uuid}")] {
         pond.bay.refused_running(&line, 4, &["is paused", "`shoal stop`"]);
     }

@@ -284,7 +284,13 @@ fn raid6_goes_on_growing_without_two_members_and_stops_at_the_third() {
     let (mut world, _) = world(media, 3, Trace::default());
     let present = [0, 2, 3, 4].map(DriveId);
     let refused = continue_reshape(&mut world, &present, Absent::Refused, &mut |_, _| true);
-    assert!(matches!(refused, Err(GrowError::Refused { why: GrowRefusal::Absent { missing: 2 }, .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(GrowError::Refused { why: GrowRefusal::Absent { missing: 2, .. }, .. })),
+        "{refused:?}"
+    );
+    // Those that were left behind are there, and it is said that they are of no use.
+    let refused = continue_reshape(&mut world, &all, Absent::Refused, &mut |_, _| true).unwrap_err().to_string();
+    assert!(refused.contains("were left behind and lack what was written since: `--degraded`"), "{refused}");
     let grown = continue_reshape(&mut world, &present, Absent::LeftBehind, &mut |_, _| true);
     assert_eq!(grown.unwrap(), Grown::Done);
     growth.check_start(world.media().to_vec(), &all, &content).unwrap();
