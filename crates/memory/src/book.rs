@@ -14,11 +14,12 @@ const VERSION: u32 = 1;
 
 /// What a host remembers of one array. The crate's documentation says what follows from it.
 ///
-/// Invariant: no device UUID is in it twice.
+/// Invariant: no device UUID is in it twice, and no more updates are flushed than there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Book {
     array: Uuid,
     events: u64,
+    flushed_events: u64,
     members: Vec<Member>,
     left: Vec<Left>,
 }
@@ -73,7 +74,7 @@ impl Book {
     /// All that is known is what is seen.
     pub fn of(sight: Sight) -> Self {
         let Sight { array, events, members, others } = sight;
-        let mut book = Self { array, events, members: Vec::new(), left: Vec::new() };
+        let mut book = Self { array, events, flushed_events: 0, members: Vec::new(), left: Vec::new() };
         for member in members {
             if book.member(member.uuid).is_none() {
                 book.members.push(member);
@@ -88,12 +89,19 @@ impl Book {
     pub fn after(&self, sight: Sight) -> Self {
         let mut book = Self::of(sight);
         book.events = book.events.max(self.events);
+        book.flushed_events = self.flushed_events;
         let were_here = self.members.iter().map(|member| Left { member: member.clone(), events: self.events });
         for left in self.left.iter().cloned().chain(were_here) {
             book.put_left(left);
         }
         book.forget_the_oldest();
         book
+    }
+
+    /// The same, once every member has flushed this update, or one that is even later than the book's.
+    pub fn with_flushed(mut self, events: u64) -> Self {
+        self.flushed_events = self.flushed_events.max(events.min(self.events));
+        self
     }
 
     /// The array's UUID.
@@ -104,6 +112,11 @@ impl Book {
     /// The count of the last update that was written, or was about to be.
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// The count of the last update that every member is known to have flushed.
+    pub fn flushed_events(&self) -> u64 {
+        self.flushed_events
     }
 
     /// Who took part in it.
@@ -162,6 +175,7 @@ impl Book {
             version: VERSION,
             array: self.array.to_string(),
             events: self.events,
+            flushed_events: self.flushed_events,
             members: self.members.iter().map(|member| MemberText::of(member, None)).collect(),
             left: self.left.iter().map(|left| MemberText::of(&left.member, Some(left.events))).collect(),
         };
@@ -186,6 +200,7 @@ impl Book {
         let mut book = Self {
             array: text.array.parse().map_err(|error| damaged(&error))?,
             events: text.events,
+            flushed_events: text.flushed_events.min(text.events),
             members: Vec::new(),
             left: Vec::new(),
         };
@@ -215,6 +230,8 @@ struct BookText {
     version: u32,
     array: String,
     events: u64,
+    #[serde(default)]
+    flushed_events: u64,
     members: Vec<MemberText>,
     left: Vec<MemberText>,
 }
@@ -271,6 +288,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_flushed_stays_so() {
+        let book = Book::of(sight(5, &[1, 2]));
+        assert_eq!(book.flushed_events(), 0);
+        let flushed = book.with_flushed(5);
+        assert_eq!(flushed.clone().with_flushed(4).flushed_events(), 5);
+        let after = flushed.after(sight(6, &[1, 2]));
+        assert_eq!((after.events(), after.flushed_events()), (6, 5));
+        assert_eq!(after.with_flushed(9).flushed_events(), 6, "no more than there are");
+    }
+
+    #[test]
+    fn a_book_of_before_knows_of_nothing_that_is_flushed() {
+        let text = String::from_utf8(Book::of(sight(5, &[1])).with_flushed(5).encode()).unwrap();
+        let before = text.replace("  \"flushed_events\": 5,\n", "");
+        assert_ne!(before, text);
+        assert_eq!(Book::decode(before.as_bytes()), Ok(Book::of(sight(5, &[1]))));
+    }
+
+    #[test]
     fn who_left_longest_ago_is_forgotten() {
         let other = |number: u32| {
             let mut uuid = [0; 16];
@@ -299,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let book = Book::of(sight(5, &[1, 2, 3])).after(sight(u64::MAX, &[2]));
+        let book = Book::of(sight(5, &[1, 2, 3])).after(sight(u64::MAX, &[2])).with_flushed(6);
         assert_eq!(Book::decode(&book.encode()), Ok(book));
     }
 

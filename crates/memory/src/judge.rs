@@ -151,6 +151,7 @@ impl Known<'_> {
                 Decision::Rival => rivals.push(index),
             }
         }
+        let lossy = self.take_indispensable(&mut left_out);
         let absent = self.absent(&originals);
         let doubt = match (rivals.iter().max_by_key(|&&index| self.events(index)), basis) {
             (Some(_), Some(Basis { history: History::AsSeen, .. })) if absent.is_empty() => {
@@ -168,8 +169,22 @@ impl Known<'_> {
             (None, None) => self.older(&originals, &left_out),
         };
         let doubt = doubt.or_else(|| moved.map(|index| self.other_hardware(index)));
+        let doubt = doubt.or_else(|| lossy.map(|index| self.lost_updates(index)));
         left_out.sort_by_key(|(index, _)| *index);
         Judgement { left_out, doubt }
+    }
+
+    /// Takes those back in that lost updates, if there is no array without them. Gives the first of them.
+    fn take_indispensable(&self, left_out: &mut Vec<(usize, Suspicion)>) -> Option<usize> {
+        let is_lossy = |index: usize| self.acquaintance(index) == Acquaintance::Lossy;
+        let lossy = left_out.iter().map(|(index, _)| *index).find(|index| is_lossy(*index))?;
+        let rest = (0..self.found.len()).filter(|index| left_out.iter().all(|(out, _)| out != index));
+        let rest: Vec<_> = rest.map(|index| self.found[index].candidate.clone()).collect();
+        if shoal_md::assemble(&rest).is_ok_and(|assembly| assembly.health() != Health::Failed) {
+            return None;
+        }
+        left_out.retain(|(index, _)| !is_lossy(*index));
+        Some(lossy)
     }
 
     fn standing(&self) -> Standing {
@@ -227,10 +242,14 @@ impl Known<'_> {
         let is_ahead = self.events(index) > self.book.events();
         let is_moved = |known: &Member| known.is_on_other(self.found[index].hardware.as_deref());
         let uuid = self.uuid(index);
+        // It holds nothing that could be old.
+        let is_spare = self.superblock(index).own_use() == MemberUse::Spare;
         match (self.book.member(uuid), self.book.one_that_left(uuid)) {
+            (Some(_), _) if is_spare && !is_ahead => Acquaintance::Member,
+            (Some(member), _) if !is_moved(member) && self.events(index) < self.book.flushed_events() => {
+                Acquaintance::Lossy
+            }
             (Some(member), _) if !is_moved(member) => Acquaintance::Member,
-            // It holds nothing that could be old.
-            (Some(_), _) if !is_ahead && self.superblock(index).own_use() == MemberUse::Spare => Acquaintance::Member,
             (Some(_), _) if !is_ahead && self.superblock(index).is_clean() => Acquaintance::MovedAtRest,
             (Some(_), _) if !is_ahead => Acquaintance::MovedInUse,
             (None, Some(left)) if self.events(index) <= left.events && !is_moved(&left.member) => Acquaintance::Former,
@@ -245,7 +264,11 @@ impl Known<'_> {
             Acquaintance::Member => true,
             // One below proves nothing of a copy: the update may have ended after it was made.
             Acquaintance::MovedAtRest => self.events(index) == self.book.events(),
-            Acquaintance::MovedInUse | Acquaintance::Former | Acquaintance::Left | Acquaintance::Stranger => false,
+            Acquaintance::Lossy
+            | Acquaintance::MovedInUse
+            | Acquaintance::Former
+            | Acquaintance::Left
+            | Acquaintance::Stranger => false,
         };
         let members = || originals.iter().filter(|&&index| is_member(index));
         let has_data = |index: &&usize| matches!(self.superblock(**index).own_use(), MemberUse::Active(_));
@@ -271,6 +294,10 @@ impl Known<'_> {
     fn suspicion(&self, index: usize) -> Suspicion {
         match self.acquaintance(index) {
             Acquaintance::Former | Acquaintance::Left => Suspicion::RunApart,
+            Acquaintance::Lossy => {
+                let (events, flushed_events) = (self.events(index), self.book.flushed_events());
+                Suspicion::LostUpdates { events, flushed_events }
+            }
             _ => Suspicion::NeverSeen,
         }
     }
@@ -278,8 +305,9 @@ impl Known<'_> {
     /// Members with data that are not there, as they were called.
     fn absent(&self, originals: &[usize]) -> Vec<String> {
         let is_here = |member: &Member| {
-            let is_stranger = |index: usize| self.acquaintance(index) == Acquaintance::Stranger;
-            originals.iter().any(|&index| self.uuid(index) == member.uuid && !is_stranger(index))
+            let has_seen_it =
+                |index: usize| !matches!(self.acquaintance(index), Acquaintance::Stranger | Acquaintance::Lossy);
+            originals.iter().any(|&index| self.uuid(index) == member.uuid && has_seen_it(index))
         };
         let with_data = self.book.members().iter().filter(|member| member.role.is_some());
         with_data.filter(|member| !is_here(member)).map(|member| member.drive.clone()).collect()
@@ -293,6 +321,11 @@ impl Known<'_> {
             was_member: self.acquaintance(index) == Acquaintance::Left,
             absent,
         }
+    }
+
+    fn lost_updates(&self, index: usize) -> Doubt {
+        let (events, flushed_events) = (self.events(index), self.book.flushed_events());
+        Doubt::LostUpdates { drive: self.drive(index), events, flushed_events }
     }
 
     fn other_hardware(&self, index: usize) -> Doubt {

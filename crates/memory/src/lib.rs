@@ -16,6 +16,11 @@
 //! ever seen, and what it says of the others (md's table of roles) can be believed. This is the *basis*. Without one, what
 //! is there may be old, whatever it says of itself.
 //!
+//! **Flushed updates.** Once all members have taken an update and its last flush, the book says so, with the next update or
+//! after a second without one, and at the end. A member of the book that is below *that* update has lost what it had
+//! promised to keep: it was set back, or it acknowledges flushes and loses them. md would take it for a member in sync, if it
+//! is one update behind. Here it is left out, to be filled anew; or, if there is no array without it, this is a doubt.
+//!
 //! **Who may take part.** A member of the book always may. If such a member has seen updates that this host has not, the
 //! array was run elsewhere, and members that came to it there are vouched for by its count: whoever has no more updates
 //! than it is for md to judge. Whoever ran it there may have gone on without some of the members, and these do not know
@@ -26,6 +31,7 @@
 //! | who | array as last seen, fewer updates | the same | more | run elsewhere, no more updates | more |
 //! | --- | --- | --- | --- | --- | --- |
 //! | member | taken | taken | - | taken | - |
+//! | member that lacks an update which it had flushed | left out | left out | - | left out | - |
 //! | member on other hardware, closed in order | doubt | taken | - | doubt | - |
 //! | member on other hardware, not closed in order | doubt | doubt | - | doubt | - |
 //! | one that left, with no more updates than then | taken: md finds it old | taken: that it left was never written | - | taken | - |

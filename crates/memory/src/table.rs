@@ -5,8 +5,10 @@
 pub(crate) enum Acquaintance {
     /// It took part in the last update.
     Member,
-    /// The same, on hardware that is not the member's; its superblock says that the array was
-    /// closed in order.
+    /// The same, and lacks an update that it had flushed.
+    Lossy,
+    /// It took part in the last update, and is on hardware that is not the member's; its superblock says that the array
+    /// was closed in order.
     MovedAtRest,
     /// The same of one whose superblock does not say so.
     MovedInUse,
@@ -78,6 +80,8 @@ const TABLE: &[Row] = {
     use History::{AsSeen, GoneOn};
     &[
         Row { who: &[A::Member], history: &[], count: &[], decision: Take },
+        // What else it has lost, nobody knows.
+        Row { who: &[A::Lossy], history: &[], count: &[], decision: LeaveOut },
         // A copy that was made at rest, or the member itself in another enclosure.
         Row { who: &[A::MovedAtRest], history: &[AsSeen], count: &[Level], decision: Take },
         Row { who: &[A::MovedAtRest], history: &[AsSeen], count: &[Behind, Ahead], decision: Doubt },
@@ -118,8 +122,8 @@ mod tests {
     use super::*;
 
     fn cases() -> impl Iterator<Item = (Acquaintance, History, Count)> {
-        use Acquaintance::{Former, Left, Member, MovedAtRest, MovedInUse, Stranger};
-        let who = [Member, MovedAtRest, MovedInUse, Former, Left, Stranger];
+        use Acquaintance::{Former, Left, Lossy, Member, MovedAtRest, MovedInUse, Stranger};
+        let who = [Member, Lossy, MovedAtRest, MovedInUse, Former, Left, Stranger];
         who.into_iter().flat_map(|who| {
             [History::AsSeen, History::GoneOn].into_iter().flat_map(move |history| {
                 [Count::Behind, Count::Level, Count::Ahead].into_iter().map(move |count| (who, history, count))

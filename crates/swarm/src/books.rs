@@ -20,9 +20,9 @@ struct Shelf {
 pub(crate) struct Books(Arc<Mutex<Shelf>>);
 
 impl Books {
-    /// For an array that is put together on this host, whose owner believes nothing beyond it.
-    pub(crate) fn memory(&self) -> HostMemory {
-        HostMemory::new(Box::new(self.clone()), Trust::Known)
+    /// For an array that is put together on this host, whose owner believes so much beyond it.
+    pub(crate) fn memory(&self, trust: Trust) -> HostMemory {
+        HostMemory::new(Box::new(self.clone()), trust)
     }
 
     /// The same books on another shelf.

@@ -5,6 +5,8 @@
 //! superblocks wait for it, for no longer than the keeper has patience. A tree without a memory admits everybody and
 //! remembers nothing: simulated arrays, temporary ones, and those that others run.
 
+mod flushes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -16,6 +18,8 @@ use crate::assemble::{Cause, UPDATES_APART, candidates};
 use crate::tree::{Duty, Node, NodeId, Target, Tree};
 use crate::world::World;
 use crate::{ArrayVolume, CountedOn, LeftOut, OpenError, OpenOptions};
+
+use flushes::Flushed;
 
 /// How often it is looked whether a keeper has done what it was given.
 pub(crate) const GLANCE: Duration = Duration::from_millis(1);
@@ -46,6 +50,8 @@ pub struct HostMemory {
     announced: BTreeMap<Uuid, u64>,
     /// How those that were put together stand to what is remembered.
     standings: BTreeMap<Uuid, Standing>,
+    /// The last update of an array that all members have flushed.
+    flushed: BTreeMap<Uuid, Flushed>,
 }
 
 impl std::fmt::Debug for HostMemory {
@@ -72,6 +78,7 @@ impl HostMemory {
             before: BTreeMap::new(),
             announced: BTreeMap::new(),
             standings: BTreeMap::new(),
+            flushed: BTreeMap::new(),
         }
     }
 
@@ -92,6 +99,7 @@ impl HostMemory {
         self.found.clear();
         self.before.clear();
         self.standings.clear();
+        self.flushed.clear();
     }
 
     /// Whom this host has seen in the last update of an array.
@@ -100,7 +108,7 @@ impl HostMemory {
         let Some(book) = self.keeper.recall(array) else { return Vec::new() };
         let events = announced.max(book.events());
         let counted_on = |member: &Member| {
-            let Member { uuid: device, hardware, drive, role: _ } = member.clone();
+            let Member { uuid: device, hardware, drive, .. } = member.clone();
             CountedOn { array, events, device, hardware, drive }
         };
         book.members().iter().map(counted_on).collect()
@@ -252,7 +260,9 @@ impl<W: World> Tree<W> {
         let known = if memory.anew.remove(&sight.array) { None } else { memory.keeper.recall(sight.array) };
         memory.before.remove(&sight.array);
         memory.before.extend(known.clone().map(|known| (sight.array, known)));
-        memory.keeper.keep(known.map_or_else(|| Book::of(sight.clone()), |known| known.after(sight.clone())));
+        let book = known.map_or_else(|| Book::of(sight.clone()), |known| known.after(sight.clone()));
+        let book = memory.with_flushed(book);
+        memory.keeper.keep(book);
     }
 
     /// An update that was announced is given up, and no superblock says it: what was known before is
@@ -323,10 +333,12 @@ impl<W: World> Tree<W> {
         self.memory.as_mut().is_none_or(|memory| memory.keeper.is_settled())
     }
 
-    /// When to look again for a record run that waits.
+    /// When to look again for a record run that waits, or to remember what is flushed.
     pub(crate) fn memory_due(&self) -> Option<Instant> {
-        let waits = self.memory.is_some() && self.nodes.iter().any(|node| node.recorder.waits_for_memory());
-        waits.then(|| self.world.now().after_ns(u64::try_from(GLANCE.as_nanos()).unwrap_or(u64::MAX)))
+        let memory = self.memory.as_ref()?;
+        let glance = || self.world.now().after_ns(u64::try_from(GLANCE.as_nanos()).unwrap_or(u64::MAX));
+        let waits = self.nodes.iter().any(|node| node.recorder.waits_for_memory());
+        waits.then(glance).into_iter().chain(memory.flushed.values().filter_map(|flushed| flushed.told_at)).min()
     }
 }
 

@@ -60,6 +60,7 @@ impl<W: World> ArrayVolume<W> {
             }
             self.settle()?;
         }
+        self.tree.tell_all_flushed();
         Ok(())
     }
 

@@ -14,6 +14,13 @@ pub enum Suspicion {
         /// The member's drive.
         drive: String,
     },
+    /// It lacks updates that it had flushed, so it may have lost content too.
+    LostUpdates {
+        /// The last update that it has.
+        events: u64,
+        /// The last one that it had flushed.
+        flushed_events: u64,
+    },
 }
 
 /// Why an array should not be started without a word from somebody. Shown, it is the fact; [`Doubt::way_out`] is what can
@@ -43,6 +50,15 @@ pub enum Doubt {
         was_member: bool,
         /// The members that are missing, as they were called.
         absent: Vec<String>,
+    },
+    /// A member that the array cannot do without lacks updates that it had flushed.
+    LostUpdates {
+        /// The drive.
+        drive: String,
+        /// The last update that it has.
+        events: u64,
+        /// The last one that it had flushed.
+        flushed_events: u64,
     },
     /// Two drives are one member, and nothing tells which of them it is.
     Copies {
@@ -79,12 +95,27 @@ pub enum Run {
     ElsewhereSince,
 }
 
+/// The update that a drive has, and the last one that it had flushed.
+struct LostUpdates(u64, u64);
+
+impl fmt::Display for LostUpdates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(events, flushed_events) = self;
+        write!(
+            f,
+            "it is at update {events}, though it had flushed update {flushed_events}: it was set back, or loses what it is told \
+             to keep"
+        )
+    }
+}
+
 impl fmt::Display for Suspicion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NeverSeen => f.write_str("this host has never seen it in the array"),
             Self::RunApart => f.write_str("it left the array, and has been changed apart from it"),
             Self::CopyOf { drive } => write!(f, "it is a copy of {drive}"),
+            Self::LostUpdates { events, flushed_events } => write!(f, "{}", LostUpdates(*events, *flushed_events)),
         }
     }
 }
@@ -104,6 +135,9 @@ impl fmt::Display for Doubt {
                     write!(f, ", beyond the last one seen ({seen_events})")?;
                 }
                 if absent.is_empty() { Ok(()) } else { write!(f, ", while {} is missing", absent.join(", ")) }
+            }
+            Self::LostUpdates { drive, events, flushed_events } => {
+                write!(f, "{drive} cannot be missed, and {}", LostUpdates(*events, *flushed_events))
             }
             Self::Copies { first, second } => {
                 write!(f, "{first} and {second} claim to be one member, and nothing tells which of them it is")
@@ -134,6 +168,10 @@ impl Doubt {
             Self::Older { with, .. } => format!("give {} too; if that is gone for good, {TRUST}", with.join(", ")),
             Self::Rival { drive, absent, .. } if absent.is_empty() => format!("leave {drive} out, or, {TRUST}"),
             Self::Rival { absent, .. } => format!("give {} too; if that is gone for good, {TRUST}", absent.join(", ")),
+            Self::LostUpdates { drive, .. } => format!(
+                "give the members that are missing too; if there are none, or if {drive} was set back on purpose, together with the \
+                 others, {TRUST}"
+            ),
             Self::Copies { .. } => "leave one of them out".to_owned(),
             Self::OtherHardware { drive, .. } => format!(
                 "give the member itself, or leave {drive} out and add it anew; if it is the member, in another enclosure or copied \

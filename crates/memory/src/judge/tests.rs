@@ -1,3 +1,5 @@
+mod lossy;
+
 use shoal_array::{Level, ParityLayout};
 use shoal_md::{ConsistencyPolicy, CreateRequest, Membership, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
 

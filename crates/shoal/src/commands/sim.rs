@@ -150,7 +150,7 @@ fn counted(counts: &Counts) -> String {
     let Counts { requests, member_ios, virtual_ns, vast, power_cuts, cut_short, forced, away, unplugged, .. } = *counts;
     let Counts { hubs_lost, revived, hung, hung_at_start, apart, apart_refused, split, replaced, .. } = *counts;
     let Counts { stalls, errors, marred, lies, latent, last_copies, misused, strangers, passed_over, .. } = *counts;
-    let Counts { journals, grown, grown_on, flipped, stranded, .. } = *counts;
+    let Counts { journals, grown, grown_on, flipped, stranded, doubted, .. } = *counts;
     let Counts { write_hole_blocks, silent_wrong_blocks, silent, silent_found_bytes, .. } = *counts;
     format!(
         "{requests} requests, {member_ios} member I/Os, {:.1} h of virtual time, {vast} worlds of drives of GiB and TiB\n\
@@ -160,7 +160,7 @@ fn counted(counts: &Counts) -> String {
          ({hung_at_start} from a start on)\n\
          {apart} starts with any of the drives ({apart_refused} refused, {split} after two hosts had gone on apart)\n\
          {stalls} stalls, {errors} errors, {latent} latent ranges ({last_copies} of both where there is no other copy), \
-         {marred} faults in metadata, {flipped} bits of bitmaps and logs flipped, {lies} flushes that were lies, {replaced} replacements\n\
+         {marred} faults in metadata, {flipped} bits of bitmaps and logs flipped, {lies} flushes that were lies ({doubted} starts that wanted a word for it), {replaced} replacements\n\
          {journals} journals of a killed Linux, {grown} growths begun, gone on with {grown_on} times at a start\n\
          {misused} orders that had to be refused, {strangers} strangers\n\
          {passed_over} faults passed over: the array could not have survived them\n\

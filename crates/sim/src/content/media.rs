@@ -29,7 +29,7 @@ struct Page {
     damaged: u8,
 }
 
-const BLANK: Page = Page { bytes: [0; PAGE_BYTES], unreadable: 0, damaged: 0 };
+static BLANK: Page = Page { bytes: [0; PAGE_BYTES], unreadable: 0, damaged: 0 };
 
 /// A run within one page.
 struct Place {
@@ -74,7 +74,7 @@ impl Media {
             let (here, rest) = bytes.split_at(place.length);
             bytes = rest;
             // What is not there is zeros without a mark.
-            if !self.pages.contains_key(&place.page) && here.iter().all(|byte| *byte == 0) {
+            if !self.pages.contains_key(&place.page) && *here == BLANK.bytes[..here.len()] {
                 continue;
             }
             let page = self.page_mut(place.page);
@@ -164,6 +164,6 @@ impl Media {
     }
 
     fn page_mut(&mut self, number: u64) -> &mut Page {
-        Arc::make_mut(self.pages.entry(number).or_insert_with(|| Arc::new(BLANK)))
+        Arc::make_mut(self.pages.entry(number).or_insert_with(|| Arc::new(BLANK.clone())))
     }
 }

@@ -20,7 +20,7 @@
 //!
 //! Not checked: blocks of a read that failed (whether it may is for [`super::Answers`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Failure;
@@ -74,6 +74,8 @@ pub(crate) struct Promises {
     touched: BTreeSet<usize>,
     /// Blocks that may be anything by the write hole, until they are written.
     excused: BTreeSet<usize>,
+    /// Blocks that were excused until these were asked for: whoever asked to read before them may still see anything.
+    rewritten: BTreeMap<usize, Version>,
     /// Drives have lost their power with what was answered and not flushed, and no flush has said so.
     is_owed: bool,
 }
@@ -87,6 +89,7 @@ impl Promises {
             unsettled: BTreeSet::new(),
             touched: BTreeSet::new(),
             excused: BTreeSet::new(),
+            rewritten: BTreeMap::new(),
             is_owed: false,
         }
     }
@@ -114,8 +117,8 @@ impl Promises {
             self.blocks.at_mut(number).later.push(version);
             self.unsettled.insert(number);
             self.touched.insert(number);
-            if !is_discard {
-                self.excused.remove(&number);
+            if !is_discard && self.excused.remove(&number) {
+                self.rewritten.insert(number, version);
             }
         }
         version
@@ -257,7 +260,8 @@ impl Promises {
         let is_settled = is_in_sync && seen.is_in_sync;
         let mut wrong_and_tainted = Vec::new();
         for ((number, may), bytes) in (seen.first..).zip(&seen.may).zip(bytes.chunks(BLOCK_BYTES)) {
-            if self.excused.contains(&number) {
+            let was_excused = self.rewritten.get(&number).is_some_and(|version| seen.asked_at < *version);
+            if was_excused || self.excused.contains(&number) {
                 continue;
             }
             match self.held(number, bytes, may) {

@@ -49,6 +49,7 @@ impl<'a> Player<'a> {
             incarnations: self.incarnations.clone(),
             client: Unflushed::new(Incarnation::default()),
             books: self.books.copied(),
+            trust: self.trust,
             returned: self.returned.clone(),
             holes: self.holes.clone(),
             has_lost_to_holes: self.has_lost_to_holes,
@@ -95,14 +96,14 @@ impl<'a> Player<'a> {
         self.counts.apart += 1;
         let given = self.some_carriers(&contents);
         let own = here.as_ref().map_or(&*self, |ran| &ran.player);
-        let started = own.aside().start(&contents, &given, Some(own.books.copied().memory()));
+        let started = own.aside().start(&contents, &given, Some(own.books.copied().memory(self.trust)));
         self.counts.split += u64::from(here.is_some());
         self.counts.apart_refused += u64::from(matches!(started, Ok(false)));
         let (Err(failure), Some(Ran { player, .. }), None) = (&started, &elsewhere, &here) else {
             return started.map(|_| ());
         };
         // By what the other host has made of it, perhaps.
-        let by_other = player.aside().start(&contents, &given, Some(self.books.copied().memory()));
+        let by_other = player.aside().start(&contents, &given, Some(self.books.copied().memory(self.trust)));
         by_other.map(|_| ()).map_err(|other| Failure::new("content", format!("{failure}; run elsewhere: {other}")))
     }
 
@@ -146,7 +147,7 @@ impl<'a> Player<'a> {
         let mut rest = self.carriers(contents);
         rest.retain(|drive| !elsewhere.contains(drive));
         let aside = self.aside();
-        let memory = aside.books.memory();
+        let memory = aside.books.memory(aside.trust);
         if rest.is_empty() { None } else { aside.run(contents, rest, Some(memory)) }
     }
 

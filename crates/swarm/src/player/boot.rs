@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use rand_xoshiro::rand_core::Rng;
 use shoal_md::Candidate;
-use shoal_memory::Found;
+use shoal_memory::{Doubt, Found};
 use shoal_sim::{Content, HostModel};
 use shoal_volume::{
     Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, HostMemory, Incarnation,
-    OpenError, OpenOptions, SimulatedWorld, Superblock, Unflushed, Volume, World,
+    OpenError, OpenOptions, SimulatedWorld, Superblock, Trust, Unflushed, Volume, World,
 };
 
 use super::hangs::Hangs;
@@ -58,9 +58,8 @@ impl<'a> Player<'a> {
     /// Makes the array of a scenario.
     pub(super) fn begin(scenario: &'a Scenario, arena: Arena, is_traced: bool) -> Result<Self, Failure> {
         let mut random = Random::new(scenario.seed, PURPOSE_PLAY);
-        let contents = first_contents(scenario, &mut random);
         let (chronicle, books) = (Chronicle::begin(is_traced), Books::default());
-        let array = created(scenario, contents, &arena, &chronicle, &books)?;
+        let array = created(scenario, first_contents(scenario, &mut random), &arena, &chronicle, &books)?;
         let player = Self {
             scenario,
             members: scenario.members,
@@ -77,6 +76,7 @@ impl<'a> Player<'a> {
             incarnations: vec![0; scenario.drives()],
             client: Unflushed::new(Incarnation::default()),
             books,
+            trust: Trust::Known,
             returned: BTreeSet::new(),
             holes: BTreeSet::new(),
             has_lost_to_holes: false,
@@ -193,18 +193,36 @@ impl<'a> Player<'a> {
     }
 
     /// Opens the array over the drives that are there and answer: which those are, and what came of it.
-    fn open_answering(&self, contents: &[Content]) -> (Vec<usize>, Result<ArrayVolume<Watched>, OpenError>) {
+    fn open_answering(&mut self, contents: &[Content]) -> (Vec<usize>, Result<ArrayVolume<Watched>, OpenError>) {
         let mut given = self.carriers(contents);
         // A drive that does not answer at all is not found to carry anything.
         given.retain(|drive| !self.hangs.is_mute(*drive));
-        let opened = self.open(contents.to_vec(), &given, options(self.scenario), self.memory());
+        let opened = self.open_believing(contents, &given, &options(self.scenario));
         if !matches!(opened, Err(OpenError::NoMember { .. })) || self.hangs.now.is_empty() {
             return (given, opened);
         }
         // It has hung while it was asked what it is: it is left out, as shoal says.
         given.retain(|drive| !self.hangs.now.contains(drive));
-        let opened = self.open(contents.to_vec(), &given, options(self.scenario), self.memory());
+        let opened = self.open_believing(contents, &given, &options(self.scenario));
         (given, opened)
+    }
+
+    /// Opens the array. Where drives have lied about flushes, and too few are left that have not, somebody has to say that
+    /// what is there is to be believed.
+    pub(super) fn open_believing(
+        &mut self,
+        contents: &[Content],
+        given: &[usize],
+        options: &OpenOptions,
+    ) -> Result<ArrayVolume<Watched>, OpenError> {
+        let opened = self.open(contents.to_vec(), given, *options, self.memory());
+        let Err(OpenError::Doubt { doubt, .. }) = &opened else { return opened };
+        if self.counts.lies == 0 || !matches!(doubt, Doubt::LostUpdates { .. } | Doubt::Older { .. }) {
+            return opened;
+        }
+        self.counts.doubted += 1;
+        self.trust = Trust::Anything;
+        self.open(contents.to_vec(), given, *options, self.memory())
     }
 
     /// Opens by force. What says that an inner array is a member may have been in a hole of it: the array around it goes on
@@ -262,7 +280,7 @@ impl<'a> Player<'a> {
 
     /// What this host remembers, for an array that it starts.
     pub(super) fn memory(&self) -> Option<HostMemory> {
-        Some(self.books.memory())
+        Some(self.books.memory(self.trust))
     }
 }
 
@@ -317,7 +335,7 @@ fn created(
     let (plan, creation, options) = (scenario_plan(scenario), creation(scenario), options(scenario));
     let array = ArrayVolume::create(world, plan, &drives, &creation, &options);
     let mut array = array.map_err(|error| Failure::new("creates", error.to_string()))?;
-    array.remember_in(books.memory());
+    array.remember_in(books.memory(Trust::Known));
     // Who makes an array waits until it is remembered.
     books.settle();
     Ok(array)

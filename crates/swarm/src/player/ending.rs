@@ -130,7 +130,7 @@ impl Player<'_> {
             let mut given = self.carriers(&contents);
             given.retain(|drive| Some(*drive) != left_out);
             let only_reading = OpenOptions { writable: false, ..options(self.scenario) };
-            let opened = self.open(contents.clone(), &given, only_reading, self.memory());
+            let opened = self.open_believing(&contents, &given, &only_reading);
             self.array = Some(check_redundancy(left_out, opened)?);
             let is_read_whole = left_out.is_none() || left_out == read_without;
             let read = if is_read_whole { self.read_all() } else { self.read_touched() };

@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_sim::Content;
-use shoal_volume::{Arena, ArrayLevel, ArrayVolume, ContentMap, DriveId, Level, ScrubMode, Unflushed, World};
+use shoal_volume::{Arena, ArrayLevel, ArrayVolume, ContentMap, DriveId, Level, ScrubMode, Trust, Unflushed, World};
 
 use crate::books::Books;
 use crate::checkers::{Answers, Failure, Promises, Silent};
@@ -99,6 +99,8 @@ pub struct Counts {
     pub silent: u64,
     /// Of these, flushes that a drive lied about and whose writes a power cut took.
     pub lies: u64,
+    /// Starts that somebody had to say a word for, as members lacked updates that they had flushed.
+    pub doubted: u64,
     /// Faults in superblocks, bitmaps and logs.
     pub marred: u64,
     /// Bits that flipped in bitmaps and partial parity logs.
@@ -146,7 +148,7 @@ impl Counts {
         }
         sum!(
             requests member_ios virtual_ns vast power_cuts cut_short away forced unplugged hubs_lost revived stranded hung hung_at_start
-            stalls errors last_copies latent silent lies marred flipped passed_over journals grown grown_on replaced misused apart apart_refused split
+            stalls errors last_copies latent silent lies doubted marred flipped passed_over journals grown grown_on replaced misused apart apart_refused split
             strangers write_hole_blocks silent_wrong_blocks silent_found_bytes
         );
     }
@@ -176,6 +178,8 @@ pub(crate) struct Player<'a> {
     incarnations: Vec<u32>,
     /// What the host remembers of the array.
     books: Books,
+    /// How much this host believes beyond its books: all, once drives have lied and somebody has said so.
+    trust: Trust,
     /// What the user knows of what he was answered.
     client: Unflushed,
     /// Drives that were plugged in again and are not taken in yet.

@@ -60,7 +60,7 @@ impl Player<'_> {
             met.map_err(told)?;
         }
         // Who remembers the array is not deceived by any.
-        self.aside().live_with_him(contents, &given, Some(self.books.copied().memory())).map_err(told)
+        self.aside().live_with_him(contents, &given, Some(self.books.copied().memory(self.trust))).map_err(told)
     }
 
     fn live_with_him(

@@ -361,8 +361,11 @@ impl<W: World> Tree<W> {
         let is_member = |slot: &usize| matches!(it.slots[*slot].duty, Duty::Member(_));
         let is_recorded = run.slots.iter().any(is_member) && !run.failed.iter().any(|slot| it.stays(*slot));
         let outcome = if is_recorded { Outcome::Done } else { Outcome::Failed(Fault::Gone) };
+        let is_flushed = is_recorded && run.failed.is_empty();
         if run.stage == Stage::Writing {
             self.take_back(node); // nobody has taken a superblock
+        } else if is_flushed {
+            self.update_flushed(now, node);
         }
         self.end_run(now, node, run.waiters, outcome);
     }

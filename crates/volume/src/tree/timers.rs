@@ -25,6 +25,7 @@ impl<W: World> Tree<W> {
     pub(super) fn fire_timers(&mut self, now: Instant) {
         self.look_for_silence(now);
         self.race_late_reads(now);
+        self.tell_flushed(now);
         for index in 0..self.nodes.len() {
             for array in self.nodes[index].engines_mut() {
                 if array.poll_timeout().is_some_and(|timeout| timeout <= now) {

@@ -25,6 +25,23 @@ pub(crate) struct Figures {
     pub(crate) request_ns: Each<u64>,
 }
 
+impl Figures {
+    /// The better of each two.
+    pub(crate) fn fastest(&self, other: &Self) -> Self {
+        let (bytes_per_s, request_ns) = (self.bytes_per_s, self.request_ns);
+        Self {
+            bytes_per_s: Each {
+                read: bytes_per_s.read.max(other.bytes_per_s.read),
+                write: bytes_per_s.write.max(other.bytes_per_s.write),
+            },
+            request_ns: Each {
+                read: request_ns.read.min(other.request_ns.read),
+                write: request_ns.write.min(other.request_ns.write),
+            },
+        }
+    }
+}
+
 /// The directions and patterns, by which figures are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

@@ -3,8 +3,9 @@
 //! One stick is measured, alone. From that it is described, and arrays of such sticks are predicted: shoal's own engine
 //! runs them, over drives on a virtual clock. Then the arrays are made and measured, under shoal and under Linux's md.
 //!
-//! The throttles go by the clock, so what they bind can be held against a prediction on any machine; it is measured anew
-//! a few times, should the machine have been busy. `SHOAL_UPDATE_REALITY=1` measures many more arrays, and writes the
+//! The throttles go by the clock, so what they bind can be held against a prediction on any machine. Should the machine
+//! have been busy, it is measured anew a few times, the stick alone as well: what counts is the fastest that it ever was,
+//! as others on the machine only slow it down. `SHOAL_UPDATE_REALITY=1` measures many more arrays, and writes the
 //! tables of `docs/reality.md`.
 
 mod document;
@@ -18,7 +19,7 @@ use shoal_lab::usb::{Limits, UsbLab};
 
 use document::Row;
 use figures::{Effort, Engine, Figures, Kind, cause, error_per_mille};
-use guest::Machine;
+use guest::{Machine, Target};
 use shapes::Shape;
 use shoal_sim::DriveModel;
 
@@ -37,24 +38,30 @@ fn needs_bus_sticks_do_as_the_simulator_says() {
         return;
     }
     let mut machine = Machine::boot(&lab, directory.path(), Some(LIMITS), Effort { seconds: 2, repeats: 1 });
-    let stick = simulated::throttled(&machine.stick());
+    let mut stick = machine.stick();
     for shape in shapes::FEW {
-        let predicted = simulated::predicted(&shape, &stick);
         for engine in [Engine::Shoal, Engine::Linux] {
             let target = machine.create(&shape, engine);
             for kind in SEQUENTIAL {
-                let most = cause(&shape, engine, kind).most_per_mille;
-                let mut error = || error_per_mille(kind.of(&predicted), machine.figure(&target, kind));
-                let errors: Vec<_> = (0..ATTEMPTS).map(|_| error()).take_while(|error| error.abs() > most).collect();
-                let name = shape.name();
-                assert!(
-                    errors.len() < ATTEMPTS,
-                    "{name}, {engine:?}, {kind:?}: predicted {}, which is off by {errors:?} thousandths",
-                    kind.of(&predicted)
-                );
+                check(&mut machine, &mut stick, &shape, engine, &target, kind);
             }
         }
     }
+}
+
+fn check(machine: &mut Machine, stick: &mut Figures, shape: &Shape, engine: Engine, target: &Target, kind: Kind) {
+    let most = cause(shape, engine, kind).most_per_mille;
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let predicted = kind.of(&simulated::predicted(shape, &simulated::throttled(stick)));
+        let measured = machine.figure(target, kind);
+        if error_per_mille(predicted, measured).abs() <= most {
+            return;
+        }
+        seen.push((predicted, measured));
+        *stick = stick.fastest(&machine.stick());
+    }
+    panic!("{}, {engine:?}, {kind:?}: predicted and measured, again and again: {seen:?}", shape.name());
 }
 
 /// A disk that others use as well says nothing that a test could rely on.

@@ -1,0 +1,62 @@
+//! Members that lack updates which they had flushed.
+
+use super::*;
+
+/// All flushed this update.
+fn flushed(all: &[Found]) -> Book {
+    seen(all).with_flushed(100)
+}
+
+fn lost(events: u64) -> Suspicion {
+    Suspicion::LostUpdates { events, flushed_events: 100 }
+}
+
+#[test]
+fn a_member_that_was_set_back_by_one_update_is_left_out() {
+    for (level, members) in [(Level::Raid1, 2), (RAID5, 3)] {
+        let mut all = array(level, members, 0);
+        let book = flushed(&all);
+        assert_eq!(judge(Some(&book), &all), nothing());
+        all[1] = at(all[1].clone(), 99);
+        assert_eq!(judge(Some(&book), &all), out(1, lost(99)), "{level}");
+        let only_seen = seen(&all);
+        assert_eq!(judge(Some(&only_seen), &all), nothing(), "{level}: a cut may have left it so");
+        // The next update is announced, and was not written yet.
+        let announced: Vec<_> = all.iter().map(|found| at(found.clone(), 101)).collect();
+        assert_eq!(judge(Some(&book.after(sight(&announced))), &all), out(1, lost(99)), "{level}");
+    }
+}
+
+#[test]
+fn where_it_cannot_be_missed_somebody_has_to_say_so() {
+    let mut all = array(RAID5, 3, 0);
+    let book = flushed(&all);
+    all[1] = at(all[1].clone(), 99);
+    let said = doubt(&book, &all[..2]);
+    assert!(said.contains("b cannot be missed, and it is at update 99, though it had flushed update 100"), "{said}");
+    assert!(said.contains("give the members that are missing too") && said.contains("shoal trust"), "{said}");
+    assert_eq!(judge(Some(&book), &all[..2]).left_out, [], "a word is enough");
+    let striped = array(Level::Raid0(shoal_array::Raid0Layout::Original), 2, 0);
+    let set_back = [striped[0].clone(), at(striped[1].clone(), 99)];
+    assert!(doubt(&flushed(&striped), &set_back).contains("b cannot be missed"));
+}
+
+#[test]
+fn all_set_back_together_are_an_older_state() {
+    let all = array(Level::Raid1, 2, 0);
+    let set_back: Vec<_> = all.iter().map(|found| at(found.clone(), 99)).collect();
+    for there in [&set_back[..], &set_back[..1]] {
+        let said = doubt(&flushed(&all), there);
+        assert!(said.contains(" holds an older state (update 99) than this host has seen (update 100"), "{said}");
+    }
+}
+
+#[test]
+fn a_spare_has_nothing_to_lose_and_a_rival_gains_nothing() {
+    let all = array(Level::Raid1, 2, 1);
+    let book = flushed(&all);
+    let spare_behind = [all[0].clone(), all[1].clone(), at(all[2].clone(), 99)];
+    assert_eq!(judge(Some(&book), &spare_behind), nothing());
+    let there = [all[0].clone(), at(all[1].clone(), 99), stranger(&all[1], 500)];
+    assert!(doubt(&book, &there).contains("stick was never seen"), "a member of the last update is missing");
+}

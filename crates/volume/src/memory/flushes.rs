@@ -1,0 +1,66 @@
+//! Which update all members have flushed, and when that is remembered.
+
+use std::time::Duration;
+
+use shoal_array::Instant;
+use shoal_memory::Book;
+
+use super::HostMemory;
+use crate::tree::{NodeId, Tree};
+use crate::world::World;
+
+/// After so long without another update it is remembered that the last one is flushed. Until then the next update's book
+/// takes it along: an array that is written to now and then keeps no more books for it.
+const FLUSHED_TOLD_AFTER: Duration = Duration::from_secs(1);
+
+/// An update that all members have flushed.
+pub(super) struct Flushed {
+    pub(super) events: u64,
+    /// When its book is written, unless another update takes it along.
+    pub(super) told_at: Option<Instant>,
+}
+
+impl HostMemory {
+    /// The book with what is known to be flushed, which need not be told by itself any more.
+    pub(super) fn with_flushed(&mut self, book: Book) -> Book {
+        let Some(flushed) = self.flushed.get_mut(&book.array()) else { return book };
+        flushed.told_at = None;
+        book.with_flushed(flushed.events)
+    }
+
+    /// Remembers those updates as flushed for which it is time.
+    fn tell_flushed(&mut self, is_time: impl Fn(Instant) -> bool) {
+        let is_due = |flushed: &Flushed| flushed.told_at.is_some_and(&is_time);
+        let due: Vec<_> = self.flushed.iter().filter(|(_, it)| is_due(it)).map(|(array, _)| *array).collect();
+        for array in due {
+            if let Some(book) = self.keeper.recall(array) {
+                let book = self.with_flushed(book);
+                self.keeper.keep(book);
+            }
+        }
+    }
+}
+
+impl<W: World> Tree<W> {
+    /// All members of an array have flushed its last update.
+    pub(crate) fn update_flushed(&mut self, now: Instant, node: NodeId) {
+        let (array, events) = (self.nodes[node.0].facts.array_uuid, self.nodes[node.0].events());
+        let told_after_ns = u64::try_from(FLUSHED_TOLD_AFTER.as_nanos()).unwrap_or(u64::MAX);
+        let Some(memory) = &mut self.memory else { return };
+        memory.flushed.insert(array, Flushed { events, told_at: Some(now.after_ns(told_after_ns)) });
+    }
+
+    /// Remembers what has been flushed for long enough.
+    pub(crate) fn tell_flushed(&mut self, now: Instant) {
+        if let Some(memory) = &mut self.memory {
+            memory.tell_flushed(|told_at| told_at <= now);
+        }
+    }
+
+    /// Remembers what has been flushed, at the end.
+    pub(crate) fn tell_all_flushed(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.tell_flushed(|_| true);
+        }
+    }
+}
