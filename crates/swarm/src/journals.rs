@@ -39,7 +39,8 @@ pub(crate) struct Killed<'a> {
     seats: Vec<(usize, u64)>,
     log: Log,
     journal: usize,
-    /// What the columns that were written hold, by their place on the members: what is to be, and which of it waits.
+    /// What the columns that were written hold, by their place on the members: what is to be, and which of it is not on
+    /// the members.
     columns: BTreeMap<u64, (Column, Vec<usize>)>,
 }
 
@@ -97,9 +98,9 @@ impl<'a> Killed<'a> {
         if kept == Kept::Row && is_answered {
             let data = stripe.data.len();
             column[data..].clone_from_slice(&parity);
+            waiting.retain(|index| *index < data);
             waiting.extend(data..column.len());
-            self.land(&stripe, at, &column, &waiting, random);
-            waiting.clear();
+            waiting = self.land(&stripe, at, &column, &waiting, random);
         }
         self.columns.insert(at, (column, waiting));
         true
@@ -134,21 +135,22 @@ impl<'a> Killed<'a> {
         Some((column?, Vec::new()))
     }
 
-    /// Some of a column's new blocks get to the members; if all of them do the log may say so.
-    fn land(&mut self, stripe: &Stripe, at: u64, column: &Column, new: &[usize], random: &mut Random) {
+    /// Some of a column's new blocks get to the members; if all of them do the log may say so. Gives the others.
+    fn land(&mut self, stripe: &Stripe, at: u64, column: &Column, new: &[usize], random: &mut Random) -> Vec<usize> {
         let chance = random.pick(&[0, 50, 100]);
-        let mut all = true;
+        let mut left = Vec::new();
         for (index, role) in roles(stripe).enumerate().filter(|(index, _)| new.contains(index)) {
             let (drive, start) = self.seats[role.index()];
-            let has_landed = random.percent(chance);
-            if has_landed {
+            if random.percent(chance) {
                 self.contents[drive].write(start + at, &column[index]).expect("nothing is armed");
+            } else {
+                left.push(index);
             }
-            all &= has_landed;
         }
-        if all && random.percent(50) {
+        if left.is_empty() && random.percent(50) {
             self.log.append(&mut self.contents[self.journal], &[log::Entry::Flush { member_offset: at }], true);
         }
+        left
     }
 }
 
