@@ -168,13 +168,20 @@ fn kill(signal: &str, process_id: u64) {
 struct Served(Child);
 
 impl Served {
+    /// Of a server that was killed just before, the kernel may still be closing the drives.
     fn start(bay: &Bay, line: &str) -> Self {
-        let mut child = bay.command(line.split_whitespace()).spawn().unwrap();
-        let mut told = String::new();
-        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut told).unwrap();
-        let served = Self(child);
-        assert!(told.contains("is served at"), "{told}");
-        served
+        let begun = Instant::now();
+        loop {
+            let mut child = bay.command(line.split_whitespace()).spawn().unwrap();
+            let mut told = String::new();
+            BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut told).unwrap();
+            let served = Self(child);
+            if told.contains("is served at") {
+                return served;
+            }
+            let is_busy = told.contains("busy: in use by another program");
+            assert!(is_busy && begun.elapsed() < Duration::from_secs(60), "{told}");
+        }
     }
 
     fn id(&self) -> u64 {

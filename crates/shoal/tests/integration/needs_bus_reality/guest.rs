@@ -41,9 +41,9 @@ impl Machine {
         Self { guest, effort }
     }
 
-    /// One stick alone: all that is measured of it.
+    /// One stick alone: all that is measured of it. It is one that is in none of the few arrays, as it is written to.
     pub(crate) fn stick(&mut self) -> Figures {
-        self.figures(&Target { devices: serials([0]), options: "--raw" })
+        self.figures(&Target { devices: serials([STICKS[0] - 1]), options: "--raw" })
     }
 
     /// Makes an array with mdadm, which Linux then runs, or with shoal.
