@@ -35,6 +35,8 @@ pub struct Member {
     pub drive: String,
     /// Its role, if it has one: it holds data then.
     pub role: Option<u16>,
+    /// It was the last copy of something, and refused a flush: what it had answered by then may go with its power.
+    pub refused_flush: bool,
 }
 
 /// A member that takes part no more.
@@ -236,6 +238,10 @@ struct BookText {
     left: Vec<MemberText>,
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 #[derive(Serialize, Deserialize)]
 struct MemberText {
     uuid: String,
@@ -244,19 +250,21 @@ struct MemberText {
     drive: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<u16>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    refused_flush: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     events: Option<u64>,
 }
 
 impl MemberText {
     fn of(member: &Member, events: Option<u64>) -> Self {
-        let Member { uuid, hardware, drive, role } = member.clone();
-        Self { uuid: uuid.to_string(), hardware, drive, role, events }
+        let Member { uuid, hardware, drive, role, refused_flush } = member.clone();
+        Self { uuid: uuid.to_string(), hardware, drive, role, refused_flush, events }
     }
 
     fn parse(self) -> Result<Left, shoal_md::ParseUuidError> {
-        let Self { uuid, hardware, drive, role, events } = self;
-        let member = Member { uuid: uuid.parse()?, hardware, drive, role };
+        let Self { uuid, hardware, drive, role, refused_flush, events } = self;
+        let member = Member { uuid: uuid.parse()?, hardware, drive, role, refused_flush };
         Ok(Left { member, events: events.unwrap_or(0) })
     }
 }
@@ -269,7 +277,8 @@ mod tests {
 
     fn member(number: u8) -> Member {
         let (hardware, drive) = (Some(format!("serial {number}")), format!("/dev/sd{number}"));
-        Member { uuid: Uuid([number; 16]), hardware, drive, role: Some(u16::from(number)) }
+        let (uuid, role) = (Uuid([number; 16]), Some(u16::from(number)));
+        Member { uuid, hardware, drive, role, refused_flush: number == 3 }
     }
 
     fn sight(events: u64, members: &[u8]) -> Sight {
@@ -335,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let book = Book::of(sight(5, &[1, 2, 3])).after(sight(u64::MAX, &[2])).with_flushed(6);
+        let book = Book::of(sight(5, &[1, 2])).after(sight(u64::MAX, &[2, 3])).with_flushed(6);
         assert_eq!(Book::decode(&book.encode()), Ok(book));
     }
 

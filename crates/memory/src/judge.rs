@@ -36,7 +36,7 @@ impl Sight {
                 Verdict::InSync(role) | Verdict::Rebuilding { role, .. } => Some(role.0),
                 _ => None,
             };
-            let member = Member { uuid: superblock.device_uuid, hardware, drive, role };
+            let member = Member { uuid: superblock.device_uuid, hardware, drive, role, refused_flush: false };
             match verdict {
                 _ if role.is_some() => sight.members.push(member),
                 Verdict::Spare | Verdict::Journal | Verdict::Replacement { .. } => sight.members.push(member),

@@ -215,6 +215,7 @@ fn open_engine<W: World>(
         writable: options.writable,
         partial_parity_log: logs.room,
         bad_blocks: bad_blocks(slots, members, assembly),
+        refused_flush: tree.refused_flush(members, assembly),
         resync,
         ..Config::new(shape.clone(), assembly.member_states(), scratch)
     };

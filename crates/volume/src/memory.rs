@@ -10,7 +10,7 @@ mod flushes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use shoal_array::Instant;
+use shoal_array::{Instant, Role};
 use shoal_md::{Candidate, MemberUse, Superblock, Uuid};
 use shoal_memory::{Book, Doubt, Found, Judgement, Keeper, Left, Member, Sight, Standing, judge};
 
@@ -291,7 +291,7 @@ impl<W: World> Tree<W> {
         }
     }
 
-    fn remember_as_it_is(&mut self, node: NodeId) {
+    pub(crate) fn remember_as_it_is(&mut self, node: NodeId) {
         let it = &self.nodes[node.0];
         let (slots, events) = match it.recorder.announced_slots() {
             // Its update will be on drives before anything is remembered again.
@@ -308,8 +308,10 @@ impl<W: World> Tree<W> {
             let slot = &it.slots[slot];
             let Ok(superblock) = it.membership.superblock(slot.number.get()) else { continue };
             let role = if let Duty::Member(role) = slot.duty { Some(role.0) } else { None };
+            let refused_flush = role.is_some_and(|role| it.array.refused_flush().contains(&Role(role)));
             let (uuid, target) = (superblock.device_uuid, slot.place.target);
-            members.push(Member { uuid, hardware: self.hardware(target), drive: self.name(target), role });
+            let (hardware, drive) = (self.hardware(target), self.name(target));
+            members.push(Member { uuid, hardware, drive, role, refused_flush });
         }
         Sight { array: it.facts.array_uuid, events, members, others: Vec::new() }
     }
@@ -346,6 +348,6 @@ impl<W: World> Tree<W> {
 fn left(found: &Found) -> Left {
     let Found { candidate: Candidate { drive, superblock }, hardware } = found.clone();
     let role = if let MemberUse::Active(role) = superblock.own_use() { Some(role.0) } else { None };
-    let member = Member { uuid: superblock.device_uuid, hardware, drive, role };
+    let member = Member { uuid: superblock.device_uuid, hardware, drive, role, refused_flush: false };
     Left { member, events: superblock.events }
 }

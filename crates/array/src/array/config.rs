@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{BadBlocks, Resync};
-use crate::{BufferId, Shape};
+use crate::{BufferId, Role, Shape};
 
 /// What an array is made from.
 #[derive(Clone, Debug)]
@@ -26,6 +26,9 @@ pub struct Config {
     /// What is not known to be in sync; `None`: everything is. An engine that may write starts to resync by itself, before
     /// rebuilds, as soon as there is the redundancy for it; one that may not only minds what cannot be trusted.
     pub resync: Option<Resync>,
+    /// Members that refused a flush when they were the last copy of something, and have not been renewed since: what they
+    /// answered before may go with their power. An engine that may write renews them.
+    pub refused_flush: Vec<Role>,
     /// RAID5: before the parity and data of a stripe are written, [`crate::Effect::Log`] makes sure that parity can be
     /// put right after a crash. `None`: there is no partial parity log.
     pub partial_parity_log: Option<LogRoom>,
@@ -53,6 +56,7 @@ impl Config {
             background,
             writable: true,
             bad_blocks: Vec::new(),
+            refused_flush: Vec::new(),
             resync: None,
             partial_parity_log: None,
         }
@@ -68,6 +72,7 @@ impl Config {
         assert!(scratch.count >= Scratch::least_count(member_count), "too few buffers: {scratch:?}");
         assert!(scratch.bytes_each.is_multiple_of(4096) && scratch.bytes_each > 0, "odd buffers");
         assert!(logical_block_bytes.is_power_of_two(), "odd block size {logical_block_bytes}");
+        assert!(self.refused_flush.iter().all(|role| role.index() < member_count), "roles of another array");
         assert!(bad_blocks.is_empty() || bad_blocks.len() == member_count, "one set of bad blocks for each member");
     }
 }

@@ -65,8 +65,9 @@ pub enum Event {
     Completed(Completion),
     /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more I/O.
     MemberFailed(Role),
-    /// This member did not take a flush that nobody had asked for, and is the last that has some mirrored data: writes that
-    /// were answered may be lost. It stays, and the next flush of the array fails.
+    /// This member did not take a flush, and is the last that has some mirrored data: writes that were answered may be
+    /// lost. It stays, and what it holds is written to it again. If nobody had asked for the flush, the next one of the
+    /// array fails.
     FlushFailed(Role),
     /// A range of a member could not be read and was written anew from redundancy.
     Healed {

@@ -66,6 +66,8 @@ pub(super) struct Members {
     trust: Vec<u32>,
     /// The trust of the member that is distrusted next.
     next_trust: u32,
+    /// Mirrors: last copies that refused a flush; see [`Members::refused_flush`].
+    perishable: Vec<Role>,
 }
 
 /// The trust in a member that never missed a write.
@@ -89,6 +91,7 @@ impl Members {
             groups,
             trust,
             next_trust: 0,
+            perishable: Vec::new(),
         }
     }
 
@@ -119,6 +122,7 @@ impl Members {
         match change {
             Change::Fail => {
                 self.trust[role.index()] = FULL_TRUST;
+                self.renewed(role);
                 self.take_guide(role);
             }
             Change::Finish => {
@@ -137,6 +141,25 @@ impl Members {
             self.trust[role.index()] = self.next_trust;
             self.next_trust += 1;
         }
+    }
+
+    /// The last copy of something has refused a flush, and is kept. What it had answered by then may go with its power,
+    /// whatever later flushes say: a copy that is made of it agrees with it only until then.
+    pub(super) fn refused_flush(&mut self, role: Role) {
+        self.distrust(role);
+        if !self.perishable.contains(&role) {
+            self.perishable.push(role);
+        }
+    }
+
+    /// Those that refused a flush when they were the last copy of something, and have not been renewed.
+    pub(super) fn perishable(&self) -> &[Role] {
+        &self.perishable
+    }
+
+    /// All that the member holds was written to it again, or it is a member no more.
+    pub(super) fn renewed(&mut self, role: Role) {
+        self.perishable.retain(|other| *other != role);
     }
 
     /// The member `rebuilt` is a copy of its best mirror everywhere; where all that this one holds is mirrored there,

@@ -128,7 +128,8 @@ impl Array {
         let member_count = geometry.shape().member_bytes.len();
         config.assert_sound(member_count);
         let profile = Profile::new(&geometry, &config);
-        let members = Members::new(&geometry, config.members);
+        let mut members = Members::new(&geometry, config.members);
+        config.refused_flush.into_iter().for_each(|role| members.refused_flush(role));
         let mut bad_blocks = config.bad_blocks;
         bad_blocks.resize(member_count, BadBlocks::default());
         let mut array = Self {
@@ -229,14 +230,13 @@ impl Array {
     }
 
     /// A flush failed that the driver made of a member beside those that it was asked for: what that member had answered may
-    /// be lost. It fails; if it is the last that has some mirrored data it stays, and the next flush of the array says
-    /// what this one could not.
+    /// be lost. It fails; if it is the last that has some mirrored data it stays and is renewed, and the next flush of the
+    /// array says what this one could not.
     pub fn flush_failed(&mut self, now: Instant, role: Role) {
         self.hear(now);
         if !self.member_gave_up(role) {
-            self.members.distrust(role);
+            self.last_copy_refused_flush(role);
             self.records.note_lost_flush();
-            self.events.push_back(Event::FlushFailed(role));
         }
         self.settle();
     }

@@ -64,6 +64,19 @@ impl Array {
         true
     }
 
+    /// The last copy of something has not taken a flush, and stays.
+    pub(super) fn last_copy_refused_flush(&mut self, role: Role) {
+        self.members.refused_flush(role);
+        self.events.push_back(Event::FlushFailed(role));
+        self.list_renewal(role);
+    }
+
+    /// Members that refused a flush when they were the last copy of something, and have not been renewed: what they had
+    /// answered by then may go with their power.
+    pub fn refused_flush(&self) -> &[Role] {
+        self.members.perishable()
+    }
+
     /// Takes a working member out.
     pub(super) fn take_out(&mut self, role: Role) {
         self.members.change(role, Change::Fail);

@@ -231,7 +231,7 @@ impl Array {
 
     pub(super) fn flush_ended(&mut self, key: Key<Active>, role: Role, outcome: &Outcome) {
         if *outcome != Outcome::Done && !self.member_gave_up(role) {
-            self.members.distrust(role);
+            self.last_copy_refused_flush(role);
             self.requests[key].fail(0, RequestError::Failed);
         }
         self.flush_part_done(key);

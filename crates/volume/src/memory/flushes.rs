@@ -1,12 +1,13 @@
-//! Which update all members have flushed, and when that is remembered.
+//! What is remembered of flushes: which update all members have flushed, and which last copies refused one.
 
 use std::time::Duration;
 
-use shoal_array::Instant;
+use shoal_array::{Instant, Role};
+use shoal_md::{Assembly, Superblock};
 use shoal_memory::Book;
 
 use super::HostMemory;
-use crate::tree::{NodeId, Tree};
+use crate::tree::{NodeId, Target, Tree};
 use crate::world::World;
 
 /// After so long without another update it is remembered that the last one is flushed. Until then the next update's book
@@ -39,6 +40,13 @@ impl HostMemory {
             }
         }
     }
+
+    /// Whether a member refused a flush when it was the last copy of something.
+    fn has_refused_flush(&mut self, superblock: &Superblock) -> bool {
+        let book = self.keeper.recall(superblock.array_uuid);
+        let member = book.as_ref().and_then(|book| book.member(superblock.device_uuid));
+        member.is_some_and(|member| member.refused_flush)
+    }
 }
 
 impl<W: World> Tree<W> {
@@ -62,5 +70,13 @@ impl<W: World> Tree<W> {
         if let Some(memory) = &mut self.memory {
             memory.tell_flushed(|_| true);
         }
+    }
+
+    /// Roles whose members refused a flush, as far as this host knows.
+    pub(crate) fn refused_flush(&mut self, members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Role> {
+        let Some(memory) = &mut self.memory else { return Vec::new() };
+        let seated = (0..).map(Role).zip(&assembly.slots).filter_map(|(role, slot)| Some((role, slot.candidate?)));
+        let has_refused = |memory: &mut HostMemory, index: usize| memory.has_refused_flush(&members[index].1);
+        seated.filter(|(_, index)| has_refused(memory, *index)).map(|(role, _)| role).collect()
     }
 }

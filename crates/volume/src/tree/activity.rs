@@ -60,7 +60,8 @@ impl Node {
     /// Whether the superblocks may say clean: no write is under way, and every block has what was answered. Where more
     /// members are gone than the level survives nobody knows what the last writes left behind.
     pub(crate) fn is_at_rest(&self) -> bool {
-        !self.array.is_changing() && !self.holds_writes() && self.array.health() != Health::Failed
+        let is_durable = self.array.refused_flush().is_empty();
+        is_durable && !self.array.is_changing() && !self.holds_writes() && self.array.health() != Health::Failed
     }
 }
 

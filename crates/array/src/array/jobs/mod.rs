@@ -58,6 +58,12 @@ impl Array {
                 self.list_rebuild(role, position);
             }
         }
+        for role in self.members.perishable().to_vec() {
+            match self.members.state(role) {
+                MemberState::InSync => self.list_renewal(role),
+                MemberState::Rebuilding { .. } | MemberState::Missing => self.members.renewed(role),
+            }
+        }
         self.end_resync();
     }
 

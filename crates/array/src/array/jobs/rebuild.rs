@@ -9,6 +9,11 @@
 //! is told as [`Event::Lost`]; the rebuild goes on. See [`crate::array::bad_blocks`] for the order in which that
 //! becomes durable. If the member's log has no room for it, or there are too few members, the rebuild stops: it waits for
 //! its steps and tells so. The member keeps its state, and the rebuild can be asked for again.
+//!
+//! *Renewal.* A last copy that refused a flush stays a member in sync. What it had answered by then may go with its power,
+//! whatever later flushes say; so all that it holds is written to it again, by steps of the same kind, which read from
+//! itself if there is nobody else. Each has its range for itself, so no write is undone. A block that nobody can read is
+//! left as it is. It counts as renewed when it has been gone through; the flush after that is worth what it says.
 
 use crate::array::{
     Array, CommandError, Event, Progress, Regions,
@@ -21,9 +26,19 @@ use crate::{Home, MemberState, Role};
 
 use super::steps::{StepProgress, Steps};
 
+/// What a rebuild makes of its member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// A member: it is none yet, or not beyond the position.
+    Fill,
+    /// The member that it is: all is written to it again, from the best copy.
+    Renew,
+}
+
 #[derive(Debug)]
 pub(super) struct Rebuild {
     role: Role,
+    aim: Aim,
     total: u64,
     pub(super) steps: Steps,
     stopped_at: Option<u64>,
@@ -81,7 +96,21 @@ impl Array {
         let total = self.geometry.used_bytes(role);
         let position = self.step_start(position.min(total));
         self.members.change(role, Change::Rebuild { position });
-        self.jobs.rebuilds.push_back(Rebuild { role, total, steps: Steps::from(position), stopped_at: None });
+        self.list(role, Aim::Fill, position);
+    }
+
+    fn list(&mut self, role: Role, aim: Aim, position: u64) {
+        let total = self.geometry.used_bytes(role);
+        self.jobs.rebuilds.push_back(Rebuild { role, aim, total, steps: Steps::from(position), stopped_at: None });
+    }
+
+    /// Has all that a last copy holds written to it again, as it refused a flush. One that is under way begins anew.
+    pub(in crate::array) fn list_renewal(&mut self, role: Role) {
+        if self.profile.is_writable {
+            self.rebuild_lost_member(role);
+            self.end_scrub_early();
+            self.list(role, Aim::Renew, 0);
+        }
     }
 
     /// Starts a step of the first rebuild; returns its bytes.
@@ -153,7 +182,9 @@ impl Array {
             let is_filled = rebuild.stopped_at.is_none_or(|stopped_at| step.end <= stopped_at);
             if is_filled && self.members.is_working(role) {
                 rebuild.steps.position = step.end;
-                self.members.change(role, Change::Advance { position: step.end });
+                if rebuild.aim == Aim::Fill {
+                    self.members.change(role, Change::Advance { position: step.end });
+                }
             }
             if let Some(op) = step.op {
                 self.let_go(op);
@@ -172,14 +203,17 @@ impl Array {
     pub(super) fn end_rebuild(&mut self) {
         while let Some(index) = self.jobs.rebuilds.iter().position(Rebuild::is_over) {
             let Some(rebuild) = self.jobs.rebuilds.remove(index) else { return };
-            match rebuild.stopped_at {
-                Some(member_offset) => {
-                    self.events.push_back(Event::RebuildStopped { role: rebuild.role, member_offset });
+            let Rebuild { role, aim, stopped_at, .. } = rebuild;
+            match (aim, stopped_at) {
+                (Aim::Fill, Some(member_offset)) => {
+                    self.events.push_back(Event::RebuildStopped { role, member_offset });
                 }
-                None => {
-                    self.members.change(rebuild.role, Change::Finish);
-                    self.events.push_back(Event::RebuildFinished(rebuild.role));
+                (Aim::Fill, None) => {
+                    self.members.change(role, Change::Finish);
+                    self.events.push_back(Event::RebuildFinished(role));
                 }
+                (Aim::Renew, Some(_)) => {}
+                (Aim::Renew, None) => self.members.renewed(role),
             }
         }
     }

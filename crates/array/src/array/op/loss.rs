@@ -3,8 +3,8 @@
 use core::ops::Range;
 
 use super::{Op, Site};
-use crate::Role;
 use crate::array::{Array, Event, member::Members, slab::Key};
+use crate::{MemberState, Role};
 
 /// Content that is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,10 @@ impl Array {
     pub(super) fn rebuild_falls_short(&mut self, key: Key<Op>, role: Role) {
         let op = &mut self.ops[key];
         let range = op.member_range(role);
+        if self.members.state(role) == MemberState::InSync {
+            // It is renewed: what nobody can read cannot be written to it again.
+            return;
+        }
         let is_unreadable = !op.bad.is_empty() && !op.is_gone;
         if is_unreadable && self.bad_blocks[role.index()].insert(range.clone()).is_ok() {
             op.has_bad_blocks = true;

@@ -280,3 +280,48 @@ fn a_copy_that_missed_a_write_is_no_witness() {
     rig.array.members.distrust(Role(0));
     assert_eq!(scrub(&mut rig, ScrubMode::Check), [(2, 3 * BLOCK, Blame::Unknown, false)]);
 }
+
+/// What it answered before may go with its power. All that it holds is written to it again, alone or beside another copy.
+#[test]
+fn a_last_copy_that_refused_a_flush_is_renewed() {
+    for (level, members) in [(Level::Raid1, 2), (NEAR2, 4)] {
+        for comes_back in [false, true] {
+            let (mut rig, size_bytes) = filled(level, members);
+            let content = rig.read(0, size_bytes).unwrap();
+            fail(&mut rig, 1);
+            rig.writes = 0;
+            rig.array.flush_failed(rig.now, Role(0));
+            assert_eq!(rig.array.refused_flush(), [Role(0)], "{level:?}");
+            if comes_back {
+                fresh(&mut rig, 1);
+            }
+            rig.run();
+            assert_eq!(rig.array.refused_flush(), [], "{level:?}");
+            assert_eq!(rig.array.member_states()[0], MemberState::InSync);
+            assert!(rig.writes > 0, "{level:?}");
+            assert_eq!(rig.read(0, size_bytes).unwrap(), content);
+            let finished =
+                |event: &Event| matches!(event, Event::RebuildFinished(Role(0)) | Event::RebuildStopped { .. });
+            assert!(!rig.events.iter().any(finished), "nobody was rebuilt there");
+        }
+    }
+}
+
+/// A write that comes meanwhile is not undone, and a second refusal begins anew.
+#[test]
+fn a_renewal_undoes_no_write_and_begins_anew_when_a_flush_is_refused_again() {
+    let (mut rig, size_bytes) = filled(Level::Raid1, 2);
+    let mut content = rig.read(0, size_bytes).unwrap();
+    fail(&mut rig, 1);
+    rig.array.flush_failed(rig.now, Role(0));
+    let bytes = pattern(3 * BLOCK, 9);
+    let write = rig.submit_write(5 * BLOCK, &bytes);
+    content[5 * BLOCK as usize..8 * BLOCK as usize].copy_from_slice(&bytes);
+    for _ in 0..4 {
+        rig.step();
+    }
+    rig.array.flush_failed(rig.now, Role(0));
+    rig.run();
+    assert_eq!((rig.result(write), rig.array.refused_flush()), (Some(Ok(())), &[][..]));
+    assert_eq!(rig.read(0, size_bytes).unwrap(), content);
+}

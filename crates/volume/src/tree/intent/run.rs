@@ -45,9 +45,10 @@ impl Node {
         (0..self.slots.len()).filter(|&slot| holds(&self.slots[slot])).collect()
     }
 
-    /// How far the array is in sync, in sync bytes; none if a member is missing or being rebuilt.
+    /// How far the array is in sync, in sync bytes; none if a member is missing or being rebuilt, or may lose what it has
+    /// answered.
     fn clearable_bytes(&self) -> Option<u64> {
-        let is_whole = self.array.health() == Health::Optimal;
+        let is_whole = self.array.health() == Health::Optimal && self.array.refused_flush().is_empty();
         is_whole.then(|| self.array.resync_position().unwrap_or(u64::MAX))
     }
 
