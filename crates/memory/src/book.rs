@@ -106,6 +106,12 @@ impl Book {
         self
     }
 
+    /// The same, once the member with this device UUID has refused a flush as the last copy of something.
+    pub fn with_refused_flush(mut self, uuid: Uuid) -> Self {
+        self.members.iter_mut().filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = true);
+        self
+    }
+
     /// The array's UUID.
     pub fn array(&self) -> Uuid {
         self.array

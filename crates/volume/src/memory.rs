@@ -291,7 +291,7 @@ impl<W: World> Tree<W> {
         }
     }
 
-    pub(crate) fn remember_as_it_is(&mut self, node: NodeId) {
+    fn remember_as_it_is(&mut self, node: NodeId) {
         let it = &self.nodes[node.0];
         let (slots, events) = match it.recorder.announced_slots() {
             // Its update will be on drives before anything is remembered again.

@@ -147,6 +147,11 @@ impl Members {
     /// whatever later flushes say: a copy that is made of it agrees with it only until then.
     pub(super) fn refused_flush(&mut self, role: Role) {
         self.distrust(role);
+        self.may_lose(role);
+    }
+
+    /// What the member has answered may go with its power, until it is renewed.
+    pub(super) fn may_lose(&mut self, role: Role) {
         if !self.perishable.contains(&role) {
             self.perishable.push(role);
         }

@@ -129,7 +129,7 @@ impl Array {
         config.assert_sound(member_count);
         let profile = Profile::new(&geometry, &config);
         let mut members = Members::new(&geometry, config.members);
-        config.refused_flush.into_iter().for_each(|role| members.refused_flush(role));
+        config.refused_flush.into_iter().for_each(|role| members.may_lose(role));
         let mut bad_blocks = config.bad_blocks;
         bad_blocks.resize(member_count, BadBlocks::default());
         let mut array = Self {

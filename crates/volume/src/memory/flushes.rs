@@ -72,6 +72,21 @@ impl<W: World> Tree<W> {
         }
     }
 
+    /// A last copy has refused a flush. Whatever becomes of the update that is announced, this stays so.
+    pub(crate) fn remember_refusal(&mut self, node: NodeId, role: Role) {
+        let it = &self.nodes[node.0];
+        let array = it.facts.array_uuid;
+        let number = it.slot_of(role).map(|slot| it.slots[slot].number.get());
+        let device = number.and_then(|number| it.membership.superblock(number).ok()).map(|own| own.device_uuid);
+        let (Some(memory), Some(device)) = (&mut self.memory, device) else { return };
+        if let Some(before) = memory.before.get_mut(&array) {
+            *before = before.clone().with_refused_flush(device);
+        }
+        if let Some(book) = memory.keeper.recall(array) {
+            memory.keeper.keep(book.with_refused_flush(device));
+        }
+    }
+
     /// Roles whose members refused a flush, as far as this host knows.
     pub(crate) fn refused_flush(&mut self, members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Role> {
         let Some(memory) = &mut self.memory else { return Vec::new() };

@@ -22,7 +22,7 @@ impl<W: World> Tree<W> {
                 }
                 self.record(now, node, Waiter::Nobody);
             }
-            Event::FlushFailed(_) => self.remember_as_it_is(node),
+            Event::FlushFailed(role) => self.remember_refusal(node, role),
             Event::ScrubFinished { .. } => self.nodes[node.0].scrub = None,
             Event::BadBlocksChanged(_) => self.keep_logs(now, node),
             Event::ResyncFinished => self.record(now, node, Waiter::Nobody),
