@@ -13,6 +13,15 @@ pub fn disk_sequence(path: &Path) -> Option<u64> {
     std::fs::read_to_string(disk.join("diskseq")).ok()?.trim().parse().ok()
 }
 
+/// The highest number that a disk of this machine has; none if the kernel tells none.
+pub fn newest_disk_sequence() -> Option<u64> {
+    let disks = std::fs::read_dir("/sys/block").ok()?;
+    let number = |disk: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(disk.ok()?.path().join("diskseq")).ok()?.trim().parse().ok()
+    };
+    disks.filter_map(number).max()
+}
+
 /// The disk's directory in sysfs; a partition lies in that of its disk.
 fn disk_of(told: &Metadata) -> Option<PathBuf> {
     let number = if told.file_type().is_block_device() { told.rdev() } else { told.dev() };
@@ -31,6 +40,7 @@ mod tests {
         let file = directory.path().join("image");
         std::fs::write(&file, b"content").unwrap();
         assert_eq!(disk_sequence(&file), disk_sequence(directory.path()), "it stays the same");
+        assert!(disk_sequence(&file) <= newest_disk_sequence(), "it is one of all");
         assert_eq!(disk_sequence(Path::new("/proc/self/stat")), None);
         assert_eq!(disk_sequence(&directory.path().join("no such file")), None);
     }

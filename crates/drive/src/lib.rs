@@ -42,7 +42,7 @@ mod survey;
 mod tests;
 
 pub use arena::{Arena, Memory, Piece};
-pub use disk_sequence::disk_sequence;
+pub use disk_sequence::{disk_sequence, newest_disk_sequence};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};

@@ -275,8 +275,20 @@ impl Known<'_> {
         let events = members().filter(has_data).map(|&index| self.events(index)).max()?;
         let has_gone_on = members().any(|&index| self.events(index) > self.book.events());
         let history = if has_gone_on { History::GoneOn } else { History::AsSeen };
+        let has_seen_all = members().filter(has_data).any(|&index| self.events(index) >= self.least_events(index));
+        has_seen_all.then_some(Basis { events, history })
+    }
+
+    /// What a member says at least that has seen all that this host has.
+    fn least_events(&self, index: usize) -> u64 {
         // One below: the last update was announced, and did not end.
-        (events >= self.book.events().saturating_sub(1)).then_some(Basis { events, history })
+        let announced = self.book.events().saturating_sub(1);
+        let refused_flush = self.book.member(self.uuid(index)).is_some_and(|member| member.refused_flush);
+        match self.book.flushed_events() {
+            // A last copy: what it had not flushed went with its power, and nobody else has it.
+            flushed @ 1.. if refused_flush => flushed.min(announced),
+            _ => announced,
+        }
     }
 
     fn decide(&self, basis: Option<Basis>, index: usize) -> Decision {

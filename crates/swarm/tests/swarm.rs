@@ -41,6 +41,19 @@ fn seeds_are_clean() {
     assert!(happened.iter().all(|count| *count > 0), "some faults never came: {counts:?}");
 }
 
+/// Seeds that found something once, in shoal or in the hunt itself.
+#[test]
+fn seeds_that_found_something_are_clean() {
+    const FOUND: [u64; 18] = [
+        480, 2081, 3439, 4331, 4902, 5220, 5486, 5724, 6850, 8141, 8619, 9814, 10_004, 11_646, 11_834, 12_735, 14_411,
+        18_045,
+    ];
+    let finds = |seed: u64| hunt(seed..seed + 1, &Watch::new(1)).unwrap().finds;
+    let failures =
+        FOUND.iter().flat_map(|seed| finds(*seed)).map(|find| format!("seed {}: {}", find.seed, find.failure));
+    assert_eq!(failures.collect::<Vec<_>>(), [""; 0]);
+}
+
 #[test]
 fn a_seed_is_the_same_run_on_any_number_of_threads() {
     let [one, three] = [1, 3].map(|threads| hunt(200..230, &Watch::new(threads)).unwrap());

@@ -223,6 +223,11 @@ impl<W: World> ArrayVolume<W> {
         self.tree.nodes.iter().any(|node| node.array.resync_position().is_some())
     }
 
+    /// Whether the superblocks say, durably, what the array is: no change of it is being recorded, or waits for that.
+    pub fn is_recorded(&self) -> bool {
+        self.tree.nodes.iter().all(|node| node.recorder.is_idle())
+    }
+
     /// The world under it.
     pub fn world(&self) -> &W {
         &self.tree.world

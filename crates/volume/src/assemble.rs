@@ -217,7 +217,7 @@ fn open_engine<W: World>(
         bad_blocks: bad_blocks(slots, members, assembly),
         refused_flush: tree.refused_flush(members, assembly),
         resync,
-        ..Config::new(shape.clone(), assembly.member_states(), scratch)
+        ..Config::new(shape.clone(), logs.member_states(assembly), scratch)
     };
     let array = guided_engine(config, assembly, bitmap, tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;

@@ -125,5 +125,5 @@ pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};
 pub use status::{ArrayStatus, MemberOn, MemberStatus, ReplacementStatus};
 pub use superblocks::{ProbeError, read_superblock};
 pub use tree::SILENCE;
-pub use unflushed::{Incarnation, Mark, Unflushed};
+pub use unflushed::{Incarnation, Mark, NEWEST, Unflushed};
 pub use world::{DriveFacts, RealWorld, World};

@@ -20,6 +20,10 @@
 //! | a position | whole or torn | the resync goes on from there, as for Linux | refused without `--force` |
 //! | the end | whole or torn | in sync | in sync |
 //! | any | one cannot be read, or says what cannot be | resync of all | refused without `--force` |
+//! | any | that of a member being rebuilt cannot be read | | as without it; its rebuild begins anew |
+//!
+//! A log is about parity of the member that has it, and where one member is being rebuilt all others have their data: nothing
+//! is in doubt but what the rebuild makes anew.
 //!
 //! Degraded, "in sync" says: what is computed for the missing member is right, but for blocks that were being written when
 //! it was lost. Who is refused may still read: the logs are replayed in memory then.
@@ -54,7 +58,7 @@ mod first_columns;
 mod found;
 mod replay;
 
-use shoal_array::{Fault, Geometry, Health, LogRoom, Role, Shape};
+use shoal_array::{Fault, Geometry, Health, LogRoom, MemberState, Role, Shape};
 use shoal_md::{Area, Assembly, Features, PPL_HEADER_BYTES, Superblock};
 
 use crate::assemble::OpenError;
@@ -96,6 +100,17 @@ pub(crate) struct OpenLogs {
     pub(crate) replayed: Replayed,
     /// From where on the array is in doubt, in sync bytes; none: nowhere.
     pub(crate) in_doubt_from: Option<u64>,
+    /// Members being rebuilt of which nothing is right, as their logs were not believed.
+    rebuilt_anew: Vec<Role>,
+}
+
+impl OpenLogs {
+    /// What the members of an array hold, by its superblocks and these logs.
+    pub(crate) fn member_states(&self, assembly: &Assembly) -> Vec<MemberState> {
+        let mut states = assembly.member_states();
+        self.rebuilt_anew.iter().for_each(|role| states[role.index()] = MemberState::Rebuilding { position: 0 });
+        states
+    }
 }
 
 /// What is read through a small buffer fails in two ways.
@@ -146,8 +161,9 @@ pub(crate) fn open_logs<W: World>(
     if !options.writable {
         return Ok(OpenLogs { replayed, in_doubt_from, ..OpenLogs::default() });
     }
+    let rebuilt_anew = std::mem::take(&mut found.rebuilt_anew);
     let room = Logs::room(in_use.filter_map(|slot| slot.place.log.as_ref()));
-    Ok(OpenLogs { room, logs: found.into_logs(slots), replayed, in_doubt_from })
+    Ok(OpenLogs { room, logs: found.into_logs(slots), replayed, in_doubt_from, rebuilt_anew })
 }
 
 /// Where the member with this role lies.

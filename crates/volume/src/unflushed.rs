@@ -12,9 +12,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 /// By what a server says whether its drives went on: a word for each, which is another one when the drive has lost its power.
+/// Drives are counted as they appear, and the words are their numbers; [`NEWEST`] has the highest number that there is by now.
 /// As text `NAME=WORD,NAME=WORD`. What does not look like that says nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Incarnation(BTreeMap<String, String>);
+
+/// The name under which an [`Incarnation`] has the number of the drive that appeared last, of the array or not.
+pub const NEWEST: &str = "newest";
 
 impl Incarnation {
     /// Of what a server says.
@@ -23,12 +27,16 @@ impl Incarnation {
         Self(text.split(',').filter_map(pair).collect())
     }
 
-    /// Takes in what is told now. Whether a drive that was told of before has lost its power since.
+    /// Takes in what is told now. Whether a drive may have lost its power since with what a client was answered: one that
+    /// was told of before, or one that has come to the array since, and appeared since.
     fn follow(&mut self, now: &Self) -> bool {
+        let number = |word: &String| word.parse::<u64>().ok();
+        let newest = self.0.get(NEWEST).and_then(number);
+        let is_newer = |word: &String| number(word).zip(newest).is_some_and(|(number, newest)| number > newest);
         let mut has_lost = false;
         for (name, word) in &now.0 {
             let before = self.0.insert(name.clone(), word.clone());
-            has_lost |= before.is_some_and(|before| before != *word);
+            has_lost |= name != NEWEST && before.map_or_else(|| is_newer(word), |before| before != *word);
         }
         // A drive that is not there now is remembered: it may come back with less than it had.
         has_lost
@@ -159,6 +167,21 @@ mod tests {
         client.answered();
         client.meet(&Incarnation::parse("a=1,b=2"));
         assert_eq!(flush(&client), Err(Errno::IO), "it was away, and comes back with less");
+    }
+
+    #[test]
+    fn a_drive_that_came_to_the_array_meanwhile_has_lost_nothing_unless_it_appeared_since() {
+        let client = client("a=1,newest=5");
+        client.answered();
+        client.meet(&Incarnation::parse("b=4,newest=6"));
+        assert_eq!(flush(&client), Ok(()), "it has been there all the time");
+        client.answered();
+        client.meet(&Incarnation::parse("b=4,newest=6,process-7=outages-9"));
+        assert_eq!(flush(&client), Ok(()), "nothing but drives is counted");
+        client.answered();
+        client.meet(&Incarnation::parse("c=7,newest=7"));
+        assert_eq!(flush(&client), Err(Errno::IO), "nobody knows since when it has been a member");
+        assert_eq!(flush(&client), Ok(()));
     }
 
     #[test]

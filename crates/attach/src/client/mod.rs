@@ -38,9 +38,10 @@
 //! never given twice (`diskseq`). The client compares, drive by drive, when it comes again. If a drive that it knew is another incarnation, and
 //! something was answered that no flush has covered ([`Unflushed`]), the next flush fails with `EIO`, once: what a kernel's device does whose cache was
 //! lost, and what file systems and databases know what to do with. What was flushed is on the medium, so nobody is told of a drive that lost its power
-//! with nothing in its cache. A drive that is missing, or new, is no reason: the array knows that it lacks what was written meanwhile. It is
-//! one, though no content is lost, if a member was pulled and taken back, and then the server is killed, all with something unflushed: the client hears of
-//! incarnations at handshakes only. A front that takes the place of a killed one believes that something was not flushed.
+//! with nothing in its cache. A drive that is missing is no reason: the array knows that it lacks what was written meanwhile. Nor is a drive that is new to
+//! the client and was plugged in before the last handshake, as the server tells the highest number of all disks with it. It is a reason, though no content may be
+//! lost, if a drive was plugged in and became a member, or a member was pulled and taken back, and then the server is killed, all with something unflushed:
+//! the client hears of incarnations at handshakes only. A front that takes the place of a killed one believes that something was not flushed.
 //!
 //! # Who is there
 //!

@@ -6,7 +6,8 @@
 
 use std::path::Path;
 
-use shoal_drive::{Access, Drive, disk_sequence};
+use shoal_drive::{Access, Drive, disk_sequence, newest_disk_sequence};
+use shoal_volume::NEWEST;
 
 use crate::documents::{ArrayDocument, MemberDocument};
 use crate::drives::probe;
@@ -14,13 +15,17 @@ use crate::drives::probe;
 /// Digits of a member's UUID by which it is known: enough to tell a handful apart.
 const NAME_DIGITS: usize = 16;
 
-/// Of an array and those inside it, as `NAME=NUMBER,NAME=NUMBER`. So many outages of its drives this process has lived through
+/// Of an array and those inside it, as `NAME=NUMBER,NAME=NUMBER`, with the highest number of all disks: a drive that comes to
+/// the array later, with a higher one, may have lost its power in between. So many outages of its drives this process has lived through
 /// after which something may have been lost: of drives without a number nothing else tells that.
 pub(crate) fn incarnation(array: &ArrayDocument, outages: u32) -> String {
     let mut words = Vec::new();
     add(array, &mut words);
     words.sort();
-    words.insert(0, format!("process-{}={outages}", std::process::id()));
+    if let Some(newest) = newest_disk_sequence() {
+        words.insert(0, format!("{NEWEST}={newest}"));
+    }
+    words.insert(0, format!("process-{}=outages-{outages}", std::process::id()));
     words.join(",")
 }
 

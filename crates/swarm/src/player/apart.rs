@@ -73,6 +73,7 @@ impl<'a> Player<'a> {
         if self.redundancy() == 0
             || self.silent.is_any()
             || !self.armed.is_empty()
+            || contents.iter().any(Content::is_armed)
             || !self.flipped.is_empty()
             || !self.random.percent(self.scenario.apart_percent)
         {

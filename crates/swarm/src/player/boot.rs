@@ -118,7 +118,7 @@ impl<'a> Player<'a> {
         self.hangs.to_come.clear();
         for drive in std::mem::take(&mut self.hangs.now) {
             contents[drive].cut_power(self.random.generator());
-            self.incarnations[drive] += 1;
+            self.appear(drive);
         }
         Ok(contents)
     }

@@ -12,7 +12,7 @@ use shoal_volume::{
 
 use super::Player;
 use super::boot::world;
-use super::power::{is_being_filled, superblock};
+use super::power::{has_all, superblock};
 use super::requests::BLOCK;
 use crate::checkers::Failure;
 use crate::scenario::Growth;
@@ -135,7 +135,7 @@ impl Player<'_> {
         let own: Vec<_> = self.growing.iter().map(|drive| superblock(&contents[*drive])).collect();
         let events = own.iter().flatten().map(|own| own.events).max();
         let is_sound = |own: &Option<Superblock>| {
-            let is_fresh = |own: &Superblock| Some(own.events) == events && !is_being_filled(own);
+            let is_fresh = |own: &Superblock| Some(own.events) == events && has_all(own);
             own.as_ref().is_some_and(|own| is_reshaping(own) && is_fresh(own))
         };
         let weak = self.stock.weak_seats();

@@ -12,7 +12,7 @@ use shoal_sim::{Content, Misbehaviour, MisbehaviourKind};
 use shoal_volume::{ArrayLevel, ConsistencyPolicy, Superblock};
 
 use super::Player;
-use super::power::{is_being_filled, superblock};
+use super::power::{has_all, superblock};
 use super::requests::BLOCK;
 use crate::checkers::{Failure, stamp};
 use crate::journals::{JOURNALED_BYTES, Kept, Killed, Log, with_role};
@@ -114,7 +114,7 @@ impl Player<'_> {
         let events = own.iter().map(|(_, own)| own.events).max()?;
         let is_sound = |(drive, own): &&(usize, Superblock)| {
             let content = &contents[*drive];
-            own.events == events && !is_being_filled(own) && !content.is_armed() && !content.owes_a_flush()
+            own.events == events && has_all(own) && !content.is_armed() && !content.owes_a_flush()
         };
         let mut seats = vec![None; self.members];
         for (drive, own) in own.iter().filter(is_sound) {

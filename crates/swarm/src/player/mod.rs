@@ -174,8 +174,8 @@ pub(crate) struct Player<'a> {
     hangs: Hangs,
     /// Drives that have refused to write or flush, since they were taken in.
     failing: BTreeSet<usize>,
-    /// How often each drive has lost its power under a host that did not.
-    incarnations: Vec<u32>,
+    /// The number of each drive, as they appear one after the other: a new one after each loss of power under a living host.
+    incarnations: Vec<u64>,
     /// What the host remembers of the array.
     books: Books,
     /// How much this host believes beyond its books: all, once drives have lied and somebody has said so.

@@ -4,7 +4,7 @@
 //! The array's user lives on, too, by the rules of those who are served ([`Unflushed`]): what he
 //! was answered and has not flushed may be lost, and the next flush has to say so.
 
-use shoal_volume::{Health, Incarnation, Unflushed};
+use shoal_volume::{Health, Incarnation, NEWEST, Unflushed};
 
 use super::Player;
 use crate::checkers::Failure;
@@ -25,6 +25,9 @@ impl Player<'_> {
             drives.iter().for_each(|drive| self.pull(*drive));
             return Ok(true);
         }
+        // Nobody gives up a drive that hangs where it cannot be spared: its owner pulls it too, and plugs it in again.
+        let hangs = self.hangs.now.iter().copied().filter(|drive| !drives.contains(drive));
+        let drives: Vec<_> = drives.iter().copied().chain(hangs).collect();
         self.take_stock();
         // Power cuts are for arrays that live.
         let cuts = self.chronicle.borrow_mut().hold_cuts();
@@ -92,7 +95,7 @@ impl Player<'_> {
         world.content_mut(drive).cut_power(random.generator());
         world.unplug(id);
         self.hangs.now.remove(&drive);
-        self.incarnations[drive] += 1;
+        self.appear(drive);
     }
 
     /// The user comes to the array that was opened now, and hears whether its drives have gone on.
@@ -106,8 +109,18 @@ impl Player<'_> {
         self.client = Unflushed::new(Incarnation::default());
     }
 
+    /// A drive has lost its power: when it appears again it has another number.
+    pub(super) fn appear(&mut self, drive: usize) {
+        self.incarnations[drive] = 1 + self.newest();
+    }
+
+    fn newest(&self) -> u64 {
+        self.incarnations.iter().copied().max().unwrap_or(0)
+    }
+
     fn incarnation(&self) -> Incarnation {
         let words = self.drives_in_use().into_iter().map(|drive| format!("{drive}={}", self.incarnations[drive]));
+        let words = words.chain([format!("{NEWEST}={}", self.newest())]);
         Incarnation::parse(&words.collect::<Vec<_>>().join(","))
     }
 }

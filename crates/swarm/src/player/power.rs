@@ -152,13 +152,20 @@ impl Player<'_> {
             return self.may_miss_growing(drive, contents);
         }
         let seats = &self.stock.seats;
-        let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else { return true };
+        let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else {
+            return !has_replaced(drive, contents);
+        };
         let group = seat / self.group_size() * self.group_size();
         let mut weak = self.stock.weak.clone();
         let superblocks: Vec<_> = seats.iter().map(|seat| superblock(&contents[seat.drive?])).collect();
         let of_group = &superblocks[group..group + self.group_size()];
         let events = of_group.iter().flatten().map(|superblock| superblock.events).max().unwrap_or(0);
-        let is_unsound = |place: &usize| !of_group[*place].as_ref().is_some_and(|own| says_in_sync(own, events));
+        let is_unreadable = |place: usize| {
+            let drive = seats[group + place].drive;
+            drive.is_none_or(|drive| !contents[drive].unreadable_sectors().is_empty())
+        };
+        let says_in_sync = |place: usize| of_group[place].as_ref().is_some_and(|own| says_in_sync(own, events));
+        let is_unsound = |place: &usize| !says_in_sync(*place) || is_unreadable(*place);
         weak.extend((0..of_group.len()).filter(is_unsound).map(|place| group + place));
         let others =
             weak.into_iter().filter(|other| *other != seat && (group..group + self.group_size()).contains(other));
@@ -184,12 +191,22 @@ pub(super) fn superblock(content: &Content) -> Option<Superblock> {
     read_superblock(content.size_bytes(), |offset, bytes| content.look(offset, bytes)).ok()
 }
 
+/// Whether a drive has taken its seat since stock was taken.
+fn has_replaced(drive: usize, contents: &[Content]) -> bool {
+    let own = superblock(&contents[drive]);
+    let array = own.as_ref().map(|own| own.array_uuid);
+    let of_array = contents.iter().filter_map(superblock).filter(|other| Some(other.array_uuid) == array);
+    let events = of_array.map(|other| other.events).max().unwrap_or(0);
+    own.is_some_and(|own| says_in_sync(&own, events))
+}
+
 /// The last superblock that a drive took makes it a member with all its data; the freshest one of its array has so many
 /// events.
 fn says_in_sync(own: &Superblock, events: u64) -> bool {
-    matches!(own.own_use(), MemberUse::Active(_)) && !is_being_filled(own) && own.events + 1 >= events
+    matches!(own.own_use(), MemberUse::Active(_)) && has_all(own) && own.events + 1 >= events
 }
 
-pub(super) fn is_being_filled(own: &Superblock) -> bool {
-    own.features.any_of(Features::RECOVERY_OFFSET) || own.features.any_of(Features::REPLACEMENT)
+/// It is not being filled, and has no bad blocks.
+pub(super) fn has_all(own: &Superblock) -> bool {
+    !own.features.any_of(Features::RECOVERY_OFFSET | Features::REPLACEMENT | Features::BAD_BLOCKS)
 }

@@ -56,7 +56,7 @@ impl Player<'_> {
         let buffer = self.buffers.pop().expect("a buffer for each request in flight");
         let (offset, length) = (blocks.start as u64 * BLOCK, blocks.len() as u32 * BLOCK as u32);
         let span = self.array().request_span(buffer, length);
-        let is_in_sync = !self.array().needs_resync();
+        let is_in_sync = self.is_settled();
         let seen = self.promises.read_asked(blocks, is_in_sync);
         (Command::Read { offset, span }, Asked::Read { seen, buffer, length })
     }
@@ -120,7 +120,7 @@ impl Player<'_> {
     }
 
     fn hear(&mut self, answers: Vec<Completion>) -> Result<(), Failure> {
-        let is_in_sync = !self.array().needs_resync();
+        let is_in_sync = self.is_settled();
         for answer in answers {
             self.note(format_args!("answer {}: {:?}", answer.id.0, answer.result));
             self.chronicle.borrow_mut().hash.add(answer.id.0 << 1 | u64::from(answer.result.is_ok()));
@@ -154,6 +154,12 @@ impl Player<'_> {
         if is_done {
             self.client.answered();
         }
+    }
+
+    /// Whether what is read now is what will be read later. It is not while copies may differ; nor if the first copy has
+    /// failed, which is not recorded yet: it may be the first again.
+    fn is_settled(&self) -> bool {
+        !self.array().needs_resync() && self.array().is_recorded()
     }
 
     fn check_read(&mut self, seen: &Seen, buffer: u32, length: u32, is_in_sync: bool) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use shoal_volume::{ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState, World};
 
 use super::Player;
-use super::power::{is_being_filled, superblock};
+use super::power::{has_all, superblock};
 use super::requests::BLOCK;
 
 /// A member's place at one moment.
@@ -105,9 +105,9 @@ impl Player<'_> {
         seats.into_iter().enumerate().filter_map(is_weak).collect()
     }
 
-    /// Whether a member's superblock says that it has all its data, as far as it was written.
+    /// Whether a member's superblock says that it has all its data, as far as it was written, and no bad blocks.
     fn is_recorded(&mut self, drive: usize) -> bool {
-        superblock(self.content(drive)).is_some_and(|own| !is_being_filled(&own))
+        superblock(self.content(drive)).is_some_and(|own| has_all(&own))
     }
 
     /// Whether the array survives it if this drive fails now in whatever way.
@@ -180,9 +180,14 @@ impl Player<'_> {
         }
     }
 
-    /// Once parity agrees everywhere there is no hole.
+    /// Once parity agrees everywhere there is no hole; a power cut opens it again until that is durable, which it is when
+    /// the superblocks say it.
     pub(super) fn forget_closed_holes(&mut self) {
-        if !self.array().needs_resync() {
+        if self.holes.is_empty() || self.array().needs_resync() {
+            return;
+        }
+        let mut in_use = self.drives_in_use().into_iter();
+        if in_use.all(|drive| superblock(self.content(drive)).is_none_or(|own| own.is_clean())) {
             self.holes.clear();
         }
     }

@@ -83,6 +83,7 @@ impl<W: World> Tree<W> {
             *before = before.clone().with_refused_flush(device);
         }
         if let Some(book) = memory.keeper.recall(array) {
+            let book = memory.with_flushed(book);
             memory.keeper.keep(book.with_refused_flush(device));
         }
     }

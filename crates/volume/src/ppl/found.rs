@@ -17,6 +17,8 @@ pub(super) struct FoundLogs {
     /// By slot: the newest generation; none if the log was not believed.
     generations: Vec<Option<u64>>,
     pub(super) tally: Tally,
+    /// Members being rebuilt whose logs were not believed.
+    pub(super) rebuilt_anew: Vec<Role>,
 }
 
 /// How many entries can be replayed, and what stands against it.
@@ -71,6 +73,8 @@ impl<W: World> Tree<W> {
         array_uuid: Uuid,
     ) -> Result<FoundLogs, VolumeError> {
         let mut found = FoundLogs::default();
+        let mut logs = Vec::new();
+        let mut states = states.to_vec();
         for slot in slots {
             let newest = match slot.place.log {
                 Some(log) => self.newest(slot.place.target, log, array_uuid)?.map(|write| (log, write)),
@@ -78,14 +82,19 @@ impl<W: World> Tree<W> {
             };
             found.generations.push(newest.as_ref().ok().map(|(_, write)| write.header.generation));
             let Duty::Member(role) = slot.duty else { continue };
+            let state = &mut states[role.index()];
             match newest {
-                Ok((log, write)) => {
-                    let parity = Parity { target: slot.place.target, area: log.area, role };
-                    self.take_entries(&parity, &write, geometry, states, &mut found)?;
-                }
+                Ok((log, write)) => logs.push((Parity { target: slot.place.target, area: log.area, role }, write)),
                 Err(PplError::Torn) => found.tally.torn += 1,
+                Err(_) if matches!(state, MemberState::Rebuilding { .. }) => {
+                    *state = MemberState::Rebuilding { position: 0 };
+                    found.rebuilt_anew.push(role);
+                }
                 Err(PplError::Foreign | PplError::Entries { .. }) => found.tally.damaged += 1,
             }
+        }
+        for (parity, write) in logs {
+            self.take_entries(&parity, &write, geometry, &states, &mut found)?;
         }
         Ok(found)
     }

@@ -57,7 +57,8 @@ impl<W: World> Tree<W> {
                 found.tally.damaged += u64::from(written.is_err());
             }
         }
-        for slot in slots.iter().filter(|slot| matches!(slot.duty, Duty::Member(_))) {
+        let is_written = |duty| matches!(duty, Duty::Member(role) if !found.rebuilt_anew.contains(&role));
+        for slot in slots.iter().filter(|slot| is_written(slot.duty)) {
             let flushed = self.call(slot.place.target, MemberIo::Flush)?;
             found.tally.damaged += u64::from(flushed.is_err());
         }

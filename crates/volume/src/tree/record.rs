@@ -15,7 +15,8 @@
 //! changes while it is under way goes into the next one.
 //!
 //! A slot that fails at any of this fails as a member. Before superblocks are written, the run then begins anew: what they
-//! were about to say is not true any more. Afterwards it goes on with the others, and the failure asks for another run.
+//! were about to say is not true any more. So it does if a member has failed, or refused a flush, at anything else meanwhile:
+//! what it lost no flush of the run has made durable, and "clean" would be a lie. Afterwards it goes on with the others, and the failure asks for another run.
 //! Members are finite, so this ends. Nothing is recorded if one that fails has to stay, as the last that has some data: the
 //! others would be fresher than the one that is needed most. Nor if no member was left; a spare alone, or a journal, keeps no
 //! promise to the engine. Nor of an array that has lost more members than its level survives: they may have lost their power
@@ -86,6 +87,9 @@ struct Run {
     slots: Vec<usize>,
     /// Those that have failed at something.
     failed: Vec<usize>,
+    /// The members that it began with, by slot, and who of them had refused a flush.
+    members: Vec<(usize, Role)>,
+    refused_flush: Vec<Role>,
     /// Those that had failed when it was begun anew, and are no members yet, or not any more: they are left out.
     unfit: Vec<usize>,
     /// The time that the superblocks say.
@@ -172,6 +176,18 @@ impl Node {
         !self.is_writing_bitmap() && self.behind.is_empty() && !waits
     }
 
+    /// Whether what a run is about to say was true when it began, and is not any more.
+    fn is_run_outdated(&self) -> bool {
+        let is_lost =
+            |(slot, role): &(usize, Role)| self.slots[*slot].duty != Duty::Member(*role) || !self.stays(*slot);
+        self.recorder.run.as_ref().is_some_and(|run| {
+            let has_refused = |role: &Role| !run.refused_flush.contains(role);
+            !run.failed.is_empty()
+                || run.members.iter().any(is_lost)
+                || self.array.refused_flush().iter().any(has_refused)
+        })
+    }
+
     /// Whether a slot that should have failed has not: it is the last that has some data.
     fn stays(&self, slot: usize) -> bool {
         match self.slots[slot].duty {
@@ -237,8 +253,26 @@ impl<W: World> Tree<W> {
         let (stage, failed) = (Stage::Settling, Vec::new());
         let events = membership.superblocks().iter().map(|superblock| superblock.events).max();
         self.remember(node, &slots, events.unwrap_or_default());
-        let run = Run { stage, outstanding: 0, slots, failed, unfit, time, logs, superblocks, waiters };
-        self.nodes[node.0].recorder.run = Some(run);
+        let it = &mut self.nodes[node.0];
+        let refused_flush = it.array.refused_flush().to_vec();
+        let role_of = |slot: &usize| match it.slots[*slot].duty {
+            Duty::Member(role) => Some((*slot, role)),
+            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => None,
+        };
+        let members = slots.iter().filter_map(role_of).collect();
+        it.recorder.run = Some(Run {
+            stage,
+            outstanding: 0,
+            slots,
+            failed,
+            members,
+            refused_flush,
+            unfit,
+            time,
+            logs,
+            superblocks,
+            waiters,
+        });
         self.start_stage(now, node);
     }
 
@@ -288,8 +322,9 @@ impl<W: World> Tree<W> {
     fn end_stage(&mut self, now: Instant, node: NodeId) {
         let has_remembered = self.has_remembered();
         let it = &mut self.nodes[node.0];
+        let is_outdated = it.is_run_outdated();
         let run = it.recorder.run.as_mut().expect("a stage belongs to a run");
-        if run.stage.is_before_superblocks() && !run.failed.is_empty() {
+        if run.stage.is_before_superblocks() && is_outdated {
             return self.begin_anew(now, node);
         }
         if run.stage == Stage::Settling && !has_remembered {

@@ -57,6 +57,29 @@ fn a_member_may_fail_while_the_drive_that_is_to_replace_it_is_made_a_spare() {
     assert_eq!(array.status().health, Health::Optimal);
 }
 
+/// A replacement is a copy. What its original could not read the others have, and it is to have it, too.
+#[test]
+fn a_replacement_gets_what_its_original_could_not_read() {
+    for (level, members) in [("5", 3), ("6", 4), ("1", 2), ("10", 4)] {
+        let new = members;
+        let mut array = create(level, members, blank(members as usize + 1));
+        let bytes: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 512 % 251) as u8).collect();
+        write_from(&mut array, 0, &mut bytes.as_slice()).unwrap();
+        let area = array.content_map().data_area(DriveId(1)).unwrap();
+        array.world_mut().content_mut(1).spoil(area.start + 8192, 16 << 10);
+        array.replace_drive(DriveId(1), DriveId(new)).unwrap();
+        finish(&mut array);
+        array.rest().unwrap();
+        let content = array.world_mut().content_mut(new as usize);
+        let own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
+        assert!(!own.features.any_of(Features::BAD_BLOCKS | Features::REPLACEMENT), "raid{level}");
+        array.fail_drive(DriveId(0)).unwrap();
+        let mut read = Vec::new();
+        read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
+        assert!(read == bytes, "raid{level}");
+    }
+}
+
 /// Below the position of a rebuild all members have their data. If power was cut there, parity may not agree with it, and
 /// the rebuild does not come by again.
 #[test]

@@ -14,6 +14,11 @@
 //! whatever later flushes say; so all that it holds is written to it again, by steps of the same kind, which read from
 //! itself if there is nobody else. Each has its range for itself, so no write is undone. A block that nobody can read is
 //! left as it is. It counts as renewed when it has been gone through; the flush after that is worth what it says.
+//!
+//! *Healing.* The same for blocks that are known to be bad on a member which came to its place as a copy: its original
+//! could not read them, and the drive itself has nothing against them.
+
+use core::ops::Range;
 
 use crate::array::{
     Array, CommandError, Event, Progress, Regions,
@@ -33,6 +38,8 @@ enum Aim {
     Fill,
     /// The member that it is: all is written to it again, from the best copy.
     Renew,
+    /// The same with blocks of it that are known to be bad.
+    Heal,
 }
 
 #[derive(Debug)]
@@ -96,11 +103,11 @@ impl Array {
         let total = self.geometry.used_bytes(role);
         let position = self.step_start(position.min(total));
         self.members.change(role, Change::Rebuild { position });
-        self.list(role, Aim::Fill, position);
+        self.list(role, Aim::Fill, position..total);
     }
 
-    fn list(&mut self, role: Role, aim: Aim, position: u64) {
-        let total = self.geometry.used_bytes(role);
+    fn list(&mut self, role: Role, aim: Aim, range: Range<u64>) {
+        let (position, total) = (range.start, range.end);
         self.jobs.rebuilds.push_back(Rebuild { role, aim, total, steps: Steps::from(position), stopped_at: None });
     }
 
@@ -109,7 +116,16 @@ impl Array {
         if self.profile.is_writable {
             self.rebuild_lost_member(role);
             self.end_scrub_early();
-            self.list(role, Aim::Renew, 0);
+            self.list(role, Aim::Renew, 0..self.geometry.used_bytes(role));
+        }
+    }
+
+    /// Has those blocks of a member in sync written anew that are known to be bad.
+    pub(in crate::array) fn list_healing(&mut self, role: Role) {
+        let bad = self.bad_blocks[role.index()].log_entries();
+        if self.profile.is_writable && self.members.state(role) == MemberState::InSync && !bad.is_empty() {
+            self.end_scrub_early();
+            bad.into_iter().for_each(|range| self.list(role, Aim::Heal, self.step_start(range.start)..range.end));
         }
     }
 
@@ -194,7 +210,7 @@ impl Array {
 
     /// A member failed: if it was being rebuilt, that is over.
     pub(in crate::array) fn rebuild_lost_member(&mut self, role: Role) {
-        if let Some(rebuild) = self.jobs.rebuilds.iter_mut().find(|rebuild| rebuild.role == role) {
+        for rebuild in self.jobs.rebuilds.iter_mut().filter(|rebuild| rebuild.role == role) {
             rebuild.stopped_at = Some(rebuild.steps.position);
         }
     }
@@ -212,7 +228,7 @@ impl Array {
                     self.members.change(role, Change::Finish);
                     self.events.push_back(Event::RebuildFinished(role));
                 }
-                (Aim::Renew, Some(_)) => {}
+                (Aim::Renew, Some(_)) | (Aim::Heal, _) => {}
                 (Aim::Renew, None) => self.members.renewed(role),
             }
         }

@@ -1,4 +1,4 @@
-//! Members that have stalled: reads go round them; see [`crate::array::races`].
+//! Reads go round members that have stalled, see [`crate::array::races`], and round those that are to be renewed.
 
 use alloc::vec::Vec;
 
@@ -6,8 +6,25 @@ use super::Members;
 use crate::Role;
 
 impl Members {
-    /// [`Self::choose`], and a member that has stalled only if there is no other.
+    /// [`Self::choose`], and a member that refused a flush only if there is no other: what it lost with its power since
+    /// is not known, so nobody may see it before the member is renewed from the others.
     pub(in crate::array) fn choose_brisk(
+        &self,
+        copies: impl Iterator<Item = (Role, u64)> + Clone,
+        length: u64,
+        except: &[Role],
+        is_synced: bool,
+    ) -> Option<(Role, u64)> {
+        let lasting = || {
+            let around: Vec<Role> = self.perishable.iter().chain(except).copied().collect();
+            self.choose_around_stalled(copies.clone(), length, &around, is_synced)
+        };
+        let lasting = if self.perishable.is_empty() { None } else { lasting() };
+        lasting.or_else(|| self.choose_around_stalled(copies, length, except, is_synced))
+    }
+
+    /// [`Self::choose`], and a member that has stalled only if there is no other.
+    fn choose_around_stalled(
         &self,
         copies: impl Iterator<Item = (Role, u64)> + Clone,
         length: u64,

@@ -325,3 +325,28 @@ fn a_renewal_undoes_no_write_and_begins_anew_when_a_flush_is_refused_again() {
     assert_eq!((rig.result(write), rig.array.refused_flush()), (Some(Ok(())), &[][..]));
     assert_eq!(rig.read(0, size_bytes).unwrap(), content);
 }
+
+/// Power was cut since it refused a flush: it may have less than it was seen to have, and less than its copy.
+#[test]
+fn who_refused_a_flush_is_read_only_where_there_is_nobody_else() {
+    for (level, members) in [(Level::Raid1, 2), (NEAR2, 4)] {
+        for comes_back in [true, false] {
+            let (mut rig, size_bytes) = filled(level, members);
+            let content = rig.read(0, size_bytes).unwrap();
+            if !comes_back {
+                fail(&mut rig, 1);
+            }
+            rig.array.members.may_lose(Role(0));
+            if comes_back {
+                rig.members[0].fill(0x5a);
+            }
+            assert_eq!(rig.read(0, size_bytes).unwrap(), content, "{level:?}");
+            rig.array.list_renewal(Role(0));
+            rig.array.settle();
+            rig.run();
+            assert_eq!(rig.array.refused_flush(), []);
+            assert!(!comes_back || level != Level::Raid1 || rig.members[0] == rig.members[1], "{level:?}");
+            assert_eq!(rig.read(0, size_bytes).unwrap(), content, "{level:?}");
+        }
+    }
+}

@@ -60,3 +60,16 @@ fn a_spare_has_nothing_to_lose_and_a_rival_gains_nothing() {
     let there = [all[0].clone(), at(all[1].clone(), 99), stranger(&all[1], 500)];
     assert!(doubt(&book, &there).contains("stick was never seen"), "a member of the last update is missing");
 }
+
+/// What the last copy had not flushed when it refused to went with its power, and nobody else has it.
+#[test]
+fn a_last_copy_that_refused_a_flush_may_lack_what_it_had_not_flushed() {
+    let last = &array(Level::Raid1, 2, 0)[..1];
+    let book = flushed(last).after(sight(&[at(last[0].clone(), 104)]));
+    let said = doubt(&book, last);
+    assert!(said.contains("holds an older state (update 100) than this host has seen (update 104"), "{said}");
+    let refused = book.with_refused_flush(last[0].candidate.superblock.device_uuid);
+    assert_eq!(judge(Some(&refused), last), nothing());
+    let set_back = [at(last[0].clone(), 99)];
+    assert!(judge(Some(&refused), &set_back).doubt.is_some(), "it had flushed more");
+}
