@@ -137,8 +137,8 @@ pub(crate) fn open_logs<W: World>(
     if !has_logs(&assembly.superblock) || !options.writable && !is_solved_for {
         return Ok(OpenLogs { in_doubt_from: recorded, ..OpenLogs::default() });
     }
-    let cause = |cause| OpenError::Geometry { name: assembly.name(), cause };
-    let geometry = Geometry::new(shape.clone()).map_err(cause)?;
+    let geometry =
+        Geometry::new(shape.clone()).map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let in_use = slots.iter().filter(|slot| slot.duty != Duty::Out);
     if let Some(slot) = in_use.clone().find(|slot| options.writable && slot.place.log.is_none()) {
         return Err(OpenError::LogRoom { drive: tree.name(slot.place.target) });
@@ -151,19 +151,17 @@ pub(crate) fn open_logs<W: World>(
         in_doubt_from => Ok(in_doubt_from),
     };
     judge(&found)?;
-    let mut replayed = Replayed::default();
     if !options.writable {
-        replayed = tree.replay_in_memory(slots, &mut found)?;
-    } else if recorded.is_some() {
+        let replayed = tree.replay_in_memory(slots, &mut found)?;
+        return Ok(OpenLogs { replayed, in_doubt_from: judge(&found)?, ..OpenLogs::default() });
+    }
+    if recorded.is_some() {
         tree.replay_logs(slots, &mut found)?;
     }
     let in_doubt_from = judge(&found)?;
-    if !options.writable {
-        return Ok(OpenLogs { replayed, in_doubt_from, ..OpenLogs::default() });
-    }
-    let rebuilt_anew = std::mem::take(&mut found.rebuilt_anew);
     let room = Logs::room(in_use.filter_map(|slot| slot.place.log.as_ref()));
-    Ok(OpenLogs { room, logs: found.into_logs(slots), replayed, in_doubt_from, rebuilt_anew })
+    let (logs, rebuilt_anew) = found.into_logs(slots);
+    Ok(OpenLogs { room, logs, replayed: Replayed::default(), in_doubt_from, rebuilt_anew })
 }
 
 /// Where the member with this role lies.

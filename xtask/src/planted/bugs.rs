@@ -73,7 +73,7 @@ pub(super) const BUGS: &[Bug] = &[
         name: "bitmap-cleared-degraded",
         what: "bits are cleared while a member is missing that needs them",
         file: "crates/volume/src/tree/intent/run.rs",
-        right: "let is_whole = self.array.health() == Health::Optimal;",
+        right: "let is_whole = self.array.health() == Health::Optimal && self.array.refused_flush().is_empty();",
         wrong: "let health = self.array.health();\n        let is_whole = if PLANTED { health != Health::Failed } else { health == Health::Optimal };",
     },
     Bug {

@@ -51,15 +51,15 @@ impl FoundLogs {
         }
     }
 
-    /// The logs of all slots, which are still to be made empty.
-    pub(super) fn into_logs(self, slots: &[Slot]) -> Logs {
+    /// The logs of all slots, which are still to be made empty; and the members that are rebuilt anew.
+    pub(super) fn into_logs(self, slots: &[Slot]) -> (Logs, Vec<Role>) {
         let mut logs = Logs::default();
         for (slot, newest) in slots.iter().zip(self.generations) {
             if let Some(log) = slot.place.log {
                 logs.insert_found(slot.buffer, log, newest);
             }
         }
-        logs
+        (logs, self.rebuilt_anew)
     }
 }
 

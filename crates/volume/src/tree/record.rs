@@ -30,7 +30,9 @@
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
 //! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change must last.
 
-use shoal_array::{EffectId, Fault, Health, Instant, MemberIo, MemberState, Outcome, Role};
+mod run;
+
+use shoal_array::{EffectId, Fault, Health, Instant, MemberState, Outcome, Role};
 use shoal_md::Timestamp;
 
 use crate::VolumeError;
@@ -38,8 +40,8 @@ use crate::world::World;
 
 use super::losses::Losses;
 use super::node::{Duty, JournalLog};
-use super::notes::NoteWrite;
 use super::{EngineId, Node, NodeId, Pending, Tree};
+use run::{Run, Stage};
 
 /// Who is told when a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,47 +58,6 @@ pub(crate) enum Waiter {
     Caller,
     /// Nobody.
     Nobody,
-}
-
-/// See the module's documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Settling,
-    Logging,
-    Securing,
-    Writing,
-    Flushing,
-}
-
-impl Stage {
-    /// No superblock of the run is on any drive yet.
-    fn is_before_superblocks(self) -> bool {
-        matches!(self, Self::Settling | Self::Logging | Self::Securing)
-    }
-
-    fn is_flush(self) -> bool {
-        matches!(self, Self::Settling | Self::Securing | Self::Flushing)
-    }
-}
-
-#[derive(Debug)]
-struct Run {
-    stage: Stage,
-    outstanding: usize,
-    /// The slots that have done everything so far.
-    slots: Vec<usize>,
-    /// Those that have failed at something.
-    failed: Vec<usize>,
-    /// The members that it began with, by slot, and who of them had refused a flush.
-    members: Vec<(usize, Role)>,
-    refused_flush: Vec<Role>,
-    /// Those that had failed when it was begun anew, and are no members yet, or not any more: they are left out.
-    unfit: Vec<usize>,
-    /// The time that the superblocks say.
-    time: Timestamp,
-    logs: Vec<NoteWrite>,
-    superblocks: Vec<NoteWrite>,
-    waiters: Vec<Waiter>,
 }
 
 /// A node's record runs: the one under way, and who waits for the next.
@@ -139,41 +100,21 @@ impl Recorder {
     }
 }
 
-impl Run {
-    /// The stage after this one; none after the last.
-    fn next_stage(&self) -> Option<Stage> {
-        Some(match self.stage {
-            Stage::Settling if self.logs.is_empty() => Stage::Writing,
-            Stage::Settling => Stage::Logging,
-            Stage::Logging => Stage::Securing,
-            Stage::Securing => Stage::Writing,
-            Stage::Writing => Stage::Flushing,
-            Stage::Flushing => return None,
-        })
-    }
-
-    /// What the stage does, by slot, on those that are left.
-    fn stage_io(&self) -> Vec<(usize, MemberIo)> {
-        let writes = |notes: &[NoteWrite]| {
-            let left = notes.iter().filter(|note| self.slots.contains(&note.slot));
-            left.map(|note| (note.slot, MemberIo::Write { offset: note.offset, span: note.span })).collect()
-        };
-        match self.stage {
-            Stage::Settling | Stage::Securing | Stage::Flushing => {
-                self.slots.iter().map(|&slot| (slot, MemberIo::Flush)).collect()
-            }
-            Stage::Logging => writes(&self.logs),
-            Stage::Writing => writes(&self.superblocks),
-        }
-    }
-}
-
 impl Node {
     /// Whether a run may begin: nobody else writes notes, no member is still behind from the time before, and none may
     /// follow one that was lost. Once the array has failed there is nothing to be written down.
     fn may_record(&self, now: Instant) -> bool {
         let waits = self.recorder.losses.may_go_on(now) && self.array.health() != Health::Failed;
         !self.is_writing_bitmap() && self.behind.is_empty() && !waits
+    }
+
+    /// The members among these slots.
+    fn members_in(&self, slots: &[usize]) -> Vec<(usize, Role)> {
+        let member = |&slot: &usize| match self.slots[slot].duty {
+            Duty::Member(role) => Some((slot, role)),
+            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => None,
+        };
+        slots.iter().filter_map(member).collect()
     }
 
     /// Whether what a run is about to say was true when it began, and is not any more.
@@ -254,12 +195,7 @@ impl<W: World> Tree<W> {
         let events = membership.superblocks().iter().map(|superblock| superblock.events).max();
         self.remember(node, &slots, events.unwrap_or_default());
         let it = &mut self.nodes[node.0];
-        let refused_flush = it.array.refused_flush().to_vec();
-        let role_of = |slot: &usize| match it.slots[*slot].duty {
-            Duty::Member(role) => Some((*slot, role)),
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => None,
-        };
-        let members = slots.iter().filter_map(role_of).collect();
+        let (members, refused_flush) = (it.members_in(&slots), it.array.refused_flush().to_vec());
         it.recorder.run = Some(Run {
             stage,
             outstanding: 0,

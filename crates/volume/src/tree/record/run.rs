@@ -1,0 +1,77 @@
+//! A run under way: its stages, and what each does on its slots.
+
+use shoal_array::{MemberIo, Role};
+use shoal_md::Timestamp;
+
+use super::super::notes::NoteWrite;
+use super::Waiter;
+
+/// See the documentation of the [module above](super).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Settling,
+    Logging,
+    Securing,
+    Writing,
+    Flushing,
+}
+
+impl Stage {
+    /// No superblock of the run is on any drive yet.
+    pub(super) fn is_before_superblocks(self) -> bool {
+        matches!(self, Self::Settling | Self::Logging | Self::Securing)
+    }
+
+    pub(super) fn is_flush(self) -> bool {
+        matches!(self, Self::Settling | Self::Securing | Self::Flushing)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) stage: Stage,
+    pub(super) outstanding: usize,
+    /// The slots that have done everything so far.
+    pub(super) slots: Vec<usize>,
+    /// Those that have failed at something.
+    pub(super) failed: Vec<usize>,
+    /// The members that it began with, by slot, and who of them had refused a flush.
+    pub(super) members: Vec<(usize, Role)>,
+    pub(super) refused_flush: Vec<Role>,
+    /// Those that had failed when it was begun anew, and are no members yet, or not any more: they are left out.
+    pub(super) unfit: Vec<usize>,
+    /// The time that the superblocks say.
+    pub(super) time: Timestamp,
+    pub(super) logs: Vec<NoteWrite>,
+    pub(super) superblocks: Vec<NoteWrite>,
+    pub(super) waiters: Vec<Waiter>,
+}
+
+impl Run {
+    /// The stage after this one; none after the last.
+    pub(super) fn next_stage(&self) -> Option<Stage> {
+        Some(match self.stage {
+            Stage::Settling if self.logs.is_empty() => Stage::Writing,
+            Stage::Settling => Stage::Logging,
+            Stage::Logging => Stage::Securing,
+            Stage::Securing => Stage::Writing,
+            Stage::Writing => Stage::Flushing,
+            Stage::Flushing => return None,
+        })
+    }
+
+    /// What the stage does, by slot, on those that are left.
+    pub(super) fn stage_io(&self) -> Vec<(usize, MemberIo)> {
+        let writes = |notes: &[NoteWrite]| {
+            let left = notes.iter().filter(|note| self.slots.contains(&note.slot));
+            left.map(|note| (note.slot, MemberIo::Write { offset: note.offset, span: note.span })).collect()
+        };
+        match self.stage {
+            Stage::Settling | Stage::Securing | Stage::Flushing => {
+                self.slots.iter().map(|&slot| (slot, MemberIo::Flush)).collect()
+            }
+            Stage::Logging => writes(&self.logs),
+            Stage::Writing => writes(&self.superblocks),
+        }
+    }
+}
