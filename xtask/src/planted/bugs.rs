@@ -156,7 +156,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "record-unsettled",
         what: "superblocks are written without a flush of what they claim",
-        file: "crates/volume/src/tree/record.rs",
+        file: "crates/volume/src/tree/record/run.rs",
         right: "            Stage::Settling | Stage::Securing | Stage::Flushing => {\n                self.slots",
         wrong: "            Stage::Settling if PLANTED => Vec::new(),\n            Stage::Settling | Stage::Securing | Stage::Flushing => {\n                self.slots",
     },
@@ -227,8 +227,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "settling-ignored",
         what: "superblocks are written though a member refused the flush of what they claim",
         file: "crates/volume/src/tree/record.rs",
-        right: "if run.stage.is_before_superblocks() && !run.failed.is_empty() {",
-        wrong: "if !(PLANTED && run.stage == Stage::Settling) && run.stage.is_before_superblocks() && !run.failed.is_empty() {",
+        right: "if run.stage.is_before_superblocks() && is_outdated {",
+        wrong: "if !(PLANTED && run.stage == Stage::Settling) && run.stage.is_before_superblocks() && is_outdated {",
     },
     Bug {
         name: "lost-power-untold",
