@@ -160,8 +160,7 @@ pub(crate) fn add_node<W: World>(
     let slots = slots(tree, &members, &assembly, &membership, bitmap.as_ref())?;
     let engine = open_engine(tree, &members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
     let intent = bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now()));
-    let node = NodeId(tree.nodes.len());
-    tree.nodes.push(Node {
+    let node = tree.seat(Node {
         updates_due: updates_due(&engine.array, &membership, &assembly, &candidates, options),
         activity: activity(&assembly, &engine.array, tree.world.now()),
         logical_block_bytes: logical_block_bytes(tree, &slots),
@@ -353,10 +352,11 @@ fn slots<W: World>(
     let replacements =
         replacements(assembly).map(|(role, replacement)| (replacement.candidate, Duty::Replacement(role)));
     let journal = assembly.journal().map(|index| (index, Duty::Journal(JournalLog::Unreplayed)));
-    let used: u32 = tree.nodes.iter().map(|node| u32::try_from(node.slots.len()).expect("few")).sum();
+    let duties: Vec<_> = seated.chain(spares).chain(replacements).chain(journal).collect();
+    let buffers = tree.promise_notes(duties.len());
+    let buffers = buffers.ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })?;
     let mut slots = Vec::new();
-    // Buffer 0 is for small reads and writes outside record runs.
-    for (buffer, (index, duty)) in (1 + used..).zip(seated.chain(spares).chain(replacements).chain(journal)) {
+    for (buffer, (index, duty)) in buffers.into_iter().zip(duties) {
         let (target, superblock) = &members[index];
         let place = Place::of(*target, superblock);
         let bitmap = bitmap.map_or(BitmapCopy::Due, |kept| kept.copy(index));

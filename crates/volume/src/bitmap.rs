@@ -198,7 +198,7 @@ pub(crate) fn write_new_bitmap<W: World>(
     for page in 0..bitmap.pages() {
         let range = bitmap.page_range(page, block_bytes);
         let length = usize::try_from(range.end - range.start).expect("no longer than a page");
-        let span = tree.small_span(length);
+        let Some(span) = tree.small_span(length) else { return Ok(Err(Fault::Gone)) };
         tree.world.arena().write(tree.homes.memory(span), &bitmap.encode_page(page)[..length]);
         if let Err(fault) = tree.call(target, MemberIo::Write { offset: offset_bytes + range.start, span })? {
             return Ok(Err(fault));

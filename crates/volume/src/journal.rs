@@ -212,7 +212,7 @@ fn write<W: World>(
     offset: u64,
     bytes: &[u8],
 ) -> Result<Result<(), ()>, VolumeError> {
-    let span = tree.small_span(bytes.len());
+    let Some(span) = tree.small_span(bytes.len()) else { return Ok(Err(())) };
     tree.world.arena().write(tree.homes.memory(span), bytes);
     Ok(tree.call(target, MemberIo::Write { offset, span })?.map_err(drop))
 }

@@ -278,14 +278,6 @@ impl Array {
         }
     }
 
-    /// Has the bad blocks of a member in sync written anew from the others, as far as these have them, before anything
-    /// else in the background but a resync. Does nothing if the array is not writable.
-    pub fn heal_bad_blocks(&mut self, now: Instant, role: Role) {
-        self.hear(now);
-        self.list_healing(role);
-        self.settle();
-    }
-
     /// Makes parity and copies agree where they are not known to: after a crash, or on a new array.
     pub fn resync(&mut self, now: Instant, resync: Resync) -> Result<(), CommandError> {
         self.hear(now);

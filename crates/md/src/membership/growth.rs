@@ -141,7 +141,10 @@ impl Superblock {
 /// Others are given back as they are.
 pub fn in_one_voice(candidates: &[Candidate]) -> Vec<Candidate> {
     let mut settled = candidates.to_vec();
-    let fresh = settled.iter().map(|candidate| &candidate.superblock).max_by_key(|superblock| superblock.events);
+    // Of those that are as fresh a member: a spare's data do not move, so it cannot say where to.
+    let is_member = |superblock: &Superblock| matches!(superblock.own_use(), MemberUse::Active(_));
+    let fresh = settled.iter().map(|candidate| &candidate.superblock);
+    let fresh = fresh.max_by_key(|superblock| (superblock.events, is_member(superblock)));
     let Some(fresh) = fresh.cloned() else { return settled };
     let is_active = |superblock: &Superblock| superblock.features.any_of(Features::RESHAPE_ACTIVE);
     for Candidate { superblock, .. } in &mut settled {
@@ -149,6 +152,10 @@ pub fn in_one_voice(candidates: &[Candidate]) -> Vec<Candidate> {
             (true, false, 1) if fresh.reshape.position_sectors == 0 => {
                 superblock.features = superblock.features | Features(fresh.features.0 & RESHAPE_FEATURES.0);
                 superblock.reshape = fresh.reshape;
+                if !matches!(fresh.member_use(superblock.dev_number), MemberUse::Active(_)) {
+                    superblock.features = superblock.features.with(Features::NEW_OFFSET, false);
+                    superblock.reshape.new_offset_sectors = 0;
+                }
             }
             (false, true, 1..=LAST_UPDATES) => {
                 superblock.finish_reshape();

@@ -66,7 +66,7 @@ impl Player<'_> {
 
     /// Gives the array what it wants until it wants nothing any more.
     pub(super) fn recover(&mut self) -> Result<(), Failure> {
-        for _ in 0..ROUNDS_MAX {
+        for round in 0..ROUNDS_MAX {
             // A write meets every member; so the array hears of drives that are gone.
             self.request(crate::scenario::Step::Flush)?;
             self.settle()?;
@@ -78,7 +78,12 @@ impl Player<'_> {
             if self.scenario.is_vast() {
                 continue; // it would be filled from one end to the other
             }
-            let Some(drive) = self.free_drives().first().copied() else { continue };
+            let Some(drive) = self.free_drives().first().copied() else {
+                if round == ROUNDS_MAX / 2 {
+                    self.restart()?; // a rebuild that could not record what it left out goes on then
+                }
+                continue;
+            };
             let id = self.ids[drive].expect("free drives are plugged in");
             self.array_mut().world_mut().placement.give(id);
             // Whatever it was before, it is new now.
@@ -122,12 +127,14 @@ impl Player<'_> {
         let contents = self.close()?;
         self.ids = Self::first_ids(&contents);
         let mut left_out = vec![None];
-        if self.redundancy() > 0 {
+        let carriers = self.carriers(&contents);
+        // One whose superblock cannot be read, and was not written since, is missing as it is.
+        if self.redundancy() > 0 && members.iter().all(|member| carriers.contains(member)) {
             left_out.extend(members.into_iter().map(Some));
         }
         for left_out in left_out {
             self.boots += 1;
-            let mut given = self.carriers(&contents);
+            let mut given = carriers.clone();
             given.retain(|drive| Some(*drive) != left_out);
             let only_reading = OpenOptions { writable: false, ..options(self.scenario) };
             let opened = self.open_believing(&contents, &given, &only_reading);

@@ -1,6 +1,6 @@
 //! Makes logs empty.
 
-use shoal_array::MemberIo;
+use shoal_array::{Fault, MemberIo};
 use shoal_md::{Area, PPL_HEADER_BYTES, PplHeader, Uuid};
 
 use super::{Io, LogPlace};
@@ -41,7 +41,8 @@ impl<W: World> Tree<W> {
 
     /// Fills a log's area with zeros, but for its first header.
     fn zero(&mut self, target: Target, area: Area) -> Io<()> {
-        let whole = self.plan.log_span(self.small.unwrap_or(0));
+        let Some(small) = self.small else { return Ok(Err(Fault::Gone)) };
+        let whole = self.plan.log_span(small);
         self.world.arena().write(self.homes.memory(whole), &vec![0; LOG_BYTES as usize]);
         let mut at = PPL_HEADER_BYTES as u64;
         while at < area.size_bytes {

@@ -105,7 +105,7 @@ impl<W: World> Tree<W> {
     fn write_parity(&mut self, slots: &[Slot], replay: &Replay, offset: u32, parity: &[u8]) -> Io<()> {
         let Some(place) = place_of(slots, replay.run.parity) else { return Ok(Err(Fault::Gone)) };
         let at = place.data_offset_bytes + replay.run.member_offset + u64::from(offset);
-        let span = self.small_span(parity.len());
+        let Some(span) = self.small_span(parity.len()) else { return Ok(Err(Fault::Gone)) };
         self.world.arena().write(self.homes.memory(span), parity);
         self.call(place.target, MemberIo::Write { offset: at, span })
     }

@@ -52,9 +52,6 @@ impl<W: World> Tree<W> {
     /// time fails as if the drive were gone.
     pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
         let has_notes = io != MemberIo::Flush;
-        if has_notes && self.small.is_none() {
-            return Ok(Err(Fault::Gone)); // all small buffers are with drives that do not answer
-        }
         let token = self.pending.insert(Pending::Caller);
         let now = self.world.now();
         self.submit_io(now, target, token, io);
@@ -72,7 +69,7 @@ impl<W: World> Tree<W> {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<Result<(), Fault>, VolumeError> {
-        let span = self.small_span(bytes.len());
+        let Some(span) = self.small_span(bytes.len()) else { return Ok(Err(Fault::Gone)) };
         let result = self.call(target, MemberIo::Read { offset, span })?;
         self.world.arena().read(self.homes.memory(span), bytes);
         Ok(result)
@@ -85,7 +82,7 @@ impl<W: World> Tree<W> {
         offset: u64,
         bytes: &[u8],
     ) -> Result<Result<(), Fault>, VolumeError> {
-        let span = self.small_span(bytes.len());
+        let Some(span) = self.small_span(bytes.len()) else { return Ok(Err(Fault::Gone)) };
         self.world.arena().write(self.homes.memory(span), bytes);
         if let Err(fault) = self.call(target, MemberIo::Write { offset, span })? {
             return Ok(Err(fault));
@@ -93,10 +90,10 @@ impl<W: World> Tree<W> {
         self.call(target, MemberIo::Flush)
     }
 
-    pub(crate) fn small_span(&self, length: usize) -> Span {
-        self.plan
-            .note_span(self.small.unwrap_or(0), Note::Superblock)
-            .part(0, u32::try_from(length).expect("superblocks are short"))
+    /// A part of the small notes; none while all of them are with drives that do not answer.
+    pub(crate) fn small_span(&self, length: usize) -> Option<Span> {
+        let whole = self.plan.note_span(self.small?, Note::Superblock);
+        Some(whole.part(0, u32::try_from(length).expect("superblocks are short")))
     }
 
     /// Where a request buffer is.

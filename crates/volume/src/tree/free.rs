@@ -6,15 +6,38 @@ use crate::VolumeError;
 use crate::world::World;
 
 use super::mirror::free_scratch;
-use super::{Node, Pending, Tree};
+use super::{Node, NodeId, Pending, Tree};
 
 impl<W> Tree<W> {
-    /// The number of a slot's notes that no slot has.
+    /// The number of a slot's notes that nobody has.
     pub(crate) fn free_notes(&self) -> Option<u32> {
+        self.all_free_notes().next()
+    }
+
+    fn all_free_notes(&self) -> impl Iterator<Item = u32> {
         let is_stuck = |number: &u32| self.stuck_notes.iter().any(|(_, stuck)| stuck == number);
         let has_slot = |number: &u32| self.nodes.iter().flat_map(|node| &node.slots).any(|slot| slot.buffer == *number);
-        let taken = |number: &u32| self.small == Some(*number) || is_stuck(number) || has_slot(number);
-        (0..self.plan.slot_count).find(|number| !taken(number))
+        let is_promised = |number: &u32| self.promised_notes.contains(number);
+        let taken = move |number: &u32| {
+            self.small == Some(*number) || is_stuck(number) || is_promised(number) || has_slot(number)
+        };
+        (0..self.plan.slot_count).filter(move |number| !taken(number))
+    }
+
+    /// Numbers of notes for the slots of an array that is being put together. Nobody else gets them: a drive that hangs
+    /// meanwhile keeps the notes for small reads and writes, and others take their part. None if there are not as many.
+    pub(crate) fn promise_notes(&mut self, count: usize) -> Option<Vec<u32>> {
+        self.promised_notes.clear();
+        let notes: Vec<_> = self.all_free_notes().take(count).collect();
+        self.promised_notes.clone_from(&notes);
+        (notes.len() == count).then_some(notes)
+    }
+
+    /// An array is put together: its slots have the notes that were promised to it.
+    pub(crate) fn seat(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        self.promised_notes.clear();
+        NodeId(self.nodes.len() - 1)
     }
 
     /// Scratch buffers that no engine has.
@@ -41,6 +64,7 @@ impl<W: World> Tree<W> {
     /// The same without waiting for that.
     pub(crate) fn clear_nodes(&mut self) {
         self.nodes.clear();
+        self.promised_notes.clear();
         self.ready.clear();
         self.news.clear();
         self.awaited = None;

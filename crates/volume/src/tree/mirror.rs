@@ -108,6 +108,8 @@ impl Mirror {
     pub(crate) fn new(node: &Node, parts: MirrorParts) -> Result<Self, ShapeError> {
         let used_bytes = node.array.geometry().used_bytes(parts.role);
         let shape = Shape { level: Level::Raid1, chunk_bytes: 0, member_bytes: vec![used_bytes; 2] };
+        // If it was stopped before the array had mended that.
+        let lost = parts.bad_blocks[REPLACEMENT.index()].log_entries();
         let replacement = parts.position.map_or(MemberState::Missing, |position| MemberState::Rebuilding { position });
         let config = Config {
             logical_block_bytes: node.logical_block_bytes,
@@ -126,7 +128,7 @@ impl Mirror {
             original: original.number.get(),
             replacement: replacement.number.get(),
             touched: no_regions(&node.array),
-            lost: Vec::new(),
+            lost,
             stopped_at: None,
             successor: None,
             scratch: parts.scratch,
@@ -148,9 +150,15 @@ impl Mirror {
         self.notes[role.index()]
     }
 
-    /// No unit begins in the original's partial parity log any more: it is about to leave with it.
+    /// No unit begins in the original's partial parity log any more: it is about to leave with it. Not so while the array
+    /// is to mend something first: that waits for writes, which wait for the log.
     pub(super) fn moves_log(&self, notes: u32) -> bool {
-        notes == self.notes(ORIGINAL) && matches!(self.phase, Phase::Vouched | Phase::Changing)
+        let leaves = match self.phase {
+            Phase::Vouched => self.lost.is_empty(),
+            Phase::Changing => true,
+            Phase::Opening | Phase::Copying | Phase::Vouching | Phase::Draining => false,
+        };
+        leaves && notes == self.notes(ORIGINAL)
     }
 
     pub(super) fn place(&self, role: Role) -> Place {

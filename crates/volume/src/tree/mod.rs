@@ -123,6 +123,8 @@ pub(crate) struct Tree<W> {
     refused: VecDeque<u64>,
     /// Notes that a drive may still have something of, by what it has.
     stuck_notes: Vec<(u64, u32)>,
+    /// Notes of slots that no node has yet.
+    promised_notes: Vec<u32>,
     /// Number of the notes that are for small reads and writes outside of runs; none while all are stuck.
     pub(crate) small: Option<u32>,
     pub(crate) nodes: Vec<Node>,
@@ -151,6 +153,7 @@ impl<W: World> Tree<W> {
             flights: Flights::default(),
             refused: VecDeque::new(),
             stuck_notes: Vec::new(),
+            promised_notes: Vec::new(),
             small: Some(0),
             nodes: Vec::new(),
             completions: Vec::new(),

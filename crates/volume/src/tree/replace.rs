@@ -209,10 +209,6 @@ impl<W: World> Tree<W> {
         let Some(mirror) = it.mirrors.iter_mut().find(|mirror| mirror.role == role) else { return };
         mirror.phase = Phase::Draining;
         it.array.set_bad_blocks(role, mirror.array.bad_blocks(remains).clone()).expect("the member is there");
-        if remains == REPLACEMENT {
-            // The array's redundancy has what the original could not read.
-            it.array.heal_bad_blocks(self.world.now(), role);
-        }
     }
 
     /// The member has failed, as a whole or because somebody said so: if it has a replacement, that is to take its place.

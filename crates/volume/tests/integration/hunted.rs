@@ -57,27 +57,42 @@ fn a_member_may_fail_while_the_drive_that_is_to_replace_it_is_made_a_spare() {
     assert_eq!(array.status().health, Health::Optimal);
 }
 
-/// A replacement is a copy. What its original could not read the others have, and it is to have it, too.
+/// A replacement is a copy. What its original could not read the others have, and it is to have it, too, also if the array
+/// was stopped after the copying had left it out.
 #[test]
 fn a_replacement_gets_what_its_original_could_not_read() {
     for (level, members) in [("5", 3), ("6", 4), ("1", 2), ("10", 4)] {
-        let new = members;
-        let mut array = create(level, members, blank(members as usize + 1));
-        let bytes: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 512 % 251) as u8).collect();
-        write_from(&mut array, 0, &mut bytes.as_slice()).unwrap();
-        let area = array.content_map().data_area(DriveId(1)).unwrap();
-        array.world_mut().content_mut(1).spoil(area.start + 8192, 16 << 10);
-        array.replace_drive(DriveId(1), DriveId(new)).unwrap();
-        finish(&mut array);
-        array.rest().unwrap();
-        let content = array.world_mut().content_mut(new as usize);
-        let own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
-        assert!(!own.features.any_of(Features::BAD_BLOCKS | Features::REPLACEMENT), "raid{level}");
-        array.fail_drive(DriveId(0)).unwrap();
-        let mut read = Vec::new();
-        read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
-        assert!(read == bytes, "raid{level}");
+        for runs_ms in [0, 50, 150, 400] {
+            let bytes: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 512 % 251) as u8).collect();
+            let mut array = stopped_while_it_replaces(level, members, &bytes, runs_ms);
+            finish(&mut array);
+            array.rest().unwrap();
+            let told = format!("raid{level}, stopped after {runs_ms} ms");
+            let content = array.world_mut().content_mut(members as usize);
+            let own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
+            assert!(!own.features.any_of(Features::BAD_BLOCKS | Features::REPLACEMENT), "{told}");
+            array.fail_drive(DriveId(0)).unwrap();
+            let mut read = Vec::new();
+            read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
+            assert!(read == bytes, "{told}");
+        }
     }
+}
+
+/// An array in which member 1, which cannot read all of its content, is replaced by the drive behind the members; it is
+/// stopped after so long, and opened again.
+fn stopped_while_it_replaces(level: &str, members: u32, bytes: &[u8], runs_ms: u64) -> ArrayVolume<SimulatedWorld> {
+    let mut array = create(level, members, blank(members as usize + 1));
+    write_from(&mut array, 0, &mut &*bytes).unwrap();
+    let area = array.content_map().data_area(DriveId(1)).unwrap();
+    array.world_mut().content_mut(1).spoil(area.start + 8192, 16 << 10);
+    array.set_background(Background { rate_min_bytes_per_s: 500_000, rate_max_bytes_per_s: 500_000, depth: 1 });
+    array.replace_drive(DriveId(1), DriveId(members)).unwrap();
+    array.run_background(Duration::from_millis(runs_ms)).unwrap();
+    let contents: Vec<_> = (0..=members).map(|drive| array.world_mut().content_mut(drive as usize).clone()).collect();
+    drop(array);
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    ArrayVolume::open(world, plan, &ids(0..members + 1), &OpenOptions::writable()).unwrap()
 }
 
 /// Below the position of a rebuild all members have their data. If power was cut there, parity may not agree with it, and

@@ -14,9 +14,6 @@
 //! whatever later flushes say; so all that it holds is written to it again, by steps of the same kind, which read from
 //! itself if there is nobody else. Each has its range for itself, so no write is undone. A block that nobody can read is
 //! left as it is. It counts as renewed when it has been gone through; the flush after that is worth what it says.
-//!
-//! *Healing.* The same for blocks that are known to be bad on a member which came to its place as a copy: its original
-//! could not read them, and the drive itself has nothing against them.
 
 use core::ops::Range;
 
@@ -38,8 +35,6 @@ enum Aim {
     Fill,
     /// The member that it is: all is written to it again, from the best copy.
     Renew,
-    /// The same with blocks of it that are known to be bad.
-    Heal,
 }
 
 #[derive(Debug)]
@@ -117,15 +112,6 @@ impl Array {
             self.rebuild_lost_member(role);
             self.end_scrub_early();
             self.list(role, Aim::Renew, 0..self.geometry.used_bytes(role));
-        }
-    }
-
-    /// Has those blocks of a member in sync written anew that are known to be bad.
-    pub(in crate::array) fn list_healing(&mut self, role: Role) {
-        let bad = self.bad_blocks[role.index()].log_entries();
-        if self.profile.is_writable && self.members.state(role) == MemberState::InSync && !bad.is_empty() {
-            self.end_scrub_early();
-            bad.into_iter().for_each(|range| self.list(role, Aim::Heal, self.step_start(range.start)..range.end));
         }
     }
 
@@ -228,7 +214,7 @@ impl Array {
                     self.members.change(role, Change::Finish);
                     self.events.push_back(Event::RebuildFinished(role));
                 }
-                (Aim::Renew, Some(_)) | (Aim::Heal, _) => {}
+                (Aim::Renew, Some(_)) => {}
                 (Aim::Renew, None) => self.members.renewed(role),
             }
         }

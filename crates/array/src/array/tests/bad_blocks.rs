@@ -62,36 +62,6 @@ fn a_bad_block_is_not_read_but_taken_from_redundancy_and_made_good() {
 }
 
 #[test]
-fn bad_blocks_of_a_copy_are_written_anew_where_the_others_have_them() {
-    for level in [Level::Raid1, NEAR2, RAID5, RAID6] {
-        for role in 0..4 {
-            let (mut rig, capacity) = with_bad_blocks(level, 4, role, 3 * BLOCK..5 * BLOCK);
-            rig.array.heal_bad_blocks(rig.now, Role(role));
-            rig.run();
-            assert!(rig.array.bad_blocks(Role(role)).is_empty(), "{level:?} {role}");
-            assert_eq!(rig.logs[usize::from(role)].0, BadBlocks::new(LOG), "recorded");
-            assert!(rig.array.refused_flush().is_empty() && rig.array.health() == Health::Optimal);
-            assert!(rig.read(0, capacity).unwrap() == pattern(capacity, 1), "{level:?} {role}");
-            let is_rebuilt = |event: &Event| matches!(event, Event::RebuildFinished(_));
-            assert!(!rig.events.iter().any(is_rebuilt), "nobody was rebuilt");
-        }
-    }
-}
-
-#[test]
-fn bad_blocks_that_nobody_has_stay_as_they_are() {
-    for (level, members) in [(Level::Raid1, 2), (RAID5, 4)] {
-        let (mut rig, _) = with_bad_blocks(level, members, 1, 3 * BLOCK..5 * BLOCK);
-        let bad_blocks = rig.array.bad_blocks(Role(1)).clone();
-        fail(&mut rig, 0);
-        rig.array.heal_bad_blocks(rig.now, Role(1));
-        rig.run();
-        assert_eq!(*rig.array.bad_blocks(Role(1)), bad_blocks, "{level:?}");
-        assert_eq!(rig.array.member_states()[1], MemberState::InSync);
-    }
-}
-
-#[test]
 fn a_bad_block_without_redundancy_is_an_error_and_no_data() {
     for level in [Level::Linear, Level::Raid0(Raid0Layout::Original)] {
         let (mut rig, capacity) = with_bad_blocks(level, 3, 0, 3 * BLOCK..5 * BLOCK);

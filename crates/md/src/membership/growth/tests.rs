@@ -92,6 +92,24 @@ fn members_that_did_not_hear_of_the_start_are_told() {
     assert_eq!(in_one_voice(&candidates(&mixed)), candidates(&mixed), "data may have moved since");
 }
 
+#[test]
+fn members_are_told_where_their_data_move_by_a_member_and_not_by_a_spare() {
+    let mut before = array(RAID5, 3);
+    before.add_newcomer(&drive(3)).unwrap();
+    let mut members = before.clone();
+    let target = ReshapeTarget { level: RAID5, chunk_bytes: 128 << 10, shift_bytes: 256 << 10 };
+    members.start_reshape(target, &[]).unwrap();
+    members.advance(Timestamp::from_seconds(1_700_000_001));
+    for deaf in 0..4 {
+        let mut mixed = members.superblocks().to_vec();
+        mixed[deaf] = before.superblocks()[deaf].clone();
+        let told: Vec<_> = in_one_voice(&candidates(&mixed)).into_iter().map(|told| told.superblock).collect();
+        for (told, heard) in told.iter().zip(members.superblocks()) {
+            assert_eq!((told.reshape, told.features), (heard.reshape, heard.features), "{deaf} is deaf");
+        }
+    }
+}
+
 /// Nobody takes a member that did not hear of the end for a good one, as its data are no longer where it says.
 #[test]
 fn members_that_did_not_hear_of_the_end_are_stale_until_they_are_told() {
