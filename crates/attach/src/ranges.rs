@@ -42,7 +42,8 @@ struct Range {
     done: Done,
 }
 
-/// See the module's documentation. The thread ends with this.
+/// Discards and zeros ranges of any length through a client, part by part. The thread ends with
+/// this.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     client: Client,

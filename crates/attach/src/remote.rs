@@ -14,7 +14,7 @@ use shoal_volume::{
 
 use crate::{Answer, Client, Operation};
 
-/// See the module's documentation.
+/// A [`Volume`] over an export of an NBD server, with memory of its own.
 #[derive(Debug)]
 pub struct Remote {
     client: Client,

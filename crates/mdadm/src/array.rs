@@ -41,7 +41,7 @@ struct Scrub {
     is_stopped: bool,
 }
 
-/// See the module's documentation.
+/// A running md device and its state in sysfs. Its commands are mdadm's.
 #[derive(Debug)]
 pub struct KernelArray {
     pub(crate) kernel: Kernel,

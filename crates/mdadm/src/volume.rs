@@ -18,7 +18,7 @@ const LOOK_DISTANCE: Duration = Duration::from_millis(500);
 /// And while something does.
 const BUSY_LOOK_DISTANCE: Duration = Duration::from_millis(100);
 
-/// See the module's documentation.
+/// The content of a running md device as a volume, by direct I/O on the device.
 #[derive(Debug)]
 pub struct KernelVolume {
     array: KernelArray,

@@ -1,12 +1,14 @@
 //! What is remembered of one array.
 
 use serde::{Deserialize, Serialize};
-use shoal_md::Uuid;
+use shoal_md::{Timestamp, Uuid};
 
 /// More bytes than this no book has.
 pub(crate) const BOOK_BYTES_MAX: u64 = 4 << 20;
 /// Who left longest ago is forgotten beyond so many.
 const LEFT_MAX: usize = 256;
+/// Updates that were given up longest ago are forgotten beyond so many.
+const GIVEN_UP_MAX: usize = 64;
 /// md numbers no more members than this.
 const MEMBERS_MAX: usize = 2048;
 /// The format of the file.
@@ -22,6 +24,17 @@ pub struct Book {
     flushed_events: u64,
     members: Vec<Member>,
     left: Vec<Left>,
+    given_up: Vec<GivenUp>,
+}
+
+/// An update that this host gave up after it had begun to write superblocks, as no drive said that it had taken one. One
+/// may have, and lost its power before it could say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenUp {
+    /// The count that its superblocks say.
+    pub events: u64,
+    /// The time that they say: seconds since 1970.
+    pub update_time_unix_s: u64,
 }
 
 /// A drive, or inner array, that takes part in an array.
@@ -76,7 +89,8 @@ impl Book {
     /// All that is known is what is seen.
     pub fn of(sight: Sight) -> Self {
         let Sight { array, events, members, others } = sight;
-        let mut book = Self { array, events, flushed_events: 0, members: Vec::new(), left: Vec::new() };
+        let (left, given_up) = (Vec::new(), Vec::new());
+        let mut book = Self { array, events, flushed_events: 0, members: Vec::new(), left, given_up };
         for member in members {
             if book.member(member.uuid).is_none() {
                 book.members.push(member);
@@ -92,6 +106,7 @@ impl Book {
         let mut book = Self::of(sight);
         book.events = book.events.max(self.events);
         book.flushed_events = self.flushed_events;
+        book.given_up = self.given_up.iter().filter(|given_up| given_up.events > book.events).copied().collect();
         let were_here = self.members.iter().map(|member| Left { member: member.clone(), events: self.events });
         for left in self.left.iter().cloned().chain(were_here) {
             book.put_left(left);
@@ -110,6 +125,19 @@ impl Book {
     pub fn with_refused_flush(mut self, uuid: Uuid) -> Self {
         self.members.iter_mut().filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = true);
         self
+    }
+
+    /// The same, once an update behind the book's has been given up.
+    pub fn with_given_up(mut self, given_up: GivenUp) -> Self {
+        let first = (self.given_up.len() + 1).saturating_sub(GIVEN_UP_MAX);
+        self.given_up.drain(..first);
+        self.given_up.push(given_up);
+        self
+    }
+
+    /// Whether superblocks with this count and time are of an update that this host gave up.
+    pub fn has_given_up(&self, events: u64, update_time: Timestamp) -> bool {
+        self.given_up.contains(&GivenUp { events, update_time_unix_s: update_time.seconds() })
     }
 
     /// The array's UUID.
@@ -186,6 +214,7 @@ impl Book {
             flushed_events: self.flushed_events,
             members: self.members.iter().map(|member| MemberText::of(member, None)).collect(),
             left: self.left.iter().map(|left| MemberText::of(&left.member, Some(left.events))).collect(),
+            given_up: self.given_up.clone(),
         };
         let mut bytes = serde_json::to_vec_pretty(&text).expect("numbers and strings are always JSON");
         bytes.push(b'\n');
@@ -202,7 +231,8 @@ impl Book {
         if text.version != VERSION {
             return Err(damaged(&format_args!("it is of version {}, and {VERSION} is known", text.version)));
         }
-        if text.members.len() > MEMBERS_MAX || text.left.len() > MEMBERS_MAX {
+        let lengths = [text.members.len(), text.left.len(), text.given_up.len()];
+        if lengths.iter().any(|length| *length > MEMBERS_MAX) {
             return Err(damaged(&"it names more members than an array can have"));
         }
         let mut book = Self {
@@ -211,6 +241,7 @@ impl Book {
             flushed_events: text.flushed_events.min(text.events),
             members: Vec::new(),
             left: Vec::new(),
+            given_up: text.given_up,
         };
         for member in text.members {
             let member = member.parse().map_err(|error| damaged(&error))?.member;
@@ -242,6 +273,8 @@ struct BookText {
     flushed_events: u64,
     members: Vec<MemberText>,
     left: Vec<MemberText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    given_up: Vec<GivenUp>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -276,113 +309,4 @@ impl MemberText {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn member(number: u8) -> Member {
-        let (hardware, drive) = (Some(format!("serial {number}")), format!("/dev/sd{number}"));
-        let (uuid, role) = (Uuid([number; 16]), Some(u16::from(number)));
-        Member { uuid, hardware, drive, role, refused_flush: number == 3 }
-    }
-
-    fn sight(events: u64, members: &[u8]) -> Sight {
-        let members = members.iter().copied().map(member).collect();
-        Sight { array: Uuid([9; 16]), events, members, others: Vec::new() }
-    }
-
-    #[test]
-    fn who_is_not_seen_any_more_has_left() {
-        let book = Book::of(sight(5, &[1, 2])).after(sight(7, &[2]));
-        assert_eq!((book.events(), book.members()), (7, &[member(2)][..]));
-        assert_eq!(book.left(), [Left { member: member(1), events: 5 }]);
-        let back = book.after(sight(8, &[1, 2]));
-        assert_eq!((back.members().len(), back.left().len()), (2, 0));
-        assert_eq!(book.after(sight(6, &[2])).events(), 7, "the count never goes back");
-    }
-
-    #[test]
-    fn what_is_flushed_stays_so() {
-        let book = Book::of(sight(5, &[1, 2]));
-        assert_eq!(book.flushed_events(), 0);
-        let flushed = book.with_flushed(5);
-        assert_eq!(flushed.clone().with_flushed(4).flushed_events(), 5);
-        let after = flushed.after(sight(6, &[1, 2]));
-        assert_eq!((after.events(), after.flushed_events()), (6, 5));
-        assert_eq!(after.with_flushed(9).flushed_events(), 6, "no more than there are");
-    }
-
-    #[test]
-    fn a_book_of_before_knows_of_nothing_that_is_flushed() {
-        let text = String::from_utf8(Book::of(sight(5, &[1])).with_flushed(5).encode()).unwrap();
-        let before = text.replace("  \"flushed_events\": 5,\n", "");
-        assert_ne!(before, text);
-        assert_eq!(Book::decode(before.as_bytes()), Ok(Book::of(sight(5, &[1]))));
-    }
-
-    #[test]
-    fn who_left_longest_ago_is_forgotten() {
-        let other = |number: u32| {
-            let mut uuid = [0; 16];
-            uuid[..4].copy_from_slice(&number.to_le_bytes());
-            Left { member: Member { uuid: Uuid(uuid), ..member(1) }, events: u64::from(number) }
-        };
-        let book = Book::of(Sight { others: (0..1000).map(other).collect(), ..sight(5000, &[9]) });
-        assert_eq!(book.left().len(), LEFT_MAX);
-        assert_eq!(book.left()[0].events, 999);
-    }
-
-    #[test]
-    fn known_by_uuid_unless_on_other_hardware() {
-        let book = Book::of(sight(5, &[1, 2])).after(sight(7, &[2]));
-        for number in [1, 2] {
-            assert!(book.knows(Uuid([number; 16]), Some(&format!("serial {number}"))));
-            assert!(book.knows(Uuid([number; 16]), None), "nothing tells that it is another one");
-            assert!(!book.knows(Uuid([number; 16]), Some("another")));
-            let drive = format!("/dev/sd{number}");
-            assert_eq!(book.moved_from(Uuid([number; 16]), Some("another")), Some(drive.as_str()));
-            assert_eq!(book.moved_from(Uuid([number; 16]), None), None);
-        }
-        assert!(!book.knows(Uuid([3; 16]), None));
-        assert_eq!(book.moved_from(Uuid([3; 16]), Some("another")), None);
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let book = Book::of(sight(5, &[1, 2])).after(sight(u64::MAX, &[2, 3])).with_flushed(6);
-        assert_eq!(Book::decode(&book.encode()), Ok(book));
-    }
-
-    #[test]
-    fn what_is_no_book_is_refused() {
-        let good = String::from_utf8(Book::of(sight(5, &[1, 2])).encode()).unwrap();
-        let twice = good.replace(&Uuid([2; 16]).to_string(), &Uuid([1; 16]).to_string());
-        for (bytes, word) in [
-            (String::new(), "EOF"),
-            (good[..good.len() / 2].to_owned(), "EOF"),
-            (good.replace("\"version\": 1", "\"version\": 2"), "version 2"),
-            (good.replace("\"events\": 5", "\"events\": -5"), "invalid"),
-            (good.replace("01010101", "0101010x"), "no UUID"),
-            (twice, "twice"),
-            (format!("{{\"other\": {}", "[".repeat(100_000)), "EOF"),
-        ] {
-            let error = Book::decode(bytes.as_bytes()).unwrap_err().to_string();
-            assert!(error.contains(word), "{word}: {error}");
-        }
-        assert_eq!(Book::decode(&vec![b' '; BOOK_BYTES_MAX as usize + 1]), Err(BookError::TooLarge));
-    }
-
-    proptest! {
-        #[test]
-        fn hostile_bytes_do_not_make_it_panic(place in 0..400_usize, byte: u8, cut in 0..600_usize) {
-            let mut bytes = Book::of(sight(5, &[1, 2])).after(sight(7, &[2])).encode();
-            let place = place.min(bytes.len() - 1);
-            bytes[place] = byte;
-            bytes.truncate(cut);
-            if let Ok(book) = Book::decode(&bytes) {
-                prop_assert_eq!(Book::decode(&book.encode()), Ok(book));
-            }
-        }
-    }
-}
+mod tests;

@@ -206,6 +206,12 @@ impl Known<'_> {
         self.superblock(index).events
     }
 
+    /// Whether it has seen an update that this host has not, nor has tried to make.
+    fn is_ahead(&self, index: usize) -> bool {
+        let Superblock { events, update_time, .. } = *self.superblock(index);
+        events > self.book.events() && !self.book.has_given_up(events, update_time)
+    }
+
     fn uuid(&self, index: usize) -> Uuid {
         self.superblock(index).device_uuid
     }
@@ -239,7 +245,7 @@ impl Known<'_> {
     }
 
     fn acquaintance(&self, index: usize) -> Acquaintance {
-        let is_ahead = self.events(index) > self.book.events();
+        let is_ahead = self.is_ahead(index);
         let is_moved = |known: &Member| known.is_on_other(self.found[index].hardware.as_deref());
         let uuid = self.uuid(index);
         // It holds nothing that could be old.
@@ -273,7 +279,7 @@ impl Known<'_> {
         let members = || originals.iter().filter(|&&index| is_member(index));
         let has_data = |index: &&usize| matches!(self.superblock(**index).own_use(), MemberUse::Active(_));
         let events = members().filter(has_data).map(|&index| self.events(index)).max()?;
-        let has_gone_on = members().any(|&index| self.events(index) > self.book.events());
+        let has_gone_on = members().any(|&index| self.is_ahead(index));
         let history = if has_gone_on { History::GoneOn } else { History::AsSeen };
         let has_seen_all = members().filter(has_data).any(|&index| self.events(index) >= self.least_events(index));
         has_seen_all.then_some(Basis { events, history })
@@ -297,7 +303,7 @@ impl Known<'_> {
             (Some(Basis { events, history }), _) => (history, Count::of(self.events(index), events, history)),
             // There is nothing to hold them against: who is known may be old, who is not known would win.
             (None, Acquaintance::Stranger) => (History::AsSeen, Count::Ahead),
-            (None, Acquaintance::Left) if self.events(index) > self.book.events() => (History::AsSeen, Count::Ahead),
+            (None, Acquaintance::Left) if self.is_ahead(index) => (History::AsSeen, Count::Ahead),
             (None, _) => (History::AsSeen, Count::Behind),
         };
         decide(who, history, count)

@@ -9,7 +9,9 @@
 //! **When the book is written.** Before superblocks with a higher count are, by the one who runs the array, once a record
 //! run, and durably. A crash between the two leaves members one update behind the book. That is no loss: a member of the
 //! book's update that has not got it proves that the update never ended, so no answer was given that relies on it. An update
-//! that is given up before any superblock was written is taken back.
+//! that is given up before any superblock was written is taken back. So is one that no drive said it had taken; as one may
+//! have, and lost its power before it could say so, its count and time are kept ([`GivenUp`]): nobody else has run that
+//! drive since.
 //!
 //! **What the book proves.** An update reaches every member in use, or those that it does not reach fail, which is another
 //! update. So *one* member of the book's last update, with data, at its count or one below, knows all that this host has
@@ -80,7 +82,7 @@ mod keeper;
 mod store;
 mod table;
 
-pub use book::{Book, BookError, Left, Member, Sight};
+pub use book::{Book, BookError, GivenUp, Left, Member, Sight};
 pub use judge::{Doubt, Found, Judgement, Run, Standing, Suspicion, judge};
 pub use keeper::{FileKeeper, Keeper, Reader};
 pub use store::{Store, StoreError};

@@ -75,7 +75,8 @@ pub enum HostError {
     },
 }
 
-/// See the module's documentation.
+/// Namespaces for network, mounts and processes of their own. They end when this is dropped, with
+/// all that runs in them.
 #[derive(Debug)]
 pub struct Host {
     name: String,

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use shoal_share::{Durability, NfsServer, ShareId};
 
-/// See the module's documentation.
+/// Which implementation serves NFS, and which one mounts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NfsKind {
     /// The kernel.

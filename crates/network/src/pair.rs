@@ -32,7 +32,7 @@ pub enum LinkError {
     Stream(#[from] std::io::Error),
 }
 
-/// See the module's documentation.
+/// Two hosts with a link between them, whose rate and delay can be set.
 #[derive(Debug)]
 pub struct Pair {
     /// Has the array.

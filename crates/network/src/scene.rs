@@ -58,7 +58,8 @@ pub struct ServedDevice {
     pub export: String,
 }
 
-/// See the module's documentation.
+/// What the transfers of one study row share: two hosts, what is served, and the files that are
+/// carried.
 #[derive(Debug)]
 pub(crate) struct Scene<'a> {
     pair: &'a Pair,

@@ -52,7 +52,8 @@ impl Drop for Seat {
 /// A client that shakes hands: its number, and its socket, by which it can be sent away.
 type Greeted = (u64, Arc<OwnedFd>);
 
-/// See the module's documentation.
+/// Accepts connections: a thread for each does the handshake and hands the client over to the
+/// owner.
 #[derive(Clone, Debug)]
 pub struct Door {
     arrivals: Sender<Arrival>,

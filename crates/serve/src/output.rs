@@ -86,7 +86,8 @@ fn chunk_head(cookie: u64, is_last: bool, kind: u16, length: u32) -> Vec<u8> {
     head
 }
 
-/// See the module's documentation.
+/// The answers that are still to be sent to one client, in order, with the content that belongs to
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     replies: VecDeque<Reply>,

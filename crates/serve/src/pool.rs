@@ -6,7 +6,7 @@
 //! half of them, and together they leave one part in N + 1 to whoever comes next. (The latter are Choudhury and Hahne's
 //! dynamic thresholds, for the shared memory of switches.)
 
-/// See the module's documentation.
+/// The volume's request buffers, of which one is set aside for each client that may come.
 #[derive(Debug)]
 pub(crate) struct Pool {
     free: Vec<u32>,

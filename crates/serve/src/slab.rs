@@ -22,7 +22,8 @@ impl Key {
 /// Generations stay below this, so that a key's number leaves its two topmost bits to whoever hands it on.
 const GENERATIONS: u32 = 1 << 30;
 
-/// See the module's documentation.
+/// Values by key. A key of a value that was removed finds nothing, even if its place has another
+/// value.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     places: Vec<(u32, Option<T>)>,

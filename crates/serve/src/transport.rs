@@ -15,7 +15,7 @@ use shoal_volume::{Arena, Memory, Piece};
 /// well.
 const PORTION_BYTES: usize = 256 << 10;
 
-/// See the module's documentation. Every call moves what can be moved now; `Errno::AGAIN` means nothing.
+/// A client's socket. Every call moves what can be moved now; `Errno::AGAIN` means nothing.
 #[derive(Debug)]
 pub(crate) enum Transport {
     Plain(Arc<OwnedFd>),

@@ -114,7 +114,8 @@ pub(crate) enum Owner {
     Nobody,
 }
 
-/// See the module's documentation.
+/// A half-duplex bus, or one direction of a full-duplex one. It serves one quantum at a time, first
+/// come first served.
 #[derive(Debug)]
 pub(crate) struct Channel {
     timer: usize,

@@ -12,7 +12,7 @@ type Key = (u64, u64);
 
 const NEVER: Key = (u64::MAX, u64::MAX);
 
-/// See the module's documentation.
+/// A fixed number of timers, and which of them is due first.
 #[derive(Debug)]
 pub(crate) struct Timers {
     keys: Box<[Key]>,

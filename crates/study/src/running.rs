@@ -6,7 +6,8 @@ use shoal_volume::{ArrayStatus, ArrayVolume, DriveId, News, ScrubMode, Volume, W
 
 use crate::bay::BayError;
 
-/// See the module's documentation. Drives are named by their index in the bay.
+/// An array that a study measures, and can break and mend. Drives are named by their index in the
+/// bay.
 pub trait RunningArray {
     /// The content.
     fn content(&self) -> &dyn Volume;

@@ -15,7 +15,8 @@ use sd_notify::NotifyState;
 /// Beats in the time that the manager waits for one: two may be late before it acts.
 const BEATS_IN_TIME: u32 = 3;
 
-/// See the module's documentation.
+/// Sends `sd_notify(3)` messages: ready, status, stopping, and the watchdog's beat at half of its
+/// interval.
 #[derive(Debug)]
 pub struct Heart {
     /// From one beat to the next; none if nobody waits for them.

@@ -13,7 +13,8 @@ use crate::slab::Slab;
 use crate::world::{DriveFacts, World};
 use crate::{BufferPlan, Volume, VolumeError, drive_volume, fault};
 
-/// See the module's documentation.
+/// Drives of one world as volumes that are used side by side, with equal shares of the request
+/// buffers.
 #[derive(Debug)]
 pub struct DriveSet<W> {
     world: W,

@@ -21,7 +21,7 @@ use crate::tree::{Node, Target, Tree};
 use crate::world::World;
 use crate::{BufferPlan, Incomplete, VolumeError};
 
-/// See the module's documentation.
+/// The world, the request memory and the host's memory of an array that has no engine at present.
 pub struct Frame<W> {
     tree: Tree<W>,
 }

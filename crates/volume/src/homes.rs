@@ -21,7 +21,7 @@ use shoal_drive::{Arena, Memory};
 
 use crate::BufferPlan;
 
-/// See the module's documentation.
+/// The memory of each buffer by its number: where it was planned, or where it has moved.
 #[derive(Debug)]
 pub(crate) struct Homes {
     plan: BufferPlan,

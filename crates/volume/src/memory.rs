@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use shoal_array::{Instant, Role};
-use shoal_md::{Candidate, MemberUse, Superblock, Uuid};
-use shoal_memory::{Book, Doubt, Found, Judgement, Keeper, Left, Member, Sight, Standing, judge};
+use shoal_md::{Candidate, MemberUse, Superblock, Timestamp, Uuid};
+use shoal_memory::{Book, Doubt, Found, GivenUp, Judgement, Keeper, Left, Member, Sight, Standing, judge};
 
 use crate::assemble::{Cause, UPDATES_APART, candidates};
 use crate::tree::{Duty, Node, NodeId, Target, Tree};
@@ -272,6 +272,17 @@ impl<W: World> Tree<W> {
         let Some(memory) = &mut self.memory else { return };
         if let Some(before) = memory.before.remove(&array) {
             memory.keeper.keep(before);
+        }
+    }
+
+    /// The same of one for which superblocks were written already: no drive says that it has one.
+    pub(crate) fn give_up_update(&mut self, node: NodeId, time: Timestamp) {
+        let it = &self.nodes[node.0];
+        let given_up = GivenUp { events: it.events(), update_time_unix_s: time.seconds() };
+        let array = it.facts.array_uuid;
+        let Some(memory) = &mut self.memory else { return };
+        if let Some(before) = memory.before.remove(&array) {
+            memory.keeper.keep(before.with_given_up(given_up));
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Window {
     pub holes: Vec<Range<u64>>,
 }
 
-/// See the module's documentation.
+/// Drives whose writes stay in memory, over windows of drives that are only read.
 #[derive(Debug)]
 pub struct OverlayWorld<W> {
     below: W,

@@ -56,7 +56,8 @@ impl fmt::Display for Incarnation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// See the module's documentation.
+/// Tells a client's next flush to fail, once, if a drive may have lost what was answered and not
+/// flushed.
 #[derive(Debug)]
 pub struct Unflushed(Mutex<State>);
 

@@ -22,6 +22,11 @@ const WORDS: &[Word] = &[
     Word { text: concat!("FIX", "ME"), why: LEFTOVER_WHY, mend: LEFTOVER_MEND },
     Word { text: concat!("XX", "X"), why: LEFTOVER_WHY, mend: LEFTOVER_MEND },
     Word { text: concat!("HA", "CK"), why: LEFTOVER_WHY, mend: LEFTOVER_MEND },
+    Word {
+        text: concat!("See the mod", "ule's documentation"),
+        why: "whoever asks what an item is sees its own words alone",
+        mend: "say what it is and what it promises; the why may stay where it is",
+    },
     Word { text: concat!("/wo", "rk/"), why: ELSEWHERE_WHY, mend: "name a path inside the repository" },
     Word { text: concat!("../sha", "red"), why: ELSEWHERE_WHY, mend: "bring what is needed into the repository" },
     Word { text: concat!("registry.npm", "js.org"), why: HOST_WHY, mend: "npm's omit-lockfile-registry-resolved" },

@@ -42,7 +42,8 @@ enum Original {
     Failed(Fault),
 }
 
-/// See the module's documentation.
+/// A read that two sources answer: the member that was asked first, and an operation that has the
+/// same bytes from the others.
 #[derive(Debug)]
 pub(super) struct Race {
     request: Key<Active>,

@@ -111,7 +111,8 @@ fn why(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
-/// See the module's documentation.
+/// The client's side of the handshake with a server. It does no I/O: bytes go in, and what is to be
+/// sent comes out.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     export: String,

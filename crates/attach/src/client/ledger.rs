@@ -32,7 +32,8 @@ pub(super) struct Pending {
     mark: Mark,
 }
 
-/// See the module's documentation. Cookies count up, and every operation has the same time: so the first one is both the first that
+/// The operations of a client that are not answered, kept whole. Cookies count up, and every
+/// operation has the same time: so the first one is both the first that
 /// was submitted and the first that runs out of time.
 pub(super) struct Ledger {
     pending: BTreeMap<u64, Pending>,

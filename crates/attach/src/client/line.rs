@@ -37,7 +37,8 @@ const REST_AFTER: Duration = Duration::from_secs(1);
 /// Receives in one go, after which whoever waits for the lock has a turn.
 const RECEIVES: usize = 64;
 
-/// See the module's documentation.
+/// A connection to a server and the thread that keeps it: connects, sends, receives, and connects
+/// again.
 #[derive(Debug)]
 pub(super) struct Line {
     /// Where to connect again; nowhere, if a connection that breaks stays broken.

@@ -124,7 +124,9 @@ pub enum ClientError {
     System(#[from] io::Error),
 }
 
-/// See the module's documentation. Clones are the same client; when the last one is gone, what is under way is still answered.
+/// A client of one export. It connects again by itself, and answers every operation within the
+/// deadline. Clones are the same client; when the last one is gone, what is under way is still
+/// answered.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 

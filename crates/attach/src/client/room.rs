@@ -13,7 +13,7 @@ struct Taken {
     bytes: usize,
 }
 
-/// See the module's documentation.
+/// Limits the operations and bytes under way; `take` blocks until there is room.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     taken: Mutex<Taken>,

@@ -42,7 +42,8 @@ pub(super) enum Company {
     SideBySide,
 }
 
-/// See the module's documentation.
+/// One repetition of a workload: warm-up, flush, measured part, flush. Advances by turns and never
+/// blocks.
 pub(super) struct Repetition<'a> {
     bench: &'a Bench,
     company: Company,

@@ -366,7 +366,8 @@ impl IoLoop {
     }
 }
 
-/// See the module's documentation.
+/// The most bytes of an I/O on content in memory that the owner's thread copies itself: no limit
+/// where there is no other processor to hand it to.
 fn at_once_bytes_max() -> u32 {
     let has_company = std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
     if has_company { AT_ONCE_BYTES_MAX } else { u32::MAX }

@@ -4,7 +4,7 @@ use shoal_array::{Level, ParityLayout};
 use shoal_md::{ConsistencyPolicy, CreateRequest, Membership, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
 
 use super::*;
-use crate::book::{Left, Sight};
+use crate::book::{GivenUp, Left, Sight};
 
 const RAID5: Level = Level::Raid5(ParityLayout::LeftSymmetric);
 const ARRAY: Uuid = Uuid([9; 16]);

@@ -19,7 +19,7 @@ const SOON: Duration = Duration::from_micros(100);
 /// The bound on looks where time does not move by itself.
 const LOOKS_MAX: u32 = 1000;
 
-/// See the module's documentation.
+/// Decides how long the owner polls its sockets before it sleeps.
 #[derive(Debug)]
 pub(super) struct Attention {
     /// Whether a client can run while the owner does.

@@ -56,7 +56,8 @@ pub const BUFFERS_MIN: u32 = 2 + CLIENTS_MAX as u32;
 /// The least size of a request buffer: what a client may ask for in one piece, and the blocks at its ends.
 pub const BUFFER_BYTES_MIN: u32 = 128 << 10;
 
-/// See the module's documentation.
+/// Serves clients in the transmission phase: reads their requests, submits them to the volume, and
+/// sends the answers. Never blocks.
 #[derive(Debug)]
 pub struct Exporter {
     epoll: Arc<OwnedFd>,

@@ -36,7 +36,8 @@ use crate::slab::Key;
 /// More are not mended at a time, however small the blocks.
 const SLOTS_MAX: usize = 16;
 
-/// See the module's documentation.
+/// Writes under way whose edges are within a block: which blocks they hold, and what is read for
+/// them.
 #[derive(Debug)]
 pub(super) struct Ragged {
     /// The buffer for edges: of each slot the first block, then the last.

@@ -57,7 +57,8 @@ pub enum Step {
     End,
 }
 
-/// See the module's documentation.
+/// The server's side of the handshake with one client. It does no I/O: bytes go in, and answers
+/// come out.
 #[derive(Debug)]
 pub struct Negotiation<'a> {
     exports: &'a Exports,

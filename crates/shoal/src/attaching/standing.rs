@@ -27,7 +27,7 @@ use super::method::Method;
 use super::record::{Attachment, ProcessDocument};
 use crate::exit::Failure;
 
-/// See the module's documentation.
+/// Whether an attached device can be used now, and if not, which part of it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Standing {

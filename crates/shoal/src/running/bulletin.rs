@@ -20,7 +20,8 @@ const SAMPLE_DISTANCE: Duration = Duration::from_millis(500);
 /// What is told of a member that is suspect.
 const SLOW: &str = "is slow or silent: look at the drive";
 
-/// See the module's documentation.
+/// What is known of an array beside its state: the latest news, the last scrub's findings, and the
+/// speed of background work.
 #[derive(Debug, Default)]
 pub(crate) struct Bulletin {
     news: VecDeque<NewsDocument>,

@@ -25,7 +25,8 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 /// Commands have ids with this bit, requests for content have theirs, which do not.
 const COMMAND_BIT: u64 = 1 << 63;
 
-/// See the module's documentation.
+/// A connection to the process that runs an array: sends one command at a time, and is a [`Volume`]
+/// of its content.
 pub(crate) struct Client {
     wire: Wire,
     next_id: u64,

@@ -23,7 +23,8 @@ use crate::exit::Failure;
 /// Why an array does not grow that is run by shoal's own engine.
 pub(super) const GROWS_AT_REST: &str = "the array is running: `shoal stop` it first; it grows while nobody uses it, or while the kernel runs it (--engine kernel)";
 
-/// See the module's documentation.
+/// An engine that runs one array: its content as a [`LiveVolume`], its state, and the commands that
+/// change it.
 pub(crate) trait Engine: LiveVolume {
     /// Which one it is, if it is not shoal's own.
     fn describe(&self) -> Option<EngineDocument> {

@@ -8,7 +8,7 @@ use super::protocol::Command;
 use crate::documents::StateDocument;
 use crate::exit::Failure;
 
-/// See the module's documentation.
+/// An array that commands act on, whether this process runs it or another one.
 pub(crate) trait Handle {
     /// Does something to the array, and says how it is afterwards.
     fn execute(&mut self, command: Command) -> Result<StateDocument, Failure>;

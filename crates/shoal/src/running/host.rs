@@ -19,7 +19,7 @@ use crate::drives::{Opened, array_failure};
 use crate::exit::Failure;
 use crate::memory::tell;
 
-/// See the module's documentation.
+/// An array that this process runs, with the news of it, its background work and its findings.
 pub(crate) struct Host {
     pub(super) array: Box<dyn Engine>,
     /// Simulated drives, as they were named.

@@ -11,7 +11,8 @@ use crate::exit::Failure;
 /// How long clients may take over what they are owed when the array is stopped.
 const FAREWELL: Duration = Duration::from_secs(20);
 
-/// See the module's documentation.
+/// The network block device of a running array: its exporter, its listeners and their place in the
+/// owner's loop.
 pub(crate) struct Service {
     exporter: Exporter,
     /// Their sockets are gone when they are.

@@ -10,7 +10,8 @@ use shoal_volume::{Command, Completion, Request, RequestError, RequestId, Volume
 use super::jobs::Reply;
 use super::protocol::{Content, Outcome};
 
-/// See the module's documentation.
+/// Clients' requests between their sockets and the array: assigns request buffers, queues what
+/// finds none, and answers in the order of completion.
 pub(super) struct Traffic {
     waiting: VecDeque<Waiting>,
     free: Vec<u32>,

@@ -20,7 +20,7 @@ use crate::output;
 use crate::outside::Outside;
 use crate::state_directory::make_state_directory;
 
-/// See the module's documentation.
+/// Tells the service manager and people how a running array is, when that changes.
 pub(crate) struct Watch {
     heart: Heart,
     /// None if nobody wants to be told.

@@ -14,7 +14,8 @@ use crate::exit::Failure;
 /// No answer is longer: a state with all the places that are listed in it stays far below.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
-/// See the module's documentation.
+/// The client's end of a running array's socket. Reads and writes lines of JSON, and content of a
+/// length that a line told.
 pub(super) struct Wire {
     socket: PathBuf,
     stream: UnixStream,

@@ -10,7 +10,7 @@ use shoal_volume::{Arena, DriveFacts, DriveId, Instant, RealWorld, SimulatedWorl
 
 use crate::exit::Failure;
 
-/// See the module's documentation.
+/// The drives below an array: real ones, or simulated ones whose time passes at the machine's pace.
 #[derive(Debug)]
 pub(crate) enum HostWorld {
     /// Files and devices.

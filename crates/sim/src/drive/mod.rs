@@ -99,7 +99,7 @@ pub struct DriveStatistics {
 /// The buses of a drive: the channels that its quanta go over, in the order in which they do.
 pub(crate) type Routes = PerDirection<Box<[u32]>>;
 
-/// See the module's documentation.
+/// One simulated drive: its queue of commands, its state, and its medium's cost model.
 #[derive(Debug)]
 pub(crate) struct Drive {
     number: u32,

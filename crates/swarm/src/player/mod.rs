@@ -154,7 +154,8 @@ impl Counts {
     }
 }
 
-/// See the module's documentation.
+/// Plays one scenario as the array's user and owner, and holds what it does against what was
+/// promised.
 pub(crate) struct Player<'a> {
     scenario: &'a Scenario,
     /// Members of the complete array.

@@ -21,7 +21,8 @@ pub(crate) fn first_columns(geometry: &Geometry) -> u32 {
     geometry.shape().chunk_bytes.min(NOTE_BYTES)
 }
 
-/// See the module's documentation; nothing is done where no resync is pending, or nothing is logged. The members have to
+/// Makes parity of the array's first columns agree with their data, on the members; nothing is done
+/// where no resync is pending, or nothing is logged. The members have to
 /// take writes. One that does not is met again by the array, which then fails it.
 pub(crate) fn sync_first_columns<W: World>(tree: &mut Tree<W>, node: NodeId) -> Result<(), VolumeError> {
     let it = &tree.nodes[node.0];

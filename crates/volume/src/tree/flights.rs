@@ -33,7 +33,8 @@ struct OnDrive {
     pace: Pace,
 }
 
-/// See the module's documentation.
+/// The I/Os in flight on drives: for each token its drive, its start and its memory; for each drive
+/// how long it has been silent.
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     by_token: Vec<Option<Flight>>,

@@ -77,7 +77,8 @@ struct Held {
     concerns: Range<u64>,
 }
 
-/// See the module's documentation. All sets are over the bitmap's chunks.
+/// The bits of a running array, and which of them are to be set or cleared on its members. All sets
+/// are over the bitmap's chunks.
 #[derive(Debug)]
 pub(crate) struct Intent {
     bitmap: Bitmap,

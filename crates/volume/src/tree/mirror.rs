@@ -39,7 +39,8 @@ use super::{Duty, Node, Place};
 pub(super) const ORIGINAL: Role = Role(0);
 pub(super) const REPLACEMENT: Role = Role(1);
 
-/// See the module's documentation.
+/// How far a replacement has come. The table above says what happens in each phase, and what ends
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Opening,

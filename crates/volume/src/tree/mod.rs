@@ -111,7 +111,8 @@ enum Pending {
     Caller,
 }
 
-/// See the module's documentation.
+/// A world of drives, and the arrays over it. Takes requests of the outermost array, and moves all
+/// of them on.
 pub(crate) struct Tree<W> {
     pub(crate) world: W,
     pub(crate) plan: BufferPlan,

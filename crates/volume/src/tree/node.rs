@@ -79,7 +79,8 @@ pub(crate) enum JournalLog {
     Empty,
 }
 
-/// One array. See the module's documentation.
+/// One array: its engine, the slots that its members lie on, and the state of its superblocks,
+/// bitmap, logs and mirrors.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) array: Array,

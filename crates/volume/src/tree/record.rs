@@ -334,7 +334,7 @@ impl<W: World> Tree<W> {
         let outcome = if is_recorded { Outcome::Done } else { Outcome::Failed(Fault::Gone) };
         let is_flushed = is_recorded && run.failed.is_empty();
         if run.stage == Stage::Writing {
-            self.take_back(node); // nobody has taken a superblock
+            self.give_up_update(node, run.time); // nobody says that it has taken a superblock
         } else if is_flushed {
             self.update_flushed(now, node);
         }

@@ -73,3 +73,21 @@ fn a_last_copy_that_refused_a_flush_may_lack_what_it_had_not_flushed() {
     let set_back = [at(last[0].clone(), 99)];
     assert!(judge(Some(&refused), &set_back).doubt.is_some(), "it had flushed more");
 }
+
+/// Its drive took the superblock, and lost its power before it said so: nobody else has run it since.
+#[test]
+fn an_update_that_was_given_up_and_lies_on_a_member_is_none_of_another_host() {
+    let mut all = array(Level::Raid1, 2, 0);
+    let book = seen(&all);
+    all[0] = at(all[0].clone(), 101);
+    let update_time_unix_s = all[0].candidate.superblock.update_time.seconds();
+    assert_eq!(Standing::of(Some(&book), &all), Standing::GoneOn);
+    assert!(judge(Some(&book), &all[..1]).doubt.is_some(), "another host may have run it alone");
+    let book = book.with_given_up(GivenUp { events: 101, update_time_unix_s });
+    for there in [&all[..], &all[..1], &all[1..]] {
+        assert_eq!(judge(Some(&book), there), nothing());
+    }
+    assert_eq!(Standing::of(Some(&book), &all), Standing::Whole);
+    let with_stick = [all[0].clone(), all[1].clone(), stranger(&all[1], 101)];
+    assert_eq!(judge(Some(&book), &with_stick), out(2, Suspicion::NeverSeen));
+}

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use shoal_volume::{Command, Completion, Incarnation, Mark, Request, RequestError, RequestId, Unflushed};
 
-/// See the module's documentation.
+/// All requests of an array in the order of their submission: those under way, and those held while
+/// it is paused.
 #[derive(Debug)]
 pub(super) struct Held {
     /// By its place in the order.

@@ -33,7 +33,8 @@ pub(super) enum Report {
     Opened { kept: Vec<DriveId>, fresh: Result<Vec<Drive>, Failure> },
 }
 
-/// See the module's documentation.
+/// A thread that looks for drives and opens them on request. Dropping it lets the thread end by
+/// itself.
 #[derive(Debug)]
 pub(super) struct Lookout {
     errands: Sender<Errand>,

@@ -87,7 +87,7 @@ pub(crate) enum Resumption {
     Unflushed,
 }
 
-/// An array that waits for its drives. See the module's documentation.
+/// How long an array has waited for its drives, and until when it may.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outage {
     /// When the drives were missed.

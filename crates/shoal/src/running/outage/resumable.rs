@@ -35,7 +35,8 @@ pub(crate) struct Terms {
     pub(crate) scan: Option<PathBuf>,
 }
 
-/// See the module's documentation.
+/// An array with its engine that pauses when its drives go away together, and goes on when they are
+/// back.
 pub(crate) struct Resumable {
     below: Option<Below>,
     pub(super) course: Course,

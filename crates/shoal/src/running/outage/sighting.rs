@@ -7,7 +7,7 @@ use shoal_volume::{CountedOn, DriveId};
 
 use crate::look::Seen;
 
-/// See the module's documentation.
+/// Where each drive was found that a paused array counts on.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sighting {
     /// Those that are open and still lead to the same drive.

@@ -9,7 +9,7 @@ use crate::support::Bay;
 const SERVER_ADDRESS: &str = "10.211.77.1";
 const CLIENT_ADDRESS: &str = "10.211.77.2";
 
-/// See the module's documentation. All of it goes when this is dropped.
+/// Two network namespaces and the link between them. All of it goes when this is dropped.
 pub(crate) struct Link {
     server: String,
     client: String,

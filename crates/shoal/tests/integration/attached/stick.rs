@@ -10,7 +10,8 @@ use std::sync::Mutex;
 use crate::attached::{Served, kill};
 use crate::support::Bay;
 
-/// See the module's documentation. What it holds stays when it is pulled.
+/// A file behind FUSE that can be pulled (its processes killed), plugged back, and made to hang
+/// (SIGSTOP). What it holds stays when it is pulled.
 pub(crate) struct Stick {
     bay: Bay,
     directory: PathBuf,

@@ -11,7 +11,7 @@ use shoal_volume::{
 
 use crate::support::stage::Stage;
 
-/// See the module's documentation.
+/// An array over a stage's drives that shoal runs in this process.
 pub(crate) struct Running {
     array: ArrayVolume<RealWorld>,
     /// By their numbers on the stage.

@@ -6,7 +6,8 @@ use shoal_md::Timestamp;
 use super::super::notes::NoteWrite;
 use super::Waiter;
 
-/// See the documentation of the [module above](super).
+/// The stages of a record run, in their order. What each does, and why, says the [module
+/// above](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Settling,

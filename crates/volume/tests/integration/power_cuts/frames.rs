@@ -174,12 +174,16 @@ fn an_update_of_an_attempt_that_failed_is_known() {
         dead.borrow_mut().clear();
         // That the other one is missing may be written, and is not made durable.
         refusals.borrow_mut().insert(0, flushes);
-        let Err((frame, error)) = frame.assemble(&[DriveId(0)], &OpenOptions::writable()) else { continue };
+        let Err((mut frame, error)) = frame.assemble(&[DriveId(0)], &OpenOptions::writable()) else { continue };
         assert!(matches!(error, OpenError::NotRecorded { .. }), "{error}");
         let mut counted_on = before.clone();
         frame.renew_events(&mut counted_on);
         updated += usize::from(counted_on.iter().zip(&before).all(|(now, before)| now.events > before.events));
         refusals.borrow_mut().clear();
+        // The last copy had begun to be written anew.
+        while !frame.has_drained() {
+            frame.turn(std::time::Duration::from_millis(1)).unwrap();
+        }
         let mut array =
             frame.assemble(&all(2), &OpenOptions::writable()).unwrap_or_else(|(_, error)| panic!("{error}"));
         holds(&mut array, 1);
