@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::places::{modules_in_order, program};
-use crate::{Guest, GuestError, Missing, SHARED, registers};
+use crate::{Guest, GuestError, Missing, SHARED, processor, registers};
 
 /// Where Debian's package puts the modules.
 const MODULES: &str = "/usr/lib/uml/modules";
@@ -69,9 +69,11 @@ impl Lab {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .process_group(0);
-        // The filter stays with the thread that asks for it and with what that starts: so the thread is a new one.
+        // Filter and processor stay with the thread that asks for them and with what that starts: so the thread is a
+        // new one.
         std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
+                processor::keep_to_one()?;
                 registers::hide_extended_state().map_err(io::Error::other)?;
                 command.spawn()
             });

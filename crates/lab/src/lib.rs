@@ -20,6 +20,7 @@ mod console;
 mod guest;
 mod kernel;
 mod places;
+mod processor;
 mod registers;
 pub mod ublk;
 pub mod usb;

@@ -33,6 +33,11 @@ is_idle() {
     [ "$action_now" = idle ]
 }
 
+# tell FILE WORD: writes it to one of md's files. Now and then md looks whether a resync is due, and is busy until it knows.
+tell() {
+    until echo "$2" >"$1"; do sleep 0.02; done 2>/dev/null
+}
+
 # synced MD: how many sectors a resync, rebuild or check has gone over; "none" if there is none.
 synced() {
     read -r sectors_done rest <"/sys/block/$1/md/sync_completed"

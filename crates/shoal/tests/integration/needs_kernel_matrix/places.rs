@@ -58,9 +58,9 @@ fn check_around(shape: &Shape, offset: u64, capacity: u64) -> String {
          middle=$((whole / 2048 * {offset_mib} / {capacity_mib}))
          start=$((middle > 8 ? (middle - 8) * 2048 : 0))
          end=$(((middle + 8) * 2048))
-         echo 0 >sync_min
-         if [ $end -lt $whole ]; then echo $end >sync_max; else echo max >sync_max; fi
-         echo $start >sync_min
+         tell sync_min 0
+         if [ $end -lt $whole ]; then tell sync_max $end; else tell sync_max max; fi
+         tell sync_min $start
          echo check >sync_action
          while [ \"$(cat sync_action)\" = check ]; do
              at=$(synced md0)

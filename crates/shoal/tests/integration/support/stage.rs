@@ -231,6 +231,9 @@ impl Stage {
     pub(crate) fn assert_same(&self, one: &str, other: &str) {
         let (one_bytes, other_bytes) = (self.bytes(one), self.bytes(other));
         assert_eq!(one_bytes.len(), other_bytes.len(), "sizes of {one} and {other}");
+        if one_bytes == other_bytes {
+            return;
+        }
         let differs = one_bytes.iter().zip(&other_bytes).position(|(a, b)| a != b);
         assert_eq!(differs, None, "the first byte in which {one} and {other} differ");
     }
