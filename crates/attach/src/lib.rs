@@ -9,6 +9,7 @@ pub mod kernel_nbd;
 mod loop_device;
 mod ranges;
 mod reclaim;
+pub mod records;
 mod remote;
 pub mod ublk;
 

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod configuration;
+pub mod machine;
 mod names;
 mod networks;
 mod server;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use shoal_attach::records::RecordError;
+
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -63,3 +65,9 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        Self::failed(error)
+    }
+}

@@ -23,7 +23,6 @@ mod progress;
 mod running;
 mod scan;
 mod seed;
-mod sharing;
 mod simulated;
 mod size;
 mod state_directory;

@@ -4,15 +4,16 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::arrays::ArrayArgs;
-use crate::attaching::Method;
+use shoal_attach::records::Method;
 
 /// `shoal attach`
 #[derive(Args, Debug)]
 pub(crate) struct AttachArgs {
     /// In which way; the best that this machine has if left out.
-    #[arg(long = "as", value_name = "METHOD")]
+    #[arg(long = "as", value_name = "METHOD", value_parser = method_parser())]
     pub(crate) method: Option<Method>,
     /// A block device, and not only a file, which is what there is without ublk and nbd in the kernel.
     #[arg(long, short)]
@@ -55,6 +56,17 @@ pub(crate) struct SuccessorArgs {
     /// The arguments that it is followed with.
     #[arg(required = true, last = true)]
     pub(crate) arguments: Vec<OsString>,
+}
+
+/// Takes a method by its word; the help says what each is.
+fn method_parser() -> impl TypedValueParser<Value = Method> {
+    let help = |method| match method {
+        Method::Ublk => "The kernel's ublk driver: a block device",
+        Method::Nbd => "The kernel's nbd driver: a block device",
+        Method::Fuse => "A file of a FUSE file system; a loop device over it where a block device is asked for",
+    };
+    let value = |method: Method| PossibleValue::new(method.word()).help(help(method));
+    PossibleValuesParser::new(Method::ALL.map(value)).try_map(|word| word.parse::<Method>())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

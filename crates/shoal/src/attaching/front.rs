@@ -10,12 +10,10 @@ use std::time::{Duration, Instant};
 
 use shoal_attach::fuse::{self, Access, FileOptions};
 use shoal_attach::kernel_nbd::{self, NbdOptions};
+use shoal_attach::records::{Attachment, Fronts, Method, ProcessDocument, RecordError, Records, Standing};
 use shoal_attach::ublk::{self, UblkOptions};
 use shoal_attach::{Client, ClientOptions, Terms};
 
-use super::method::Method;
-use super::record::{Attachment, Fronts, ProcessDocument, Records};
-use super::standing::Standing;
 use super::successor::{Following, Successor};
 use super::{process, text};
 use crate::exit::Failure;
@@ -172,7 +170,7 @@ enum Urgency {
 }
 
 /// Tells the front to end; and the one that follows, if it was killed before it had. Whether none of them is left in time.
-fn tell_to_end(current: impl Fn() -> Result<Fronts, Failure>, urgency: Urgency) -> Result<bool, Failure> {
+fn tell_to_end(current: impl Fn() -> Result<Fronts, RecordError>, urgency: Urgency) -> Result<bool, Failure> {
     let (begun, mut told) = (Instant::now(), None);
     loop {
         let Fronts { front, successor, .. } = current()?;

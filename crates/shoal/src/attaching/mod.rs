@@ -10,22 +10,21 @@
 //! The two processes live apart from each other and from the command: the front waits for a server that is gone, and comes
 //! to an agreement with the next one; a front that is killed is followed by its successor (`successor`). What is attached is written down, so that any
 //! later command can undo it, even after one of the processes was killed; a record whose front is gone, and the front's successor too, is *stale*,
-//! and is cleared away by the next `attach` or `detach`. What a record names is looked at before each use (`standing`): a device that is not the array's
+//! and is cleared away by the next `attach` or `detach`. What a record names is looked at before each use (`shoal_attach::records`): a device that is not the array's
 //! any more is left alone. One `attach` or `detach` works at a time.
 
 mod front;
 mod method;
 mod occupied;
 mod process;
-mod record;
 mod server;
-mod standing;
 mod successor;
 mod usage;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use shoal_attach::records::{Attachment, Lock, Method, PassedOver, Records, Standing};
 use shoal_attach::{LoopDevice, LoopOptions};
 use shoal_drive::disk_sequence;
 
@@ -33,14 +32,11 @@ use crate::args::{ArrayArgs, Cli};
 use crate::drives::member_paths;
 use crate::exit::Failure;
 use crate::look::arrays;
+use crate::running::{make_runtime_directory, runtime_directory_if_own};
 
 pub(crate) use front::{Front, run as run_front};
-pub(crate) use method::{Method, PassedOver};
 pub(crate) use occupied::{Occupied, check_overwritable, refuse_members_in_use, refuse_occupied, refuse_served};
 pub(crate) use process::leave_session;
-pub(crate) use record::Attachment;
-use record::{Lock, Records};
-pub(crate) use standing::Standing;
 pub(crate) use successor::wait_to_follow;
 
 /// How long a request waits for a server that is gone, if nobody says otherwise. A file system that is told of an error is
@@ -66,7 +62,7 @@ pub(crate) struct Wish {
 
 /// Makes the array a device or file, or finds that it is one. Starts a process that runs the array if nobody does.
 pub(crate) fn attach(cli: &Cli, array: &ArrayArgs, wish: &Wish) -> Result<Attachment, Failure> {
-    let records = Records::open()?;
+    let records = records()?;
     let _lock = Lock::take(&records)?;
     if let Some(attachment) = record_of(&records, array)? {
         match attachment.standing() {
@@ -224,7 +220,7 @@ fn check_wish(attachment: &Attachment, wish: &Wish) -> Result<(), Failure> {
 
 /// Undoes it: refused while it is mounted or used. Stops the array only if it was started for this.
 pub(crate) fn detach(attachment: &Attachment) -> Result<(), Failure> {
-    let records = Records::open()?;
+    let records = records()?;
     let _lock = Lock::take(&records)?;
     front::refuse_foreign(attachment)?;
     clear(&records, attachment)
@@ -256,12 +252,12 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), Failure> {
     }
     front::end(records, attachment, standing)?;
     server::stop(attachment)?;
-    records.forget(attachment)
+    Ok(records.forget(attachment)?)
 }
 
 /// How the array is attached, if it is.
 pub(crate) fn attachment_of(array: &ArrayArgs) -> Result<Option<Attachment>, Failure> {
-    match Records::existing()? {
+    match existing_records() {
         Some(records) => record_of(&records, array),
         None => Ok(None),
     }
@@ -269,7 +265,17 @@ pub(crate) fn attachment_of(array: &ArrayArgs) -> Result<Option<Attachment>, Fai
 
 /// All that is attached by this user.
 pub(crate) fn attachments() -> Result<Vec<Attachment>, Failure> {
-    Records::existing()?.map_or_else(|| Ok(Vec::new()), |records| records.all())
+    existing_records().map_or_else(|| Ok(Vec::new()), |records| Ok(records.all()?))
+}
+
+/// What is written down of what is attached; the directory is made if need be.
+fn records() -> Result<Records, Failure> {
+    make_runtime_directory().map(Records::of)
+}
+
+/// None if there is no directory, and so nothing is attached.
+fn existing_records() -> Option<Records> {
+    runtime_directory_if_own().map(Records::of)
 }
 
 /// By what the members say, by the names under which it was attached, and, of one that runs, by what it says itself.

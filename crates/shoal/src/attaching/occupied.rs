@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use super::{Attachment, attachment_of};
+use shoal_attach::records::Attachment;
+
+use super::attachment_of;
 use crate::args::ArrayArgs;
 use crate::documents::StateDocument;
 use crate::exit::Failure;
@@ -18,23 +20,23 @@ pub(crate) struct Occupied {
     pub(crate) mend: String,
 }
 
-impl Attachment {
-    /// How the array is used through this. A mount comes first: it has to end first.
-    pub(crate) fn occupied(&self) -> Result<Option<Occupied>, Failure> {
-        if let Some(mounted) = self.mounted()? {
+impl Occupied {
+    /// How the array is used through an attachment. A mount comes first: it has to end first.
+    pub(crate) fn of(attachment: &Attachment) -> Result<Option<Self>, Failure> {
+        if let Some(mounted) = Self::mount_of(attachment)? {
             return Ok(Some(mounted));
         }
-        Ok(self.is_alive().then(|| {
-            let device = self.device.display();
-            Occupied { what: format!("attached as {device}"), mend: format!("`shoal detach {device}` first") }
+        Ok(attachment.is_alive().then(|| {
+            let device = attachment.device.display();
+            Self { what: format!("attached as {device}"), mend: format!("`shoal detach {device}` first") }
         }))
     }
 
     /// The same of mounts alone.
-    pub(crate) fn mounted(&self) -> Result<Option<Occupied>, Failure> {
-        Ok(self.mounted_at()?.first().map(|place| {
+    pub(crate) fn mount_of(attachment: &Attachment) -> Result<Option<Self>, Failure> {
+        Ok(attachment.mounted_at()?.first().map(|place| {
             let place = place.display();
-            Occupied { what: format!("mounted on {place}"), mend: format!("`shoal unmount {place}` first") }
+            Self { what: format!("mounted on {place}"), mend: format!("`shoal unmount {place}` first") }
         }))
     }
 }
@@ -43,7 +45,7 @@ impl Attachment {
 /// damages it.
 pub(crate) fn refuse_occupied(array: &ArrayArgs) -> Result<(), Failure> {
     let Some(attachment) = attachment_of(array)? else { return Ok(()) };
-    match attachment.occupied()? {
+    match Occupied::of(&attachment)? {
         Some(Occupied { what, mend }) => {
             let name = &attachment.name;
             Err(Failure::Refused(format!("array {name} is {what}, and would be overwritten under its users: {mend}")))
@@ -67,7 +69,7 @@ pub(crate) fn refuse_members_in_use(paths: &[PathBuf], own: &ArrayArgs) -> Resul
         let named = ArrayArgs { drives: vec![path.clone()], ..ArrayArgs::default() };
         let attachment = attachment_of(&named)?.filter(|found| own.as_ref() != Some(&found.array_uuid));
         let Some(attachment) = attachment else { continue };
-        if let Some(Occupied { what, mend }) = attachment.occupied()? {
+        if let Some(Occupied { what, mend }) = Occupied::of(&attachment)? {
             let (path, name) = (path.display(), &attachment.name);
             return Err(Failure::Refused(format!(
                 "{path} is a member of array {name}, which is {what}: take another drive, or {mend}"

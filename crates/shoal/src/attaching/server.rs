@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::record::{Attachment, ProcessDocument, Records};
+use shoal_attach::records::{Attachment, ProcessDocument, Records};
+
 use super::{Wish, process, text, uuids_of};
 use crate::args::{ArrayArgs, Cli};
 use crate::documents::StateDocument;

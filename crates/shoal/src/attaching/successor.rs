@@ -45,8 +45,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 
+use shoal_attach::records::{Fronts, ProcessDocument};
+
 use super::process::program;
-use super::record::{Fronts, ProcessDocument};
 use crate::exit::Failure;
 
 /// A front that lived for less has died of something that may well happen to the next.
@@ -156,7 +157,7 @@ impl Following {
     fn write_down(&self, successor: Option<ProcessDocument>) -> Result<(), Failure> {
         let Some(path) = &self.record else { return Ok(()) };
         let (front, description) = (ProcessDocument::of(std::process::id())?, self.description.clone());
-        Fronts { front, successor, description }.write(path)
+        Ok(Fronts { front, successor, description }.write(path)?)
     }
 }
 

@@ -1,11 +1,12 @@
 //! `shoal attach` and `shoal detach`: an array as a block device, or file, of this machine.
 
 use crate::args::{ArrayArgs, AttachArgs, Cli, DetachArgs};
-use crate::attaching::{Attachment, Standing, Wish, attach, attachment_of, attachments, detach};
+use crate::attaching::{Wish, attach, attachment_of, attachments, detach};
 use crate::documents::AttachDocument;
 use crate::exit::Failure;
 use crate::output;
 use crate::size::format_size;
+use shoal_attach::records::{Attachment, Standing};
 
 /// Attaches an array, or finds that it is attached.
 pub(crate) fn run(cli: &Cli, args: &AttachArgs) -> Result<(), Failure> {

@@ -6,12 +6,14 @@ use shoal_filesystem::{
     Identity, Kind, MountError, MountOption, UnmountError, check_place, identify, mount_options, mounted_on,
 };
 
+use super::share::machine;
 use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
-use crate::attaching::{Attachment, Standing, Wish, attach, attachment_of, attachments, detach};
+use crate::attaching::{Wish, attach, attachment_of, attachments, detach};
 use crate::documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use crate::exit::Failure;
 use crate::output;
-use crate::sharing::{Leaving, served_below};
+use shoal_attach::records::{Attachment, Standing};
+use shoal_share::machine::Leaving;
 
 /// Attaches the array if need be, and mounts its file system.
 pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
@@ -105,7 +107,7 @@ fn mount_text(document: &MountDocument) -> String {
 pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     let (attachment, places) = find(&args.array)?;
     refuse_unrun(&attachment, &places)?;
-    let shares = served_below(&places).map_err(Failure::Failed)?;
+    let shares = machine()?.served_below(&places).map_err(Failure::failed)?;
     // Held until the array is detached too: servers have nothing of it from here on.
     let _leaving = let_go(args, &places, &shares)?;
     for place in &places {
@@ -139,7 +141,7 @@ fn refuse_unrun(attachment: &Attachment, places: &[PathBuf]) -> Result<(), Failu
 fn let_go(args: &UnmountArgs, places: &[PathBuf], shares: &[String]) -> Result<Option<Leaving>, Failure> {
     match shares.first() {
         None => Ok(None),
-        Some(_) if args.let_shares_wait => Leaving::of(places).map(Some).map_err(Failure::Failed),
+        Some(_) if args.let_shares_wait => Leaving::of(&machine()?, places).map(Some).map_err(Failure::failed),
         Some(first) => {
             let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
             Err(Failure::Refused(format!(

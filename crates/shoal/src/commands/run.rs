@@ -52,7 +52,7 @@ fn failed_path(path: &Path, error: &std::io::Error) -> Failure {
 /// Has the process that runs an array bring it to rest and end; refused while it is used on this machine.
 pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
     if let Some(attachment) = attachment_of(&args.array)?
-        && let Some(Occupied { what, mend }) = attachment.occupied()?
+        && let Some(Occupied { what, mend }) = Occupied::of(&attachment)?
     {
         let name = &attachment.name;
         if !args.force {

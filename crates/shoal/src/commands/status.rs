@@ -7,7 +7,7 @@ use shoal_drive::Access;
 use shoal_volume::inspect_remembered;
 
 use crate::args::{ArrayArgs, Cli, StatusArgs};
-use crate::attaching::{Attachment, Standing, attachments};
+use crate::attaching::attachments;
 use crate::documents::{
     ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, MemberDocument, PauseDocument,
     RunningDocument, StateDocument, array_document,
@@ -20,6 +20,7 @@ use crate::outside::Outside;
 use crate::present::members_to_open;
 use crate::running::{Command, Opening, kernel_state, reach_running};
 use crate::size::{format_age_s, format_rate, format_size};
+use shoal_attach::records::{Attachment, Standing};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {

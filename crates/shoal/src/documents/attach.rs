@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::attaching::{Attachment, Standing};
+use shoal_attach::records::{Attachment, Standing};
 
 /// `attach`: the array as a device or file of this machine; and `detach`: what it was.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -49,7 +49,7 @@ pub(crate) use host::Host;
 pub(crate) use incarnation::incarnation;
 pub(crate) use kernel::{claim_for_kernel, hand_over, kernel_failure, kernel_state, refuse_held, stop_in_kernel};
 pub(crate) use place::{
-    for_clients as place_for_clients, make_directory as make_runtime_directory,
+    DIRECTORY_VARIABLE as RUNTIME_VARIABLE, for_clients as place_for_clients, make_directory as make_runtime_directory,
     own_directory as runtime_directory_if_own,
 };
 pub(crate) use protocol::{Answer, Command, RequestLine};

@@ -15,7 +15,7 @@ use shoal_md::Uuid;
 use crate::exit::Failure;
 
 /// Where sockets go, if this is set: for services, containers and tests that have a place of their own.
-const DIRECTORY_VARIABLE: &str = "SHOAL_RUNTIME_DIRECTORY";
+pub(crate) const DIRECTORY_VARIABLE: &str = "SHOAL_RUNTIME_DIRECTORY";
 
 /// The user who runs this program.
 fn own_user() -> u32 {

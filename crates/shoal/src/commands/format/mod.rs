@@ -14,12 +14,13 @@ use std::path::Path;
 use shoal_filesystem::{Geometry, Identity, MakeError, MkfsPlan, PlanError, check_tools, make, plan};
 
 use crate::args::{Cli, FormatArgs};
-use crate::attaching::{Attachment, Occupied, Wish, attach, attachment_of, detach, refuse_served};
+use crate::attaching::{Occupied, Wish, attach, attachment_of, detach, refuse_served};
 use crate::documents::{ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, StateDocument};
 use crate::drives::check_content;
 use crate::exit::Failure;
 use crate::output;
 use crate::running::{Command, Opening, reach};
+use shoal_attach::records::Attachment;
 use text::{made_text, plan_text};
 
 /// Shows the plan and carries it out.
@@ -119,7 +120,7 @@ fn make_failure(error: MakeError) -> Failure {
 /// Refuses an array that is mounted, or that something else has claimed through its device.
 fn refuse_use(attachment: &Attachment) -> Result<(), Failure> {
     let Attachment { name, device, .. } = attachment;
-    if let Some(Occupied { what, mend }) = attachment.mounted()? {
+    if let Some(Occupied { what, mend }) = Occupied::mount_of(attachment)? {
         return Err(Failure::Refused(format!("array {name} is {what}: {mend}")));
     }
     let survey =

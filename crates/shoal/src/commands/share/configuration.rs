@@ -17,12 +17,12 @@ use super::{ClientLine, ConfigurationDocument, ConfigurationFile, Step};
 use crate::args::Cli;
 use crate::exit::Failure;
 use crate::output;
-use crate::sharing::{NfsWord, Record, addresses, networks_of_machine, places_unmade};
+use shoal_share::machine::{NfsWord, Record, addresses, networks_of_machine};
 
 /// Writes the files of one share.
 pub(super) fn write(cli: &Cli, record: &Record, directory: &Path) -> Result<(), Failure> {
-    let interfaces = networks_of_machine().map_err(Failure::Failed)?;
-    let share = record.share(&interfaces).map_err(Failure::Failed)?;
+    let interfaces = networks_of_machine().map_err(Failure::failed)?;
+    let share = record.share(&interfaces).map_err(Failure::failed)?;
     let directory = std::path::absolute(directory).map_err(Failure::failed)?;
     let mut plan = Plan { directory, files: Vec::new(), steps: Vec::new() };
     if record.smb || record.ftp {
@@ -41,9 +41,9 @@ pub(super) fn write(cli: &Cli, record: &Record, directory: &Path) -> Result<(), 
             host_name: HostName::of(""),
             addresses: addresses(&interfaces, &share.networks),
             ports: Ports::default(),
-            places: places_unmade().map_err(Failure::Failed)?,
+            places: super::machine()?.places_unmade().map_err(Failure::failed)?,
             entry: shoal_share::Entry::default(),
-            tls: record.tls().map_err(Failure::Failed)?,
+            tls: record.tls().map_err(Failure::failed)?,
         };
         plan.vsftpd(&share, &site)?;
     }

@@ -6,12 +6,13 @@ mod passwords;
 mod wish;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_share::ShareId;
 use shoal_share::configuration::exports::Tree;
+use shoal_share::machine::{Keeper, Machine, Record, ShareStatus, State, networks_of_machine, parse_id};
 
 use crate::args::{ArrayArgs, Cli, ShareArgs, UnshareArgs};
 use crate::attaching::attachment_of;
@@ -19,10 +20,8 @@ use crate::drives::member_paths;
 use crate::exit::Failure;
 use crate::look::arrays;
 use crate::output;
-use crate::sharing::{
-    Keeper, Record, ShareStatus, State, call_keeper, keeper_process, networks_of_machine, parse_id, read_status,
-    records, stop_keeper,
-};
+use crate::running::RUNTIME_VARIABLE;
+use crate::state_directory::STATE_VARIABLE;
 
 /// How long servers may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -89,6 +88,14 @@ pub(crate) struct ConfigurationFile {
     pub(crate) belongs_at: PathBuf,
 }
 
+/// This machine's shares. They are root's, whoever asks.
+pub(super) fn machine() -> Result<Machine, Failure> {
+    let named = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = named(STATE_VARIABLE).unwrap_or_else(|| "/var/lib/shoal".into());
+    let runtime = named(RUNTIME_VARIABLE).unwrap_or_else(|| "/run/shoal".into());
+    Ok(Machine::new(&state, &runtime, &std::env::current_exe().map_err(Failure::failed)?))
+}
+
 /// Shares something, or shows what is shared.
 pub(crate) fn share(cli: &Cli, args: &ShareArgs) -> Result<(), Failure> {
     if args.status {
@@ -98,8 +105,10 @@ pub(crate) fn share(cli: &Cli, args: &ShareArgs) -> Result<(), Failure> {
         return Err(Failure::usage("servers are started as root; --configuration-only DIR needs nobody"));
     }
     if args.serve {
-        let keeper = Keeper::become_it(output::warn).map_err(Failure::Refused)?;
-        return keeper.keep().map_err(Failure::Failed);
+        let keeper =
+            Keeper::become_it(machine()?, output::warn).map_err(|error| Failure::Refused(error.to_string()))?;
+        let began = Instant::now();
+        return keeper.keep(|| began.elapsed()).map_err(Failure::failed);
     }
     if !(args.smb || args.nfs || args.ftp) {
         return Err(Failure::usage("say how: --smb, --nfs, --ftp, or several of them"));
@@ -108,7 +117,7 @@ pub(crate) fn share(cli: &Cli, args: &ShareArgs) -> Result<(), Failure> {
     if let Some(directory) = &args.configuration_only {
         return configuration::write(cli, &wish.record, directory);
     }
-    wish::hold_against_others(&wish.record, &records().map_err(Failure::Failed)?)?;
+    wish::hold_against_others(&wish.record, &machine()?.records().map_err(Failure::failed)?)?;
     let notes = wish.carry_out()?;
     passwords::see_to(&wish.record, args.password_file.as_deref())?;
     set_up(&wish.record)?;
@@ -117,22 +126,23 @@ pub(crate) fn share(cli: &Cli, args: &ShareArgs) -> Result<(), Failure> {
 
 /// Writes a share down and has it served; undone if it cannot be.
 fn set_up(record: &Record) -> Result<(), Failure> {
-    let before = records().map_err(Failure::Failed)?.into_iter().find(|other| other.name == record.name);
-    record.keep().map_err(Failure::Failed)?;
-    let served = call_keeper().map_err(Failure::Failed).and_then(|()| wait_until_served(record));
+    let machine = machine()?;
+    let before = machine.records().map_err(Failure::failed)?.into_iter().find(|other| other.name == record.name);
+    machine.keep(record).map_err(Failure::failed)?;
+    let served = machine.call_keeper().map_err(Failure::failed).and_then(|()| wait_until_served(&machine, record));
     if served.is_err() {
         let undone = match before {
-            Some(before) => before.keep(),
-            None => record.forget(),
+            Some(before) => machine.keep(&before),
+            None => machine.forget(record),
         };
-        undone.and_then(|()| settle_keeper()).map_err(Failure::Failed)?;
+        undone.and_then(|()| machine.settle_keeper()).map_err(Failure::failed)?;
     }
     served
 }
 
-fn wait_until_served(record: &Record) -> Result<(), Failure> {
+fn wait_until_served(machine: &Machine, record: &Record) -> Result<(), Failure> {
     for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
-        match read_status().into_iter().find(|status| status.revision == record.revision) {
+        match machine.status().into_iter().find(|status| status.revision == record.revision) {
             Some(ShareStatus { state: State::Served, .. }) => return Ok(()),
             Some(status) => return Err(Failure::Failed(format!("{}: {}", record.name, status.problems.join("; ")))),
             None => std::thread::sleep(PAUSE),
@@ -141,38 +151,18 @@ fn wait_until_served(record: &Record) -> Result<(), Failure> {
     Err(Failure::Failed(format!("{}: its servers have not started after {} s", record.name, PATIENCE.as_secs())))
 }
 
-/// Has the keeper follow the records; without any, it is not needed.
-fn settle_keeper() -> Result<(), String> {
-    let records = records()?;
-    if records.is_empty() {
-        return stop_keeper();
-    }
-    call_keeper()?;
-    let settled = || {
-        let status = read_status();
-        let is_told = |record: &Record| status.iter().any(|told| told.revision == record.revision);
-        status.len() == records.len() && records.iter().all(is_told)
-    };
-    for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
-        if settled() {
-            return Ok(());
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Err("the process that keeps the servers does not answer".to_owned())
-}
-
 /// Ends shares.
 pub(crate) fn unshare(cli: &Cli, args: &UnshareArgs) -> Result<(), Failure> {
-    let records = records().map_err(Failure::Failed)?;
+    let machine = machine()?;
+    let records = machine.records().map_err(Failure::failed)?;
     let gone: Vec<Record> = if args.all { records } else { wanted(&args.what, records)? };
     if gone.is_empty() && !args.all {
         return Err(Failure::usage("that is not shared: `shoal share --status` shows what is"));
     }
     for record in &gone {
-        record.forget().map_err(Failure::Failed)?;
+        machine.forget(record).map_err(Failure::failed)?;
     }
-    settle_keeper().map_err(Failure::Failed)?;
+    machine.settle_keeper().map_err(Failure::failed)?;
     let left = |record: &Record| {
         let (user, directory) = (record.user_id, record.directory.display());
         format!("{}: files in {directory} belong to user {user} as before", record.name)
@@ -210,9 +200,10 @@ fn array_ids(array: &ArrayArgs) -> Result<Vec<ShareId>, Failure> {
 
 /// Shows all shares.
 fn show(cli: &Cli, notes: Vec<String>) -> Result<(), Failure> {
-    let status = read_status();
-    let is_kept = keeper_process().is_some();
-    let interfaces = networks_of_machine().map_err(Failure::Failed)?;
+    let machine = machine()?;
+    let status = machine.status();
+    let is_kept = machine.keeper_process().is_some();
+    let interfaces = networks_of_machine().map_err(Failure::failed)?;
     let describe = |record: Record| {
         let told = status.iter().find(|told| is_kept && told.revision == record.revision);
         let (state, problems) = match told {
@@ -221,7 +212,7 @@ fn show(cli: &Cli, notes: Vec<String>) -> Result<(), Failure> {
         };
         ShareDocument { clients: clients::lines(&record, &interfaces, Tree::Names), share: record, state, problems }
     };
-    let shares = records().map_err(Failure::Failed)?.into_iter().map(describe).collect();
+    let shares = machine.records().map_err(Failure::failed)?.into_iter().map(describe).collect();
     output::document(cli, &SharesDocument { shares, notes }, text)
 }
 

@@ -11,7 +11,9 @@ use shoal_share::{Network, PlainPath, ShareId, ShareName};
 use crate::args::{ArrayArgs, GuestsChoice, NfsServerChoice, ShareArgs};
 use crate::attaching::attachment_of;
 use crate::exit::Failure;
-use crate::sharing::{FileSystem, GuestsWord, NfsWord, Record, addresses, home_of, networks_of_machine, parse_id};
+use shoal_share::machine::{
+    FileSystem, GuestsWord, NfsWord, Record, addresses, home_of, networks_of_machine, parse_id,
+};
 
 /// A share that is to be, and what has to be done for it.
 pub(super) struct Wish {
@@ -199,7 +201,7 @@ fn look_at_networks(args: &ShareArgs) -> Result<(), Failure> {
             "{public} is not private: anybody on the internet may be in it; --allow-public if that is meant"
         )));
     }
-    let interfaces = networks_of_machine().map_err(Failure::Failed)?;
+    let interfaces = networks_of_machine().map_err(Failure::failed)?;
     let private = || interfaces.iter().map(|it| it.network).filter(Network::is_private).collect();
     let networks = if args.networks.is_empty() { private() } else { args.networks.clone() };
     let all: Vec<String> = interfaces.iter().map(|it| format!("{} ({})", it.network, it.name)).collect();

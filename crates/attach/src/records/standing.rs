@@ -20,17 +20,18 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_attach::{LoopDevice, kernel_nbd};
 use shoal_drive::{disk_sequence, mounts};
 
+use super::attachment::Attachment;
+use super::error::RecordError;
 use super::method::Method;
-use super::record::{Attachment, ProcessDocument};
-use crate::exit::Failure;
+use super::process::ProcessDocument;
+use crate::{LoopDevice, kernel_nbd};
 
 /// Whether an attached device can be used now, and if not, which part of it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Standing {
+pub enum Standing {
     /// It can be used.
     Served,
     /// No process runs the array: requests wait for one until their deadline.
@@ -43,11 +44,11 @@ pub(crate) enum Standing {
 
 /// A device that is held open, and is the array's.
 #[derive(Debug)]
-pub(crate) struct Held(#[expect(dead_code, reason = "held")] File);
+pub struct Held(#[expect(dead_code, reason = "held")] File);
 
 impl Attachment {
     /// How it is now. Nothing is read from the device.
-    pub(crate) fn standing(&self) -> Standing {
+    pub fn standing(&self) -> Standing {
         if !self.is_there() {
             Standing::Gone
         } else if !self.has_front() {
@@ -60,28 +61,27 @@ impl Attachment {
     }
 
     /// Whether it is there, and served or about to be: by the process that takes the place of one that was killed.
-    pub(crate) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         self.has_front() && self.is_there()
     }
 
     /// Whether it is what is at `device` now.
-    pub(crate) fn is_at(&self, device: &Path) -> bool {
+    pub fn is_at(&self, device: &Path) -> bool {
         self.device == device && self.is_there()
     }
 
     /// Opens the device; an error if it is not the array's.
-    pub(crate) fn hold(&self) -> Result<Held, Failure> {
-        let device = self.device.display();
-        let file = File::open(&self.device).map_err(|error| Failure::Failed(format!("{device}: {error}")))?;
+    pub fn hold(&self) -> Result<Held, RecordError> {
+        let file = File::open(&self.device);
+        let file = file.map_err(|error| RecordError::File { path: self.device.clone(), error })?;
         if !self.is_there() {
-            let name = &self.name;
-            return Err(Failure::Failed(format!("array {name} is not {device} any more: attach it again")));
+            return Err(RecordError::NotTheArray { name: self.name.clone(), device: self.device.clone() });
         }
         Ok(Held(file))
     }
 
     /// Whether somebody listens where the front looks for the array's server. Never waited for: a server that stands still has a queue that fills.
-    pub(super) fn has_server(&self) -> bool {
+    pub fn has_server(&self) -> bool {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let connected = SocketAddrUnix::new(&self.socket).and_then(|address| {
             let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -95,7 +95,7 @@ impl Attachment {
     }
 
     /// Whether what the record names is the array's.
-    pub(super) fn is_there(&self) -> bool {
+    pub fn is_there(&self) -> bool {
         let is_same_disk = || self.disk_sequence.is_none_or(|recorded| disk_sequence(&self.device) == Some(recorded));
         match (self.method, &self.file) {
             (Method::Fuse, None) => is_shown(&self.device),

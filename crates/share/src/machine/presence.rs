@@ -8,31 +8,31 @@ use shoal_drive::Mount;
 
 /// What has to be mounted, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct FileSystem {
+pub struct FileSystem {
     /// Where.
-    pub(crate) mount: PathBuf,
+    pub mount: PathBuf,
     /// Its kind, as the kernel calls it.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Its number among all file systems, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) uuid: Option<String>,
+    pub uuid: Option<String>,
 }
 
 /// The mount that holds a directory: of those above it the nearest, and of several at one place the last.
-pub(crate) fn home_of(directory: &Path, mounts: &[Mount]) -> Option<Mount> {
+pub fn home_of(directory: &Path, mounts: &[Mount]) -> Option<Mount> {
     let above = mounts.iter().filter(|mount| directory.starts_with(&mount.place));
     above.max_by_key(|mount| mount.place.components().count()).cloned()
 }
 
 impl FileSystem {
     /// What is mounted there; `None` for the machine's own root, which is always there.
-    pub(crate) fn of(mount: &Mount) -> Option<Self> {
+    pub fn of(mount: &Mount) -> Option<Self> {
         let is_root = mount.place == Path::new("/");
         (!is_root).then(|| Self { mount: mount.place.clone(), kind: mount.kind.clone(), uuid: uuid_of(mount) })
     }
 
     /// Whether a mount is of this file system.
-    pub(crate) fn is(&self, mount: &Mount) -> bool {
+    pub fn is(&self, mount: &Mount) -> bool {
         match &self.uuid {
             Some(uuid) => uuid_of(mount).as_ref() == Some(uuid),
             None => self.kind == mount.kind,

@@ -16,15 +16,16 @@
 //!   it let go first.
 //! - Servers die with the keeper, and the next keeper starts from the records.
 
+mod directories;
+mod error;
 mod keeper;
 mod leaving;
 mod presence;
 mod record;
 
-pub(crate) use keeper::{Keeper, call_keeper, keeper_process, stop_keeper};
-pub(crate) use leaving::{Leaving, served_below};
-pub(crate) use presence::{FileSystem, home_of};
-pub(crate) use record::{
-    GuestsWord, NfsWord, Record, ShareStatus, State, addresses, networks_of_machine, parse_id, places, places_unmade,
-    read_status, records,
-};
+pub use directories::Machine;
+pub use error::{MachineError, RecordFault};
+pub use keeper::Keeper;
+pub use leaving::Leaving;
+pub use presence::{FileSystem, home_of};
+pub use record::{GuestsWord, NfsWord, Record, ShareStatus, State, addresses, networks_of_machine, parse_id};
