@@ -106,6 +106,11 @@ impl Book {
         let mut book = Self::of(sight);
         book.events = book.events.max(self.events);
         book.flushed_events = self.flushed_events;
+        if self.flushed_events < self.events {
+            // Its content may be renewed by now. The update that it refused is lost until a later one is flushed.
+            let refused = |member: &&mut Member| self.member(member.uuid).is_some_and(|known| known.refused_flush);
+            book.members.iter_mut().filter(refused).for_each(|member| member.refused_flush = true);
+        }
         book.given_up = self.given_up.iter().filter(|given_up| given_up.events > book.events).copied().collect();
         let were_here = self.members.iter().map(|member| Left { member: member.clone(), events: self.events });
         for left in self.left.iter().cloned().chain(were_here) {
@@ -184,6 +189,11 @@ impl Book {
     /// other hardware than this.
     pub fn moved_from(&self, uuid: Uuid, hardware: Option<&str>) -> Option<&str> {
         self.ever_known(uuid).filter(|member| member.is_on_other(hardware)).map(|member| member.drive.as_str())
+    }
+
+    /// Whether the drive with this device UUID refused a flush as a member, of now or once, and has not been renewed.
+    pub fn has_refused_flush(&self, uuid: Uuid) -> bool {
+        self.ever_known(uuid).is_some_and(|member| member.refused_flush)
     }
 
     pub(crate) fn ever_known(&self, uuid: Uuid) -> Option<&Member> {

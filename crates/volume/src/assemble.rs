@@ -160,8 +160,9 @@ pub(crate) fn add_node<W: World>(
     let slots = slots(tree, &members, &assembly, &membership, bitmap.as_ref())?;
     let engine = open_engine(tree, &members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
     let intent = bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now()));
+    let recorder = Recorder::distrusting(slots_of(&slots, engine.array.refused_flush()));
     let node = tree.seat(Node {
-        updates_due: updates_due(&engine.array, &membership, &assembly, &candidates, options),
+        updates_due: updates_due(&engine, &membership, &assembly, &candidates, options),
         activity: activity(&assembly, &engine.array, tree.world.now()),
         logical_block_bytes: logical_block_bytes(tree, &slots),
         array: engine.array,
@@ -172,7 +173,7 @@ pub(crate) fn add_node<W: World>(
         behind: behind(&members, &assembly, &candidates),
         facts: assembly.superblock.clone(),
         safe_mode_delay: options.safe_mode_delay,
-        recorder: Recorder::default(),
+        recorder,
         logs: engine.logs,
         replayed: engine.replayed,
         intent,
@@ -187,12 +188,20 @@ pub(crate) fn add_node<W: World>(
     Ok(node)
 }
 
+/// The slots of the members with these roles.
+fn slots_of(slots: &[Slot], roles: &[Role]) -> Vec<usize> {
+    let is_one = |slot: &Slot| matches!(slot.duty, Duty::Member(role) if roles.contains(&role));
+    slots.iter().enumerate().filter(|(_, slot)| is_one(slot)).map(|(index, _)| index).collect()
+}
+
 /// An engine that is ready to run, and what it was given.
 struct Engine {
     array: Array,
     scratch: Scratch,
     logs: Logs,
     replayed: Replayed,
+    /// Members have less than their superblocks say.
+    has_rebuilds_anew: bool,
 }
 
 /// Makes the engine of an array, with all that its members' logs say.
@@ -220,7 +229,8 @@ fn open_engine<W: World>(
     };
     let array = guided_engine(config, assembly, bitmap, tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
-    Ok(Engine { array, scratch, logs: logs.logs, replayed: logs.replayed })
+    let has_rebuilds_anew = logs.has_rebuilds_anew();
+    Ok(Engine { array, scratch, logs: logs.logs, replayed: logs.replayed, has_rebuilds_anew })
 }
 
 /// One that was active, and has nothing to resync, is yet to be marked clean.
@@ -248,22 +258,26 @@ fn behind(
 /// a single member has it, and that member is then as fresh as the others are after their first update without it.
 pub(crate) const UPDATES_APART: u32 = 2;
 
-/// How many updates have to say what was found before the array is written: who is absent, and from
-/// where on an array with partial parity logs is in doubt, which has to be known before they are
-/// made empty. None where no flush can be answered, or no member can be missed. An array of which
+/// How many updates have to say what was found before the array is written: who is absent, from
+/// where on an array with partial parity logs is in doubt, and whose rebuild begins anew. All that has to be
+/// known before logs are made empty. None where no flush can be answered, or no member can be missed. An array of which
 /// too little is there is left as it is: no flush of it succeeds, and those that are absent may be
 /// all that can bring it back.
 fn updates_due(
-    array: &Array,
+    engine: &Engine,
     membership: &Membership,
     assembly: &Assembly,
     candidates: &[Candidate],
     options: &OpenOptions,
 ) -> u32 {
+    let array = &engine.array;
     let keeps_flushed = options.writable && array.geometry().redundancy() > 0 && array.health() != Health::Failed;
     match keeps_flushed {
         true if membership.says_more(assembly, candidates) => UPDATES_APART,
-        true => u32::from(has_logs(&assembly.superblock) && array.resync_position().is_some()),
+        true => {
+            let is_in_doubt = has_logs(&assembly.superblock) && array.resync_position().is_some();
+            u32::from(is_in_doubt || engine.has_rebuilds_anew)
+        }
         false => 0,
     }
 }

@@ -258,10 +258,10 @@ impl<W: World> Tree<W> {
         *announced = events.max(*announced);
         sight.others = memory.found.remove(&sight.array).unwrap_or_default();
         let known = if memory.anew.remove(&sight.array) { None } else { memory.keeper.recall(sight.array) };
+        let known = known.map(|known| memory.with_flushed(known));
         memory.before.remove(&sight.array);
         memory.before.extend(known.clone().map(|known| (sight.array, known)));
         let book = known.map_or_else(|| Book::of(sight.clone()), |known| known.after(sight.clone()));
-        let book = memory.with_flushed(book);
         memory.keeper.keep(book);
     }
 
@@ -275,11 +275,10 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// The same of one for which superblocks were written already: no drive says that it has one.
-    pub(crate) fn give_up_update(&mut self, node: NodeId, time: Timestamp) {
-        let it = &self.nodes[node.0];
-        let given_up = GivenUp { events: it.events(), update_time_unix_s: time.seconds() };
-        let array = it.facts.array_uuid;
+    /// The same of one for which superblocks were written already: no drive that others rely on says that it has one.
+    pub(crate) fn give_up_update(&mut self, node: NodeId, events: u64, time: Timestamp) {
+        let given_up = GivenUp { events, update_time_unix_s: time.seconds() };
+        let array = self.nodes[node.0].facts.array_uuid;
         let Some(memory) = &mut self.memory else { return };
         if let Some(before) = memory.before.remove(&array) {
             memory.keeper.keep(before.with_given_up(given_up));

@@ -111,6 +111,11 @@ impl OpenLogs {
         self.rebuilt_anew.iter().for_each(|role| states[role.index()] = MemberState::Rebuilding { position: 0 });
         states
     }
+
+    /// Whether members have less than their superblocks say.
+    pub(crate) fn has_rebuilds_anew(&self) -> bool {
+        !self.rebuilt_anew.is_empty()
+    }
 }
 
 /// What is read through a small buffer fails in two ways.

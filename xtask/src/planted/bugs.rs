@@ -157,8 +157,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "record-unsettled",
         what: "superblocks are written without a flush of what they claim",
         file: "crates/volume/src/tree/record/run.rs",
-        right: "            Stage::Settling | Stage::Securing | Stage::Flushing => {\n                self.slots",
-        wrong: "            Stage::Settling if PLANTED => Vec::new(),\n            Stage::Settling | Stage::Securing | Stage::Flushing => {\n                self.slots",
+        right: "            _ => slots.iter().map(|&slot| (slot, MemberIo::Flush)).collect(),",
+        wrong: "            Stage::Settling if PLANTED => Vec::new(),\n            _ => slots.iter().map(|&slot| (slot, MemberIo::Flush)).collect(),",
     },
     Bug {
         name: "replacement-half-copied",
@@ -227,8 +227,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "settling-ignored",
         what: "superblocks are written though a member refused the flush of what they claim",
         file: "crates/volume/src/tree/record.rs",
-        right: "if run.stage.is_before_superblocks() && is_outdated {",
-        wrong: "if !(PLANTED && run.stage == Stage::Settling) && run.stage.is_before_superblocks() && is_outdated {",
+        right: "if run.stage.is_revocable() && is_outdated {",
+        wrong: "if !(PLANTED && run.stage == Stage::Settling) && run.stage.is_revocable() && is_outdated {",
     },
     Bug {
         name: "lost-power-untold",

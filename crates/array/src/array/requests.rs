@@ -230,7 +230,9 @@ impl Array {
     }
 
     pub(super) fn flush_ended(&mut self, key: Key<Active>, role: Role, outcome: &Outcome) {
-        if *outcome != Outcome::Done && !self.member_gave_up(role) {
+        if *outcome == Outcome::Done {
+            self.resume_renewal(role);
+        } else if !self.member_gave_up(role) {
             self.last_copy_refused_flush(role);
             self.requests[key].fail(0, RequestError::Failed);
         }

@@ -141,10 +141,10 @@ impl Superblock {
 /// Others are given back as they are.
 pub fn in_one_voice(candidates: &[Candidate]) -> Vec<Candidate> {
     let mut settled = candidates.to_vec();
-    // Of those that are as fresh a member: a spare's data do not move, so it cannot say where to.
-    let is_member = |superblock: &Superblock| matches!(superblock.own_use(), MemberUse::Active(_));
+    // A member: a spare's data do not move, so it cannot say where to, and one that has heard alone proves nothing.
+    let is_member = |superblock: &&Superblock| matches!(superblock.own_use(), MemberUse::Active(_));
     let fresh = settled.iter().map(|candidate| &candidate.superblock);
-    let fresh = fresh.max_by_key(|superblock| (superblock.events, is_member(superblock)));
+    let fresh = fresh.filter(is_member).max_by_key(|superblock| superblock.events);
     let Some(fresh) = fresh.cloned() else { return settled };
     let is_active = |superblock: &Superblock| superblock.features.any_of(Features::RESHAPE_ACTIVE);
     for Candidate { superblock, .. } in &mut settled {

@@ -35,6 +35,16 @@ fn what_is_flushed_stays_so() {
 }
 
 #[test]
+fn a_refused_flush_is_remembered_until_a_later_update_is_flushed() {
+    let has_refused = |book: &Book| book.member(member(1).uuid).is_some_and(|member| member.refused_flush);
+    let refused = Book::of(sight(5, &[1])).with_flushed(4).with_refused_flush(member(1).uuid);
+    let renewed = refused.after(sight(6, &[1, 2]));
+    assert!(has_refused(&renewed), "what it held of update 5 is not on it");
+    assert!(!has_refused(&renewed.clone().with_flushed(6).after(sight(7, &[1, 2]))));
+    assert!(has_refused(&renewed.with_flushed(5).after(sight(7, &[1, 2]))));
+}
+
+#[test]
 fn what_was_given_up_is_remembered_until_there_are_more_updates() {
     let given_up = |events| GivenUp { events, update_time_unix_s: 1_800_000_000 };
     let book = Book::of(sight(5, &[1, 2])).with_given_up(given_up(6)).with_given_up(given_up(8));

@@ -44,8 +44,7 @@ impl HostMemory {
     /// Whether a member refused a flush when it was the last copy of something.
     fn has_refused_flush(&mut self, superblock: &Superblock) -> bool {
         let book = self.keeper.recall(superblock.array_uuid);
-        let member = book.as_ref().and_then(|book| book.member(superblock.device_uuid));
-        member.is_some_and(|member| member.refused_flush)
+        book.is_some_and(|book| book.has_refused_flush(superblock.device_uuid))
     }
 }
 

@@ -8,10 +8,11 @@
 //! | settling | flush; meanwhile this host [remembers](crate::memory) what is about to be written | what the superblocks are about to claim (so much is rebuilt, all is clean) is true even after a power cut |
 //! | logging | write bad-block logs, bitmap headers | |
 //! | securing | flush | no superblock is there without the log that it relies on |
+//! | writing first, flushing first | write superblocks where the last update may be missing, and flush | see below |
 //! | writing | write superblocks | |
 //! | flushing | flush | whoever asked can be told |
 //!
-//! Where there is no log to write, logging and securing fall away. All is written as it was when the run began; what
+//! Where there is no log to write, logging and securing fall away; so does what goes first, where nobody lacks anything. All is written as it was when the run began; what
 //! changes while it is under way goes into the next one.
 //!
 //! A slot that fails at any of this fails as a member. Before superblocks are written, the run then begins anew: what they
@@ -22,6 +23,11 @@
 //! promise to the engine. Nor of an array that has lost more members than its level survives: they may have lost their power
 //! together, and come back; none that was left may say by then that they failed. Who asked is told: the engine must not
 //! answer for it.
+//!
+//! A member that has to stay and does not take its superblock, or the flush behind it, may lack that update. The others have
+//! it. If they got the next one too before it did, a power cut would leave it two updates behind: stale by md's rule, and it is
+//! the one that is needed most. So it gets the next one *first*. If it fails again the update is given up, and the next one
+//! has the same count.
 //!
 //! A run that would say that a member has failed waits for others that may [follow](super::losses).
 //!
@@ -67,6 +73,8 @@ pub(crate) struct Recorder {
     next: Vec<Waiter>,
     /// Slots that the next run leaves out: they failed at one that was to be begun anew.
     unfit: Vec<usize>,
+    /// Slots that may lack the last update, and stay.
+    unsure: Vec<usize>,
     losses: Losses,
 }
 
@@ -85,13 +93,18 @@ impl Recorder {
         self.losses.look(now);
     }
 
+    /// One that knows of slots which may lack the last update.
+    pub(crate) fn distrusting(unsure: Vec<usize>) -> Self {
+        Self { unsure, ..Self::default() }
+    }
+
     fn is_settling(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.stage == Stage::Settling)
     }
 
     /// The slots that a run is about to write superblocks to.
     pub(crate) fn announced_slots(&self) -> Option<&[usize]> {
-        self.run.as_ref().filter(|run| run.stage.is_before_superblocks()).map(|run| run.slots.as_slice())
+        self.run.as_ref().filter(|run| run.stage.is_revocable()).map(|run| run.slots.as_slice())
     }
 
     /// A run has settled, and what this host remembers has not been told yet.
@@ -196,6 +209,7 @@ impl<W: World> Tree<W> {
         self.remember(node, &slots, events.unwrap_or_default());
         let it = &mut self.nodes[node.0];
         let (members, refused_flush) = (it.members_in(&slots), it.array.refused_flush().to_vec());
+        let first = slots.iter().copied().filter(|slot| it.recorder.unsure.contains(slot)).collect();
         it.recorder.run = Some(Run {
             stage,
             outstanding: 0,
@@ -204,6 +218,7 @@ impl<W: World> Tree<W> {
             members,
             refused_flush,
             unfit,
+            first,
             time,
             logs,
             superblocks,
@@ -260,7 +275,7 @@ impl<W: World> Tree<W> {
         let it = &mut self.nodes[node.0];
         let is_outdated = it.is_run_outdated();
         let run = it.recorder.run.as_mut().expect("a stage belongs to a run");
-        if run.stage.is_before_superblocks() && is_outdated {
+        if run.stage.is_revocable() && is_outdated {
             return self.begin_anew(now, node);
         }
         if run.stage == Stage::Settling && !has_remembered {
@@ -279,11 +294,15 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// A slot has failed before any superblock was written: there are others to be written now.
+    /// A slot has failed before the others' superblocks were written: there are others to be written now.
     fn begin_anew(&mut self, now: Instant, node: NodeId) {
-        self.take_back(node);
         let it = &mut self.nodes[node.0];
         let run = it.recorder.run.take().expect("only a run under way is begun anew");
+        match run.stage.is_of_first() {
+            true => self.give_up_update(node, self.nodes[node.0].events() + 1, run.time),
+            false => self.take_back(node),
+        }
+        let it = &mut self.nodes[node.0];
         it.recorder.losses.count(now, it.lost());
         if run.failed.iter().any(|slot| it.stays(*slot)) {
             it.renew_membership();
@@ -333,8 +352,12 @@ impl<W: World> Tree<W> {
         let is_recorded = run.slots.iter().any(is_member) && !run.failed.iter().any(|slot| it.stays(*slot));
         let outcome = if is_recorded { Outcome::Done } else { Outcome::Failed(Fault::Gone) };
         let is_flushed = is_recorded && run.failed.is_empty();
+        let lacking: Vec<_> = run.failed.iter().copied().filter(|slot| it.stays(*slot)).collect();
+        it.recorder.unsure.retain(|slot| !run.slots.contains(slot));
+        it.recorder.unsure.extend(lacking);
+        let events = it.events();
         if run.stage == Stage::Writing {
-            self.give_up_update(node, run.time); // nobody says that it has taken a superblock
+            self.give_up_update(node, events, run.time); // nobody says that it has taken a superblock
         } else if is_flushed {
             self.update_flushed(now, node);
         }

@@ -13,7 +13,8 @@
 //! *Renewal.* A last copy that refused a flush stays a member in sync. What it had answered by then may go with its power,
 //! whatever later flushes say; so all that it holds is written to it again, by steps of the same kind, which read from
 //! itself if there is nobody else. Each has its range for itself, so no write is undone. A block that nobody can read is
-//! left as it is. It counts as renewed when it has been gone through; the flush after that is worth what it says.
+//! left as it is. It counts as renewed when it has been gone through; the flush after that is worth what it says. If it does
+//! not take a write the renewal stops, and begins anew when it has taken a flush.
 
 use core::ops::Range;
 
@@ -112,6 +113,14 @@ impl Array {
             self.rebuild_lost_member(role);
             self.end_scrub_early();
             self.list(role, Aim::Renew, 0..self.geometry.used_bytes(role));
+        }
+    }
+
+    /// The member takes flushes: one that did not take what was to renew it may do so now.
+    pub(in crate::array) fn resume_renewal(&mut self, role: Role) {
+        let is_listed = || self.jobs.rebuilds.iter().any(|rebuild| rebuild.role == role);
+        if self.members.perishable().contains(&role) && !is_listed() {
+            self.list_renewal(role);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{Op, Site};
+use super::{Kind, Op, Site};
 use crate::array::{Array, Event, member::Members, slab::Key};
 use crate::{MemberState, Role};
 
@@ -35,6 +35,12 @@ impl Op {
         }
     }
 
+    /// The rebuild gets no further than this.
+    fn stop_at(&mut self, offset: u64) {
+        self.stopped_at = Some(self.stopped_at.map_or(offset, |first| first.min(offset)));
+        self.todo.clear();
+    }
+
     /// Notes the content of the columns at work that no member has. Of mirrors `role` stands for all.
     fn lose_columns(&mut self, members: &Members, role: Role, chunk_bytes: u32) {
         let within = u64::from(self.turn.cols.start);
@@ -57,18 +63,25 @@ impl Array {
     pub(super) fn rebuild_falls_short(&mut self, key: Key<Op>, role: Role) {
         let op = &mut self.ops[key];
         let range = op.member_range(role);
-        if self.members.state(role) == MemberState::InSync {
+        let is_unreadable = !op.bad.is_empty() && !op.is_gone;
+        if is_unreadable && self.members.state(role) == MemberState::InSync {
             // It is renewed: what nobody can read cannot be written to it again.
             return;
         }
-        let is_unreadable = !op.bad.is_empty() && !op.is_gone;
         if is_unreadable && self.bad_blocks[role.index()].insert(range.clone()).is_ok() {
             op.has_bad_blocks = true;
             op.lose_columns(&self.members, role, self.profile.chunk_bytes);
             return;
         }
-        op.stopped_at = Some(op.stopped_at.map_or(range.start, |first| first.min(range.start)));
-        op.todo.clear();
+        op.stop_at(range.start);
+    }
+
+    /// A member that stays has not taken what was written to it. It is not renewed by that.
+    pub(super) fn renewal_falls_short(&mut self, key: Key<Op>, role: Role) {
+        let op = &mut self.ops[key];
+        if matches!(op.kind, Kind::Rebuild(of) if of == role) {
+            op.stop_at(op.member_range(role).start);
+        }
     }
 
     /// There is nothing to compare with: too few members, or blocks that nobody could read.

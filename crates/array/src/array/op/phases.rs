@@ -216,7 +216,9 @@ impl Array {
         let op = &mut self.ops[key];
         let Transfer { role, offset, span, heals } = op.plan.writes[place];
         if !is_done {
-            self.member_gave_up(role);
+            if !self.member_gave_up(role) {
+                self.renewal_falls_short(key, role);
+            }
             return;
         }
         if let Some(found) = op.found.iter_mut().find(|found| found.writes.contains(&place)) {

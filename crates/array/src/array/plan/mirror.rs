@@ -36,9 +36,12 @@ impl Mirror<'_> {
         self.members.choose_brisk(self.copies(), u64::from(self.cols.length()), self.bad, self.is_synced())
     }
 
-    /// The first copy that can be read.
+    /// The first copy that can be read; one of a member that is to be renewed only if there is no other.
     fn reference(&self) -> Option<(Role, u64)> {
-        self.members.readable(self.copies(), u64::from(self.cols.length()), self.bad).next()
+        let first =
+            |except: &[Role]| self.members.readable(self.copies(), u64::from(self.cols.length()), except).next();
+        let lasting: Vec<Role> = self.bad.iter().chain(self.members.perishable()).copied().collect();
+        first(&lasting).or_else(|| first(self.bad))
     }
 
     /// Whether none of those that hold it has missed a write that another one has.
@@ -77,14 +80,14 @@ pub(in crate::array) fn plan_mirror_read(
     Ok(Plan { reads, writes: mirror.healing(span).collect(), ..Plan::default() })
 }
 
-/// A read that goes round a member, by way of a buffer.
+/// A read that goes round a member, by way of a buffer; never to one that is to be renewed.
 pub(in crate::array) fn plan_mirror_race(
     mirror: &Mirror<'_>,
     part: &Part,
     around: Role,
     draft: &mut Draft<'_>,
 ) -> Result<Plan, Shortfall> {
-    let except: Vec<_> = mirror.bad.iter().copied().chain([around]).collect();
+    let except: Vec<_> = mirror.bad.iter().chain(mirror.members.perishable()).copied().chain([around]).collect();
     let length = mirror.cols.length();
     let found = mirror.members.choose_brisk(mirror.copies(), u64::from(length), &except, true);
     let (role, offset) = found.ok_or(Shortfall)?;

@@ -326,6 +326,25 @@ fn a_renewal_undoes_no_write_and_begins_anew_when_a_flush_is_refused_again() {
     assert_eq!(rig.read(0, size_bytes).unwrap(), content);
 }
 
+/// It is renewed by what it takes, not by what it is sent; and when it takes flushes again it is renewed at last.
+#[test]
+fn who_takes_no_writes_is_not_renewed_by_them() {
+    for level in [Level::Raid1, NEAR2] {
+        let (mut rig, size_bytes) = filled(level, if level == NEAR2 { 4 } else { 2 });
+        let content = rig.read(0, size_bytes).unwrap();
+        fail(&mut rig, 1);
+        rig.gone.push(0);
+        rig.array.flush_failed(rig.now, Role(0));
+        rig.run();
+        assert_eq!(rig.array.refused_flush(), [Role(0)], "{level:?}");
+        rig.gone.clear();
+        let flush = rig.submit(Command::Flush);
+        rig.run();
+        assert_eq!((rig.result(flush), rig.array.refused_flush()), (Some(Err(RequestError::Failed)), &[][..]));
+        assert_eq!(rig.read(0, size_bytes).unwrap(), content, "{level:?}");
+    }
+}
+
 /// Power was cut since it refused a flush: it may have less than it was seen to have, and less than its copy.
 #[test]
 fn who_refused_a_flush_is_read_only_where_there_is_nobody_else() {

@@ -13,18 +13,25 @@ pub(super) enum Stage {
     Settling,
     Logging,
     Securing,
+    WritingFirst,
+    FlushingFirst,
     Writing,
     Flushing,
 }
 
 impl Stage {
-    /// No superblock of the run is on any drive yet.
-    pub(super) fn is_before_superblocks(self) -> bool {
-        matches!(self, Self::Settling | Self::Logging | Self::Securing)
+    /// The update may still be given up: no superblock of it is on any drive, but for those that go first.
+    pub(super) fn is_revocable(self) -> bool {
+        !matches!(self, Self::Writing | Self::Flushing)
+    }
+
+    /// Superblocks are being written to those that go first.
+    pub(super) fn is_of_first(self) -> bool {
+        matches!(self, Self::WritingFirst | Self::FlushingFirst)
     }
 
     pub(super) fn is_flush(self) -> bool {
-        matches!(self, Self::Settling | Self::Securing | Self::Flushing)
+        matches!(self, Self::Settling | Self::Securing | Self::FlushingFirst | Self::Flushing)
     }
 }
 
@@ -41,6 +48,8 @@ pub(super) struct Run {
     pub(super) refused_flush: Vec<Role>,
     /// Those that had failed when it was begun anew, and are no members yet, or not any more: they are left out.
     pub(super) unfit: Vec<usize>,
+    /// Those that lack the last update, as far as is known: they get this one before the others do.
+    pub(super) first: Vec<usize>,
     /// The time that the superblocks say.
     pub(super) time: Timestamp,
     pub(super) logs: Vec<NoteWrite>,
@@ -52,10 +61,11 @@ impl Run {
     /// The stage after this one; none after the last.
     pub(super) fn next_stage(&self) -> Option<Stage> {
         Some(match self.stage {
-            Stage::Settling if self.logs.is_empty() => Stage::Writing,
-            Stage::Settling => Stage::Logging,
+            Stage::Settling if !self.logs.is_empty() => Stage::Logging,
             Stage::Logging => Stage::Securing,
-            Stage::Securing => Stage::Writing,
+            Stage::Settling | Stage::Securing if !self.first.is_empty() => Stage::WritingFirst,
+            Stage::WritingFirst => Stage::FlushingFirst,
+            Stage::Settling | Stage::Securing | Stage::FlushingFirst => Stage::Writing,
             Stage::Writing => Stage::Flushing,
             Stage::Flushing => return None,
         })
@@ -63,16 +73,20 @@ impl Run {
 
     /// What the stage does, by slot, on those that are left.
     pub(super) fn stage_io(&self) -> Vec<(usize, MemberIo)> {
+        let is_in = |slot: &usize| match self.stage {
+            Stage::Settling | Stage::Logging | Stage::Securing => true,
+            Stage::WritingFirst | Stage::FlushingFirst => self.first.contains(slot),
+            Stage::Writing | Stage::Flushing => !self.first.contains(slot),
+        };
+        let slots: Vec<_> = self.slots.iter().copied().filter(is_in).collect();
         let writes = |notes: &[NoteWrite]| {
-            let left = notes.iter().filter(|note| self.slots.contains(&note.slot));
+            let left = notes.iter().filter(|note| slots.contains(&note.slot));
             left.map(|note| (note.slot, MemberIo::Write { offset: note.offset, span: note.span })).collect()
         };
         match self.stage {
-            Stage::Settling | Stage::Securing | Stage::Flushing => {
-                self.slots.iter().map(|&slot| (slot, MemberIo::Flush)).collect()
-            }
             Stage::Logging => writes(&self.logs),
-            Stage::Writing => writes(&self.superblocks),
+            Stage::WritingFirst | Stage::Writing => writes(&self.superblocks),
+            _ => slots.iter().map(|&slot| (slot, MemberIo::Flush)).collect(),
         }
     }
 }

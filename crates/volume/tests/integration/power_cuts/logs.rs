@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_drive::DriveId;
 use shoal_md::{PplEntry, PplHeader};
 use shoal_volume::transfer::{read_to, write_from};
-use shoal_volume::{ArrayVolume, ConsistencyPolicy, Event, OpenError, OpenOptions, ScrubMode, Volume};
+use shoal_volume::{ArrayVolume, ConsistencyPolicy, Event, Features, OpenError, OpenOptions, ScrubMode, Volume};
 
 use crate::power_cuts::media::{Media, rewrite, superblock};
 use crate::power_cuts::story;
@@ -134,6 +134,23 @@ fn a_log_that_cannot_be_believed_vouches_for_nothing() {
     assert!(array.needs_resync());
     let refused = open(&media, Some(0), OpenOptions::writable(), &Trace::default());
     assert!(matches!(refused.err(), Some(OpenError::DirtyDegraded { .. })));
+}
+
+/// A power cut right after the start: the next one has to know that nothing of the member is right, though its log is good.
+#[test]
+fn a_rebuild_that_begins_anew_is_known_before_the_log_that_said_so_is_emptied() {
+    let mut media = in_mid_write(true, false);
+    let log = superblock(&media[1]).unwrap().ppl_area().unwrap().offset_bytes;
+    media[1].write(log, &[0xee; 4096]);
+    rewrite(&mut media[1], |own| {
+        own.features = own.features.with(Features::RECOVERY_OFFSET, true);
+        own.recovery_offset_sectors = 64;
+    });
+    let array = open(&media, None, OpenOptions::writable(), &Trace::default()).unwrap();
+    let own = superblock(&array.world().media()[1]).unwrap();
+    let is_rebuilt = own.features.any_of(Features::RECOVERY_OFFSET);
+    // But for the first columns, which are made to agree while the array is opened.
+    assert!(is_rebuilt && own.recovery_offset_sectors <= CHUNK as u64 / 512, "{}", own.recovery_offset_sectors);
 }
 
 #[test]
