@@ -9,7 +9,43 @@ use super::content::Version;
 pub(super) struct May {
     /// Something that is no version.
     pub(super) other: Option<Other>,
-    pub(super) versions: Vec<Version>,
+    pub(super) versions: Versions,
+}
+
+/// Some versions; most blocks have one or none, and there are many blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Versions {
+    #[default]
+    None,
+    One(Version),
+    /// Two at least.
+    More(Vec<Version>),
+}
+
+impl Versions {
+    pub(super) fn as_slice(&self) -> &[Version] {
+        match self {
+            Self::None => &[],
+            Self::One(version) => std::slice::from_ref(version),
+            Self::More(versions) => versions,
+        }
+    }
+
+    pub(super) fn push(&mut self, version: Version) {
+        match self {
+            Self::None => *self = Self::One(version),
+            Self::One(first) => *self = Self::More(vec![*first, version]),
+            Self::More(versions) => versions.push(version),
+        }
+    }
+}
+
+impl FromIterator<Version> for Versions {
+    fn from_iter<I: IntoIterator<Item = Version>>(versions: I) -> Self {
+        let mut all = Self::None;
+        versions.into_iter().for_each(|version| all.push(version));
+        all
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +56,12 @@ pub(super) enum Other {
 }
 
 impl May {
-    pub(super) const ANYTHING: Self = Self { other: Some(Other::Anything), versions: Vec::new() };
+    pub(super) const ANYTHING: Self = Self { other: Some(Other::Anything), versions: Versions::None };
 
     pub(super) fn is_settled(&self) -> bool {
         match self.other {
-            None => self.versions.len() == 1,
-            Some(Other::Digest(_)) => self.versions.is_empty(),
+            None => matches!(self.versions, Versions::One(_)),
+            Some(Other::Digest(_)) => self.versions == Versions::None,
             Some(Other::Anything) => false,
         }
     }
@@ -37,12 +73,14 @@ pub(super) struct Block {
     pub(super) durable: May,
     /// Asked for, and not covered by a flush.
     pub(super) later: Vec<Version>,
+    /// What was answered before this was asked for may be lost: it supersedes nothing. Zero where nothing is.
+    pub(super) lost_before: Version,
 }
 
 impl Block {
     pub(super) fn untouched(are_zeros: bool) -> Self {
-        let zeros = May { other: None, versions: vec![0] };
-        Self { durable: if are_zeros { zeros } else { May::ANYTHING }, later: Vec::new() }
+        let zeros = May { other: None, versions: Versions::One(0) };
+        Self { durable: if are_zeros { zeros } else { May::ANYTHING }, later: Vec::new(), lost_before: 0 }
     }
 }
 

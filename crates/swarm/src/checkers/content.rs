@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Failure;
-use super::blocks::{Block, Blocks, May, Other};
+use super::blocks::{Block, Blocks, May, Other, Versions};
 use super::stamps::{digest, is_stamped, name_of};
 
 /// What a drive writes whole or not at all.
@@ -147,11 +147,11 @@ impl Promises {
             return Err(Failure::new(CHECKER, what));
         }
         for number in self.unsettled.clone() {
-            let Block { durable, later } = self.blocks.at(number);
+            let Block { durable, later, lost_before } = self.blocks.at(number);
             let is_covered =
                 |version: &&Version| covered.binary_search(version).is_ok() && !self.change(**version).is_given_up;
             let now_durable: Vec<_> = later.iter().filter(is_covered).copied().collect();
-            let durable = self.merged(durable, &now_durable);
+            let durable = self.merged(durable, &now_durable, *lost_before);
             let block = self.blocks.at_mut(number);
             block.durable = durable;
             block.later.retain(|version| !now_durable.contains(version));
@@ -224,10 +224,13 @@ impl Promises {
         self.unsettled.iter().copied()
     }
 
-    /// Allows a block to be anything until it is written.
+    /// Allows a block to be anything until it is written; what was answered by now does not count as that. What is
+    /// under way does, and may be carried out before or after what is asked for next.
     pub(crate) fn excuse(&mut self, number: usize) {
         self.excused.insert(number);
-        self.blocks.at_mut(number).durable = May::ANYTHING;
+        let lost_before = self.next_version();
+        let block = self.blocks.at_mut(number);
+        (block.durable, block.lost_before) = (May::ANYTHING, lost_before);
     }
 
     pub(crate) fn excused_count(&self) -> usize {
@@ -236,7 +239,7 @@ impl Promises {
 
     /// What a read that begins at this moment may return; `is_in_sync` says whether mirrors and parity agree.
     pub(crate) fn read_asked(&self, blocks: Range<usize>, is_in_sync: bool) -> Seen {
-        let may = |block: &Block| self.merged(&block.durable, &block.later);
+        let may = |block: &Block| self.merged(&block.durable, &block.later, block.lost_before);
         let first = blocks.start;
         Seen {
             first,
@@ -264,17 +267,18 @@ impl Promises {
             if was_excused || self.excused.contains(&number) {
                 continue;
             }
-            match self.held(number, bytes, may) {
-                Some(_) if is_tainted(number) => {}
-                Some(held) => {
+            match self.may_hold(number, bytes, may) {
+                true if !is_settled || may.is_settled() || is_tainted(number) => {}
+                true => {
                     let block = self.blocks.at(number);
-                    if is_settled && !may.is_settled() && block.later.is_empty() && block.durable == *may {
+                    if block.later.is_empty() && block.durable == *may {
+                        let held = self.held(number, bytes, may);
                         self.blocks.at_mut(number).durable = held;
                     }
                 }
-                None if self.was_asked_since(seen.asked_at, number, bytes) => {}
-                None if is_tainted(number) => wrong_and_tainted.push(number),
-                None => return Err(Failure::new(CHECKER, self.mismatch(number, bytes, may))),
+                false if self.was_asked_since(seen.asked_at, number, bytes) => {}
+                false if is_tainted(number) => wrong_and_tainted.push(number),
+                false => return Err(Failure::new(CHECKER, self.mismatch(number, bytes, may))),
             }
         }
         Ok(wrong_and_tainted)
@@ -288,11 +292,12 @@ impl Promises {
         self.changes[version as usize]
     }
 
-    /// What a block that may be `before` may hold after some changes, in whatever order was possible.
-    fn merged(&self, before: &May, changes: &[Version]) -> May {
+    /// What a block that may be `before` may hold after some changes, in whatever order was possible; those that were
+    /// answered before version `lost_before` was asked for may have been lost since.
+    fn merged(&self, before: &May, changes: &[Version], lost_before: Version) -> May {
         let certain = |version: &Version| {
             let change = self.change(*version);
-            change.is_certain && change.answered_at.is_some()
+            change.is_certain && change.answered_at.is_some_and(|answered_at| lost_before <= answered_at)
         };
         // The latest start of something that is done is what supersedes.
         let last_certain = changes.iter().copied().filter(certain).max();
@@ -300,23 +305,26 @@ impl Promises {
             (Some(answered_at), Some(last_certain)) => last_certain <= answered_at,
             (None, _) | (_, None) => true,
         };
-        let versions = before.versions.iter().chain(changes).copied().filter(survives).collect();
+        let versions = before.versions.as_slice().iter().chain(changes).copied().filter(survives).collect();
         May { other: before.other.filter(|_| last_certain.is_none()), versions }
     }
 
-    /// Which of what it may hold the block holds; none if it is something else.
-    fn held(&self, number: usize, bytes: &[u8], may: &May) -> Option<May> {
+    /// Whether the block holds any of what it may hold.
+    fn may_hold(&self, number: usize, bytes: &[u8], may: &May) -> bool {
         let is = |version: &Version| is_stamped(number, self.change(*version).becomes, bytes);
-        let versions: Vec<_> = may.versions.iter().copied().filter(is).collect();
-        if !versions.is_empty() {
-            return Some(May { other: None, versions });
-        }
-        let seen = digest(bytes);
-        let is_other = match may.other? {
+        let is_other = |other| match other {
             Other::Anything => true,
-            Other::Digest(expected) => expected == seen,
+            Other::Digest(expected) => expected == digest(bytes),
         };
-        is_other.then_some(May { other: Some(Other::Digest(seen)), versions })
+        may.other.is_some_and(is_other) || may.versions.as_slice().iter().any(is)
+    }
+
+    /// Which of what it may hold the block holds, as it holds any of that.
+    fn held(&self, number: usize, bytes: &[u8], may: &May) -> May {
+        let is = |version: &Version| is_stamped(number, self.change(*version).becomes, bytes);
+        let versions: Versions = may.versions.as_slice().iter().copied().filter(is).collect();
+        let other = (versions == Versions::None).then(|| Other::Digest(digest(bytes)));
+        May { other, versions }
     }
 
     /// Whether it is a version that came while the read was under way.
@@ -339,7 +347,7 @@ impl Promises {
             format!("version {version} of block {block}")
         };
         match may.other {
-            None => format!("block {number} holds {held}, and may hold versions {:?}", may.versions),
+            None => format!("block {number} holds {held}, and may hold versions {:?}", may.versions.as_slice()),
             Some(_) => format!("block {number} holds {held}, and not what it was seen to hold"),
         }
     }

@@ -2,6 +2,9 @@
 
 use super::content::{BLOCK_BYTES, Version};
 
+/// Version 0 of a block.
+const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
+
 /// What a block says that it is: its number and version.
 pub(super) fn name_of(bytes: &[u8]) -> (usize, Version) {
     let word = u64::from_le_bytes(bytes[..8].try_into().expect("a block is longer"));
@@ -28,6 +31,9 @@ fn stamp_word(number: usize, version: Version, place: u32) -> u64 {
 }
 
 pub(super) fn is_stamped(number: usize, version: Version, bytes: &[u8]) -> bool {
+    if version == 0 {
+        return *bytes == ZEROS[..bytes.len()];
+    }
     let mut words = bytes.chunks_exact(8).zip(0..);
     words.all(|(word, place)| word == stamp_word(number, version, place).to_le_bytes())
 }

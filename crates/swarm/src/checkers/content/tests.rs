@@ -111,6 +111,26 @@ fn what_was_there_before_has_to_stay_once_it_was_seen() {
 }
 
 #[test]
+fn what_was_answered_before_a_block_was_lost_supersedes_nothing() {
+    let mut promises = Promises::new(2, true);
+    let answered = promises.asked(0..1, false);
+    promises.answered(answered, true);
+    let under_way = promises.asked(1..2, false);
+    promises.excuse(0);
+    promises.excuse(1);
+    assert_eq!(promises.unsettled().collect::<Vec<_>>(), [0, 1], "a power cut would leave them to chance all the same");
+    let anew = promises.asked(0..2, false);
+    assert!(allows(&mut promises, 0, 9), "anything, while what is new is under way");
+    promises.answered(anew, true);
+    assert!(allows(&mut promises, 0, anew) && !allows(&mut promises, 0, answered) && !allows(&mut promises, 0, 9));
+    promises.answered(under_way, true);
+    let covered = promises.flush_asked();
+    promises.flush_answered(&covered).unwrap();
+    assert!(allows(&mut promises, 1, anew) && allows(&mut promises, 1, under_way) && !allows(&mut promises, 1, 9));
+    assert!(allows(&mut promises, 0, anew) && !allows(&mut promises, 0, answered));
+}
+
+#[test]
 fn tainted_blocks_are_told_apart() {
     let mut promises = Promises::new(2, true);
     let seen = promises.read_asked(0..2, true);
