@@ -41,6 +41,10 @@ impl Watched {
         }
     }
 
+    pub(crate) fn inner(&self) -> &SimulatedWorld {
+        &self.world
+    }
+
     pub(crate) fn inner_mut(&mut self) -> &mut SimulatedWorld {
         &mut self.world
     }
@@ -172,7 +176,7 @@ impl World for Watched {
             return;
         }
         self.count_for_hangs();
-        self.placement.submitted(&io, self.world.facts(io.drive).size_bytes);
+        self.placement.submitted(&io, self.world.size_bytes(io.drive));
         self.write_down_start(&io);
         self.world.submit(io);
         self.count_events(1);

@@ -1,7 +1,7 @@
 //! Seeds are clean, and a seed is the same run whenever it is played.
 #![allow(clippy::unwrap_used)]
 
-use shoal_swarm::{Watch, hunt, play, sample};
+use shoal_swarm::{Scenario, Watch, hunt, play, sample};
 
 /// `SHOAL_SEEDS=10000` plays as many; a hundred are for every day.
 #[test]
@@ -69,4 +69,15 @@ fn watching_a_run_does_not_change_it() {
     let [silent, traced] = [false, true].map(|is_traced| play(&scenario, is_traced).unwrap());
     assert_eq!((silent.trace_hash, silent.counts), (traced.trace_hash, traced.counts));
     assert!(silent.lines.is_empty() && traced.lines.lines().count() > 100);
+}
+
+/// A pass over all of one takes as long as a thousand other worlds.
+#[test]
+fn nothing_goes_over_all_of_a_vast_drive() {
+    let vast: Vec<_> = (0..400).map(sample).filter(Scenario::is_vast).collect();
+    assert!(!vast.is_empty());
+    for scenario in vast {
+        let member_ios = play(&scenario, false).unwrap().counts.member_ios;
+        assert!(member_ios < 50_000, "seed {}: {member_ios} I/Os of members", scenario.seed);
+    }
 }

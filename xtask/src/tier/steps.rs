@@ -132,7 +132,7 @@ fn long(seed: u64) -> Vec<Step> {
         Step::new("stories", "cargo nextest run --profile proofs --workspace --locked --ignore-default-filter")
             .and(&["-E", "test(/^stories::/)"])
             .with("SHOAL_STORIES", 1000),
-        Step::new("swarm", "cargo run --release --locked -p shoal -- sim swarm --seeds 0..1000000"),
+        Step::new("swarm", "cargo run --profile hunt --locked -p shoal -- sim swarm --seeds 0..1000000"),
         Step::new("packages", "cargo xtask packages"),
         Step::new("packages installed", "cargo xtask packages test"),
         Step::new("fuzz", "cargo xtask fuzz 14400"),

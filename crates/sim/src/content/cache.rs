@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use super::CACHE_BYTES;
-use super::media::{Media, SECTOR_BYTES};
+use super::media::{Media, PAGE_BYTES, PageBytes, SECTOR_BYTES, bytes_of, whole_pages};
 use crate::faults::{Fault, Misbehaviour, MisbehaviourKind, half};
 
 /// Writes that no finished flush covers, over a medium with all the others.
@@ -52,6 +52,8 @@ struct Write {
 #[derive(Clone, Debug)]
 enum What {
     Bytes(Box<[u8]>),
+    /// Whole pages, which the media that they are written to share.
+    Pages(Box<[Option<PageBytes>]>),
     /// So many zeros.
     Discard(u64),
 }
@@ -75,14 +77,27 @@ impl Write {
     fn length(&self) -> u64 {
         match &self.what {
             What::Bytes(bytes) => bytes.len() as u64,
+            What::Pages(pages) => (pages.len() * PAGE_BYTES) as u64,
             What::Discard(length) => *length,
         }
+    }
+
+    /// What it writes, sector by sector, by their first bytes.
+    fn sectors(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let parts: Vec<&[u8]> = match &self.what {
+            What::Bytes(bytes) => vec![bytes],
+            What::Pages(pages) => pages.iter().map(bytes_of).collect(),
+            What::Discard(_) => Vec::new(),
+        };
+        let sectors = parts.into_iter().flat_map(|bytes| bytes.chunks(SECTOR_BYTES as usize));
+        (self.offset..).step_by(SECTOR_BYTES as usize).zip(sectors)
     }
 
     /// Carries it out, right or wrong.
     fn apply(&self, media: &mut Media) {
         let bytes = match &self.what {
             What::Bytes(bytes) => bytes,
+            What::Pages(pages) => return media.put(self.offset, pages),
             What::Discard(length) => return media.clear(self.offset, *length),
         };
         let (offset, length) = (self.offset, bytes.len() as u64);
@@ -100,10 +115,10 @@ impl Write {
     /// Carries out those of its sectors that chance keeps.
     fn apply_torn(&self, media: &mut Media, random: &mut Xoshiro256PlusPlus) {
         match &self.what {
-            What::Bytes(bytes) if self.spoilt.is_none() => {
-                for (sector, bytes) in (0..).zip(bytes.chunks(SECTOR_BYTES as usize)) {
+            What::Bytes(_) | What::Pages(_) if self.spoilt.is_none() => {
+                for (offset, bytes) in self.sectors() {
                     if coin(random) {
-                        media.write(self.offset + sector * SECTOR_BYTES, bytes);
+                        media.write(offset, bytes);
                     }
                 }
             }
@@ -120,7 +135,9 @@ fn coin(random: &mut Xoshiro256PlusPlus) -> bool {
 impl Cache {
     /// A write begins, that may be spoilt.
     pub(super) fn start_write(&mut self, offset: u64, bytes: &[u8], spoilt: Option<Misbehaviour>) -> u64 {
-        self.start(Command::Write(Write { offset, what: What::Bytes(bytes.into()), spoilt }))
+        let pages = whole_pages(offset, bytes).filter(|_| spoilt.is_none());
+        let what = pages.map_or_else(|| What::Bytes(bytes.into()), What::Pages);
+        self.start(Command::Write(Write { offset, what, spoilt }))
     }
 
     pub(super) fn start_discard(&mut self, offset: u64, length: u64) -> u64 {
@@ -196,9 +213,8 @@ impl Cache {
         for write in given_up {
             self.bytes -= write.length();
             // A discard, or a write that went wrong, is simply never done.
-            if let (What::Bytes(bytes), None) = (&write.what, &write.spoilt) {
-                let sectors = (write.offset..).step_by(SECTOR_BYTES as usize).zip(bytes.chunks(SECTOR_BYTES as usize));
-                self.given_up.extend(sectors.map(|(offset, bytes)| (offset, bytes.into())));
+            if write.spoilt.is_none() {
+                self.given_up.extend(write.sectors().map(|(offset, bytes)| (offset, bytes.into())));
             }
         }
     }

@@ -12,24 +12,33 @@ use std::sync::Arc;
 /// What a drive writes whole or not at all.
 pub const SECTOR_BYTES: u64 = 512;
 
-const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u64 = PAGE_BYTES as u64 / SECTOR_BYTES;
+
+/// Pages side by side: so many are shared, or copied, at once.
+const GROUP_PAGES: usize = 32;
+
+/// What a page holds that is not all zeros.
+pub(crate) type PageBytes = Arc<[u8]>;
 
 /// The bytes of a drive; what was never written is zeros.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Media {
-    pages: BTreeMap<u64, Arc<Page>>,
+    /// By the number of the first page, divided by [`GROUP_PAGES`].
+    groups: BTreeMap<u64, Arc<[Page; GROUP_PAGES]>>,
 }
 
 /// Sectors side by side, a bit of each mark for each of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Page {
-    bytes: [u8; PAGE_BYTES],
+    /// None for zeros.
+    bytes: Option<PageBytes>,
     unreadable: u8,
     damaged: u8,
 }
 
-static BLANK: Page = Page { bytes: [0; PAGE_BYTES], unreadable: 0, damaged: 0 };
+/// A page of zeros.
+static BLANK: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
 /// A run within one page.
 struct Place {
@@ -67,32 +76,70 @@ fn places(mut offset: u64, length: u64) -> impl Iterator<Item = Place> {
     })
 }
 
+/// The bytes of pages, to be put in their place; none if they are not whole pages.
+pub(crate) fn whole_pages(offset: u64, bytes: &[u8]) -> Option<Box<[Option<PageBytes>]>> {
+    let are_whole = offset.is_multiple_of(PAGE_BYTES as u64) && bytes.len().is_multiple_of(PAGE_BYTES);
+    let page = |bytes: &[u8]| (*bytes != BLANK).then(|| bytes.into());
+    are_whole.then(|| bytes.chunks_exact(PAGE_BYTES).map(page).collect())
+}
+
+/// What a page holds, zeros or not.
+pub(crate) fn bytes_of(page: &Option<PageBytes>) -> &[u8] {
+    page.as_deref().unwrap_or(&BLANK)
+}
+
+impl Page {
+    /// It holds zeros, and nothing is wrong with it.
+    fn is_blank(&self) -> bool {
+        self.bytes.is_none() && self.unreadable | self.damaged == 0
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        Arc::make_mut(self.bytes.get_or_insert_with(|| BLANK[..].into()))
+    }
+
+    /// What was wrong with some sectors is over.
+    fn unmark(&mut self, sectors: u8) {
+        self.unreadable &= !sectors;
+        self.damaged &= !sectors;
+    }
+}
+
 impl Media {
     /// Writes bytes; what was wrong with their sectors is over.
     pub(crate) fn write(&mut self, offset: u64, mut bytes: &[u8]) {
         for place in places(offset, bytes.len() as u64) {
             let (here, rest) = bytes.split_at(place.length);
             bytes = rest;
-            // What is not there is zeros without a mark.
-            if !self.pages.contains_key(&place.page) && *here == BLANK.bytes[..here.len()] {
+            if self.page(place.page).is_none_or(Page::is_blank) && *here == BLANK[..here.len()] {
                 continue;
             }
             let page = self.page_mut(place.page);
-            page.bytes[place.start..place.start + place.length].copy_from_slice(here);
-            page.unreadable &= !place.sectors();
-            page.damaged &= !place.sectors();
+            page.bytes_mut()[place.start..place.start + place.length].copy_from_slice(here);
+            page.unmark(place.sectors());
+        }
+    }
+
+    /// Writes [whole pages](whole_pages), of which it keeps its share.
+    pub(crate) fn put(&mut self, offset: u64, pages: &[Option<PageBytes>]) {
+        for (number, bytes) in (offset / PAGE_BYTES as u64..).zip(pages) {
+            if bytes.is_some() || !self.page(number).is_none_or(Page::is_blank) {
+                *self.page_mut(number) = Page { bytes: bytes.clone(), ..Page::default() };
+            }
         }
     }
 
     /// Reads bytes, marks or not.
     pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) {
+        self.read_parts(offset, bytes.len() as u64, |done, part| bytes[done..done + part.len()].copy_from_slice(part));
+    }
+
+    /// Reads part by part, marks or not: `take` is told where in the run each part begins.
+    pub(crate) fn read_parts(&self, offset: u64, length: u64, mut take: impl FnMut(usize, &[u8])) {
         let mut done = 0;
-        for place in places(offset, bytes.len() as u64) {
-            let here = &mut bytes[done..done + place.length];
-            match self.pages.get(&place.page) {
-                Some(page) => here.copy_from_slice(&page.bytes[place.start..place.start + place.length]),
-                None => here.fill(0),
-            }
+        for place in places(offset, length) {
+            let bytes = self.page(place.page).map_or(&BLANK[..], |page| bytes_of(&page.bytes));
+            take(done, &bytes[place.start..place.start + place.length]);
             done += place.length;
         }
     }
@@ -100,13 +147,15 @@ impl Media {
     /// Makes a run zeros, and forgets pages that lie wholly in it.
     pub(crate) fn clear(&mut self, offset: u64, length: u64) {
         for place in places(offset, length) {
+            if self.page(place.page).is_none_or(Page::is_blank) {
+                continue;
+            }
+            let page = self.page_mut(place.page);
+            page.unmark(place.sectors());
             if place.length == PAGE_BYTES {
-                self.pages.remove(&place.page);
-            } else if self.pages.contains_key(&place.page) {
-                let page = self.page_mut(place.page);
-                page.bytes[place.start..place.start + place.length].fill(0);
-                page.unreadable &= !place.sectors();
-                page.damaged &= !place.sectors();
+                page.bytes = None;
+            } else if page.bytes.is_some() {
+                page.bytes_mut()[place.start..place.start + place.length].fill(0);
             }
         }
     }
@@ -124,7 +173,7 @@ impl Media {
     pub(crate) fn flip_bit(&mut self, offset: u64, bit: u32) {
         let place = Place::first_of(offset, 1);
         let page = self.page_mut(place.page);
-        page.bytes[place.start] ^= 1 << (bit % 8);
+        page.bytes_mut()[place.start] ^= 1 << (bit % 8);
         page.damaged |= place.sectors();
     }
 
@@ -142,14 +191,15 @@ impl Media {
 
     pub(crate) fn is_readable(&self, offset: u64, length: u64) -> bool {
         let is_unreadable =
-            |place: &Place| self.pages.get(&place.page).is_some_and(|page| page.unreadable & place.sectors() != 0);
+            |place: &Place| self.page(place.page).is_some_and(|page| page.unreadable & place.sectors() != 0);
         !places(offset, length).any(|place| is_unreadable(&place))
     }
 
     /// First bytes of the sectors with a mark, ascending.
     fn marked(&self, mark: impl Fn(&Page) -> u8) -> Vec<u64> {
-        let pages = self.pages.iter().map(|(number, page)| (number * PAGE_SECTORS, mark(page)));
-        let sectors = pages.filter(|(_, bits)| *bits != 0).flat_map(|(first, bits)| {
+        let pages = self.groups.iter().flat_map(|(group, pages)| (group * GROUP_PAGES as u64..).zip(&**pages));
+        let marked = pages.map(|(number, page)| (number * PAGE_SECTORS, mark(page))).filter(|(_, bits)| *bits != 0);
+        let sectors = marked.flat_map(|(first, bits)| {
             (0..PAGE_SECTORS).filter(move |sector| bits & 1 << sector != 0).map(move |sector| first + sector)
         });
         sectors.map(|sector| sector * SECTOR_BYTES).collect()
@@ -163,7 +213,18 @@ impl Media {
         self.marked(|page| page.unreadable)
     }
 
-    fn page_mut(&mut self, number: u64) -> &mut Page {
-        Arc::make_mut(self.pages.entry(number).or_insert_with(|| Arc::new(BLANK.clone())))
+    fn page(&self, number: u64) -> Option<&Page> {
+        let (group, place) = place_of(number);
+        self.groups.get(&group).map(|pages| &pages[place])
     }
+
+    fn page_mut(&mut self, number: u64) -> &mut Page {
+        let (group, place) = place_of(number);
+        &mut Arc::make_mut(self.groups.entry(group).or_default())[place]
+    }
+}
+
+/// The group of a page, and its place there.
+fn place_of(number: u64) -> (u64, usize) {
+    (number / GROUP_PAGES as u64, (number % GROUP_PAGES as u64) as usize)
 }

@@ -92,21 +92,33 @@ impl Content {
 
     /// Reads what was acknowledged last.
     pub fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), Fault> {
-        let range = self.checked(offset, bytes.len() as u64)?;
+        let length = bytes.len() as u64;
+        self.read_parts(offset, length, |done, part| bytes[done..done + part.len()].copy_from_slice(part))
+    }
+
+    /// [`Content::read`] without memory of its own: `take` is given one part after the other, and where in the run it
+    /// begins; nothing, if the read fails.
+    pub fn read_parts(&mut self, offset: u64, length: u64, take: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
+        let range = self.checked(offset, length)?;
         let struck = self.strike(&range, is_of_reads);
         if let Some(Misbehaviour { kind: MisbehaviourKind::ReadFails(fault), .. }) = struck {
             return Err(fault);
         }
-        self.look(offset, bytes)
+        self.look_parts(offset, length, take)
     }
 
     /// Reads without any armed misbehaviour striking.
     pub fn look(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Fault> {
-        self.checked(offset, bytes.len() as u64)?;
+        let length = bytes.len() as u64;
+        self.look_parts(offset, length, |done, part| bytes[done..done + part.len()].copy_from_slice(part))
+    }
+
+    fn look_parts(&self, offset: u64, length: u64, take: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
+        self.checked(offset, length)?;
         match &self.kept {
-            Some(kept) if !kept.current.is_readable(offset, bytes.len() as u64) => return Err(Fault::Io),
-            Some(kept) => kept.current.read(offset, bytes),
-            None => bytes.fill(0),
+            Some(kept) if !kept.current.is_readable(offset, length) => return Err(Fault::Io),
+            Some(kept) => kept.current.read_parts(offset, length, take),
+            None => Media::default().read_parts(offset, length, take),
         }
         Ok(())
     }

@@ -282,7 +282,7 @@ impl Player<'_> {
             if struck.iter().any(|struck| is_refusal(struck.kind)) {
                 self.failing.insert(drive);
             }
-            if let Some((old_id, before)) = self.armed.get(&drive).cloned() {
+            if let Some((old_id, before)) = self.armed.get(&drive).filter(|_| !struck.is_empty()).cloned() {
                 let id = self.ids[drive].unwrap_or(old_id);
                 let now = now.get_or_insert_with(|| self.array().content_map());
                 self.taint(struck, &[(old_id, &before), (id, now)]);

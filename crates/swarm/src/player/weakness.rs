@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use shoal_volume::{ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState, World};
+use shoal_volume::{ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState};
 
 use super::Player;
 use super::power::{has_all, superblock};
@@ -67,8 +67,8 @@ impl Player<'_> {
 
     /// The drive that has this name at present.
     fn drive_named(&self, name: &str) -> Option<usize> {
-        let world = self.array().world();
-        self.ids.iter().position(|id| id.is_some_and(|id| world.facts(id).name == name))
+        let world = self.array().world().inner();
+        self.ids.iter().position(|id| id.is_some_and(|id| world.name(id) == name))
     }
 
     /// Drives that have a seat, wait as spares, are being filled, or are the journal.

@@ -2,7 +2,8 @@
 //! bytes or in sectors.
 //!
 //! Nothing goes over all of a drive there: no resync, rebuild or scrub, which would take hours of everybody's time. So
-//! such an array begins in sync and has a bitmap or a log, and what goes wrong needs no new member.
+//! such an array begins in sync and has a bitmap or a log, and what goes wrong needs no new member. A new bitmap has all
+//! its bits set: nothing goes wrong before they are cleared, or a power cut would let all be resynced.
 
 use shoal_sim::FaultKind;
 use shoal_volume::{ArrayLevel, ConsistencyPolicy};
@@ -10,6 +11,9 @@ use shoal_volume::{ArrayLevel, ConsistencyPolicy};
 use super::has_redundancy;
 use crate::random::Random;
 use crate::scenario::{Run, Scenario, Step};
+
+/// By then the bits of a new bitmap are cleared.
+const BITS_CLEARED_MS: u64 = 20_000;
 
 /// Makes the drives vast, and the rest such that it goes with that.
 pub(super) fn make_vast(scenario: &mut Scenario, random: &mut Random) {
@@ -32,6 +36,9 @@ pub(super) fn make_vast(scenario: &mut Scenario, random: &mut Random) {
     scenario.assume_clean = true;
     scenario.scratch_bytes = 64 << 10;
     scenario.steps.retain(|step| !goes_over_all(*step));
+    if matches!(scenario.consistency, ConsistencyPolicy::Bitmap { .. }) {
+        scenario.steps.insert(0, Step::Pass(BITS_CLEARED_MS));
+    }
     let regions = regions(random);
     for step in &mut scenario.steps {
         if let Step::Read(run) | Step::Write(run) | Step::Discard(run) = step {

@@ -61,19 +61,13 @@ impl SimulatedWorld {
     }
 }
 
-/// Reads into memory, by way of `bytes`, if there is anything to read.
-pub(super) fn read(
-    content: &mut Content,
-    offset: u64,
-    arena: &Arena,
-    memory: Memory,
-    bytes: &mut Vec<u8>,
-) -> Result<(), Fault> {
+/// Reads into memory, if there is anything to read.
+pub(super) fn read(content: &mut Content, offset: u64, arena: &Arena, memory: Memory) -> Result<(), Fault> {
     if !content.is_kept() {
         return content.read(offset, &mut []);
     }
-    bytes.resize(memory.length as usize, 0);
-    content.read(offset, bytes)?;
-    arena.write(memory, bytes);
-    Ok(())
+    content.read_parts(offset, u64::from(memory.length), |done, part| {
+        let length = memory.length - done as u32;
+        arena.write(Memory { offset: memory.offset + done, length }, part);
+    })
 }

@@ -11,6 +11,7 @@
 mod contents;
 mod error;
 mod pace;
+mod places;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,6 +32,7 @@ pub use contents::Contents;
 pub use error::SimulatedWorldError;
 use error::system_error;
 use pace::Pace;
+use places::{ModelFacts, Place};
 
 /// Drives that do not exist, behind a [`World`].
 #[derive(Debug)]
@@ -51,21 +53,6 @@ pub struct SimulatedWorld {
     random: Xoshiro256PlusPlus,
     /// If the world keeps pace with the machine's clock.
     pace: Option<Pace>,
-}
-
-/// What is known of a drive by its model.
-#[derive(Debug)]
-struct ModelFacts {
-    name: String,
-    size_bytes: u64,
-    logical_block_bytes: u32,
-}
-
-/// Where a drive is, or was, plugged in.
-#[derive(Debug)]
-struct Place {
-    drive: usize,
-    is_present: bool,
 }
 
 /// An I/O that the simulation has.
@@ -107,10 +94,12 @@ impl SimulatedWorld {
             size_bytes: model.size_bytes,
             logical_block_bytes: model.logical_block_bytes,
         };
+        let models: Vec<_> = topology.drives.iter().map(facts).collect();
+        let place = |(drive, it): (usize, &Content)| Place::new(&models, drive, drive, !it.is_gone());
         Ok(Self {
             simulation,
-            models: topology.drives.iter().map(facts).collect(),
-            places: contents.iter().enumerate().map(|(drive, it)| Place { drive, is_present: !it.is_gone() }).collect(),
+            places: contents.iter().enumerate().map(place).collect(),
+            models,
             contents,
             arena,
             in_flight: Slab::new(),
@@ -161,12 +150,9 @@ impl SimulatedWorld {
         assert!(self.contents[drive].is_gone(), "{} is plugged in", self.name(id));
         self.contents[drive].set_gone(false);
         self.simulation.plug(drive);
-        self.places.push(Place { drive, is_present: true });
-        DriveId(u32::try_from(self.places.len() - 1).expect("drives are plugged in a few times"))
-    }
-
-    fn name(&self, id: DriveId) -> String {
-        format!("sim:{}#{}", self.models[self.places[id.0 as usize].drive].name, id.0)
+        let id = self.places.len();
+        self.places.push(Place::new(&self.models, drive, id, true));
+        DriveId(u32::try_from(id).expect("drives are plugged in a few times"))
     }
 
     /// What never reaches a drive: I/O on one that is not there, or outside of it.
@@ -215,7 +201,7 @@ impl SimulatedWorld {
         let content = &mut self.contents[place.drive];
         let result = match (ticket, io.kind) {
             (Some(ticket), _) => ticket.and_then(|ticket| content.finish(ticket)),
-            (None, IoKind::Read(memory)) => contents::read(content, io.offset, &self.arena, memory, &mut self.bytes),
+            (None, IoKind::Read(memory)) => contents::read(content, io.offset, &self.arena, memory),
             (None, IoKind::Discard(length)) => content.discard(io.offset, length),
             (None, IoKind::Write(_) | IoKind::Flush) => unreachable!("writes and flushes have tickets"),
         };
@@ -301,7 +287,7 @@ impl World for SimulatedWorld {
     fn facts(&self, drive: DriveId) -> DriveFacts {
         let model = &self.models[self.drive_of(drive)];
         DriveFacts {
-            name: self.name(drive),
+            name: self.name(drive).to_owned(),
             size_bytes: model.size_bytes,
             logical_block_bytes: model.logical_block_bytes,
             writable: true,
