@@ -106,10 +106,10 @@ impl<'a> Killed<'a> {
         true
     }
 
-    /// The log ends, and all that was written is durable.
+    /// The log ends, and all that was written is durable. Drives that are none of the array's may be armed.
     pub(crate) fn end(mut self) {
         self.log.end(&mut self.contents[self.journal]);
-        for content in self.contents.iter_mut().filter(|content| !content.is_gone()) {
+        for content in self.contents.iter_mut().filter(|content| !content.is_gone() && !content.is_armed()) {
             content.flush().expect("nothing is armed");
         }
     }

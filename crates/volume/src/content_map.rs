@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use shoal_array::{Geometry, Home, Role};
 use shoal_drive::DriveId;
+use shoal_md::SECTOR_BYTES;
 
 use crate::array_volume::ArrayVolume;
-use crate::tree::{NodeId, Target, Tree};
+use crate::tree::{Node, NodeId, Target, Tree};
 use crate::world::World;
 
 /// Where an array's content lies.
@@ -24,6 +25,8 @@ pub struct ContentMap {
 struct Member {
     /// First byte of the data area.
     data_offset_bytes: u64,
+    /// Where the array writes beside its content: superblock, bitmap, list of bad blocks.
+    records: Vec<Range<u64>>,
     on: On,
 }
 
@@ -44,17 +47,28 @@ impl<W: World> ArrayVolume<W> {
 fn map_of<W: World>(tree: &Tree<W>, node: NodeId) -> ContentMap {
     let geometry = tree.nodes[node.0].array.geometry().clone();
     let member = |role| match tree.nodes[node.0].place(role) {
-        None => Member { data_offset_bytes: 0, on: On::Nothing },
+        None => Member { data_offset_bytes: 0, records: Vec::new(), on: On::Nothing },
         Some(place) => {
             let on = match place.target {
                 Target::Drive(drive) => On::Drive(drive),
                 Target::Node(inner) => On::Array(Box::new(map_of(tree, inner))),
             };
-            Member { data_offset_bytes: place.data_offset_bytes, on }
+            let records = records_of(&tree.nodes[node.0], role);
+            Member { data_offset_bytes: place.data_offset_bytes, records, on }
         }
     };
     let members = (0..geometry.member_count()).map(|index| member(Role(index as u16))).collect();
     ContentMap { geometry, members }
+}
+
+/// What the small arrays of a simulated world use of the room that there is for each.
+const RECORD_BYTES: u64 = 4096;
+
+fn records_of(node: &Node, role: Role) -> Vec<Range<u64>> {
+    let number = node.slot_of(role).map(|slot| node.slots[slot].number.get());
+    let Some(own) = number.and_then(|number| node.membership.superblock(number).ok()) else { return Vec::new() };
+    let beside = [own.bitmap_area(), own.bad_block_log_area()].into_iter().flatten().map(|area| area.offset_bytes);
+    std::iter::once(own.super_offset_bytes()).chain(beside).map(|at| at..at + RECORD_BYTES).collect()
 }
 
 impl ContentMap {
@@ -115,6 +129,21 @@ impl ContentMap {
             self.places(offset).into_iter().flat_map(|(drive, at)| self.bears_on(drive, at)).collect();
         content.sort_unstable();
         content.dedup();
+        content
+    }
+
+    /// The bytes of content, one in each sector, in the columns of what an outer array writes beside it on the arrays
+    /// inside.
+    pub fn tied_to_records(&self) -> Vec<u64> {
+        let mut content = Vec::new();
+        for (role, member) in (0..).map(Role).zip(&self.members) {
+            let On::Array(inner) = &member.on else { continue };
+            let sectors = member.records.iter().cloned().flat_map(|record| record.step_by(SECTOR_BYTES as usize));
+            let tied = sectors.flat_map(|at| inner.tied_to(at));
+            let in_data = tied.filter_map(|at| at.checked_sub(member.data_offset_bytes));
+            let used_bytes = self.geometry.used_bytes(role);
+            in_data.filter(|at| *at < used_bytes).for_each(|at| self.concerned(role, at, &mut content));
+        }
         content
     }
 

@@ -263,6 +263,11 @@ impl Cache {
         self.started.clear();
     }
 
+    /// What is there without what is in the cache.
+    pub(super) fn durable(&self) -> &Media {
+        &self.durable
+    }
+
     /// Changes what is durable by itself.
     pub(super) fn alter(&mut self, change: impl Fn(&mut Media)) {
         change(&mut self.durable);

@@ -213,6 +213,10 @@ impl Media {
         self.marked(|page| page.unreadable)
     }
 
+    pub(crate) fn has_unreadable(&self) -> bool {
+        self.groups.values().flat_map(|pages| pages.iter()).any(|page| page.unreadable != 0)
+    }
+
     fn page(&self, number: u64) -> Option<&Page> {
         let (group, place) = place_of(number);
         self.groups.get(&group).map(|pages| &pages[place])

@@ -248,6 +248,12 @@ impl Content {
         self.kept.as_ref().map_or(Vec::new(), |kept| kept.current.unreadable_sectors())
     }
 
+    /// Whether some sector cannot be read, or could not be after a power cut, which may take the write that mended it.
+    pub fn may_be_unreadable(&self) -> bool {
+        let is_marked = |media: &Media| media.has_unreadable();
+        self.kept.as_ref().is_some_and(|kept| is_marked(&kept.current) || is_marked(kept.cache.durable()))
+    }
+
     /// Changes what is there, whoever looks: now or after a power cut.
     fn alter(&mut self, change: impl Fn(&mut Media)) {
         if let Some(kept) = &mut self.kept {

@@ -46,6 +46,7 @@ impl<'a> Player<'a> {
             ids: vec![None; self.ids.len()],
             hangs: Hangs::default(),
             failing: BTreeSet::new(),
+            rereading: BTreeSet::new(),
             incarnations: self.incarnations.clone(),
             client: Unflushed::new(Incarnation::default()),
             books: self.books.copied(),

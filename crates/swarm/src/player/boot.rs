@@ -60,7 +60,7 @@ impl<'a> Player<'a> {
         let mut random = Random::new(scenario.seed, PURPOSE_PLAY);
         let (chronicle, books) = (Chronicle::begin(is_traced), Books::default());
         let array = created(scenario, first_contents(scenario, &mut random), &arena, &chronicle, &books)?;
-        let player = Self {
+        Ok(Self {
             scenario,
             members: scenario.members,
             arena,
@@ -73,6 +73,7 @@ impl<'a> Player<'a> {
             array: Some(array),
             hangs: Hangs::default(),
             failing: BTreeSet::new(),
+            rereading: BTreeSet::new(),
             incarnations: vec![0; scenario.drives()],
             client: Unflushed::new(Incarnation::default()),
             books,
@@ -92,9 +93,7 @@ impl<'a> Player<'a> {
             random,
             boots: 0,
             counts: Counts::default(),
-        };
-        player.meet_client();
-        Ok(player)
+        })
     }
 
     /// Closes the array in order: what all drives hold then.
@@ -161,20 +160,13 @@ impl<'a> Player<'a> {
         self.returned.clear();
         self.hangs.end_life();
         self.failing.clear();
+        self.rereading.clear();
         self.send_away(&mut contents);
         contents = self.go_on_growing(contents)?;
         self.ids = Self::first_ids(&contents);
         self.try_apart(&contents)?;
         self.let_drives_hang(&contents);
-        let (mut given, opened) = self.open_answering(&contents);
-        let array = match opened {
-            Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
-                self.counts.forced += 1;
-                self.widen_holes();
-                self.open_forced(contents, &mut given)
-            }
-            opened => opened,
-        };
+        let (given, array) = self.open_insisting(contents);
         if self.is_dark() {
             self.counts.cut_short += 1;
         }
@@ -190,6 +182,27 @@ impl<'a> Player<'a> {
         self.flipped.retain(|drive| !in_use.contains(drive));
         self.returned = given.into_iter().filter(|drive| !in_use.contains(drive)).collect();
         self.come_up()
+    }
+
+    /// Opens the array over the drives that are there, as its owner does who is refused where that may be: which drives
+    /// those are, and what came of it.
+    fn open_insisting(&mut self, mut contents: Vec<Content>) -> (Vec<usize>, Result<ArrayVolume<Watched>, OpenError>) {
+        let (mut given, opened) = self.open_answering(&contents);
+        let array = match opened {
+            Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
+                self.counts.forced += 1;
+                self.widen_holes();
+                self.open_forced(contents, &mut given)
+            }
+            // The last copy has refused a flush, as it was let do: its owner tries again.
+            Err(OpenError::NotRecorded { .. }) if self.answers.changes_may_fail => {
+                contents.iter_mut().for_each(Content::disarm);
+                given = self.carriers(&contents);
+                self.open_believing(&contents, &given, &options(self.scenario))
+            }
+            opened => opened,
+        };
+        (given, array)
     }
 
     /// Opens the array over the drives that are there and answer: which those are, and what came of it.

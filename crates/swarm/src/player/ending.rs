@@ -108,6 +108,11 @@ impl Player<'_> {
     fn check_parity(&mut self) -> Result<(), Failure> {
         let has_redundancy = self.redundancy() > 0;
         let found = scrub(self.array_mut(), ScrubMode::Repair, has_redundancy, finish_work)?;
+        if self.silent.is_any() && self.scenario.groups() > 1 {
+            // The outer array may have read around a wrong block before the inner one took it for right.
+            let found = scrub(self.array_mut(), ScrubMode::Repair, has_redundancy, finish_work)?;
+            self.counts.silent_found_bytes += found.unwrap_or(0);
+        }
         // What an inner array lost in the write hole its mirror has otherwise.
         let lost_inside = self.has_lost_to_holes && mirrors_parity(self.scenario.level);
         if self.silent.is_any() {

@@ -282,11 +282,17 @@ impl Player<'_> {
             if struck.iter().any(|struck| is_refusal(struck.kind)) {
                 self.failing.insert(drive);
             }
+            if struck.iter().any(|struck| matches!(struck.kind, MisbehaviourKind::ReadFails(_))) {
+                self.rereading.insert(drive);
+            }
             if let Some((old_id, before)) = self.armed.get(&drive).filter(|_| !struck.is_empty()).cloned() {
                 let id = self.ids[drive].unwrap_or(old_id);
                 let now = now.get_or_insert_with(|| self.array().content_map());
                 self.taint(struck, &[(old_id, &before), (id, now)]);
             }
+        }
+        if self.answers.pending() == 0 {
+            self.rereading.clear();
         }
         if self.failing.is_empty() {
             return;

@@ -107,14 +107,17 @@ impl Player<'_> {
     }
 
     /// The shape of an array all of whose members are there and in sync, and by role their drives and where their data
-    /// start.
+    /// start; none if it has any drive, a spare perhaps, that would refuse something.
     fn sound_array(&self, contents: &[Content]) -> Option<(Geometry, Vec<(usize, u64)>)> {
         let own: Vec<_> =
             (0..contents.len()).filter_map(|drive| Some((drive, superblock(&contents[drive])?))).collect();
         let events = own.iter().map(|(_, own)| own.events).max()?;
+        if own.iter().any(|(drive, own)| own.events == events && contents[*drive].is_armed()) {
+            return None;
+        }
         let is_sound = |(drive, own): &&(usize, Superblock)| {
             let content = &contents[*drive];
-            own.events == events && has_all(own) && !content.is_armed() && !content.owes_a_flush()
+            own.events == events && has_all(own) && !content.owes_a_flush()
         };
         let mut seats = vec![None; self.members];
         for (drive, own) in own.iter().filter(is_sound) {
@@ -185,6 +188,7 @@ impl Player<'_> {
     /// The log was being replayed when power was cut: what it gives the array by way of its user has a write hole, as
     /// that has.
     pub(super) fn find_replay_holes(&mut self) {
+        self.find_holes_of_records();
         let tied = self.journal.alone.iter().flat_map(|block| self.seats.tied_to(*block as u64 * BLOCK));
         self.holes.extend(tied.map(|offset| (offset / BLOCK) as usize).collect::<Vec<_>>());
     }

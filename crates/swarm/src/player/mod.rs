@@ -175,6 +175,8 @@ pub(crate) struct Player<'a> {
     hangs: Hangs,
     /// Drives that have refused to write or flush, since they were taken in.
     failing: BTreeSet<usize>,
+    /// Drives that have failed to read something that others are asked for now, perhaps.
+    rereading: BTreeSet<usize>,
     /// The number of each drive, as they appear one after the other: a new one after each loss of power under a living host.
     incarnations: Vec<u64>,
     /// What the host remembers of the array.
@@ -218,6 +220,7 @@ pub(crate) fn play(scenario: &Scenario, arena: &Arena, is_traced: bool) -> Playe
             return Played { failure: Some(failure), trace_hash: 0, counts, lines };
         }
     };
+    player.meet_client();
     let failure = player.play().err();
     player.array = None;
     player.counts.vast = u64::from(scenario.is_vast());

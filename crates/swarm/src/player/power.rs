@@ -192,7 +192,7 @@ pub(super) fn superblock(content: &Content) -> Option<Superblock> {
 }
 
 /// Whether a drive has taken its seat since stock was taken.
-fn has_replaced(drive: usize, contents: &[Content]) -> bool {
+pub(super) fn has_replaced(drive: usize, contents: &[Content]) -> bool {
     let own = superblock(&contents[drive]);
     let array = own.as_ref().map(|own| own.array_uuid);
     let of_array = contents.iter().filter_map(superblock).filter(|other| Some(other.array_uuid) == array);

@@ -12,7 +12,7 @@ use shoal_volume::{HostMemory, Superblock};
 
 use super::Player;
 use super::boot::options;
-use super::power::superblock;
+use super::power::{has_replaced, superblock};
 use crate::checkers::Failure;
 use crate::scenario::{Run, Step, Stranger};
 
@@ -38,7 +38,8 @@ impl Player<'_> {
         let Some(like) = superblocks.get(stranger.like % superblocks.len().max(1)) else { return Ok(()) };
         let end = like.super_offset_bytes() + SUPERBLOCK_BYTES as u64;
         let is_free = |drive: &usize| {
-            !in_use.contains(drive) && !contents[*drive].is_gone() && end <= self.scenario.bytes_of(*drive)
+            let is_used = in_use.contains(drive) || has_replaced(*drive, &contents);
+            !is_used && !contents[*drive].is_gone() && end <= self.scenario.bytes_of(*drive)
         };
         let Some(guise) = (0..contents.len()).find(is_free) else { return Ok(()) };
         let freshest = superblocks.iter().map(|own| own.events).max().unwrap_or(0);
@@ -73,6 +74,7 @@ impl Player<'_> {
         self.note(format_args!("with the stranger: {:?}", opened.as_ref().err()));
         // Who is refused does no harm.
         let Ok(array) = opened else { return Ok(()) };
+        self.note(format_args!("left out: {:?}", array.status().left_out));
         self.array = Some(array);
         self.read_touched()?;
         self.request(Step::Write(Run { first: 0, count: 8 }))?;

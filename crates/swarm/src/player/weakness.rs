@@ -93,12 +93,13 @@ impl Player<'_> {
         let is_weak = |(number, seat): (usize, Seat)| {
             let is_sound = seat.is_in_sync
                 && seat.drive.is_some_and(|drive| {
-                    let is_failing = self.failing.contains(&drive) || self.flipped.contains(&drive);
+                    let is_failing =
+                        [&self.failing, &self.flipped, &self.rereading].iter().any(|it| it.contains(&drive));
                     let is_known = self.is_recorded(drive);
                     let hangs = self.hangs.now.contains(&drive);
                     let content = self.content(drive);
                     let is_well = !content.is_armed() && !content.owes_a_flush();
-                    !hangs && !is_failing && is_known && is_well && content.unreadable_sectors().is_empty()
+                    !hangs && !is_failing && is_known && is_well && !content.may_be_unreadable()
                 });
             (!is_sound).then_some(number)
         };
@@ -160,6 +161,9 @@ impl Player<'_> {
             return;
         }
         self.forget_closed_holes();
+        if !self.array().is_recorded() || matches!(self.scenario.consistency, ConsistencyPolicy::Bitmap { .. }) {
+            self.find_holes_of_records();
+        }
         let unsettled: Vec<_> = self.promises.unsettled().collect();
         if self.scenario.consistency == ConsistencyPolicy::Ppl {
             // The log has what is needed for all other blocks of the stripe.
@@ -169,6 +173,13 @@ impl Player<'_> {
         for block in unsettled {
             let tied = self.seats.tied_to(block as u64 * BLOCK);
             self.holes.extend(tied.into_iter().map(|offset| (offset / BLOCK) as usize));
+        }
+    }
+
+    /// What an outer array was recording in the arrays inside, as superblocks, takes part in the write holes of those.
+    pub(super) fn find_holes_of_records(&mut self) {
+        if self.has_parity() && self.scenario.consistency != ConsistencyPolicy::Ppl {
+            self.holes.extend(self.seats.tied_to_records().into_iter().map(|offset| (offset / BLOCK) as usize));
         }
     }
 

@@ -20,8 +20,10 @@ pub(super) fn make_vast(scenario: &mut Scenario, random: &mut Random) {
     let is_of_arrays = matches!(scenario.level, ArrayLevel::Nested { .. });
     let keeps_log = scenario.consistency == ConsistencyPolicy::Ppl && !is_of_arrays;
     if has_redundancy(scenario.level) && !keeps_log {
-        // What a bitmap's bit stands for is synchronised as a whole, and a search goes over all bits.
-        scenario.consistency = ConsistencyPolicy::Bitmap { chunk_bytes: Some(1 << 20) };
+        // What a bitmap's bit stands for is synchronised as a whole, and a search goes over all bits; of many members
+        // there is not room for so many.
+        let chunk_bytes = if scenario.members > 8 { 8 << 20 } else { 1 << 20 };
+        scenario.consistency = ConsistencyPolicy::Bitmap { chunk_bytes: Some(chunk_bytes) };
         scenario.drive_bytes = (5 << 30) + (192 << 10);
     } else {
         scenario.drive_bytes = random.pick(&[(3 << 40) + (320 << 10), (17 << 40) + (64 << 10)]);
