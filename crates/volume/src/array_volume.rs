@@ -303,9 +303,16 @@ impl<W: World> ArrayVolume<W> {
     pub fn run_background(&mut self, patience: Duration) -> Result<bool, VolumeError> {
         let busy = |tree: &Tree<W>| tree.nodes.iter().any(Node::is_busy);
         let deadline = self.tree.world.now().after_ns(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
-        self.tree.run_until(Some(deadline), |tree| !busy(tree))?;
-        self.settle()?;
-        Ok(busy(&self.tree))
+        loop {
+            self.tree.run_until(Some(deadline), |tree| !busy(tree))?;
+            // Its time is over, or it waits for something that does not come by itself.
+            let is_stopped = busy(&self.tree);
+            self.settle()?;
+            // Who fails while the end is recorded gives a spare something to do.
+            if is_stopped || !busy(&self.tree) {
+                return Ok(busy(&self.tree));
+            }
+        }
     }
 
     /// For how long nothing happens by itself: no time while anything is in flight; without end (none) if only a request

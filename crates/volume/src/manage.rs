@@ -124,11 +124,13 @@ impl<W: World> ArrayVolume<W> {
         Err(self.not_a_member(drive))
     }
 
-    /// The array of a drive, and what it does there.
+    /// The array of a drive, and what it does there. One that was out, and was added again, has two slots: it is what it
+    /// is in the one that counts.
     fn seat(&self, drive: DriveId) -> Result<Seat, ManageError> {
         for (index, node) in self.tree.nodes.iter().enumerate() {
-            let slot = node.slots.iter().position(|slot| slot.place.target == Target::Drive(drive));
-            if let Some(slot) = slot {
+            let is_here = |slot: &Slot| slot.place.target == Target::Drive(drive);
+            let in_use = node.slots.iter().position(|slot| is_here(slot) && slot.duty != Duty::Out);
+            if let Some(slot) = in_use.or_else(|| node.slots.iter().position(is_here)) {
                 return Ok(Seat { node: NodeId(index), slot, duty: node.slots[slot].duty });
             }
         }

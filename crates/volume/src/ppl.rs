@@ -20,7 +20,7 @@
 //! | a position | whole or torn | the resync goes on from there, as for Linux | refused without `--force` |
 //! | the end | whole or torn | in sync | in sync |
 //! | any | one cannot be read, or says what cannot be | resync of all | refused without `--force` |
-//! | any | that of a member being rebuilt cannot be read | | as without it; its rebuild begins anew |
+//! | any | that of a member being rebuilt cannot be read, or the member fails in the replay | | as without it; its rebuild begins anew |
 //!
 //! A log is about parity of the member that has it, and where one member is being rebuilt all others have their data: nothing
 //! is in doubt but what the rebuild makes anew.
@@ -161,7 +161,7 @@ pub(crate) fn open_logs<W: World>(
         return Ok(OpenLogs { replayed, in_doubt_from: judge(&found)?, ..OpenLogs::default() });
     }
     if recorded.is_some() {
-        tree.replay_logs(slots, &mut found)?;
+        tree.replay_logs(slots, &assembly.member_states(), &mut found)?;
     }
     let in_doubt_from = judge(&found)?;
     let room = Logs::room(in_use.filter_map(|slot| slot.place.log.as_ref()));

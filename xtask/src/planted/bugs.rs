@@ -94,8 +94,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "ppl-partial",
         what: "the replay of a partial parity log leaves out the partial parity",
         file: "crates/volume/src/ppl/replay.rs",
-        right: "sources.extend(replay.partial_parity.map(|start| (parity.target, start + offset)));",
-        wrong: "if !PLANTED {\n            sources.extend(replay.partial_parity.map(|start| (parity.target, start + offset)));\n        }",
+        right: "sources.extend(replay.partial_parity.map(|start| (role, parity.target, start + offset)));",
+        wrong: "if !PLANTED {\n            sources.extend(replay.partial_parity.map(|start| (role, parity.target, start + offset)));\n        }",
     },
     Bug {
         name: "spare-half-filled",

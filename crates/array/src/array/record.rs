@@ -64,9 +64,11 @@ impl Array {
         true
     }
 
-    /// The last copy of something has not taken a flush, and stays.
+    /// The last copy of something has not taken a flush, and stays. Changes under way may be lost there, too: the flush
+    /// that comes after their answers fails.
     pub(super) fn last_copy_refused_flush(&mut self, role: Role) {
         self.members.refused_flush(role);
+        self.requests.values_mut().for_each(Active::meet_refusal);
         self.events.push_back(Event::FlushFailed(role));
         self.list_renewal(role);
     }

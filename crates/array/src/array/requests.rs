@@ -41,6 +41,8 @@ pub(super) struct Active {
     error: Option<(u64, RequestError)>,
     /// Discards: some member cannot.
     pub(super) is_unsupported: bool,
+    /// A last copy that may have taken its part has refused a flush since: that part may be lost when it is answered.
+    may_be_lost: bool,
     ticket: Option<Key<Ticket<Owner>>>,
     /// The stream of writes that it belongs to.
     pub(super) stream: Option<usize>,
@@ -57,6 +59,11 @@ impl Active {
 
     pub(super) fn changes_content(&self) -> bool {
         matches!(self.action, Action::Write | Action::Discard)
+    }
+
+    /// A last copy refuses a flush: what has begun may be lost there, though nobody has been told that it is done.
+    pub(super) fn meet_refusal(&mut self) {
+        self.may_be_lost |= self.changes_content() && self.cut > self.start;
     }
 
     pub(super) fn uncut(&self) -> u64 {
@@ -106,9 +113,10 @@ impl Array {
             return self.answer(request.id, Err(error));
         }
         let cut = start;
-        let (error, is_unsupported, ticket, stream, pending) = (None, false, None, None, 0);
+        let (error, is_unsupported, may_be_lost, ticket, stream, pending) = (None, false, false, None, None, 0);
         let id = request.id;
-        let active = Active { id, action, start, end, span, cut, pending, error, is_unsupported, ticket, stream };
+        let active =
+            Active { id, action, start, end, span, cut, pending, error, is_unsupported, may_be_lost, ticket, stream };
         if action == Action::Flush {
             let key = self.requests.insert(active);
             return self.start_flush(key);
@@ -208,6 +216,9 @@ impl Array {
             None if request.is_unsupported => Err(RequestError::Unsupported),
             None => Ok(()),
         };
+        if request.may_be_lost && result.is_ok() {
+            self.records.note_lost_flush();
+        }
         self.answer(request.id, result);
     }
 

@@ -100,6 +100,11 @@ impl<T> Slab<T> {
             .and_then(|place| place.value.as_ref())
     }
 
+    /// All values, to be changed.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().filter_map(|place| place.value.as_mut())
+    }
+
     /// All values.
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.places.iter().filter_map(|place| place.value.as_ref())

@@ -51,6 +51,15 @@ impl FoundLogs {
         }
     }
 
+    /// A member has failed in the replay: what it was to take, or to give, counts as damage, unless it is being rebuilt.
+    pub(super) fn failed(&mut self, states: &[MemberState], role: Role) {
+        if !matches!(states[role.index()], MemberState::Rebuilding { .. }) {
+            self.tally.damaged += 1;
+        } else if !self.rebuilt_anew.contains(&role) {
+            self.rebuilt_anew.push(role);
+        }
+    }
+
     /// The logs of all slots, which are still to be made empty; and the members that are rebuilt anew.
     pub(super) fn into_logs(self, slots: &[Slot]) -> (Logs, Vec<Role>) {
         let mut logs = Logs::default();

@@ -10,14 +10,17 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use shoal_array::{Fault, MemberIo, Role};
+use shoal_array::{Fault, MemberIo, MemberState, Role};
 use shoal_md::SECTOR_BYTES;
 
 use super::found::{FoundLogs, Replay};
-use super::{Io, pieces, place_of};
+use super::{pieces, place_of};
 use crate::VolumeError;
 use crate::tree::{Duty, NodeId, Slot, Tree};
 use crate::world::World;
+
+/// What is done through a small buffer fails as a whole, or by this member.
+type Step<T> = Result<Result<T, Role>, VolumeError>;
 
 const BLOCK_BYTES: usize = SECTOR_BYTES as usize;
 
@@ -46,21 +49,27 @@ impl Replayed {
 
 impl<W: World> Tree<W> {
     /// Writes parity for all that was found, and makes it durable. What cannot be done counts as
-    /// damage.
-    pub(super) fn replay_logs(&mut self, slots: &[Slot], found: &mut FoundLogs) -> Result<(), VolumeError> {
+    /// damage, unless it was a member being rebuilt that failed: its rebuild begins anew.
+    pub(super) fn replay_logs(
+        &mut self,
+        slots: &[Slot],
+        states: &[MemberState],
+        found: &mut FoundLogs,
+    ) -> Result<(), VolumeError> {
         for replay in std::mem::take(&mut found.replays) {
             for (offset, length) in pieces(replay.run.length) {
                 let written = match self.replayed_piece(slots, &replay, offset, length)? {
                     Ok(parity) => self.write_parity(slots, &replay, offset, &parity)?,
-                    Err(fault) => Err(fault),
+                    Err(role) => Err(role),
                 };
-                found.tally.damaged += u64::from(written.is_err());
+                written.unwrap_or_else(|role| found.failed(states, role));
             }
         }
-        let is_written = |duty| matches!(duty, Duty::Member(role) if !found.rebuilt_anew.contains(&role));
-        for slot in slots.iter().filter(|slot| is_written(slot.duty)) {
-            let flushed = self.call(slot.place.target, MemberIo::Flush)?;
-            found.tally.damaged += u64::from(flushed.is_err());
+        for slot in slots {
+            let Duty::Member(role) = slot.duty else { continue };
+            if !found.rebuilt_anew.contains(&role) && self.call(slot.place.target, MemberIo::Flush)?.is_err() {
+                found.failed(states, role);
+            }
         }
         Ok(())
     }
@@ -81,33 +90,35 @@ impl<W: World> Tree<W> {
         Ok(replayed)
     }
 
-    /// What the parity is of some columns of a run.
-    fn replayed_piece(&mut self, slots: &[Slot], replay: &Replay, offset: u32, length: usize) -> Io<Vec<u8>> {
+    /// What the parity is of some columns of a run; or who does not give what is needed for that.
+    fn replayed_piece(&mut self, slots: &[Slot], replay: &Replay, offset: u32, length: usize) -> Step<Vec<u8>> {
         let offset = u64::from(offset);
         let mut sources = Vec::new();
-        for role in &replay.run.data {
-            let Some(place) = place_of(slots, *role) else { return Ok(Err(Fault::Gone)) };
-            sources.push((place.target, place.data_offset_bytes + replay.run.member_offset + offset));
+        for &role in &replay.run.data {
+            let Some(place) = place_of(slots, role) else { return Ok(Err(role)) };
+            sources.push((role, place.target, place.data_offset_bytes + replay.run.member_offset + offset));
         }
-        let Some(parity) = place_of(slots, replay.run.parity) else { return Ok(Err(Fault::Gone)) };
-        sources.extend(replay.partial_parity.map(|start| (parity.target, start + offset)));
+        let role = replay.run.parity;
+        let Some(parity) = place_of(slots, role) else { return Ok(Err(role)) };
+        sources.extend(replay.partial_parity.map(|start| (role, parity.target, start + offset)));
         let mut sum = vec![0; length];
         let mut bytes = vec![0; length];
-        for (target, at) in sources {
-            if let Err(fault) = self.read_small(target, at, &mut bytes)? {
-                return Ok(Err(fault));
+        for (role, target, at) in sources {
+            if self.read_small(target, at, &mut bytes)?.is_err() {
+                return Ok(Err(role));
             }
             sum.iter_mut().zip(&bytes).for_each(|(sum, byte)| *sum ^= byte);
         }
         Ok(Ok(sum))
     }
 
-    fn write_parity(&mut self, slots: &[Slot], replay: &Replay, offset: u32, parity: &[u8]) -> Io<()> {
-        let Some(place) = place_of(slots, replay.run.parity) else { return Ok(Err(Fault::Gone)) };
+    fn write_parity(&mut self, slots: &[Slot], replay: &Replay, offset: u32, parity: &[u8]) -> Step<()> {
+        let role = replay.run.parity;
+        let Some(place) = place_of(slots, role) else { return Ok(Err(role)) };
         let at = place.data_offset_bytes + replay.run.member_offset + u64::from(offset);
-        let Some(span) = self.small_span(parity.len()) else { return Ok(Err(Fault::Gone)) };
+        let Some(span) = self.small_span(parity.len()) else { return Ok(Err(role)) };
         self.world.arena().write(self.homes.memory(span), parity);
-        self.call(place.target, MemberIo::Write { offset: at, span })
+        Ok(self.call(place.target, MemberIo::Write { offset: at, span })?.map_err(|_: Fault| role))
     }
 
     /// A member has done what its array's engine asked for. Where that was to read parity that was

@@ -73,7 +73,7 @@ pub(crate) struct Mirror {
     /// Numbers in the superblocks.
     pub(super) original: u32,
     pub(super) replacement: u32,
-    /// What the array has written while the mirror was there, in its sync bytes.
+    /// What the array has written while the mirror was there, and what was not in sync when it came, in its sync bytes.
     pub(super) touched: Regions,
     /// What the original could not read, in bytes of the member's data area: to be mended by the array.
     pub(super) lost: Vec<Range<u64>>,

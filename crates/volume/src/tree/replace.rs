@@ -57,7 +57,11 @@ impl<W: World> Tree<W> {
         let superblock = it.membership.superblock(dev_number).expect("the slot is in use");
         let bad_blocks = [it.array.bad_blocks(role).clone(), bad_blocks.for_engine(superblock)];
         let parts = MirrorParts { role, slots: [original, slot], position, bad_blocks, scratch };
-        let mirror = Mirror::new(it, parts).expect("a member's size is a mirror's");
+        let mut mirror = Mirror::new(it, parts).expect("a member's size is a mirror's");
+        if let Some(position) = it.array.resync_position() {
+            // Beyond it the original's own content is not to be trusted: the resync may change it, or end with it.
+            mirror.touched.insert(position..it.array.geometry().sync_bytes());
+        }
         it.mirrors.push(mirror);
         it.slots[slot].duty = Duty::Replacement(role);
         // What is bad on the original may be good on the mirror: that one minds it.
@@ -256,7 +260,7 @@ impl Node {
         let is_by_member = !matches!(self.array.geometry().shape().level, Level::Raid10(_));
         let mut only = mirror.touched.clone();
         only.insert(successor.position..mirror.total_bytes());
-        // Beyond a resync's position the original's own content was not to be trusted.
+        // The same for a resync that began later.
         let only = Some(only).filter(|_| is_by_member && self.array.resync_position().is_none());
         self.array.set_bad_blocks(role, successor.bad_blocks.clone())?;
         self.array.rebuild_member(now, role, 0, only)

@@ -1,0 +1,54 @@
+//! Last copies that refuse a flush.
+
+use super::*;
+
+/// The array flushes by itself when it has come to rest. If its last copy does not take that, nobody else has what was
+/// answered, and whoever asks for a flush next has to know, though that one succeeds.
+#[test]
+fn a_flush_that_nobody_asked_for_and_the_last_copy_refused_is_told_by_the_next_one() {
+    let mut array = create("1", 2, blank(2));
+    array.fail_drive(DriveId(0)).unwrap();
+    write_from(&mut array, 0, &mut vec![7; 4096].as_slice()).unwrap();
+    let kind = MisbehaviourKind::FlushFails(Fault::Io);
+    array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
+    let span = array.request_span(0, 4096);
+    assert!(ask(&mut array, Command::Write { offset: 4096, span }));
+    let mut news = array.take_news();
+    while !news.iter().any(|news| matches!(news.event, Event::FlushFailed(_))) {
+        assert!(array.quiet_for().is_some(), "it comes to rest without a word: {news:?}");
+        array.turn(Duration::from_secs(1), &mut Vec::new()).unwrap();
+        news.append(&mut array.take_news());
+    }
+    assert!(!ask(&mut array, Command::Flush), "what was answered may be lost");
+    assert!(ask(&mut array, Command::Flush), "it was told");
+    assert_eq!(array.status().health, Health::Degraded);
+}
+
+/// A write has got to the last copy, and waits for the member that is being filled. What the last copy was given it loses with
+/// the flush that it refuses now; and whoever is answered later takes his write for one that came after that.
+#[test]
+fn a_write_that_was_under_way_when_a_last_copy_refused_a_flush_makes_the_next_flush_fail() {
+    let mut array = create("1", 2, blank(4));
+    array.fail_drive(DriveId(0)).unwrap();
+    array.set_background(Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: 1_000_000, depth: 1 });
+    array.add_drive(DriveId(2)).unwrap();
+    array.run_background(Duration::from_millis(800)).unwrap();
+    let write = |array: &ArrayVolume<SimulatedWorld>| Command::Write { offset: 0, span: array.request_span(0, 4096) };
+    let command = write(&array);
+    assert!(ask(&mut array, command), "and the array is marked active");
+    array.world_mut().simulation_mut().stall(2, 50_000_000);
+    let command = write(&array);
+    array.submit(Request { id: RequestId(3), command: Command::Flush });
+    array.submit(Request { id: RequestId(4), command });
+    array.poll(1, Some(Duration::from_millis(10)), &mut Vec::new()).unwrap();
+    let kind = MisbehaviourKind::FlushFails(Fault::Io);
+    array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
+    // It is written down that there is a spare, which takes a flush.
+    let _ = array.add_drive(DriveId(3));
+    let mut answers = Vec::new();
+    array.poll(2, None, &mut answers).unwrap();
+    let answers: Vec<_> = answers.iter().map(|answer| (answer.id.0, answer.result.is_ok())).collect();
+    assert_eq!(answers, [(3, false), (4, true)]);
+    assert!(!ask(&mut array, Command::Flush), "the write may be lost");
+    assert!(ask(&mut array, Command::Flush), "it was told");
+}

@@ -1,0 +1,75 @@
+//! Members that are replaced.
+
+use super::*;
+
+/// A replacement is a copy. What its original could not read the others have, and it is to have it, too, also if the array
+/// was stopped after the copying had left it out.
+#[test]
+fn a_replacement_gets_what_its_original_could_not_read() {
+    for (level, members) in [("5", 3), ("6", 4), ("1", 2), ("10", 4)] {
+        for runs_ms in [0, 50, 150, 400] {
+            let bytes: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 512 % 251) as u8).collect();
+            let mut array = stopped_while_it_replaces(level, members, &bytes, runs_ms);
+            finish(&mut array);
+            array.rest().unwrap();
+            let told = format!("raid{level}, stopped after {runs_ms} ms");
+            let content = array.world_mut().content_mut(members as usize);
+            let own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
+            assert!(!own.features.any_of(Features::BAD_BLOCKS | Features::REPLACEMENT), "{told}");
+            array.fail_drive(DriveId(0)).unwrap();
+            let mut read = Vec::new();
+            read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
+            assert!(read == bytes, "{told}");
+        }
+    }
+}
+
+/// An array in which member 1, which cannot read all of its content, is replaced by the drive behind the members; it is
+/// stopped after so long, and opened again.
+fn stopped_while_it_replaces(level: &str, members: u32, bytes: &[u8], runs_ms: u64) -> ArrayVolume<SimulatedWorld> {
+    let mut array = create(level, members, blank(members as usize + 1));
+    write_from(&mut array, 0, &mut &*bytes).unwrap();
+    let area = array.content_map().data_area(DriveId(1)).unwrap();
+    array.world_mut().content_mut(1).spoil(area.start + 8192, 16 << 10);
+    array.set_background(Background { rate_min_bytes_per_s: 500_000, rate_max_bytes_per_s: 500_000, depth: 1 });
+    array.replace_drive(DriveId(1), DriveId(members)).unwrap();
+    array.run_background(Duration::from_millis(runs_ms)).unwrap();
+    let contents: Vec<_> = (0..=members).map(|drive| array.world_mut().content_mut(drive as usize).clone()).collect();
+    drop(array);
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    ArrayVolume::open(world, plan, &ids(0..members + 1), &OpenOptions::writable()).unwrap()
+}
+
+/// A drive that is copied while copies do not agree yet gives the replacement what the resync was to change. If it fails then,
+/// and the resync ends, as one copy is left, that is none of the member's content.
+#[test]
+fn a_replacement_whose_original_was_not_resynced_and_failed_is_filled_anew() {
+    for runs_ms in [2, 20, 60, 150, 400] {
+        let mut contents = blank(3);
+        let bytes: Vec<u8> = (0..DRIVE_BYTES as u32).map(|at| (at / 512 % 251) as u8).collect();
+        contents[1].write(0, &bytes).unwrap();
+        let mut array = create_unsynced("1", 2, contents);
+        array.set_background(Background { rate_min_bytes_per_s: 2_000_000, rate_max_bytes_per_s: 2_000_000, depth: 1 });
+        array.replace_drive(DriveId(1), DriveId(2)).unwrap();
+        array.run_background(Duration::from_millis(runs_ms)).unwrap();
+        array.fail_drive(DriveId(1)).unwrap();
+        finish(&mut array);
+        assert_eq!(array.status().health, Health::Optimal);
+        assert_copies_agree(&mut array);
+    }
+}
+
+/// A drive that was out, and was added again, is a member like others.
+#[test]
+fn a_former_member_that_was_added_again_is_no_former_member_any_more() {
+    let mut array = create("1", 2, blank(3));
+    array.replace_drive(DriveId(1), DriveId(2)).unwrap();
+    finish(&mut array);
+    array.add_drive(DriveId(1)).unwrap();
+    array.fail_drive(DriveId(2)).unwrap();
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal);
+    array.remove_drive(DriveId(1)).expect_err("it is a member");
+    array.fail_drive(DriveId(1)).unwrap();
+    assert_eq!(array.status().health, Health::Degraded);
+}
