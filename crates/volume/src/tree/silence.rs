@@ -274,7 +274,10 @@ impl<W: World> Tree<W> {
         if let Some(pending) = self.pending.entry_mut(token) {
             *pending = Pending::Forgotten;
         }
-        if let (true, Some(notes)) = (has_notes, self.small.take()) {
+        if !has_notes {
+            return;
+        }
+        if let Some(notes) = self.small.take() {
             self.stuck_notes.push((token, notes));
             self.small = self.free_notes();
         }

@@ -198,6 +198,53 @@ fn a_write_that_no_member_could_announce_goes_to_none() {
     assert!(bytes.iter().all(|byte| *byte == 0), "it was written where nobody counts on it");
 }
 
+/// The bits of a write are on a member that is being filled, and the last copy has refused them: after a crash nobody would
+/// look where the two differ. The last copy is asked again by the next write.
+#[test]
+fn a_write_whose_bits_only_a_member_being_filled_has_goes_to_none() {
+    let bitmap = ConsistencyPolicy::Bitmap { chunk_bytes: Some(16384) };
+    let options = CreateOptions { consistency: bitmap, ..create_options("1", None, 4096) };
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, blank(3));
+    let mut array = ArrayVolume::create(world, plan, &ids(0..2), &options, &OpenOptions::writable()).unwrap();
+    let cleared = array.now().after_ns(60_000_000_000);
+    while array.now() < cleared {
+        array.turn(Duration::from_secs(1), &mut Vec::new()).unwrap();
+    }
+    array.fail_drive(DriveId(0)).unwrap();
+    array.set_background(Background { rate_min_bytes_per_s: 1_000_000, rate_max_bytes_per_s: 1_000_000, depth: 1 });
+    array.add_drive(DriveId(2)).unwrap();
+    array.run_background(Duration::from_millis(800)).unwrap();
+    let span = array.request_span(0, 4096);
+    assert!(ask(&mut array, Command::Write { offset: 64 << 10, span }), "and the array is marked active");
+    let content = array.world_mut().content_mut(1);
+    let own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
+    let area = own.bitmap_area().unwrap();
+    let within = area.offset_bytes..area.offset_bytes + area.size_bytes;
+    content.arm(Misbehaviour { kind: MisbehaviourKind::WriteFails(Fault::Io), within, skip: 0 });
+    array.arena().write(array.request_memory(0), &[9; 4096]);
+    assert!(!ask(&mut array, Command::Write { offset: 0, span }), "nobody would know of it");
+    let area = array.content_map().data_area(DriveId(2)).unwrap();
+    let mut bytes = vec![1; 4096];
+    array.world_mut().content_mut(2).read(area.start, &mut bytes).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 0), "it was written where nobody counts on it");
+    assert!(ask(&mut array, Command::Write { offset: 0, span }), "it takes its bits now");
+}
+
+/// Whoever gives up waiting for a flush leaves no memory behind with it.
+#[test]
+fn drives_that_did_not_answer_a_flush_in_time_can_be_read_when_they_do() {
+    let mut array = create("1", 2, blank(3));
+    write_from(&mut array, 0, &mut vec![7; 4096].as_slice()).unwrap();
+    let stall_ns = 600_000_000_000;
+    (0..2).for_each(|drive| array.world_mut().simulation_mut().stall(drive, stall_ns));
+    array.rest().expect_err("nobody answers");
+    let end = array.now().after_ns(2 * stall_ns);
+    while array.now() < end {
+        array.turn(Duration::from_secs(60), &mut Vec::new()).unwrap();
+    }
+    array.add_drive(DriveId(2)).unwrap();
+}
+
 /// What a host remembers, for who asks.
 #[derive(Clone, Default)]
 struct Notebook(Arc<Mutex<Option<Book>>>);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use shoal_array::{Event, Health, Instant, MemberIo, Request, ScrubMode};
+use shoal_array::{Event, Health, Instant, MemberIo, MemberState, Request, ScrubMode};
 
 use crate::buffers::Note;
 use crate::world::World;
@@ -43,6 +43,20 @@ impl Node {
             takes_part && slot.place.bitmap_offset_bytes.is_some() && slot.bitmap != BitmapCopy::GivenUp
         };
         (0..self.slots.len()).filter(|&slot| holds(&self.slots[slot])).collect()
+    }
+
+    /// Whether a start counts on what is in a slot: it reads the bitmaps of members in sync, and no others.
+    fn is_counted_on(&self, slot: usize) -> bool {
+        matches!(self.slots[slot].duty, Duty::Member(role) if self.array.member_states()[role.index()] == MemberState::InSync)
+    }
+
+    /// Last copies that have refused the bitmap, if nobody else is counted on: they are asked again, for all of it.
+    fn slots_to_ask_again(&self, others: &[usize]) -> Vec<usize> {
+        if others.iter().any(|&slot| self.is_counted_on(slot)) {
+            return Vec::new();
+        }
+        let has_room = |slot: usize| self.slots[slot].place.bitmap_offset_bytes.is_some();
+        (0..self.slots.len()).filter(|&slot| has_room(slot) && self.is_counted_on(slot)).collect()
     }
 
     /// How far the array is in sync, in sync bytes; none if a member is missing or being rebuilt, or may lose what it has
@@ -221,10 +235,12 @@ impl<W: World> Tree<W> {
         if !run.is_announcement {
             return intent.give_up_clearing();
         }
-        let good = !run.slots.is_empty();
+        // Writes that nobody is counted on to know of go to no member, not even to one that is being filled.
+        let good = run.slots.iter().any(|&slot| it.is_counted_on(slot));
+        let intent = it.intent.as_mut().expect("it was there just now");
         let refused = intent.end_announcement(good);
         let ready = intent.take_ready();
-        let due = |slot: &&usize| run.writes_all && it.slots[**slot].bitmap == BitmapCopy::Due;
+        let due = |slot: &&usize| run.writes_all && it.slots[**slot].bitmap != BitmapCopy::Whole;
         let made_whole: Vec<usize> = run.slots.iter().filter(due).copied().collect();
         for &slot in &made_whole {
             it.slots[slot].bitmap = BitmapCopy::Whole;
@@ -243,12 +259,15 @@ impl<W: World> Tree<W> {
 
 /// The next run that a node's bitmap asks for.
 fn plan(it: &mut Node) -> Option<Run> {
-    let slots = it.bitmap_slots();
-    let writes_all = slots.iter().any(|&slot| it.slots[slot].bitmap == BitmapCopy::Due);
+    let mut slots = it.bitmap_slots();
+    let asked_again = it.slots_to_ask_again(&slots);
+    let wants_all = slots.iter().any(|&slot| it.slots[slot].bitmap == BitmapCopy::Due);
     let can_clear = it.clearable_bytes().is_some();
     let events = it.events();
     let intent = it.intent.as_mut()?;
-    if writes_all || intent.wants_announcement() {
+    if wants_all || intent.wants_announcement() {
+        let writes_all = wants_all || !asked_again.is_empty();
+        slots.extend(asked_again);
         let mut pages = intent.begin_announcement();
         if writes_all {
             pages = (0..intent.bitmap.pages()).collect();
