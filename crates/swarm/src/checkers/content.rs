@@ -172,10 +172,14 @@ impl Promises {
 
     /// Drives lost their power, and whoever was answered did not: what no flush covers is there or
     /// not, and the next flush has to fail if there is any such thing. What a drive that kept its
-    /// power has given up it may lose later.
-    pub(crate) fn drives_lost_power(&mut self) {
+    /// power has given up it may lose later: all of it, if one refused a flush meanwhile.
+    pub(crate) fn drives_lost_power(&mut self, is_flush_refused: bool) {
         let is_promised = |change: Change| change.is_certain && !change.is_given_up;
-        self.is_owed |= self.flush_asked().iter().any(|version| is_promised(self.change(*version)));
+        let unflushed = self.flush_asked();
+        self.is_owed |= unflushed.iter().any(|version| is_promised(self.change(*version)));
+        if is_flush_refused {
+            unflushed.iter().for_each(|version| self.changes[*version as usize].is_given_up = true);
+        }
         self.leave_to_chance(|change| change.is_given_up);
     }
 

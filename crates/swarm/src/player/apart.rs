@@ -47,6 +47,7 @@ impl<'a> Player<'a> {
             hangs: Hangs::default(),
             failing: BTreeSet::new(),
             rereading: BTreeSet::new(),
+            refusals: 0,
             incarnations: self.incarnations.clone(),
             client: Unflushed::new(Incarnation::default()),
             books: self.books.copied(),

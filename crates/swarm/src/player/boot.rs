@@ -74,6 +74,7 @@ impl<'a> Player<'a> {
             hangs: Hangs::default(),
             failing: BTreeSet::new(),
             rereading: BTreeSet::new(),
+            refusals: 0,
             incarnations: vec![0; scenario.drives()],
             client: Unflushed::new(Incarnation::default()),
             books,

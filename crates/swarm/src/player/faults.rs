@@ -281,6 +281,7 @@ impl Player<'_> {
             let struck = self.content(drive).take_struck();
             if struck.iter().any(|struck| is_refusal(struck.kind)) {
                 self.failing.insert(drive);
+                self.refusals += 1;
             }
             if struck.iter().any(|struck| matches!(struck.kind, MisbehaviourKind::ReadFails(_))) {
                 self.rereading.insert(drive);
@@ -318,7 +319,7 @@ impl Player<'_> {
     }
 
     /// Bits or log entries that were to mend what is under way may be lost with a flush.
-    fn taint_unsettled(&mut self) {
+    pub(super) fn taint_unsettled(&mut self) {
         let unsettled: Vec<_> = self.promises.unsettled().collect();
         let tied = unsettled.into_iter().flat_map(|block| self.seats.tied_to(block as u64 * BLOCK));
         self.silent.happened(tied.map(|offset| (offset / BLOCK) as usize).collect::<Vec<_>>());

@@ -175,6 +175,8 @@ pub(crate) struct Player<'a> {
     hangs: Hangs,
     /// Drives that have refused to write or flush, since they were taken in.
     failing: BTreeSet<usize>,
+    /// How often drives have refused to write or flush.
+    refusals: u64,
     /// Drives that have failed to read something that others are asked for now, perhaps.
     rereading: BTreeSet<usize>,
     /// The number of each drive, as they appear one after the other: a new one after each loss of power under a living host.

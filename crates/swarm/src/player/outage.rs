@@ -29,13 +29,15 @@ impl Player<'_> {
         let hangs = self.hangs.now.iter().copied().filter(|drive| !drives.contains(drive));
         let drives: Vec<_> = drives.iter().copied().chain(hangs).collect();
         self.take_stock();
+        let refusals = self.refusals;
         // Power cuts are for arrays that live.
         let cuts = self.chronicle.borrow_mut().hold_cuts();
         drives.iter().for_each(|drive| self.pull(*drive));
         let ended = self.end_in_vain();
         self.chronicle.borrow_mut().resume_cuts(cuts);
         ended?;
-        self.promises.drives_lost_power();
+        self.note_struck();
+        self.promises.drives_lost_power(self.refusals > refusals);
         self.open_again(&drives)?;
         Ok(true)
     }

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use shoal_sim::Content;
-use shoal_volume::{ContentMap, DriveId, Features, MemberUse, Superblock, read_superblock};
+use shoal_volume::{ConsistencyPolicy, ContentMap, DriveId, Features, MemberUse, Superblock, read_superblock};
 
 use super::Player;
 use super::weakness::Seat;
@@ -82,6 +82,10 @@ impl Player<'_> {
                 content.cut_power(self.random.generator());
             }
             self.note_broken_flushes(&mut contents);
+            if !self.flipped.is_empty() && self.scenario.consistency == ConsistencyPolicy::Ppl {
+                // A log's newest write with a wrong bit passes for one that never came to be.
+                self.taint_unsettled();
+            }
             self.promises.power_cut();
             self.forget_client();
             self.books.power_cut();

@@ -71,16 +71,29 @@ fn a_power_cut_leaves_what_was_flushed_or_anything_asked_for_since() {
 #[test]
 fn drives_that_lost_their_power_owe_a_failed_flush_if_they_had_anything_to_lose() {
     let mut promises = Promises::new(1, true);
-    promises.drives_lost_power();
+    promises.drives_lost_power(false);
     assert!(promises.flush_answered(&[]).is_ok(), "nothing was answered");
     let first = promises.asked(0..1, false);
     promises.answered(first, true);
-    promises.drives_lost_power();
-    promises.drives_lost_power();
+    promises.drives_lost_power(false);
+    promises.drives_lost_power(false);
     assert!(allows(&mut promises, 0, 0) && allows(&mut promises, 0, first));
     assert!(promises.flush_answered(&promises.flush_asked()).is_err(), "it is told");
     promises.flush_failed();
     assert!(promises.flush_answered(&promises.flush_asked()).is_ok(), "it is told once");
+    assert!(allows(&mut promises, 0, 0) && allows(&mut promises, 0, first));
+}
+
+#[test]
+fn what_was_given_up_while_others_lost_their_power_may_be_lost_later() {
+    let mut promises = Promises::new(1, true);
+    let first = promises.asked(0..1, false);
+    promises.answered(first, true);
+    promises.drives_lost_power(true);
+    assert!(promises.flush_answered(&promises.flush_asked()).is_err(), "it is told");
+    let seen = promises.read_asked(0..1, true);
+    assert!(promises.check(&seen, &block(0, first), true, |_| false).is_ok());
+    promises.power_cut();
     assert!(allows(&mut promises, 0, 0) && allows(&mut promises, 0, first));
 }
 
