@@ -289,13 +289,7 @@ fn updates_due(
 /// The innermost arrays come first, as the others lie on them.
 pub(crate) fn record_assembly<W: World>(tree: &mut Tree<W>) -> Result<(), OpenError> {
     for index in 0..tree.nodes.len() {
-        for (target, superblock) in tree.nodes[index].behind.clone() {
-            if tree.nodes[index].writable {
-                // A drive that does not take it fails at the next record run, with the engine's knowledge.
-                let _ = tree.write_small(target, superblock.super_offset_bytes(), superblock.encode().as_slice())?;
-            }
-        }
-        tree.nodes[index].behind.clear();
+        tree.level_members(NodeId(index))?;
         sync_first_columns(tree, NodeId(index))?;
         while tree.nodes[index].updates_due > 0 {
             tree.nodes[index].updates_due -= 1;

@@ -95,6 +95,9 @@ pub fn grow<W: World>(
     let mut drives = Drives::new(world);
     let mut roll = Roll::call(&mut drives, members)?;
     let step = plan::plan(&mut drives, &roll, added, options)?;
+    if roll.is_linear() && added.len() > 1 {
+        return grow_piece_by_piece(world, members, added, progress);
+    }
     roll.level(&mut drives)?;
     for &drive in added {
         drives.clear_superblocks(drive)?;
@@ -105,6 +108,23 @@ pub fn grow<W: World>(
         return pass(&mut drives, &mut roll, progress);
     }
     Ok(if roll.superblock().level_number == 1 { Grown::ToBeFilled } else { Grown::Done })
+}
+
+/// A linear array needs each of its members: it gets one after the other. Were all given at once, a power cut could leave
+/// the first one, which speaks of the others, and not those.
+fn grow_piece_by_piece<W: World>(
+    world: &mut W,
+    members: &[DriveId],
+    added: &[DriveId],
+    progress: GrowProgress,
+) -> Result<Grown, GrowError> {
+    let mut members = members.to_vec();
+    for &drive in added {
+        let one_more = GrowOptions { raid_devices: Some(members.len() + 1), ..GrowOptions::default() };
+        grow(world, &members, &[drive], &one_more, progress)?;
+        members.push(drive);
+    }
+    Ok(Grown::Done)
 }
 
 /// Goes on with a reshape that was stopped or cut short, by us or by Linux.

@@ -97,6 +97,10 @@ impl Roll {
         stale.map(|(_, candidate)| candidate.drive.clone()).collect()
     }
 
+    pub(super) fn is_linear(&self) -> bool {
+        self.assembly.level == Level::Linear
+    }
+
     /// Brings superblocks that are behind up to the others.
     pub(super) fn level<W: World>(&self, drives: &mut Drives<W>) -> Result<(), GrowError> {
         let levelled = Membership::levelled(&self.assembly, &self.candidates).into_iter();

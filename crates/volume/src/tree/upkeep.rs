@@ -2,6 +2,7 @@
 
 use shoal_array::{CommandError, Event, Instant, MemberState, Role};
 
+use crate::VolumeError;
 use crate::world::World;
 
 use super::mirror::Mirror;
@@ -28,6 +29,21 @@ impl<W: World> Tree<W> {
             Event::ResyncFinished => self.record(now, node, Waiter::Nobody),
             _ => {}
         }
+    }
+
+    /// Brings members that are one update behind up to the others. One that does not take that may have refused the flush, and
+    /// with it lost what it was given before: by a resync that has begun, say.
+    pub(crate) fn level_members(&mut self, node: NodeId) -> Result<(), VolumeError> {
+        for (target, superblock) in std::mem::take(&mut self.nodes[node.0].behind) {
+            let it = &self.nodes[node.0];
+            let Some(slot) = it.slots.iter().position(|slot| slot.place.target == target) else { continue };
+            let (offset, encoded) = (superblock.super_offset_bytes(), superblock.encode());
+            if it.writable && self.write_small(target, offset, encoded.as_slice())?.is_err() {
+                let now = self.world.now();
+                self.flush_refused(now, node, slot);
+            }
+        }
+        Ok(())
     }
 
     /// Writes bad-block logs that have changed, if no record has done so yet.

@@ -24,6 +24,22 @@ fn a_flush_that_nobody_asked_for_and_the_last_copy_refused_is_told_by_the_next_o
     assert_eq!(array.status().health, Health::Degraded);
 }
 
+/// At a start a member that is an update behind is brought up to the others. What a resync has given it by then goes with the
+/// flush that it refuses; later ones cover none of that.
+#[test]
+fn a_member_that_refuses_the_flush_which_brings_it_up_to_the_others_fails() {
+    let mut contents = create("1", 2, blank(2)).close().unwrap().contents();
+    let content = &mut contents[1];
+    let mut own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
+    own.events -= 1;
+    content.write(own.super_offset_bytes(), own.encode().as_slice()).unwrap();
+    content.flush().unwrap();
+    content.arm(Misbehaviour { kind: MisbehaviourKind::FlushFails(Fault::Io), within: 0..DRIVE_BYTES, skip: 0 });
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let array = ArrayVolume::open(world, plan, &ids(0..2), &OpenOptions::writable()).unwrap();
+    assert_eq!(array.status().health, Health::Degraded);
+}
+
 /// A write has got to the last copy, and waits for the member that is being filled. What the last copy was given it loses with
 /// the flush that it refuses now; and whoever is answered later takes his write for one that came after that.
 #[test]
