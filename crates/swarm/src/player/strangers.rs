@@ -34,12 +34,15 @@ impl Player<'_> {
     fn try_stranger(&mut self, stranger: Stranger, mut contents: Vec<Content>) -> Result<(), Failure> {
         let members = self.stock.drives();
         let superblocks: Vec<_> = members.iter().filter_map(|drive| superblock(&contents[*drive])).collect();
-        let in_use: Vec<_> = members.into_iter().chain(self.journal.drive).collect();
+        let mut in_use: Vec<_> = members.into_iter().chain(self.journal.drive).collect();
+        // A replacement may have become the member when the array was closed.
+        let successors = (0..contents.len()).filter(|drive| has_replaced(*drive, &contents));
+        let successors: Vec<_> = successors.filter(|drive| !in_use.contains(drive)).collect();
+        in_use.extend(successors);
         let Some(like) = superblocks.get(stranger.like % superblocks.len().max(1)) else { return Ok(()) };
         let end = like.super_offset_bytes() + SUPERBLOCK_BYTES as u64;
         let is_free = |drive: &usize| {
-            let is_used = in_use.contains(drive) || has_replaced(*drive, &contents);
-            !is_used && !contents[*drive].is_gone() && end <= self.scenario.bytes_of(*drive)
+            !in_use.contains(drive) && !contents[*drive].is_gone() && end <= self.scenario.bytes_of(*drive)
         };
         let Some(guise) = (0..contents.len()).find(is_free) else { return Ok(()) };
         let freshest = superblocks.iter().map(|own| own.events).max().unwrap_or(0);
