@@ -34,7 +34,8 @@ impl<W: World> Tree<W> {
     /// Brings members that are one update behind up to the others. One that does not take that may have refused the flush, and
     /// with it lost what it was given before: by a resync that has begun, say.
     pub(crate) fn level_members(&mut self, node: NodeId) -> Result<(), VolumeError> {
-        for (target, superblock) in std::mem::take(&mut self.nodes[node.0].behind) {
+        // No update of the others is begun before all are where these are.
+        for (target, superblock) in self.nodes[node.0].behind.clone() {
             let it = &self.nodes[node.0];
             let Some(slot) = it.slots.iter().position(|slot| slot.place.target == target) else { continue };
             let (offset, encoded) = (superblock.super_offset_bytes(), superblock.encode());
@@ -43,6 +44,7 @@ impl<W: World> Tree<W> {
                 self.flush_refused(now, node, slot);
             }
         }
+        self.nodes[node.0].behind.clear();
         Ok(())
     }
 

@@ -28,7 +28,9 @@ fn a_flush_that_nobody_asked_for_and_the_last_copy_refused_is_told_by_the_next_o
 /// flush that it refuses; later ones cover none of that.
 #[test]
 fn a_member_that_refuses_the_flush_which_brings_it_up_to_the_others_fails() {
-    let mut contents = create("1", 2, blank(2)).close().unwrap().contents();
+    let mut array = create("1", 2, blank(2));
+    write_from(&mut array, 0, &mut vec![7; 4096].as_slice()).unwrap();
+    let mut contents = array.close().unwrap().contents();
     let content = &mut contents[1];
     let mut own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
     own.events -= 1;
