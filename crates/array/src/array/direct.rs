@@ -171,7 +171,7 @@ impl Array {
             let (slice, part) = self.part_at(key, at, offset + length);
             at += u64::from(part.cols.length());
             self.requests[key].add_pending();
-            self.slices.queue(slice, Waiter::Read(part, unreadable && is_block));
+            self.queue_at_slice(slice, Waiter::Read(part, unreadable && is_block));
         }
         self.piece_done(key);
     }
@@ -185,7 +185,7 @@ impl Array {
         while self.requests[key].cut < end {
             let (slice, part) = self.part_at(key, self.requests[key].cut, end);
             self.requests[key].cut(u64::from(part.cols.length()));
-            self.slices.queue(slice, if is_write { Waiter::Write(part) } else { Waiter::Read(part, false) });
+            self.queue_at_slice(slice, if is_write { Waiter::Write(part) } else { Waiter::Read(part, false) });
         }
     }
 
