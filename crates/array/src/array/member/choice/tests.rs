@@ -34,7 +34,7 @@ impl Mirror {
         let shape = Shape { level: Level::Raid1, chunk_bytes: 0, member_bytes: vec![1 << 40; drives.len()] };
         let states = vec![MemberState::InSync; drives.len()];
         Self {
-            members: Members::new(&Geometry::new(shape).unwrap(), states),
+            members: Members::new(&Geometry::new(shape).expect("a sound shape"), states),
             drives: drives.to_vec(),
             heads: vec![0; drives.len()],
             busy_until: vec![Instant::default(); drives.len()],
@@ -70,7 +70,7 @@ impl Mirror {
         while at < start + bytes {
             let copies: Vec<_> = self.members.roles().map(|role| (role, at)).collect();
             let wanted = Wanted::alone(start + bytes - at);
-            let copy = self.members.choose(copies.iter().copied(), wanted, &[], true).unwrap();
+            let copy = self.members.choose(copies.iter().copied(), wanted, &[], true).expect("all can be read");
             let length = self.members.share(self.now, &copies, copy, wanted);
             self.read(copy.0, at, length, request);
             (at, shares) = (at + length, shares + 1);
