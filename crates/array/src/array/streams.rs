@@ -19,8 +19,11 @@
 //!   stream. It ends by itself, however long its drives take, and its writer may then say what comes next.
 //! * *Patience*, when there is no witness, but the writer had more in flight before and so owes an answer to an answer: for as
 //!   long as the stream's last write took, within bounds. So waiting in vain costs a slow drive's writer little, and a
-//!   fast drive's writer less. A writer that lets it run out twice without having gone on in between does not do that: it submits in bursts
-//!   and waits for all of them. Nobody has patience with it until it does.
+//!   fast drive's writer less.
+//!
+//! A writer that lets patience run out twice without having gone on in between submits in bursts, and waits for all of a burst. Until
+//! it answers an answer neither of the two keeps its plug: it is pulled a millisecond after the latest write of the burst, so that
+//! what has to be read is read while the rest of the burst is written.
 //!
 //! A writer with one request in flight has neither, and never waits.
 //!
@@ -54,6 +57,9 @@ const KEPT_LONGER: u64 = 64;
 
 /// Bounds of the patience with a writer.
 const PATIENCE_NS: core::ops::RangeInclusive<u64> = 100_000..=50_000_000;
+
+/// A burst is over when nothing came for so long.
+const BURST_NS: u64 = 1_000_000;
 
 /// So often in a row has patience to be in vain until nobody has it any more.
 const IN_VAIN_MAX: u32 = 2;
@@ -98,6 +104,8 @@ struct Stream {
     answers: usize,
     /// How long the write took that was answered last.
     latency_ns: u64,
+    /// When its last write came.
+    joined: Instant,
     /// The count of writes at its last one.
     used: u64,
 }
@@ -117,12 +125,12 @@ impl Stream {
     }
 
     /// One more write of it.
-    fn join(&mut self, (start, end): (u64, u64), course: Course) {
+    fn join(&mut self, now: Instant, (start, end): (u64, u64), course: Course) {
         if self.answers > 0 && self.unanswered > 0 {
             self.in_vain = 0;
         }
         (self.start, self.end, self.course) = (start, end, course);
-        (self.first, self.answers) = (None, 0);
+        (self.first, self.answers, self.joined) = (None, 0, now);
         self.unanswered += 1;
         self.depth = self.depth.max(self.unanswered);
         if let Some(plug) = &mut self.plug {
@@ -134,17 +142,27 @@ impl Stream {
         self.unanswered > self.waiting
     }
 
+    /// Whether it waits for all that it has in flight before it goes on.
+    fn is_bursty(&self) -> bool {
+        self.in_vain >= IN_VAIN_MAX
+    }
+
     /// Whether it is expected to go on though it has no more answers to come.
     fn owes_a_write(&self) -> bool {
-        self.unanswered < self.depth && self.in_vain < IN_VAIN_MAX
+        self.unanswered < self.depth && !self.is_bursty()
     }
 
     /// Whether its plug stays in place; patience begins here, and is found to be over.
     fn keeps_plug(&mut self, now: Instant) -> bool {
         let is_owed = self.owes_a_write();
         let patience_ns = self.latency_ns.clamp(*PATIENCE_NS.start(), *PATIENCE_NS.end());
-        let has_witness = self.has_witness();
+        let (has_witness, is_bursty, burst_end) =
+            (self.has_witness(), self.is_bursty(), self.joined.after_ns(BURST_NS));
         let Some(plug) = &mut self.plug else { return true };
+        if is_bursty {
+            plug.until = Some(burst_end);
+            return burst_end > now;
+        }
         if has_witness {
             plug.until = None;
             return true;
@@ -201,7 +219,7 @@ impl Array {
         self.requests[key].stream = Some(index);
         let used = self.streams.writes;
         let stream = &mut self.streams.streams[index];
-        stream.join((start, end), course);
+        stream.join(self.now, (start, end), course);
         stream.used = used;
         let row_bytes = self.profile.row_bytes();
         let edge = stream.edge();
