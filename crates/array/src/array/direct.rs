@@ -44,8 +44,11 @@ impl Array {
 
     /// The copy to read. Shortens a piece that others share.
     fn choose_copy(&mut self, key: Key<Active>, piece: &mut Piece) -> Option<(Role, u64)> {
-        // Copies are of array bytes, and these are their sync bytes; of parity levels a block has one place.
-        let is_synced = piece.copies.len() == 1 || self.members.is_synced(piece.offset..piece.offset + piece.length);
+        if piece.copies.len() == 1 {
+            return self.members.choose_brisk(piece.copies.iter().copied(), Wanted::alone(piece.length), &[], true);
+        }
+        // Copies are of array bytes, and these are their sync bytes.
+        let is_synced = self.members.is_synced(piece.offset..piece.offset + piece.length);
         let wanted = Wanted { length: piece.length, ahead: piece.length + self.to_come(key, piece) };
         let copy = self.members.choose_brisk(piece.copies.iter().copied(), wanted, &[], is_synced)?;
         if is_synced {

@@ -19,7 +19,7 @@
 //! A piece longer than two [`SHARE_BYTES`] is divided between the one that goes on and one with nothing to do by the same
 //! rule, so that both are done at once.
 
-use super::{Members, Protection, traffic::Traffic};
+use super::{Members, traffic::Traffic};
 use crate::{Instant, Role};
 
 /// A run on one member is worth so many jumps, at least,
@@ -93,7 +93,7 @@ impl Members {
     ) -> Option<(Role, u64)> {
         let readable = || self.readable(copies.clone(), wanted.length, except);
         let first = readable().next()?;
-        if !is_synced || readable().nth(1).is_none() {
+        if !is_synced || copies.clone().nth(1).is_none() || readable().nth(1).is_none() {
             return Some(first);
         }
         let traffic = |role: Role| &self.traffic[role.index()];
@@ -123,9 +123,6 @@ impl Members {
         chosen: (Role, u64),
         wanted: Wanted,
     ) -> u64 {
-        if self.protection != Protection::Mirrors || copies.len() < 2 {
-            return wanted.length;
-        }
         self.passed_over(now, copies, chosen.0);
         if wanted.length < 2 * SHARE_BYTES || wanted.ahead > wanted.length || !self.are_all_brisk() {
             return wanted.length;

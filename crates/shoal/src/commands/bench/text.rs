@@ -53,12 +53,7 @@ fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result
             measurement.cpu_ns_per_io.map_or_else(String::new, |ns| format!(", CPU {} per I/O", format_ns(ns))),
             verdict(measurement.validity.verdict)
         )?;
-        if let Some(members) = measurement.members.filter(|members| members.out_of_sequence_writes > 0) {
-            writeln!(text, "    {}", out_of_sequence(&members))?;
-        }
-        for reason in &measurement.validity.reasons {
-            writeln!(text, "    {}", reason.text)?;
-        }
+        remarks(text, measurement)?;
     }
     match Summary::of(measurements) {
         Some(summary) if measurements.len() > 1 => writeln!(
@@ -72,6 +67,14 @@ fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result
         ),
         _ => Ok(()),
     }
+}
+
+/// What is to be known of a measurement beside its figures.
+fn remarks(text: &mut String, measurement: &Measurement) -> std::fmt::Result {
+    if let Some(members) = measurement.members.filter(|members| members.out_of_sequence_writes > 0) {
+        writeln!(text, "    {}", out_of_sequence(&members))?;
+    }
+    measurement.validity.reasons.iter().try_for_each(|reason| writeln!(text, "    {}", reason.text))
 }
 
 /// What flash minds.
