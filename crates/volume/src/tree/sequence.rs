@@ -73,6 +73,7 @@ mod tests {
     use shoal_drive::Memory;
 
     const MIB: u64 = 1 << 20;
+    const NONE: [usize; 0] = [];
 
     /// Which of these writes are out of sequence; each is its start and length in MiB.
     fn out_of_sequence(writes: &[(u64, u64)]) -> Vec<usize> {
@@ -92,12 +93,12 @@ mod tests {
 
     #[test]
     fn going_on_and_beginning_a_unit_are_in_sequence_and_nothing_else_is() {
-        assert_eq!(out_of_sequence(&[(0, 1), (1, 2), (3, 6), (9, 1)]), []);
-        assert_eq!(out_of_sequence(&[(0, 1), (8, 1), (1, 1), (9, 1)]), []); // two units are open
+        assert_eq!(out_of_sequence(&[(0, 1), (1, 2), (3, 6), (9, 1)]), NONE);
+        assert_eq!(out_of_sequence(&[(0, 1), (8, 1), (1, 1), (9, 1)]), NONE); // two units are open
         assert_eq!(out_of_sequence(&[(0, 1), (8, 1), (16, 1), (1, 1)]), [3]); // the first was closed
         assert_eq!(out_of_sequence(&[(0, 1), (2, 1)]), [1]); // a gap
         assert_eq!(out_of_sequence(&[(0, 3), (2, 1)]), [1]); // a step back
-        assert_eq!(out_of_sequence(&[(0, 3), (0, 4), (0, 4)]), []); // anew, from the start
+        assert_eq!(out_of_sequence(&[(0, 3), (0, 4), (0, 4)]), NONE); // anew, from the start
         assert_eq!(out_of_sequence(&[(5, 1)]), [0]); // in the middle of one that was not open
         assert_eq!(out_of_sequence(&[(0, 4), (3, 1)]), [1]); // it was written to its end, and is open no more
     }
