@@ -179,6 +179,11 @@ export interface Measurement {
   ios: number;
   latency_ns: Latency;
   /**
+   * What the drives of an array were asked meanwhile, the final flush included. Left out where there are no members, or somebody else runs
+   * the array.
+   */
+  members?: Members | null;
+  /**
    * The reads alone, if there were any.
    */
   read?: DirectionResult | null;
@@ -247,6 +252,36 @@ export interface Latency {
   percentiles: {
     [k: string]: number;
   };
+}
+/**
+ * What the drives of an array were asked, all together: requests' data, parity and copies, superblocks, background work.
+ */
+export interface Members {
+  /**
+   * How many of these a drive had for each 1000 MiB that it was written.
+   */
+  out_of_sequence_per_1000_mib: number;
+  /**
+   * Writes out of sequence: those that neither go on where a drive was left, in one of the two units of 4 MiB that it was written in
+   * last, nor begin a unit. Each costs flash a copy.
+   */
+  out_of_sequence_writes: number;
+  /**
+   * Bytes read.
+   */
+  read_bytes: number;
+  /**
+   * Reads.
+   */
+  reads: number;
+  /**
+   * Writes.
+   */
+  writes: number;
+  /**
+   * Bytes written.
+   */
+  written_bytes: number;
 }
 /**
  * The requests of one direction.

@@ -43,7 +43,7 @@ pub use event::{Direction, Event, Observer};
 pub use fill::{Fill, Found, WrongUnit};
 pub use projection::Latencies;
 pub use result::{
-    Bucket, Cpu, DirectionResult, Interval, Latency, Limit, Measurement, Pattern, Reason, ReasonCode,
+    Bucket, Cpu, DirectionResult, Interval, Latency, Limit, Measurement, Members, Pattern, Reason, ReasonCode,
     TargetDescription, TargetKind, Validity, Verdict, Workload,
 };
 pub use runner::{Bench, BenchError, Progress, Watch, check_fit, run_together, workload_fill};

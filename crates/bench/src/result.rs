@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_volume::MemberTraffic;
 
 /// One run of one workload on one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +46,10 @@ pub struct Measurement {
     /// The writes alone, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<DirectionResult>,
+    /// What the drives of an array were asked meanwhile, the final flush included. Left out where there are no members, or somebody else runs
+    /// the array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<Members>,
     /// Throughput over time, in intervals of one length, gaps included.
     pub series: Vec<Interval>,
     /// How far the numbers can be trusted.
@@ -201,6 +206,41 @@ pub struct Cpu {
     pub cpu_ns_per_io: u64,
     /// User and system time of this process per MiB transferred.
     pub cpu_ns_per_mib: u64,
+}
+
+/// What the drives of an array were asked, all together: requests' data, parity and copies, superblocks, background work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Members {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Writes out of sequence: those that neither go on where a drive was left, in one of the two units of 4 MiB that it was written in
+    /// last, nor begin a unit. Each costs flash a copy.
+    pub out_of_sequence_writes: u64,
+    /// How many of these a drive had for each 1000 MiB that it was written.
+    pub out_of_sequence_per_1000_mib: u64,
+}
+
+impl Members {
+    /// What came of it.
+    pub fn new(traffic: MemberTraffic) -> Self {
+        let MemberTraffic { reads, read_bytes, writes, written_bytes, out_of_sequence } = traffic;
+        let milli = u128::from(out_of_sequence) * 1000 * (1 << 20);
+        let per_1000_mib = milli.checked_div(u128::from(written_bytes)).unwrap_or(0);
+        Self {
+            reads,
+            read_bytes,
+            writes,
+            written_bytes,
+            out_of_sequence_writes: out_of_sequence,
+            out_of_sequence_per_1000_mib: u64::try_from(per_1000_mib).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 /// What happened within one interval of the measured time.

@@ -64,6 +64,8 @@ const FAR: &[(&str, &str, &str)] = &[
     ("rally2", "dd", "sequential write"),
     ("sticks-os-fs", "8GB Lexar JD FireFly; Windows Vista; NTFS", "write"),
     ("eide", "IDE disks (less than)", "price"),
+    ("eide", "two concurrent writers", "overhead"),
+    ("eide", "RAID50, two concurrent writers", "overhead"),
     ("eide", "synchronous NFS", "write"),
     ("eide", "asynchronous NFS", "write"),
     ("eide", "asynchronous NFS", "network and NFS overhead"),

@@ -16,7 +16,7 @@ use crate::create::{CreateError, CreateOptions, create_tree};
 use crate::status::{ArrayStatus, array_status};
 use crate::tree::{Node, NodeId, SAFE_MODE_DELAY, SILENCE, Target, Tree};
 use crate::world::World;
-use crate::{BufferPlan, HostMemory, LiveVolume, Volume, VolumeError};
+use crate::{BufferPlan, HostMemory, LiveVolume, MemberTraffic, Volume, VolumeError};
 
 /// How an array is to be run.
 #[derive(Clone, Copy, Debug)]
@@ -377,6 +377,10 @@ impl<W: World> Volume for ArrayVolume<W> {
 
     fn is_degraded(&self) -> bool {
         self.status().health != Health::Optimal
+    }
+
+    fn member_traffic(&self) -> Option<MemberTraffic> {
+        Some(self.tree.sequence.traffic())
     }
 }
 

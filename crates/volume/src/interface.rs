@@ -23,6 +23,36 @@ pub enum VolumeError {
     },
 }
 
+/// What the drives of an array were asked, all together, by everything that happens there: superblocks and background work too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemberTraffic {
+    /// Reads.
+    pub reads: u64,
+    /// And their bytes.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// And their bytes.
+    pub written_bytes: u64,
+    /// Writes that neither go on where one of the two 4 MiB units was left that the drive was written in last, nor begin a unit: each
+    /// costs flash a copy.
+    pub out_of_sequence: u64,
+}
+
+impl MemberTraffic {
+    /// What has come since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            writes: self.writes - earlier.writes,
+            written_bytes: self.written_bytes - earlier.written_bytes,
+            out_of_sequence: self.out_of_sequence - earlier.out_of_sequence,
+        }
+    }
+}
+
 /// Content that can be read and written by requests, many in flight at a time: one drive, or an array of them.
 ///
 /// The volume owns `request_buffers` buffers of `request_buffer_bytes` each, laid out one after the other from the
@@ -56,6 +86,11 @@ pub trait Volume {
     /// Whether members of it are missing or being filled: then its speed is not that of the whole. A drive has no members.
     fn is_degraded(&self) -> bool {
         false
+    }
+
+    /// What the drives of an array were asked since it was opened; none where that is not known, or there are no members.
+    fn member_traffic(&self) -> Option<MemberTraffic> {
+        None
     }
 
     /// The span of `length` bytes at the start of a request buffer.

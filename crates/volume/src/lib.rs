@@ -107,7 +107,7 @@ pub use grow::{
     Absent, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow,
 };
 pub use inspect::{believe, inspect, inspect_remembered, superblock_in_content};
-pub use interface::{LiveVolume, Volume, VolumeError};
+pub use interface::{LiveVolume, MemberTraffic, Volume, VolumeError};
 pub use level::{LevelError, layout_name};
 pub use memory::{HostMemory, Trust};
 pub use overlay::{OverlayWorld, Window};

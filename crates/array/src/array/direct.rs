@@ -8,7 +8,7 @@
 use super::{
     Array,
     effects::Purpose,
-    member::Protection,
+    member::{Protection, Wanted},
     op::{Kind, Op, Site},
     plan::{Cols, Part},
     requests::{Action, Active},
@@ -25,12 +25,14 @@ impl Array {
         let mut piece = self.geometry.piece(offset, request.uncut());
         if action == Action::Read {
             self.end_at_rebuild(&mut piece);
+            let copy = self.choose_copy(key, &mut piece);
+            self.requests[key].cut(piece.length);
+            return self.read_piece(key, &piece, copy);
         }
         self.requests[key].cut(piece.length);
         match action {
-            Action::Read => self.read_piece(key, &piece),
             Action::Write | Action::Discard => self.write_piece(key, &piece),
-            Action::Flush => unreachable!("a flush has no pieces"),
+            Action::Read | Action::Flush => unreachable!("a read is cut by its copies, and a flush has no pieces"),
         }
     }
 
@@ -40,10 +42,30 @@ impl Array {
         piece.length = held.max().filter(|length| *length > 0).unwrap_or(piece.length);
     }
 
-    fn read_piece(&mut self, key: Key<Active>, piece: &Piece) {
-        // Copies are of array bytes, and these are their sync bytes; of parity levels a block has one place.
-        let is_synced = piece.copies.len() == 1 || self.members.is_synced(piece.offset..piece.offset + piece.length);
-        match self.members.choose_brisk(piece.copies.iter().copied(), piece.length, &[], is_synced) {
+    /// The copy to read. Shortens a piece that others share.
+    fn choose_copy(&mut self, key: Key<Active>, piece: &mut Piece) -> Option<(Role, u64)> {
+        if piece.copies.len() == 1 {
+            return self.members.choose_brisk(piece.copies.iter().copied(), Wanted::alone(piece.length), &[], true);
+        }
+        // Copies are of array bytes, and these are their sync bytes.
+        let is_synced = self.members.is_synced(piece.offset..piece.offset + piece.length);
+        let wanted = Wanted { length: piece.length, ahead: piece.length + self.to_come(key, piece) };
+        let copy = self.members.choose_brisk(piece.copies.iter().copied(), wanted, &[], is_synced)?;
+        if is_synced {
+            piece.length = self.members.share(self.now, &piece.copies, copy, wanted);
+        }
+        Some(copy)
+    }
+
+    /// How many bytes of a request come after a piece on the same members: of every so many chunks, one.
+    fn to_come(&self, key: Key<Active>, piece: &Piece) -> u64 {
+        let sets = (self.members.states().len() / piece.copies.len()).max(1) as u64;
+        let chunks = (self.requests[key].uncut() - piece.length) / u64::from(self.profile.chunk_bytes);
+        chunks / sets * u64::from(self.profile.chunk_bytes)
+    }
+
+    fn read_piece(&mut self, key: Key<Active>, piece: &Piece, copy: Option<(Role, u64)>) {
+        match copy {
             Some((role, offset))
                 if self.members.is_stalled(role)
                     && self.members.protection() == Protection::Parity
@@ -171,7 +193,7 @@ impl Array {
             let (slice, part) = self.part_at(key, at, offset + length);
             at += u64::from(part.cols.length());
             self.requests[key].add_pending();
-            self.slices.queue(slice, Waiter::Read(part, unreadable && is_block));
+            self.queue_at_slice(slice, Waiter::Read(part, unreadable && is_block));
         }
         self.piece_done(key);
     }
@@ -185,7 +207,7 @@ impl Array {
         while self.requests[key].cut < end {
             let (slice, part) = self.part_at(key, self.requests[key].cut, end);
             self.requests[key].cut(u64::from(part.cols.length()));
-            self.slices.queue(slice, if is_write { Waiter::Write(part) } else { Waiter::Read(part, false) });
+            self.queue_at_slice(slice, if is_write { Waiter::Write(part) } else { Waiter::Read(part, false) });
         }
     }
 

@@ -4,6 +4,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 
 use super::{
     Array,
+    member::Flight,
     op::Op,
     races::Race,
     requests::Active,
@@ -41,6 +42,8 @@ pub(super) struct Pending {
     purpose: Purpose,
     /// Member I/O: whose, and what.
     member: Option<(Role, MemberIo)>,
+    /// What is to be told to the members when it ends.
+    flight: Option<Flight>,
 }
 
 /// The effects in flight, and those that the driver has not fetched yet.
@@ -83,35 +86,32 @@ impl Effects {
         self.pending[Key::from_number(id.0)].purpose = purpose;
     }
 
-    fn remember(&mut self, purpose: Purpose, member: Option<(Role, MemberIo)>) -> EffectId {
-        EffectId(self.pending.insert(Pending { purpose, member }).to_number())
+    fn remember(&mut self, purpose: Purpose) -> EffectId {
+        EffectId(self.pending.insert(Pending { purpose, member: None, flight: None }).to_number())
     }
 
     pub(super) fn compute(&mut self, op: Key<Op>, step: usize, compute: Compute) {
-        let id = self.remember(Purpose::Op(op, step), None);
+        let id = self.remember(Purpose::Op(op, step));
         self.out.push_back(Effect::Compute { id, compute });
     }
 
     pub(super) fn log(&mut self, op: Key<Op>, role: Role, entries: Vec<PartialParity>) -> EffectId {
-        let id = self.remember(Purpose::Log(op), None);
+        let id = self.remember(Purpose::Log(op));
         self.out.push_back(Effect::Log { id, role, entries });
         id
     }
 
     pub(super) fn record(&mut self, epoch: u64) {
-        let id = self.remember(Purpose::Record(epoch), None);
+        let id = self.remember(Purpose::Record(epoch));
         self.out.push_back(Effect::Record { id });
     }
 }
 
 impl Array {
     pub(super) fn issue_io(&mut self, role: Role, io: MemberIo, purpose: Purpose) {
-        let read_end = match io {
-            MemberIo::Read { offset, span } => Some(offset + u64::from(span.length)),
-            _ => None,
-        };
-        self.members.io_started(role, read_end);
-        let id = self.effects.remember(purpose, Some((role, io)));
+        let flight = self.members.io_started(self.now, role, io);
+        let pending = Pending { purpose, member: Some((role, io)), flight };
+        let id = EffectId(self.effects.pending.insert(pending).to_number());
         if self.is_known_bad(role, io) {
             self.effects.bad_reads.push_back(id);
         } else {
@@ -130,7 +130,7 @@ impl Array {
         let pending = self.effects.pending.take(Key::from_number(id.0));
         let pending = pending.unwrap_or_else(|| panic!("outcome of {id:?}, which is not in flight: {outcome:?}"));
         if let Some((role, io)) = pending.member {
-            self.members.io_ended(role);
+            self.members.io_ended(self.now, role, pending.flight, outcome == Outcome::Done);
             if outcome == Outcome::Done {
                 self.made_good(role, io);
             }

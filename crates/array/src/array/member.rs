@@ -5,6 +5,8 @@
 
 mod brisk;
 mod changes;
+mod choice;
+mod traffic;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -12,8 +14,11 @@ use core::ops::Range;
 use super::{Health, MemberState, Resync, guide::Guide};
 use crate::{Geometry, Level, Role};
 use changes::next;
+use traffic::Traffic;
 
 pub(super) use changes::Change;
+pub(super) use choice::Wanted;
+pub(super) use traffic::Flight;
 
 /// How a level keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +39,6 @@ impl Protection {
             Level::Raid4 | Level::Raid5(_) | Level::Raid6(_) => Self::Parity,
         }
     }
-}
-
-/// What goes on at one member, for choosing among copies.
-#[derive(Clone, Debug, Default)]
-struct Traffic {
-    in_flight: u32,
-    /// Where the last read ended: the next one from there is sequential.
-    read_end: u64,
-    /// Reads that were overtaken, and have not been answered.
-    overtaken: u32,
 }
 
 /// The members of one array.
@@ -342,45 +337,6 @@ impl Members {
             _ => holders.clone().map(|(role, _)| self.trust[role.index()]).max().unwrap_or(FULL_TRUST),
         };
         holders.filter(move |(role, _)| self.trust[role.index()] >= trust && !except.contains(role))
-    }
-
-    /// The copy to read: the one whose member would go on sequentially, else that of the least busy member; and always the
-    /// first, if the copies are not known to agree.
-    pub(super) fn choose(
-        &self,
-        copies: impl Iterator<Item = (Role, u64)> + Clone,
-        length: u64,
-        except: &[Role],
-        is_synced: bool,
-    ) -> Option<(Role, u64)> {
-        if !is_synced {
-            return self.readable(copies, length, except).next();
-        }
-        let mut best: Option<(u32, Role, u64)> = None;
-        for (role, offset) in self.readable(copies, length, except) {
-            let traffic = &self.traffic[role.index()];
-            if traffic.read_end == offset {
-                return Some((role, offset));
-            }
-            if best.is_none_or(|(busy, ..)| traffic.in_flight < busy) {
-                best = Some((traffic.in_flight, role, offset));
-            }
-        }
-        best.map(|(_, role, offset)| (role, offset))
-    }
-
-    pub(super) fn io_started(&mut self, role: Role, read_end: Option<u64>) {
-        let traffic = &mut self.traffic[role.index()];
-        traffic.in_flight += 1;
-        traffic.read_end = read_end.unwrap_or(traffic.read_end);
-    }
-
-    pub(super) fn io_ended(&mut self, role: Role) {
-        self.traffic[role.index()].in_flight -= 1;
-    }
-
-    pub(super) fn io_in_flight(&self, role: Role) -> u32 {
-        self.traffic[role.index()].in_flight
     }
 }
 

@@ -315,7 +315,6 @@ impl Array {
     pub fn handle_outcome(&mut self, now: Instant, id: EffectId, outcome: Outcome) {
         self.hear(now);
         self.effect_ended(id, outcome);
-        self.wear_plugs();
         self.settle();
     }
 
@@ -331,9 +330,7 @@ impl Array {
             if let Some(effect) = self.effects.poll() {
                 return Some(effect);
             }
-            if self.effects.awaited() == 0 {
-                self.unplug_all();
-            }
+            self.look_at_plugs();
             if !self.slices.has_work() {
                 return None;
             }
@@ -349,7 +346,7 @@ impl Array {
 
     /// When to call [`Array::handle_timeout`], if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.next_step_due()
+        self.next_step_due().into_iter().chain(self.patience_due()).min()
     }
 
     fn hear(&mut self, now: Instant) {
@@ -388,5 +385,6 @@ impl Array {
         let somebody_waits = self.requests.len() > 0 || self.ops.len() > 0;
         let something_moves = self.effects.awaited() > 0 || self.slices.has_work() || self.slices.has_plugs();
         assert!(!somebody_waits || something_moves, "requests wait for nothing");
+        assert!(self.streams_add_up(), "streams are miscounted");
     }
 }

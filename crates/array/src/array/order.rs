@@ -72,6 +72,13 @@ impl<T: Copy> Order<T> {
         (ticket, waits_for == 0)
     }
 
+    /// Who has to leave before this ticket's turn comes, of those that it overlaps.
+    pub(super) fn waited_for(&self, ticket: Key<Ticket<T>>) -> Vec<T> {
+        let entries = self.alone.iter().chain(&self.shared);
+        let tickets = entries.map(|entry| &self.tickets[entry.ticket]);
+        tickets.filter(|other| other.waiting.contains(&ticket)).map(|other| other.owner).collect()
+    }
+
     /// Leaves; `turn` is told every owner whose turn comes by it.
     pub(super) fn leave(&mut self, ticket: Key<Ticket<T>>, mut turn: impl FnMut(T)) {
         let left = self.tickets.remove(ticket);

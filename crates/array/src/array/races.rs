@@ -94,7 +94,7 @@ impl Array {
         self.effects.set_purpose(id, Purpose::Raced(race));
         for (slice, part) in parts {
             match slice {
-                Some(slice) => self.slices.queue(slice, Waiter::Race(part, race)),
+                Some(slice) => self.queue_at_slice(slice, Waiter::Race(part, race)),
                 None => {
                     let copies = self.geometry.piece(part.offset, u64::from(part.cols.length())).copies;
                     let site = Site::Mirror { copies, offset: part.offset, ticket: None };

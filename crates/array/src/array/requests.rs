@@ -11,7 +11,7 @@ use super::{
     order::{Claim, Ticket},
     slab::Key,
 };
-use crate::{Command, Completion, Health, MemberIo, Outcome, Request, RequestError, RequestId, Role, Span};
+use crate::{Command, Completion, Health, Instant, MemberIo, Outcome, Request, RequestError, RequestId, Role, Span};
 
 /// Pieces of one request in flight, beyond which no further ones are cut. The row of a parity level is never broken off.
 const PIECES_MAX: u32 = 1024;
@@ -46,9 +46,33 @@ pub(super) struct Active {
     ticket: Option<Key<Ticket<Owner>>>,
     /// The stream of writes that it belongs to.
     pub(super) stream: Option<usize>,
+    /// Parts of it that wait for plugged rows.
+    pub(super) plugged_parts: u32,
+    /// When it came.
+    begun: Instant,
 }
 
 impl Active {
+    fn new(request: Request, now: Instant) -> Self {
+        let (action, start, length, span) = parse(request.command);
+        Self {
+            id: request.id,
+            action,
+            start,
+            end: start.saturating_add(length),
+            span,
+            cut: start,
+            pending: 0,
+            error: None,
+            is_unsupported: false,
+            may_be_lost: false,
+            ticket: None,
+            stream: None,
+            plugged_parts: 0,
+            begun: now,
+        }
+    }
+
     pub(super) fn start(&self) -> u64 {
         self.start
     }
@@ -107,16 +131,13 @@ fn parse(command: Command) -> (Action, u64, u64, Span) {
 
 impl Array {
     pub(super) fn take_in(&mut self, request: Request) {
-        let (action, start, length, span) = parse(request.command);
+        let (action, start, length, _) = parse(request.command);
         let end = start.saturating_add(length);
         if let Err(error) = self.check(action, start, length) {
             return self.answer(request.id, Err(error));
         }
-        let cut = start;
-        let (error, is_unsupported, may_be_lost, ticket, stream, pending) = (None, false, false, None, None, 0);
         let id = request.id;
-        let active =
-            Active { id, action, start, end, span, cut, pending, error, is_unsupported, may_be_lost, ticket, stream };
+        let active = Active::new(request, self.now);
         if action == Action::Flush {
             let key = self.requests.insert(active);
             return self.start_flush(key);
@@ -131,7 +152,7 @@ impl Array {
         if is_ready {
             self.cut_pieces(key);
         } else {
-            self.unplug_all();
+            self.unplug_for(ticket);
         }
     }
 
@@ -155,21 +176,19 @@ impl Array {
     pub(super) fn cut_pieces(&mut self, key: Key<Active>) {
         // Not to be answered by a piece that ends at once while others are still to be cut.
         self.requests[key].pending += 1;
+        if self.is_uncut_parity_write(key) {
+            self.stream_goes_on(key);
+        }
         while self.requests[key].uncut() > 0 && self.requests[key].pending <= PIECES_MAX {
-            if self.goes_by_rows(key) {
-                self.cut_row(key)
-            } else {
-                self.cut_piece(key)
-            }
-            let request = &self.requests[key];
-            if request.uncut() == 0
-                && request.action == Action::Write
-                && self.members.protection() == Protection::Parity
-            {
-                self.stream_went_on(key);
-            }
+            if self.goes_by_rows(key) { self.cut_row(key) } else { self.cut_piece(key) }
         }
         self.piece_done(key);
+    }
+
+    fn is_uncut_parity_write(&self, key: Key<Active>) -> bool {
+        let request = &self.requests[key];
+        let is_uncut = request.cut == request.start;
+        is_uncut && request.action == Action::Write && self.members.protection() == Protection::Parity
     }
 
     /// Writes of parity levels are done stripe by stripe. So are long reads while members are missing: their blocks are
@@ -206,7 +225,7 @@ impl Array {
     pub(super) fn complete(&mut self, key: Key<Active>) {
         let request = self.requests.remove(key);
         if let Some(stream) = request.stream {
-            self.stream_answered(stream);
+            self.stream_answered(stream, self.now.since_ns(request.begun));
         }
         if let Some(ticket) = request.ticket {
             self.order.leave(ticket, |owner| self.runnable.push_back(owner));

@@ -7,7 +7,8 @@
 //!
 //! Slices are looked at when the driver asks for effects, not when a request comes in. Whatever was submitted before that,
 //! or arrived while the slice was busy or buffers were short, is there by then: small writes that touch each other
-//! become one batch, and sequential ones a full stripe. Slices may also be plugged for that; see [`super::streams`].
+//! become one batch, and sequential ones a full stripe. Slices may also be plugged for that; see [`super::streams`],
+//! which counts who waits there.
 
 use alloc::{
     collections::{BTreeMap, VecDeque},
@@ -19,6 +20,7 @@ use super::{
     op::Op,
     plan::{Cols, Part},
     races::Race,
+    requests::Active,
     slab::Key,
 };
 
@@ -48,6 +50,8 @@ pub(super) enum Work {
 #[derive(Debug, Default)]
 struct Slice {
     is_held: bool,
+    /// If a write has it.
+    writer: Option<Key<Op>>,
     queue: VecDeque<Waiter>,
 }
 
@@ -64,12 +68,8 @@ pub(super) struct Slices {
 }
 
 impl Slices {
+    /// Queues somebody; only writes where it is plugged.
     pub(super) fn queue(&mut self, number: u64, waiter: Waiter) {
-        if !matches!(waiter, Waiter::Write(_)) {
-            while let Some(plug) = self.plugs.iter().find(|plug| plug.contains(&number)).cloned() {
-                self.unplug(&plug);
-            }
-        }
         let slice = self.busy.entry(number).or_default();
         let was_idle = !slice.is_held && slice.queue.is_empty();
         slice.queue.push_back(waiter);
@@ -79,7 +79,7 @@ impl Slices {
     }
 
     fn make_ready(&mut self, number: u64) {
-        if self.plugs.iter().any(|plug| plug.contains(&number)) {
+        if self.is_plugged(number) {
             self.plugged.push(number);
         } else {
             self.ready.push_back(number);
@@ -113,6 +113,18 @@ impl Slices {
         }
     }
 
+    /// Whether the slice is left alone.
+    pub(super) fn is_plugged(&self, number: u64) -> bool {
+        self.plugs.iter().any(|plug| plug.contains(&number))
+    }
+
+    /// The requests whose writes wait for slices: each once for every part.
+    pub(super) fn writers_in(&self, slices: Range<u64>) -> Vec<Key<Active>> {
+        let waiters = self.busy.range(slices).flat_map(|(_, slice)| &slice.queue);
+        let writer = |waiter: &Waiter| if let Waiter::Write(part) = waiter { Some(part.request) } else { None };
+        waiters.filter_map(writer).collect()
+    }
+
     /// Takes hold of the next slice that has work.
     pub(super) fn take_next(&mut self) -> Option<(u64, Work)> {
         let number = self.ready.pop_front()?;
@@ -128,10 +140,21 @@ impl Slices {
         Some((number, work))
     }
 
+    /// A held slice is a write's.
+    pub(super) fn set_writer(&mut self, number: u64, writer: Key<Op>) {
+        self.busy.get_mut(&number).expect("a held slice is busy").writer = Some(writer);
+    }
+
+    /// The write that has a slice.
+    pub(super) fn writer(&self, number: u64) -> Option<Key<Op>> {
+        self.busy.get(&number)?.writer
+    }
+
     pub(super) fn release(&mut self, number: u64) {
         let slice = self.busy.get_mut(&number).expect("only a held slice is released");
         assert!(slice.is_held, "only a held slice is released");
         slice.is_held = false;
+        slice.writer = None;
         if slice.queue.is_empty() {
             self.busy.remove(&number);
         } else {

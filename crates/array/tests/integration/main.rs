@@ -7,3 +7,4 @@ mod geometry;
 mod geometry_tables;
 mod rig;
 mod scenarios;
+mod streams;

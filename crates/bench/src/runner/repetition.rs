@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use shoal_volume::{Arena, Completion, RequestError, Volume};
+use shoal_volume::{Arena, Completion, MemberTraffic, RequestError, Volume};
 
 use super::{Bench, Progress, Watch, workload_fill};
 use crate::cpu::{CpuSpent, CpuTimes};
@@ -11,7 +11,7 @@ use crate::fill::buffers::WriteBuffers;
 use crate::projection::{Projections, per_second};
 use crate::pump::{Load, Place, Pump, submit_flush};
 use crate::validity::{Circumstances, judge, valid};
-use crate::{Blocks, Conditions, Cpu, Direction, Event, Limit, Measurement, Observer, Operation, Operations};
+use crate::{Blocks, Conditions, Cpu, Direction, Event, Limit, Measurement, Members, Observer, Operation, Operations};
 
 /// Throughput over time is kept in intervals of this length.
 const INTERVAL_NS: u64 = 100_000_000;
@@ -61,6 +61,8 @@ pub(super) struct Repetition<'a> {
     spent: Option<CpuSpent>,
     /// At the end; a member may have failed on the way.
     is_degraded: bool,
+    /// What the drives were asked before what is measured; at the end, meanwhile.
+    members: Option<MemberTraffic>,
 }
 
 /// What the requests are, and what is kept of them.
@@ -118,6 +120,7 @@ impl<'a> Repetition<'a> {
             before: None,
             spent: None,
             is_degraded: false,
+            members: None,
         }
     }
 
@@ -178,7 +181,10 @@ impl<'a> Repetition<'a> {
                 self.loading.begun_ns = start_ns;
                 self.loading.begin(Limit::DurationNs(workload.warm_up_ns), start_ns, workload.block_size_bytes);
             }
-            Stage::Measured => self.begin_measuring(volume.now().ns),
+            Stage::Measured => {
+                self.members = volume.member_traffic();
+                self.begin_measuring(volume.now().ns);
+            }
             Stage::FlushOfWarmUp | Stage::FinalFlush => {
                 self.end_ns = now_ns;
                 self.flush_start_ns = volume.now().ns;
@@ -188,6 +194,7 @@ impl<'a> Repetition<'a> {
             Stage::Over => {
                 self.end(now_ns);
                 self.is_degraded = volume.is_degraded();
+                self.members = volume.member_traffic().zip(self.members).map(|(now, before)| now.since(before));
             }
             Stage::Before => {}
         }
@@ -234,6 +241,7 @@ impl<'a> Repetition<'a> {
             flush_ns: flush.map(|(end_ns, _)| end_ns - self.flush_start_ns),
             read: read.result(elapsed_ns),
             write: write.result(elapsed_ns),
+            members: self.members.map(Members::new),
             series: series.into_intervals(),
             validity: valid(),
         };

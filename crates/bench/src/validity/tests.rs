@@ -35,6 +35,7 @@ fn good() -> Measurement {
         flush_ns: None,
         read: Some(read),
         write: None,
+        members: None,
         series: Vec::new(),
         validity: valid(),
     }

@@ -8,7 +8,8 @@
 //! batch completes it (md delays stripes that are not full; a controller has its cache). When the other file's turn comes that
 //! stripe is written as it is, and so is the first of the next batch: data or parity have to be read for them, and
 //! these reads wait for seek and rotation. That is what two writers lose: seeks before writes alone would hide in the
-//! drives' caches.
+//! drives' caches. How much they lose depends on when the RAID of the day turned to such stripes, which is not known; shoal's
+//! engine, which plays it here, reads for them while it writes the others.
 
 use shoal_bench::Direction;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_volume::{Arena, Command, Completion, Instant, Memory, Request, Volume, VolumeError};
+use shoal_volume::{Arena, Command, Completion, Instant, MemberTraffic, Memory, Request, Volume, VolumeError};
 
 use crate::running::RunningArray;
 
@@ -51,6 +51,10 @@ impl Volume for Hooked<'_> {
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError> {
         self.inner.content_mut().poll(at_least, timeout, completions)
+    }
+
+    fn member_traffic(&self) -> Option<MemberTraffic> {
+        self.inner.content().member_traffic()
     }
 
     fn now(&self) -> Instant {

@@ -37,6 +37,7 @@ impl<W: World> Tree<W> {
                     | (MemberIo::Write { span, .. }, IoKind::Write(memory)) => Some((span, memory)),
                     _ => None,
                 };
+                self.sequence.note(drive, offset, kind);
                 self.expect_answer(now);
                 self.flights.start(now, token, drive, kind, memory);
                 self.world.submit(Io { token, drive, kind, offset });

@@ -186,6 +186,11 @@ impl Flights {
         self.drives.iter().map(|on_drive| on_drive.left).sum()
     }
 
+    /// How many I/Os a drive has.
+    pub(super) fn in_flight(&self, drive: DriveId) -> u64 {
+        self.drives.get(drive.0 as usize).map_or(0, |on_drive| on_drive.in_flight as u64)
+    }
+
     /// Whether anything is under way that somebody waits for.
     pub(super) fn are_awaited(&self) -> bool {
         self.drives.iter().any(|on_drive| on_drive.in_flight > on_drive.left)

@@ -3,7 +3,8 @@
 //! A stick that stalls for seconds is still a member, and what it is asked to write waits for it. But what it is asked to
 //! read can be had from the others. Each read of an array with redundancy is given the time in which 99 of 100 reads of the
 //! member's peers are done; by then it is begun at the others as well ([`Array::overtake`](shoal_array::Array::overtake)),
-//! and the first answer wins. That costs a healthy array a hundredth of its reads, and makes the time that a read takes that
+//! and the first answer wins. A long read takes longer, and one behind others: each is given what its bytes take at 20 MB/s on top, and as
+//! much for each that its drive has already. That costs a healthy array a hundredth of its reads, and makes the time that a read takes that
 //! of the peers, twice, however long one member takes.
 //!
 //! | what is learnt from | limit of a read |
@@ -31,6 +32,8 @@ use super::{Duty, EngineId, Node, NodeId, Pending, Target, Tree};
 const FLOOR_NS: u64 = 1_000_000;
 /// The time that a read is given as long as nothing is known of the peers.
 const UNKNOWN_NS: u64 = 100_000_000;
+/// On top for each byte of a read, and again for each read that its drive has: 20 MB/s.
+const NS_PER_BYTE: u64 = 50;
 /// A member is suspect if it is so many times as slow as its peers,
 const SUSPECT_TIMES: u64 = 8;
 /// and not fast either.
@@ -52,14 +55,14 @@ impl<W: World> Tree<W> {
     /// A member was asked for something by an engine: if it is a read, it is to be raced in time.
     pub(super) fn time_read(&mut self, now: Instant, engine: EngineId, token: u64) {
         let it = &self.nodes[engine.node.0];
-        let Some(flight) = self.flights.get(token).filter(|flight| matches!(flight.kind, IoKind::Read(_))) else {
-            return;
-        };
+        let Some(flight) = self.flights.get(token) else { return };
+        let IoKind::Read(memory) = flight.kind else { return };
         if engine.mirror.is_some() || it.array.geometry().redundancy() == 0 || it.peers(flight.drive).next().is_none() {
             return;
         }
         let known = self.median_ns(engine.node, flight.drive, |tree, peer| tree.flights.read_p99_ns(peer));
-        self.flights.race_at(token, now.after_ns(known.map_or(UNKNOWN_NS, |ns| ns.max(FLOOR_NS))));
+        let queued_ns = u64::from(memory.length) * NS_PER_BYTE * self.flights.in_flight(flight.drive);
+        self.flights.race_at(token, now.after_ns(queued_ns + known.map_or(UNKNOWN_NS, |ns| ns.max(FLOOR_NS))));
     }
 
     /// The median of what is known of a drive's peers.

@@ -28,6 +28,7 @@ mod notes;
 mod ppl;
 mod record;
 mod replace;
+mod sequence;
 mod silence;
 mod timers;
 mod upkeep;
@@ -120,6 +121,7 @@ pub(crate) struct Tree<W> {
     pub(crate) parity: Parity,
     pub(crate) patience: Patience,
     pub(crate) flights: Flights,
+    pub(crate) sequence: sequence::Sequence,
     /// For drives that are asked for nothing, as they have not answered what they were asked before.
     refused: VecDeque<u64>,
     /// Notes that a drive may still have something of, by what it has.
@@ -152,6 +154,7 @@ impl<W: World> Tree<W> {
             parity,
             patience: Patience::default(),
             flights: Flights::default(),
+            sequence: sequence::Sequence::default(),
             refused: VecDeque::new(),
             stuck_notes: Vec::new(),
             promised_notes: Vec::new(),

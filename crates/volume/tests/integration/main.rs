@@ -4,6 +4,7 @@
 
 mod arrays;
 mod bitmap;
+mod copies;
 mod faults;
 mod hunted;
 mod memory;

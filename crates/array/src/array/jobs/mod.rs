@@ -165,7 +165,7 @@ impl Array {
         let (slice, cols) = self.profile.slice_at(member_offset);
         let op = Op::new(kind, self.stripe_site(slice), cols);
         let op = self.ops.insert(op);
-        self.slices.queue(slice, Waiter::Step(op));
+        self.queue_at_slice(slice, Waiter::Step(op));
         (op, cols)
     }
 

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::Members;
+use super::{Members, Wanted};
 use crate::Role;
 
 impl Members {
@@ -11,32 +11,32 @@ impl Members {
     pub(in crate::array) fn choose_brisk(
         &self,
         copies: impl Iterator<Item = (Role, u64)> + Clone,
-        length: u64,
+        wanted: Wanted,
         except: &[Role],
         is_synced: bool,
     ) -> Option<(Role, u64)> {
         let lasting = || {
             let around: Vec<Role> = self.perishable.iter().chain(except).copied().collect();
-            self.choose_around_stalled(copies.clone(), length, &around, is_synced)
+            self.choose_around_stalled(copies.clone(), wanted, &around, is_synced)
         };
         let lasting = if self.perishable.is_empty() { None } else { lasting() };
-        lasting.or_else(|| self.choose_around_stalled(copies, length, except, is_synced))
+        lasting.or_else(|| self.choose_around_stalled(copies, wanted, except, is_synced))
     }
 
     /// [`Self::choose`], and a member that has stalled only if there is no other.
     fn choose_around_stalled(
         &self,
         copies: impl Iterator<Item = (Role, u64)> + Clone,
-        length: u64,
+        wanted: Wanted,
         except: &[Role],
         is_synced: bool,
     ) -> Option<(Role, u64)> {
         if self.stalled.is_empty() || !is_synced {
-            return self.choose(copies, length, except, is_synced);
+            return self.choose(copies, wanted, except, is_synced);
         }
         let around: Vec<Role> = self.stalled.iter().chain(except).copied().collect();
-        let brisk = self.choose(copies.clone(), length, &around, is_synced);
-        brisk.or_else(|| self.choose(copies, length, except, is_synced))
+        let brisk = self.choose(copies.clone(), wanted, &around, is_synced);
+        brisk.or_else(|| self.choose(copies, wanted, except, is_synced))
     }
 
     /// A read of the member was overtaken.
@@ -59,6 +59,11 @@ impl Members {
     /// Whether the member has not answered since it was overtaken.
     pub(in crate::array) fn is_stalled(&self, role: Role) -> bool {
         self.stalled.contains(&role)
+    }
+
+    /// Whether nobody has stalled, and nobody is to be renewed.
+    pub(super) fn are_all_brisk(&self) -> bool {
+        self.stalled.is_empty() && self.perishable.is_empty()
     }
 
     /// The first of these members that has stalled.

@@ -63,10 +63,10 @@ impl Array {
         }
         let op = &mut self.ops[key];
         let entries = core::mem::take(&mut op.plan.log);
-        let Site::Stripe { stripe, .. } = &op.site else { return self.start_writes(key) };
+        let Site::Stripe { stripe, .. } = &op.site else { return self.write_in_turn(key) };
         let role = stripe.p;
         if entries.is_empty() || !self.members.holds(role, op.member_range(role)) {
-            return self.start_writes(key);
+            return self.write_in_turn(key);
         }
         op.phase = Phase::Logging;
         op.outstanding = 1;

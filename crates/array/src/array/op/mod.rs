@@ -8,6 +8,8 @@
 //!                                                                 with a log)
 //! ```
 //!
+//! Between computing and writing it may stand in [`line`], for the sake of flash.
+//!
 //! An operation has a slice of a stripe, or an array range of a mirror, for itself while it lasts. It works through its
 //! columns; for each run of columns it takes buffers, is planned, and runs the plan.
 //!
@@ -23,6 +25,7 @@
 //! log, what has not begun to write then waits until the failure is recorded, and is planned anew; see [`logging`].
 
 mod inquiry;
+mod line;
 mod logging;
 mod loss;
 mod phases;
@@ -95,6 +98,8 @@ enum Phase {
     Logging,
     /// Put off until what has failed is recorded; see [`logging`].
     Recording,
+    /// Ready to write, after the one on the slice before; see [`line`].
+    InLine,
     Writing,
     /// A rebuild step that is done, but not all before it are.
     Holding,

@@ -35,7 +35,11 @@ impl Array {
                 let role = stripe.data[parts[0].index];
                 op.note_bad(role, false);
             }
+            let is_write = matches!(op.kind, Kind::Write(_));
             let op = self.ops.insert(op);
+            if is_write {
+                self.slices.set_writer(slice, op);
+            }
             self.begin(op);
         }
     }
@@ -57,7 +61,7 @@ impl Array {
         loop {
             self.ops[key].phase = Phase::Waiting;
             if !self.pool.is_next(key) {
-                return self.pool.wait(key, 0);
+                return self.wait_for_buffers(key, 0);
             }
             let log_room = self.profile.log_room;
             if let Some(room) = log_room {
@@ -72,7 +76,7 @@ impl Array {
             let used = draft.used();
             match planned {
                 Ok(plan) => {
-                    let Some(buffers) = self.pool.take(used) else { return self.pool.wait(key, used) };
+                    let Some(buffers) = self.pool.take(used) else { return self.wait_for_buffers(key, used) };
                     self.pool.served(key);
                     let op = &mut self.ops[key];
                     (op.scratch, op.plan, op.read_failed) = (buffers, plan, false);
@@ -87,6 +91,14 @@ impl Array {
                     }
                 }
             }
+        }
+    }
+
+    /// So many are needed, or it is not known how many. Nobody stands in line for it meanwhile.
+    fn wait_for_buffers(&mut self, key: Key<Op>, needed: usize) {
+        self.pool.wait(key, needed);
+        if let Some(slice) = self.place_in_line(key) {
+            self.let_followers_write(slice);
         }
     }
 
@@ -316,10 +328,14 @@ impl Array {
                 self.race_part_ended(race, has_computed);
             }
             Kind::Read { .. } | Kind::Write(_) => {
+                let place = self.place_in_line(key);
                 if let Kind::Read { parts, .. } | Kind::Write(parts) = self.let_go(key) {
                     for part in parts {
                         self.piece_done(part.request);
                     }
+                }
+                if let Some(slice) = place {
+                    self.let_followers_write(slice);
                 }
             }
         }

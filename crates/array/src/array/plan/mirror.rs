@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 
 use super::{Cols, Part, Plan, Shortfall, Step, Transfer, Witnesses};
-use crate::{Compute, Copies, Role, Span, array::member::Members, array::scratch::Draft};
+use crate::array::member::{Members, Wanted};
+use crate::array::scratch::Draft;
+use crate::{Compute, Copies, Role, Span};
 
 /// Some columns of a mirrored piece, and who can be read there.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +35,12 @@ impl Mirror<'_> {
 
     /// The best copy that can be read.
     fn choose(&self) -> Option<(Role, u64)> {
-        self.members.choose_brisk(self.copies(), u64::from(self.cols.length()), self.bad, self.is_synced())
+        self.members.choose_brisk(
+            self.copies(),
+            Wanted::alone(u64::from(self.cols.length())),
+            self.bad,
+            self.is_synced(),
+        )
     }
 
     /// The first copy that can be read; one of a member that is to be renewed only if there is no other.
@@ -89,7 +96,7 @@ pub(in crate::array) fn plan_mirror_race(
 ) -> Result<Plan, Shortfall> {
     let except: Vec<_> = mirror.bad.iter().chain(mirror.members.perishable()).copied().chain([around]).collect();
     let length = mirror.cols.length();
-    let found = mirror.members.choose_brisk(mirror.copies(), u64::from(length), &except, true);
+    let found = mirror.members.choose_brisk(mirror.copies(), Wanted::alone(u64::from(length)), &except, true);
     let (role, offset) = found.ok_or(Shortfall)?;
     let span = draft.span(length);
     let copy = Step::Compute(Compute::Copy { from: span, to: part.span });

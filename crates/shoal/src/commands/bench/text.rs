@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use shoal_bench::{Latency, Measurement, Pattern, Summary, Verdict};
+use shoal_bench::{Latency, Measurement, Members, Pattern, Summary, Verdict};
 
 use crate::documents::{BenchDocument, DirectoryDocument};
 use crate::size::{format_ns, format_rate, format_size};
@@ -53,9 +53,7 @@ fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result
             measurement.cpu_ns_per_io.map_or_else(String::new, |ns| format!(", CPU {} per I/O", format_ns(ns))),
             verdict(measurement.validity.verdict)
         )?;
-        for reason in &measurement.validity.reasons {
-            writeln!(text, "    {}", reason.text)?;
-        }
+        remarks(text, measurement)?;
     }
     match Summary::of(measurements) {
         Some(summary) if measurements.len() > 1 => writeln!(
@@ -69,6 +67,21 @@ fn describe(text: &mut String, measurements: &[Measurement]) -> std::fmt::Result
         ),
         _ => Ok(()),
     }
+}
+
+/// What is to be known of a measurement beside its figures.
+fn remarks(text: &mut String, measurement: &Measurement) -> std::fmt::Result {
+    if let Some(members) = measurement.members.filter(|members| members.out_of_sequence_writes > 0) {
+        writeln!(text, "    {}", out_of_sequence(&members))?;
+    }
+    measurement.validity.reasons.iter().try_for_each(|reason| writeln!(text, "    {}", reason.text))
+}
+
+/// What flash minds.
+fn out_of_sequence(members: &Members) -> String {
+    let hundredths = members.out_of_sequence_per_1000_mib / 10;
+    let (count, whole, rest) = (members.out_of_sequence_writes, hundredths / 100, hundredths % 100);
+    format!("members: {count} writes out of sequence, {whole}.{rest:02} for each MiB that one was written")
 }
 
 fn what(measurement: &Measurement) -> String {

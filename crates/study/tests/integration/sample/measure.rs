@@ -166,6 +166,7 @@ pub(crate) fn measurement(target: TargetDescription, shape: Shape, random: &mut 
         cpu_ns_per_io: Some(cpu.cpu_ns_per_io),
         cpu: Some(cpu),
         flush_ns: (!reads).then_some(180_000_000),
+        members: None,
         series: series(shape.metric, bytes_per_s, block, random),
         validity: validity(shape.metric, shape.repeat, ios),
         read: reads.then(|| direction.clone()),
