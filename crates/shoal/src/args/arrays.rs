@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use shoal_md::Uuid;
+use shoal_text::{parse_size, parse_small_size};
 
 use super::measure::SimulatedArrayArgs;
-use crate::size::{parse_size, parse_small_size};
 
 /// Which array: its members, or one of them and where to look for the rest.
 #[derive(Args, Clone, Debug, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct ArrayArgs {
 
 /// Who runs an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum EngineChoice {
+pub(crate) enum EngineArg {
     /// shoal itself, in this process.
     Shoal,
     /// Linux's md, in the kernel.
@@ -44,7 +44,7 @@ pub(crate) enum EngineChoice {
 pub(crate) struct EngineArgs {
     /// Who runs the array: shoal itself, or the kernel's md, watched over by shoal, until it is stopped
     #[arg(long, value_name = "ENGINE", default_value = "shoal")]
-    pub(crate) engine: EngineChoice,
+    pub(crate) engine: EngineArg,
 }
 
 /// `shoal create`

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use shoal_attach::records::Method;
 
 use super::arrays::ArrayArgs;
-use shoal_attach::records::Method;
 
 /// `shoal attach`
 #[derive(Args, Debug)]

@@ -20,9 +20,9 @@ use crate::attaching::Front;
 
 pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, EngineChoice, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy,
+    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, EngineArg, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy,
     ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
-    StopArgs, TrustArgs, UnattendedArgs, WriteArgs,
+    StopArgs, TrustArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, SuccessorArgs};
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};

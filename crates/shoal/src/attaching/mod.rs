@@ -27,12 +27,12 @@ use std::time::Duration;
 use shoal_attach::records::{Attachment, Lock, Method, PassedOver, Records, Standing};
 use shoal_attach::{LoopDevice, LoopOptions};
 use shoal_drive::disk_sequence;
+use shoal_inventory::{arrays, same_file};
+use shoal_running::{make_runtime_directory, own_runtime_directory};
 
 use crate::args::{ArrayArgs, Cli};
-use crate::drives::member_paths;
 use crate::exit::Failure;
-use crate::look::arrays;
-use crate::running::{make_runtime_directory, runtime_directory_if_own};
+use crate::setup::{environment, member_paths};
 
 pub(crate) use front::{Front, run as run_front};
 pub(crate) use occupied::{Occupied, check_overwritable, refuse_members_in_use, refuse_occupied, refuse_served};
@@ -270,12 +270,12 @@ pub(crate) fn attachments() -> Result<Vec<Attachment>, Failure> {
 
 /// What is written down of what is attached; the directory is made if need be.
 fn records() -> Result<Records, Failure> {
-    make_runtime_directory().map(Records::of)
+    Ok(make_runtime_directory(environment()).map(Records::of)?)
 }
 
 /// None if there is no directory, and so nothing is attached.
 fn existing_records() -> Option<Records> {
-    runtime_directory_if_own().map(Records::of)
+    own_runtime_directory(environment()).map(Records::of)
 }
 
 /// By what the members say, by the names under which it was attached, and, of one that runs, by what it says itself.
@@ -287,7 +287,7 @@ fn record_of(records: &Records, array: &ArrayArgs) -> Result<Option<Attachment>,
     let uuids = uuids_of(array);
     let named = |attachment: &Attachment| {
         uuids.contains(&attachment.array_uuid)
-            || array.drives.iter().any(|drive| attachment.drives.iter().any(|own| crate::drives::same_file(own, drive)))
+            || array.drives.iter().any(|drive| attachment.drives.iter().any(|own| same_file(own, drive)))
     };
     if let Some(found) = all.iter().find(|attachment| named(attachment)) {
         return Ok(Some(found.clone()));
@@ -299,7 +299,7 @@ fn record_of(records: &Records, array: &ArrayArgs) -> Result<Option<Attachment>,
 /// What the superblocks say that can be read.
 fn uuids_of(array: &ArrayArgs) -> Vec<String> {
     let paths = member_paths(array).unwrap_or_else(|_| array.drives.clone());
-    arrays(&paths).iter().map(ToString::to_string).collect()
+    arrays(environment(), &paths).iter().map(ToString::to_string).collect()
 }
 
 fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {

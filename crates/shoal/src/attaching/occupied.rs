@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use shoal_attach::records::Attachment;
+use shoal_documents::StateDocument;
+use shoal_inventory::{Wipeable, check_wipeable};
 
 use super::attachment_of;
 use crate::args::ArrayArgs;
-use crate::documents::StateDocument;
 use crate::exit::Failure;
-use crate::wipe::{Wipeable, check_wipeable};
 
 /// A use of an array that is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(crate) fn refuse_occupied(array: &ArrayArgs) -> Result<(), Failure> {
 /// array `own`, if that is given.
 pub(crate) fn check_overwritable(paths: &[PathBuf], own: &ArrayArgs, force: bool) -> Result<Wipeable, Failure> {
     refuse_members_in_use(paths, own)?;
-    check_wipeable(paths, force)
+    Ok(check_wipeable(paths, force)?)
 }
 
 /// Refuses drives that are members of an array that is mounted or attached, and not of this one.

@@ -5,12 +5,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use shoal_attach::records::{Attachment, ProcessDocument, Records};
+use shoal_documents::protocol::Command;
+use shoal_documents::{HealthDocument, StateDocument};
 
 use super::{Wish, process, text, uuids_of};
 use crate::args::{ArrayArgs, Cli};
-use crate::documents::StateDocument;
 use crate::exit::Failure;
-use crate::running::{Command, reach_running};
+use crate::setup::reach_running;
 
 /// How often it is looked whether an array that was started answers. It answers when it is open, which may take as long as reading
 /// the logs and bitmaps of slow drives.
@@ -33,7 +34,7 @@ pub(super) struct Served {
 impl Served {
     fn of(state: &StateDocument, started: Option<ProcessDocument>) -> Result<Self, Failure> {
         let name = &state.array.name;
-        if state.array.health == "failed" {
+        if state.array.health == HealthDocument::Failed {
             return Err(Failure::Refused(format!(
                 "array {name} has too few members to be used: name the others as well, or where they are with --scan DIR"
             )));

@@ -44,7 +44,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
-
 use shoal_attach::records::{Fronts, ProcessDocument};
 
 use super::process::program;

@@ -1,12 +1,13 @@
 //! `shoal attach` and `shoal detach`: an array as a block device, or file, of this machine.
 
+use shoal_attach::records::{Attachment, Standing};
+use shoal_documents::AttachDocument;
+use shoal_text::format_size;
+
 use crate::args::{ArrayArgs, AttachArgs, Cli, DetachArgs};
 use crate::attaching::{Wish, attach, attachment_of, attachments, detach};
-use crate::documents::AttachDocument;
 use crate::exit::Failure;
 use crate::output;
-use crate::size::format_size;
-use shoal_attach::records::{Attachment, Standing};
 
 /// Attaches an array, or finds that it is attached.
 pub(crate) fn run(cli: &Cli, args: &AttachArgs) -> Result<(), Failure> {

@@ -35,7 +35,7 @@ use crate::exit::Failure;
 
 /// Does what was asked. A parity kernel that is not there is told even where none is needed: a mistake worth knowing of.
 pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
-    crate::drives::parity(cli)?;
+    cli.parity()?;
     match &cli.command {
         Command::Demo(args) => demo::run(cli, args),
         Command::Study(args) => study::run(cli, args),

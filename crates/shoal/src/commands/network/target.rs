@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
+use shoal_documents::StateDocument;
 use shoal_drive::Access;
+use shoal_inventory::{is_member, open_drives};
 use shoal_network::Offer;
+use shoal_text::format_size;
 
 use super::passing::NewArray;
 use crate::args::{ArrayArgs, Cli, NetworkArgs};
 use crate::commands::status::at_rest;
-use crate::documents::StateDocument;
-use crate::drives::{is_member, open_drives};
 use crate::exit::Failure;
 use crate::host::memory_available_bytes;
-use crate::running::reach_running;
-use crate::size::format_size;
+use crate::setup::{member_paths, reach_running};
 
 /// What a file system may take for itself: an eighth, and so much.
 const FILESYSTEM_BYTES: u64 = 32 << 20;
@@ -85,7 +85,7 @@ impl Target {
         }
         let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), ..ArrayArgs::default() };
         if let Some(mut running) = reach_running(&named)? {
-            let name = running.execute(crate::running::Command::Status)?.array.name;
+            let name = running.execute(shoal_documents::protocol::Command::Status)?.array.name;
             return Err(Failure::Refused(format!("array {name} runs: stop it first, or give a directory on it")));
         }
         let drives = open_drives(&args.targets, Access::Read)?;
@@ -102,17 +102,8 @@ impl Target {
     /// An array that nobody runs.
     pub(super) fn at_rest(cli: &Cli, named: &ArrayArgs) -> Result<Self, Failure> {
         let array = at_rest(cli, named)?;
-        let state = Box::new(StateDocument {
-            array,
-            engine: None,
-            paused: None,
-            attached: None,
-            background: None,
-            scrub: None,
-            running: None,
-            simulated: None,
-        });
-        Ok(Self::Array { members: absolute(&crate::drives::member_paths(named)?)?, state })
+        let state = Box::new(StateDocument::at_rest(array));
+        Ok(Self::Array { members: absolute(&member_paths(named)?)?, state })
     }
 
     /// What it is, for people.

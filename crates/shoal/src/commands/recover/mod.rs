@@ -27,15 +27,15 @@ use search::{Found, Search};
 
 use crate::args::{Cli, RecoverArgs};
 use crate::commands::examine::role;
-use crate::documents::{array_document, verdict_text};
-use crate::drives::open_failure;
 use crate::exit::Failure;
-use crate::memory;
 use crate::output;
+use crate::setup::environment;
+use shoal_documents::verdict_text;
+use shoal_inventory::store;
 
 /// Finds, proposes, shows; saves or applies if asked to.
 pub(crate) fn run(cli: &Cli, args: &RecoverArgs) -> Result<(), Failure> {
-    crate::simulated::refuse(&args.paths)?;
+    shoal_inventory::refuse(&args.paths)?;
     let search = Search::of(&args.paths)?;
     let mut plans = plans(cli, search.found)?;
     if let Some(wanted) = &args.array {
@@ -69,11 +69,11 @@ fn look_at(cli: &Cli, plan: &Plan, args: &RecoverArgs) -> Result<RecoverableDocu
         saved: None,
     };
     if document.problem.is_none() {
-        document.array = Some(array_document(&plan.status(cli)?));
+        document.array = Some(shoal_documents::ArrayDocument::from(&plan.status(cli)?));
         let mut opened = plan.open(cli)?;
         document.content = opened.as_mut().ok().and_then(|array| content_of(array).ok());
         if let Some(file) = &args.save {
-            document.saved = Some(save(&mut opened.map_err(crate::drives::array_failure)?, file)?);
+            document.saved = Some(save(&mut opened?, file)?);
         }
     } else if let (Some(problem), true) = (&document.problem, args.save.is_some() || args.apply) {
         return Err(Failure::Failed(problem.clone()));
@@ -210,7 +210,7 @@ fn apply(plan: &Plan) -> Result<(), Failure> {
     }
     let mut drives = Vec::new();
     for (member, _) in &mended {
-        let drive = Drive::open(&member.path, Access::Write).map_err(open_failure)?;
+        let drive = Drive::open(&member.path, Access::Write)?;
         is_unchanged(&drive, member)?;
         drives.push(drive);
     }
@@ -229,11 +229,11 @@ fn apply(plan: &Plan) -> Result<(), Failure> {
 /// nothing remembered.
 fn remember(group: &Group) -> Result<(), Failure> {
     if group.members.iter().all(|member| member.offset == 0 && member.holes.is_empty()) {
-        memory::remember(&group.applied(), true);
+        shoal_inventory::remember(environment(), &group.applied(), true);
         return Ok(());
     }
     let array = group.members[0].superblock.array_uuid;
-    memory::store().map_or(Ok(()), |store| store.forget(array)).map_err(Failure::failed)
+    store(environment()).map_or(Ok(()), |store| store.forget(array)).map_err(Failure::failed)
 }
 
 /// The member is still what the proposal was made of.

@@ -9,8 +9,8 @@ use shoal_volume::{
 
 use super::search::Found;
 use crate::args::Cli;
-use crate::drives::{io_engine, open_options};
 use crate::exit::Failure;
+use crate::setup::open_options;
 
 /// Buffers for copying content: count and size.
 const TRANSFER: (u32, u32) = (8, 1 << 20);
@@ -118,7 +118,7 @@ impl Plan {
     /// How the array would be.
     pub(super) fn status(&self, cli: &Cli) -> Result<ArrayStatus, Failure> {
         let (world, buffers, drives) = self.overlay(cli)?;
-        inspect(world, buffers, &drives, &open_options(cli, false, false)?).map_err(crate::drives::array_failure)
+        Ok(inspect(world, buffers, &drives, &open_options(cli, false, false)?)?)
     }
 
     /// Runs it, for reading. Nothing of it reaches the drives.
@@ -141,7 +141,7 @@ impl Plan {
         let used: Vec<_> = self.groups.iter().flat_map(Group::used).collect();
         let buffers = BufferPlan::for_drives(used.len(), TRANSFER.0, TRANSFER.1);
         let arena = buffers.arena().map_err(Failure::failed)?;
-        let io_loop = IoLoop::new(io_engine(cli.io_engine), arena.clone(), 1024).map_err(Failure::failed)?;
+        let io_loop = IoLoop::new(cli.io_engine(), arena.clone(), 1024).map_err(Failure::failed)?;
         let mut below = RealWorld::new(io_loop, arena);
         let mut windows = Vec::new();
         for (member, _) in &used {

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use shoal_share::configuration::exports::{self, Tree};
 use shoal_share::configuration::{accounts, ganesha, samba, vsftpd};
+use shoal_share::machine::{NfsWord, Record, addresses, networks_of_machine};
 use shoal_share::{Guests, HostName, Ports, Share, Site};
 
 use super::clients::{self, quoted};
@@ -17,7 +18,6 @@ use super::{ClientLine, ConfigurationDocument, ConfigurationFile, Step};
 use crate::args::Cli;
 use crate::exit::Failure;
 use crate::output;
-use shoal_share::machine::{NfsWord, Record, addresses, networks_of_machine};
 
 /// Writes the files of one share.
 pub(super) fn write(cli: &Cli, record: &Record, directory: &Path) -> Result<(), Failure> {

@@ -10,18 +10,16 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use shoal_inventory::{RUNTIME_VARIABLE, STATE_VARIABLE, arrays};
 use shoal_share::ShareId;
 use shoal_share::configuration::exports::Tree;
 use shoal_share::machine::{Keeper, Machine, Record, ShareStatus, State, networks_of_machine, parse_id};
 
 use crate::args::{ArrayArgs, Cli, ShareArgs, UnshareArgs};
 use crate::attaching::attachment_of;
-use crate::drives::member_paths;
 use crate::exit::Failure;
-use crate::look::arrays;
 use crate::output;
-use crate::running::RUNTIME_VARIABLE;
-use crate::state_directory::STATE_VARIABLE;
+use crate::setup::{environment, member_paths};
 
 /// How long servers may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -194,7 +192,7 @@ fn wanted(what: &ArrayArgs, records: Vec<Record>) -> Result<Vec<Record>, Failure
 /// What shares of the whole of an array are called: as the array, by what its members say.
 fn array_ids(array: &ArrayArgs) -> Result<Vec<ShareId>, Failure> {
     let known = array.uuid.iter().map(ToString::to_string);
-    let members = arrays(&member_paths(array)?).into_iter().map(|uuid| uuid.to_string());
+    let members = arrays(environment(), &member_paths(array)?).into_iter().map(|uuid| uuid.to_string());
     Ok(known.chain(members).filter_map(|uuid| parse_id(&uuid)).collect())
 }
 
