@@ -6,56 +6,84 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use shoal_drive::{Access, Drive, DriveKey, Partition, partitions};
+use shoal_documents::{Fault, HasFault};
+use shoal_drive::{Access, Drive, DriveKey, OpenError, Partition, partitions};
 use shoal_md::SECTOR_BYTES;
 use shoal_volume::{ProbeError, Superblock, SuperblockError, read_superblock};
 
-use super::rescue_map;
-use crate::exit::Failure;
+use crate::rescue_map::{MapError, holes_of};
+
+/// Why it is not looked for members any further.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// What was named does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A directory cannot be read.
+    #[error("{}: {source}", directory.display())]
+    Directory {
+        /// Which.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It is not known what of an image was copied.
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+impl HasFault for SearchError {
+    fn fault(&self) -> Fault {
+        Fault::Usage
+    }
+}
 
 /// A member that was found.
-pub(super) struct Found {
+#[derive(Clone, Debug)]
+pub struct Found {
     /// The file or device.
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
     /// What people call it: the path, and the partition if it is in one.
-    pub(super) name: String,
+    pub name: String,
     /// Where on the file or device it starts.
-    pub(super) offset: u64,
+    pub offset: u64,
     /// Its size, as its superblock wants it; the file may end before.
-    pub(super) size_bytes: u64,
+    pub size_bytes: u64,
     /// How much of it is there.
-    pub(super) present_bytes: u64,
+    pub present_bytes: u64,
     /// Ranges of it that could not be copied.
-    pub(super) holes: Vec<Range<u64>>,
-    pub(super) superblock: Superblock,
+    pub holes: Vec<Range<u64>>,
+    /// What it says of itself.
+    pub superblock: Superblock,
 }
 
 /// What was found, and what could not be looked at.
-#[derive(Default)]
-pub(super) struct Search {
-    pub(super) found: Vec<Found>,
+#[derive(Debug, Default)]
+pub struct Search {
+    /// The members, in the order in which they were found.
+    pub found: Vec<Found>,
     /// Name and problem of what carries a damaged superblock, or cannot be read though it was named.
-    pub(super) problems: Vec<(String, String)>,
+    pub problems: Vec<(String, String)>,
     seen: HashSet<DriveKey>,
 }
 
 impl Search {
     /// Looks at all that is named, and at everything in directories.
-    pub(super) fn of(paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub fn of(paths: &[PathBuf]) -> Result<Self, SearchError> {
         let mut search = Self::default();
         for path in paths {
             if path.is_dir() {
                 search.directory(path)?;
             } else {
-                let drive = Drive::open(path, Access::Read).map_err(Failure::usage)?;
+                let drive = Drive::open(path, Access::Read)?;
                 search.drive(&drive)?;
             }
         }
         Ok(search)
     }
 
-    fn directory(&mut self, directory: &Path) -> Result<(), Failure> {
-        let failure = |error: io::Error| Failure::Usage(format!("{}: {error}", directory.display()));
+    fn directory(&mut self, directory: &Path) -> Result<(), SearchError> {
+        let failure = |source| SearchError::Directory { directory: directory.to_owned(), source };
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(directory).map_err(failure)? {
             let entry = entry.map_err(failure)?;
@@ -73,11 +101,11 @@ impl Search {
         Ok(())
     }
 
-    fn drive(&mut self, drive: &Drive) -> Result<(), Failure> {
+    fn drive(&mut self, drive: &Drive) -> Result<(), SearchError> {
         if !self.seen.insert(drive.key()) {
             return Ok(());
         }
-        let holes = rescue_map::holes_of(drive.path())?;
+        let holes = holes_of(drive.path())?;
         let name = drive.path().display().to_string();
         let whole = Partition { number: 0, offset: 0, size_bytes: drive.size_bytes() };
         if self.window(drive, &holes, &whole, &name) {

@@ -8,7 +8,24 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::exit::Failure;
+/// Why it is not known what of an image was copied.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// The mapfile cannot be read: it may say that what looks like data is none.
+    #[error("{}: {source}: mend it or move it away", path.display())]
+    Read {
+        /// The mapfile.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It begins like one, and is none.
+    #[error("{}: no mapfile of ddrescue's after all: mend it or move it away", path.display())]
+    NoMap {
+        /// The file.
+        path: PathBuf,
+    },
+}
 
 /// What mapfiles are called: the image's name with one of these behind it.
 const ENDINGS: [&str; 3] = ["map", "mapfile", "log"];
@@ -19,23 +36,19 @@ const HEADS: [&str; 2] = ["# Mapfile", "# Rescue Logfile"];
 const LENGTH_MAX: u64 = 64 << 20;
 
 /// The ranges that the mapfile beside an image says were not copied; none if there is no mapfile.
-pub(super) fn holes_of(image: &Path) -> Result<Vec<Range<u64>>, Failure> {
+pub(crate) fn holes_of(image: &Path) -> Result<Vec<Range<u64>>, MapError> {
     for ending in ENDINGS {
         let mut name = image.as_os_str().to_owned();
         name.push(".");
         name.push(ending);
         let path = PathBuf::from(name);
-        let failure = |why: String| Failure::Usage(format!("{}: {why}: mend it or move it away", path.display()));
         let text = match read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            // It may say that what looks like data is none.
-            Err(error) => return Err(failure(error.to_string())),
+            Err(source) => return Err(MapError::Read { path, source }),
             Ok(bytes) if !HEADS.iter().any(|head| bytes.starts_with(head.as_bytes())) => continue,
             Ok(bytes) => String::from_utf8(bytes).ok(),
         };
-        return text
-            .and_then(|text| parse(&text))
-            .ok_or_else(|| failure("no mapfile of ddrescue's after all".to_owned()));
+        return text.and_then(|text| parse(&text)).ok_or(MapError::NoMap { path });
     }
     Ok(Vec::new())
 }
