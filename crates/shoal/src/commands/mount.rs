@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use shoal_attach::records::{Attachment, Standing};
+use shoal_attaching::Wish;
 use shoal_documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use shoal_filesystem::{
     Identity, Kind, MountError, MountOption, UnmountError, check_place, identify, mount_options, mounted_on,
@@ -11,7 +12,7 @@ use shoal_share::machine::Leaving;
 
 use super::share::machine;
 use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
-use crate::attaching::{Wish, attach, attachment_of, attachments, detach};
+use crate::attaching::{attach, attachment_of, attachments, detach};
 use crate::exit::Failure;
 use crate::output;
 

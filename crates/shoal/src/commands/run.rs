@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
 use shoal_running::{Handle, Opening, Server, Users, or_alert, stop_in_kernel, wait_for_members, when_free};
 
 use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
-use crate::attaching::{Occupied, attachment_of};
+use crate::attaching::attachment_of;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;

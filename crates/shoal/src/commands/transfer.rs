@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use shoal_attaching::refuse_served;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument, TransferDocument};
 use shoal_running::Opening;
@@ -11,7 +12,7 @@ use shoal_volume::Incomplete;
 use shoal_volume::transfer::{TransferError, read_to, write_from};
 
 use crate::args::{Cli, ReadArgs, WriteArgs};
-use crate::attaching::{refuse_occupied, refuse_served};
+use crate::attaching::refuse_occupied;
 use crate::exit::Failure;
 use crate::output;
 use crate::setup::reach;

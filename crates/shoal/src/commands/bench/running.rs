@@ -1,6 +1,7 @@
 //! An array that another process runs as a target: it is measured through the block device that this process serves. Its members
 //! would give what is on them at that moment, which is not what the array holds.
 
+use shoal_attaching::refuse_served;
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_documents::protocol::Command;
 use shoal_documents::{HealthDocument, StateDocument};
@@ -13,7 +14,6 @@ use shoal_volume::{ArrayLevel, Volume};
 use super::remote::{self, Named};
 use super::target::access;
 use crate::args::BenchArgs;
-use crate::attaching::refuse_served;
 use crate::exit::Failure;
 
 /// The array with what is known of it, as a client of the process that runs it.

@@ -5,24 +5,24 @@ use std::path::PathBuf;
 
 use shoal_attach::records::Attachment;
 use shoal_documents::StateDocument;
-use shoal_inventory::{Wipeable, check_wipeable};
+use shoal_inventory::{Environment, Named, Wipeable, check_wipeable};
+use shoal_running::ArrayAddress;
 
-use super::attachment_of;
-use crate::args::ArrayArgs;
-use crate::exit::Failure;
+use crate::error::AttachError;
+use crate::found::attachment_of;
 
 /// A use of an array that is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Occupied {
+pub struct Occupied {
     /// `mounted on DIR`, or `attached as DEVICE`.
-    pub(crate) what: String,
+    pub what: String,
     /// What ends it.
-    pub(crate) mend: String,
+    pub mend: String,
 }
 
 impl Occupied {
     /// How the array is used through an attachment. A mount comes first: it has to end first.
-    pub(crate) fn of(attachment: &Attachment) -> Result<Option<Self>, Failure> {
+    pub fn of(attachment: &Attachment) -> Result<Option<Self>, AttachError> {
         if let Some(mounted) = Self::mount_of(attachment)? {
             return Ok(Some(mounted));
         }
@@ -33,7 +33,7 @@ impl Occupied {
     }
 
     /// The same of mounts alone.
-    pub(crate) fn mount_of(attachment: &Attachment) -> Result<Option<Self>, Failure> {
+    pub fn mount_of(attachment: &Attachment) -> Result<Option<Self>, AttachError> {
         Ok(attachment.mounted_at()?.first().map(|place| {
             let place = place.display();
             Self { what: format!("mounted on {place}"), mend: format!("`shoal unmount {place}` first") }
@@ -43,12 +43,12 @@ impl Occupied {
 
 /// Refuses an array that is mounted or attached: what is written past a file system that is in use
 /// damages it.
-pub(crate) fn refuse_occupied(array: &ArrayArgs) -> Result<(), Failure> {
-    let Some(attachment) = attachment_of(array)? else { return Ok(()) };
+pub fn refuse_occupied(environment: &Environment, array: &ArrayAddress) -> Result<(), AttachError> {
+    let Some(attachment) = attachment_of(environment, array)? else { return Ok(()) };
     match Occupied::of(&attachment)? {
         Some(Occupied { what, mend }) => {
-            let name = &attachment.name;
-            Err(Failure::Refused(format!("array {name} is {what}, and would be overwritten under its users: {mend}")))
+            let array = attachment.name;
+            Err(AttachError::Occupied { array, what, mend })
         }
         None => Ok(()),
     }
@@ -57,37 +57,42 @@ pub(crate) fn refuse_occupied(array: &ArrayArgs) -> Result<(), Failure> {
 /// Refuses drives that are to be overwritten and are in use, also as members of an array that is mounted or attached,
 /// whether or not anybody runs it now; and drives and files that hold something unless `force`. They may come to the
 /// array `own`, if that is given.
-pub(crate) fn check_overwritable(paths: &[PathBuf], own: &ArrayArgs, force: bool) -> Result<Wipeable, Failure> {
-    refuse_members_in_use(paths, own)?;
+pub fn check_overwritable(
+    environment: &Environment,
+    paths: &[PathBuf],
+    own: &ArrayAddress,
+    force: bool,
+) -> Result<Wipeable, AttachError> {
+    refuse_members_in_use(environment, paths, own)?;
     Ok(check_wipeable(paths, force)?)
 }
 
 /// Refuses drives that are members of an array that is mounted or attached, and not of this one.
-pub(crate) fn refuse_members_in_use(paths: &[PathBuf], own: &ArrayArgs) -> Result<(), Failure> {
-    let own = attachment_of(own)?.map(|attachment| attachment.array_uuid);
+pub fn refuse_members_in_use(
+    environment: &Environment,
+    paths: &[PathBuf],
+    own: &ArrayAddress,
+) -> Result<(), AttachError> {
+    let own = attachment_of(environment, own)?.map(|attachment| attachment.array_uuid);
     for path in paths {
-        let named = ArrayArgs { drives: vec![path.clone()], ..ArrayArgs::default() };
-        let attachment = attachment_of(&named)?.filter(|found| own.as_ref() != Some(&found.array_uuid));
+        let named = Named { drives: vec![path.clone()], ..Named::default() };
+        let named = ArrayAddress { named, socket: None };
+        let attachment = attachment_of(environment, &named)?.filter(|found| own.as_ref() != Some(&found.array_uuid));
         let Some(attachment) = attachment else { continue };
         if let Some(Occupied { what, mend }) = Occupied::of(&attachment)? {
-            let (path, name) = (path.display(), &attachment.name);
-            return Err(Failure::Refused(format!(
-                "{path} is a member of array {name}, which is {what}: take another drive, or {mend}"
-            )));
+            return Err(AttachError::Member { drive: path.clone(), array: attachment.name, what, mend });
         }
     }
     Ok(())
 }
 
 /// Refuses an array that runs and has clients of its network block device, for the same reason.
-pub(crate) fn refuse_served(state: &StateDocument) -> Result<(), Failure> {
+pub fn refuse_served(state: &StateDocument) -> Result<(), AttachError> {
     let Some(running) = state.running.as_ref().filter(|running| running.nbd_clients > 0) else { return Ok(()) };
-    let (name, places) = (&state.array.name, running.nbd.join(" "));
+    let (array, places) = (state.array.name.clone(), running.nbd.join(" "));
     let clients = match running.nbd_clients {
         1 => "a client".to_owned(),
         count => format!("{count} clients"),
     };
-    Err(Failure::Refused(format!(
-        "array {name} is served to {clients} at {places}, and would be overwritten under them: disconnect them first"
-    )))
+    Err(AttachError::Served { array, clients, places })
 }

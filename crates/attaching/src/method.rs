@@ -2,8 +2,8 @@
 
 use shoal_attach::records::{Method, PassedOver};
 
-use super::Wish;
-use crate::exit::Failure;
+use crate::error::AttachError;
+use crate::wish::Wish;
 
 /// What is taken.
 #[derive(Debug)]
@@ -13,11 +13,11 @@ pub(super) struct Chosen {
 }
 
 /// The one that is asked for, or the best that can be had.
-pub(super) fn choose(wish: &Wish) -> Result<Chosen, Failure> {
+pub(super) fn choose(wish: &Wish) -> Result<Chosen, AttachError> {
     if let Some(method) = wish.method {
         return match obstacle(method, wish) {
             None => Ok(Chosen { method, passed_over: Vec::new() }),
-            Some(reason) => Err(Failure::Usage(format!("{method} cannot be had here: {reason}"))),
+            Some(reason) => Err(AttachError::NoMethod { method, reason }),
         };
     }
     let mut passed_over = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn choose(wish: &Wish) -> Result<Chosen, Failure> {
         }
     }
     let reasons = passed_over.iter().map(|it| format!("{}: {}", it.method, it.reason)).collect::<Vec<_>>();
-    Err(Failure::Usage(format!("nothing on this machine makes a device of an array: {}", reasons.join("; "))))
+    Err(AttachError::NoMethods { reasons: reasons.join("; ") })
 }
 
 /// Why a method cannot be had here.

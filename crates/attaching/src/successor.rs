@@ -46,8 +46,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 use shoal_attach::records::{Fronts, ProcessDocument};
 
-use super::process::program;
-use crate::exit::Failure;
+use crate::error::AttachError;
+use crate::launch::Launcher;
 
 /// A front that lived for less has died of something that may well happen to the next.
 const YOUNG: Duration = Duration::from_secs(1);
@@ -68,6 +68,8 @@ struct Kept {
 
 /// How the next front is to follow this one.
 pub(super) struct Following {
+    /// What is started.
+    pub(super) launcher: Launcher,
     /// What a successor becomes a front with.
     pub(super) arguments: Vec<String>,
     /// Where it is written who is who.
@@ -87,12 +89,12 @@ struct State {
 
 impl Successor {
     /// Keeps one, which is there when this returns, unless the system has no process to give; then it is asked again.
-    pub(super) fn keep(following: Following) -> Result<Self, Failure> {
+    pub(super) fn keep(following: Following) -> Result<Self, AttachError> {
         let kept = Arc::new(Kept { following, state: Mutex::default() });
         let first = kept.start();
         let own = Arc::clone(&kept);
         let thread = std::thread::Builder::new().name("shoal-successor".to_owned()).spawn(move || own.go_on(first));
-        Ok(Self { kept, thread: thread.map_err(Failure::failed)? })
+        Ok(Self { kept, thread: thread.map_err(AttachError::System)? })
     }
 
     /// Ends it.
@@ -139,21 +141,21 @@ impl Kept {
             return None;
         }
         let own = std::process::id();
-        let mut command = Command::new(program().ok()?);
+        let mut command = Command::new((self.following.launcher.program)().ok()?);
         command.arg("successor").arg(own.to_string()).arg("--").args(&self.following.arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().ok();
         state.pipe = child.as_mut().and_then(|child| child.stdin.take());
         let successor = child.as_ref().and_then(|child| ProcessDocument::of(child.id()).ok());
-        if let Err(failure) = self.following.write_down(successor) {
+        if let Err(error) = self.following.write_down(successor) {
             // `detach` will look for another front than this one.
-            crate::output::warn(&failure.to_string());
+            self.following.launcher.environment.tell(&error.to_string());
         }
         child
     }
 }
 
 impl Following {
-    fn write_down(&self, successor: Option<ProcessDocument>) -> Result<(), Failure> {
+    fn write_down(&self, successor: Option<ProcessDocument>) -> Result<(), AttachError> {
         let Some(path) = &self.record else { return Ok(()) };
         let (front, description) = (ProcessDocument::of(std::process::id())?, self.description.clone());
         Ok(Fronts { front, successor, description }.write(path)?)
@@ -161,12 +163,12 @@ impl Following {
 }
 
 /// What a successor does: it waits for its front's goodbye, and ends; or for its front's end, and takes its place.
-pub(crate) fn wait_to_follow(front: u32, arguments: &[OsString]) -> Result<(), Failure> {
+pub fn wait_to_follow(launcher: &Launcher, front: u32, arguments: &[OsString]) -> Result<(), AttachError> {
     // What it takes to follow may be what the device keeps from being written back.
     shoal_attach::stay_out_of_reclaim();
     let begun = Instant::now();
     let process = i32::try_from(front).ok().and_then(Pid::from_raw);
-    let process = process.ok_or_else(|| Failure::usage("no process has this number"))?;
+    let process = process.ok_or(AttachError::NoProcess)?;
     // One that is not the parent any more is gone, and its number may be another's.
     let file = pidfd_open(process, PidfdFlags::empty()).ok().filter(|_| getppid() == Some(process));
     let mut said = Vec::new();
@@ -180,5 +182,6 @@ pub(crate) fn wait_to_follow(front: u32, arguments: &[OsString]) -> Result<(), F
         while poll(&mut [PollFd::new(&file, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
     }
     std::thread::sleep(YOUNG.saturating_sub(begun.elapsed()));
-    Err(Failure::failed(Command::new(program()?).args(arguments).stdin(Stdio::null()).exec()))
+    let program = (launcher.program)().map_err(AttachError::System)?;
+    Err(AttachError::System(Command::new(program).args(arguments).stdin(Stdio::null()).exec()))
 }

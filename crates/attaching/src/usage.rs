@@ -8,40 +8,35 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::exit::Failure;
+use crate::error::AttachError;
 
 /// How long a program that only looks at a device may have it open.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Refuses to take away what is used, and says by whom; `own` is a loop device over it that goes with it.
-pub(super) fn refuse_used(device: &Path, own: Option<&Path>) -> Result<(), Failure> {
-    let shown = device.display();
+pub(super) fn refuse_used(device: &Path, own: Option<&Path>) -> Result<(), AttachError> {
     if let Some(holder) = holders(device).iter().find(|holder| own != Some(Path::new(holder))) {
-        return Err(Failure::Refused(format!("{shown} is used by {holder}: detach that first")));
+        return Err(AttachError::Held { device: device.to_owned(), holder: holder.clone() });
     }
-    if let Some(swap) = swap(device) {
-        return Err(Failure::Refused(format!("{} is swapped to: `swapoff {0}` first", swap.display())));
+    if let Some(device) = swap(device) {
+        return Err(AttachError::Swapped { device });
     }
     let begun = Instant::now();
-    while let Some(process) = user(device) {
+    while let Some(process_id) = user(device) {
         // udev looks at devices that somebody has closed.
         if begun.elapsed() < PATIENCE {
             std::thread::sleep(PATIENCE / 20);
             continue;
         }
-        return Err(Failure::Refused(format!("{shown} is open in process {process}: end that first")));
+        return Err(AttachError::Open { device: device.to_owned(), process_id });
     }
     Ok(())
 }
 
 /// Refuses to take away what is used by somebody who does not show. Only while it is served: to open a device may be to read it.
-pub(super) fn refuse_claimed(device: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_claimed(device: &Path) -> Result<(), AttachError> {
     if is_claimed(device) {
-        let shown = device.display();
-        return Err(Failure::Refused(format!(
-            "{shown} is claimed by somebody who cannot be seen from here: a mount in another namespace, perhaps \
-             (`grep {shown} /proc/*/mountinfo`): undo that first"
-        )));
+        return Err(AttachError::Claimed { device: device.to_owned() });
     }
     Ok(())
 }
