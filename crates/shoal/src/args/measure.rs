@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use shoal_text::{parse_size, parse_small_size};
 
-use super::arrays::EngineArgs;
+use super::engine::EngineArgs;
 
 /// `shoal bench`
 #[derive(Args, Debug)]

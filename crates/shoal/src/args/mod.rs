@@ -3,6 +3,7 @@
 mod alert;
 mod arrays;
 mod attach;
+mod engine;
 mod filesystem;
 mod measure;
 mod network;
@@ -18,11 +19,12 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, EngineArg, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy,
-    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
-    StopArgs, TrustArgs, WriteArgs,
+    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy, ReAddArgs,
+    ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs,
+    TrustArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
+pub(crate) use engine::EngineArg;
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};

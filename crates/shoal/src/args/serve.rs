@@ -7,7 +7,8 @@ use clap::Args;
 use shoal_serve::Address;
 use shoal_text::parse_size;
 
-use super::arrays::{ArrayArgs, EngineArgs, SpeedLimits, UnattendedArgs};
+use super::arrays::{ArrayArgs, SpeedLimits, UnattendedArgs};
+use super::engine::EngineArgs;
 use super::measure::SimulatedArrayArgs;
 
 /// `shoal serve`

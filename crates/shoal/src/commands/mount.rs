@@ -10,7 +10,7 @@ use shoal_filesystem::{
 };
 use shoal_share::machine::Leaving;
 
-use super::share::machine;
+use super::share::machine::machine;
 use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
 use crate::attaching::{attach, attachment_of, attachments, detach};
 use crate::exit::Failure;

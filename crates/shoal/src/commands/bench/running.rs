@@ -11,8 +11,8 @@ use shoal_running::Handle;
 use shoal_serve::Address;
 use shoal_volume::{ArrayLevel, Volume};
 
+use super::access::access;
 use super::remote::{self, Named};
-use super::target::access;
 use crate::args::BenchArgs;
 use crate::exit::Failure;
 

@@ -12,6 +12,7 @@ use shoal_volume::{
     ArrayLevel, ArrayStatus, ArrayVolume, BufferPlan, Contents, DriveVolume, Health, Volume, World, layout_name,
 };
 
+use super::access::access;
 use super::directory::FileInDirectory;
 use super::remote::{self, Named};
 use super::running;
@@ -174,11 +175,6 @@ pub(super) fn in_directory(cli: &Cli, file: &FileInDirectory, workload: &Workloa
     let access = access(workload);
     let drive = Drive::open(file.path(), access)?;
     plain(cli, drive, workload, (file.name(), TargetKind::Directory))
-}
-
-/// What a workload needs of its target.
-pub(super) fn access(workload: &Workload) -> Access {
-    if workload.read_percent < 100 { Access::Write } else { Access::Read }
 }
 
 fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, TargetKind)) -> Result<Target, Failure> {

@@ -39,7 +39,7 @@ fn site() -> Result<Site, Failure> {
         host_name: HostName::of(&rustix::system::uname().nodename().to_string_lossy()),
         addresses: Vec::new(),
         ports: Ports::default(),
-        places: super::machine()?.places().map_err(Failure::failed)?,
+        places: super::machine::machine()?.places().map_err(Failure::failed)?,
         entry: Entry::default(),
         tls: None,
     })
