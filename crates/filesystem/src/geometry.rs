@@ -143,7 +143,7 @@ impl Geometry {
     pub fn misnested(&self) -> Option<String> {
         let nesting = self.nesting?;
         let (offset, stripe) =
-            (crate::text::size(nesting.outer_offset_bytes), crate::text::size(nesting.cut_stripe_bytes()?));
+            (shoal_text::format_size(nesting.outer_offset_bytes), shoal_text::format_size(nesting.cut_stripe_bytes()?));
         Some(format!(
             "the outer array's data begin at {offset} in each inner array, within a stripe of {stripe}: what is written in whole stripes \
              is not whole on those; inner arrays with 2, 4 or 8 members of data would be met"
@@ -153,7 +153,7 @@ impl Geometry {
     /// What is told of an erase unit that cannot be met.
     pub fn misaligned(&self) -> Option<String> {
         let unit_bytes = self.erase_unit_bytes.filter(|&bytes| bytes > 0)?;
-        let unit = crate::text::size(unit_bytes);
+        let unit = shoal_text::format_size(unit_bytes);
         match self.data_offset_bytes {
             Some(offset) if offset.is_multiple_of(unit_bytes) => None,
             None if self.misnested().is_some() => {
@@ -161,7 +161,7 @@ impl Geometry {
             }
             Some(offset) => Some(format!(
                 "the members' data begin at {}, within an erase unit of {unit}: no file system on them can be aligned to those",
-                crate::text::size(offset),
+                shoal_text::format_size(offset),
             )),
             None => Some(format!(
                 "where the members' data begin is not known, so nothing is aligned to their erase units of {unit}"

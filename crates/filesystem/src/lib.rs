@@ -33,7 +33,6 @@ mod kind;
 mod make;
 mod mounting;
 mod plan;
-mod text;
 
 pub use erase_unit::erase_unit_of_device;
 pub use geometry::{AlignedTo, Alignment, Geometry, Level, Nesting, Stripes};

@@ -11,6 +11,7 @@
 mod places;
 
 use shoal_array::{Geometry, Level, Role, Shape, ShapeError};
+use shoal_text::format_size;
 
 use crate::level::DiskLevel;
 use crate::place::SECTOR_BYTES;
@@ -127,7 +128,7 @@ pub enum CreateError {
         given: usize,
     },
     /// A drive without room.
-    #[error("{drive} is too small: it has {size_bytes} bytes, {needed_bytes} are needed at least")]
+    #[error("{}", too_small(drive, *size_bytes, *needed_bytes))]
     DriveTooSmall {
         /// The drive.
         drive: String,
@@ -172,6 +173,12 @@ pub enum CreateError {
         /// What was asked for.
         name: String,
     },
+}
+
+/// What is said of a drive that holds too little; sizes that look alike differ by what is added.
+pub(crate) fn too_small(drive: &str, size_bytes: u64, needed_bytes: u64) -> String {
+    let [size, needed, more] = [size_bytes, needed_bytes, needed_bytes.saturating_sub(size_bytes)].map(format_size);
+    format!("{drive} is too small: it has {size}, and {needed} are needed, {more} more: give a larger drive")
 }
 
 const DEFAULT_CHUNK_BYTES: u32 = 512 << 10;

@@ -77,7 +77,7 @@ pub enum RemoveError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddError {
     /// It does not hold what the array uses of each member.
-    #[error("{drive} is too small: it has {size_bytes} bytes, {needed_bytes} are needed")]
+    #[error("{}", crate::create::too_small(drive, *size_bytes, *needed_bytes))]
     DriveTooSmall {
         /// The drive.
         drive: String,

@@ -9,11 +9,11 @@ use shoal_volume::{
     read_superblock,
 };
 
-use crate::assembly::{patiently, same_drive};
 use crate::error::KernelError;
 use crate::kernel::Kernel;
 use crate::news;
-use crate::places::{MdDevice, device_path, drive_behind, is_buffered};
+use crate::patience::patiently;
+use crate::places::{MdDevice, device_path, drive_behind, is_buffered, same_drive};
 use crate::status::{array_status, progress, redundancy};
 use crate::sysfs::{Device, Snapshot};
 

@@ -13,7 +13,10 @@ use crate::choice::Choice;
 use crate::error::KernelError;
 use crate::kernel::Kernel;
 use crate::loops::LoopDevice;
-use crate::places::{MdDevice, backing_file, device_path, drive_behind, goes_by_itself, holder_of, kernel_name};
+use crate::patience::{LOOK_DISTANCE, patiently};
+use crate::places::{
+    MdDevice, backing_file, device_path, drive_behind, goes_by_itself, holder_of, kernel_name, same_drive,
+};
 use crate::status::member_states;
 use crate::sysfs::Snapshot;
 use crate::tools;
@@ -25,8 +28,6 @@ const ASSEMBLE_OPTIONS: [&str; 3] = ["--config=/dev/null", "--run", "--readonly"
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a process may take over closing the array's device.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-/// How often that is looked at.
-const LOOK_DISTANCE: Duration = Duration::from_millis(20);
 
 impl KernelArray {
     /// Hands the chosen drives over. Nothing is written before md has taken just those members for good that shoal chose.
@@ -142,22 +143,6 @@ fn known(device: &MdDevice, names: &[PathBuf]) -> Vec<Known> {
     device.device_names().into_iter().map(known).collect()
 }
 
-/// Waits until something is so.
-pub(crate) fn patiently(
-    patience: Duration,
-    mut is_so: impl FnMut() -> bool,
-    otherwise: &str,
-) -> Result<(), KernelError> {
-    let start = Instant::now();
-    while !is_so() {
-        if start.elapsed() > patience {
-            return Err(KernelError::Patience { what: otherwise.to_owned(), seconds: patience.as_secs() });
-        }
-        std::thread::sleep(LOOK_DISTANCE);
-    }
-    Ok(())
-}
-
 /// Drives as md takes them: devices, and loop devices over files, which are held until md has them.
 struct Members {
     nodes: Vec<PathBuf>,
@@ -224,11 +209,6 @@ pub(crate) fn prepare(drive: &Path, opened: Option<Drive>) -> Result<(Known, Opt
 
 fn not_there(drive: &Path) -> KernelError {
     KernelError::NotAMember { drive: drive.display().to_string() }
-}
-
-pub(crate) fn same_drive(left: &Path, right: &Path) -> bool {
-    let key = |path| shoal_drive::DriveKey::of_path(path).ok();
-    left == right || key(left).is_some() && key(left) == key(right)
 }
 
 fn refuse_in_use(drive: &Path) -> Result<(), KernelError> {

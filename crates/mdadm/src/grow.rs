@@ -11,9 +11,9 @@ use shoal_drive::Drive;
 use shoal_volume::{Health, Level};
 
 use crate::array::KernelArray;
-use crate::assembly::patiently;
 use crate::error::KernelError;
 use crate::members::BEGIN_PATIENCE;
+use crate::patience::patiently;
 use crate::status::progress;
 use crate::sysfs::Snapshot;
 use crate::tools;

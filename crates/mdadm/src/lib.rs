@@ -31,6 +31,7 @@ mod kernel;
 mod loops;
 mod members;
 mod news;
+mod patience;
 mod places;
 mod status;
 mod sysfs;

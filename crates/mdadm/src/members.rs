@@ -12,9 +12,10 @@ use shoal_drive::Drive;
 use shoal_volume::{ArrayStatus, Health, MemberState};
 
 use crate::array::KernelArray;
-use crate::assembly::{patiently, prepare, same_drive};
+use crate::assembly::prepare;
 use crate::error::KernelError;
-use crate::places::device_path;
+use crate::patience::patiently;
+use crate::places::{device_path, same_drive};
 use crate::status::{health, member_states, progress};
 use crate::sysfs::{Device, Snapshot};
 use crate::tools;

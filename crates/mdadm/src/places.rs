@@ -115,3 +115,9 @@ pub(crate) fn kernel_name(device: &Path) -> Option<String> {
     let name = path.strip_prefix("/dev").ok()?.to_str()?.replace('/', "!");
     Some(name)
 }
+
+/// Whether two names are one drive's.
+pub(crate) fn same_drive(left: &Path, right: &Path) -> bool {
+    let key = |path| shoal_drive::DriveKey::of_path(path).ok();
+    left == right || key(left).is_some() && key(left) == key(right)
+}

@@ -21,10 +21,10 @@ use crate::files::{BLOCK_BYTES, copy, fill, remove, same, settle};
 use crate::nfs::{NfsFile, Stability};
 use crate::nfs_kind::{EXPORT, EXPORT_ASYNC, NfsKind};
 use crate::nfs_mount::NfsMount;
+use crate::options::Options;
 use crate::pair::{Pair, SERVER};
 use crate::result::Run;
 use crate::servers::{OWNER, PASSWORD, SHARE, USER};
-use crate::study::Options;
 use crate::workload::{Direction, NFS_ASYNC, NFS_SYNC, Protocol, Workload};
 
 /// What a transfer may take beside the time of its bytes at a tenth of the slowest link.

@@ -13,6 +13,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::judge::{Measured, judge};
 use crate::link::LinkSpeed;
 use crate::nfs_kind::{NfsKind, is_installed};
+use crate::options::Options;
 use crate::pair::{LinkError, Pair};
 use crate::result::{Findings, LeftOut};
 use crate::scene::{Scene, Served};
@@ -23,25 +24,6 @@ use crate::workload::{Direction, Protocol, WORKLOADS, Workload};
 const ASSUMED_ARRAY_BYTES_PER_S: u64 = 100_000_000;
 /// What a step takes beside its transfer: deleting, comparing, starting a client.
 const BESIDE: Duration = Duration::from_millis(500);
-
-/// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The links.
-    pub links: Vec<LinkSpeed>,
-    /// What goes over them.
-    pub protocols: Vec<Protocol>,
-    /// Who serves NFS, and to whom.
-    pub nfs: NfsKind,
-    /// What each transfer moves.
-    pub size_bytes: u64,
-    /// How often each row is measured.
-    pub repeats: u32,
-    /// How long each link is looked at before.
-    pub calibration: Duration,
-    /// Decides the order, and the content.
-    pub seed: u64,
-}
 
 /// What there is to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

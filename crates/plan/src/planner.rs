@@ -380,19 +380,9 @@ pub(crate) fn wasted_bytes(inventory: &Inventory, it: &Planned) -> u64 {
     it.array.members.iter().zip(&it.capacity.used_bytes).map(waste).sum()
 }
 
-/// Whether an array divides content among members.
-pub(crate) fn is_striped(array: &Arrangement) -> bool {
-    array.has_chunks()
-}
-
 /// How much faster than one drive an array reads and writes large files.
 pub(crate) fn gain(planned: &Planned, single: &Single) -> f64 {
     throughput(&planned.prediction.healthy) / throughput(&single.speeds).max(1.0)
-}
-
-/// Whether an array is of a level with parity of one member.
-pub(crate) fn is_single_parity(level: ArrayLevel) -> bool {
-    matches!(level.name().as_str(), "5" | "4" | "50")
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use shoal_sim::BusKind;
+use shoal_volume::{ArrayLevel, Level};
 
 use crate::format::{chance, rate, size, years};
-use crate::planner::{PlanRequest, Planned, Single, is_single_parity, is_striped, wasted_bytes, wear_sheet};
+use crate::planner::{PlanRequest, Planned, Single, wasted_bytes, wear_sheet};
 use crate::purpose::{Goal, throughput};
 use crate::reliability::redundancy_sets;
 
@@ -68,7 +69,7 @@ fn strength(goal: Goal, first: &Planned, it: &Planned) -> String {
 /// What the first dead drive takes.
 fn what_is_lost(it: &Planned) -> String {
     let loss = chance(it.loss.anything.estimate);
-    if it.array.level.name() == "linear" {
+    if it.array.level == ArrayLevel::Plain(Level::Linear) {
         format!("its part and most likely the file system with it ({loss} a year)")
     } else {
         format!("everything ({loss} a year)")
@@ -76,13 +77,19 @@ fn what_is_lost(it: &Planned) -> String {
 }
 
 fn safety(it: &Planned) -> String {
-    let (level, members) = (it.array.level.name(), it.array.members.len());
-    let survives = match (level.as_str(), it.array.redundancy()) {
-        ("10", _) if it.array.is_far() => "survives one dead drive, and more that are no neighbours".to_owned(),
-        ("10", _) => "survives one dead drive of each pair".to_owned(),
-        ("50", _) => "survives one dead drive in each group".to_owned(),
-        ("60", _) => "survives two dead drives in each group".to_owned(),
-        ("1", count) => format!("{members} copies survive {count} dead"),
+    let members = it.array.members.len();
+    let survives = match (it.array.level, it.array.redundancy()) {
+        (ArrayLevel::Plain(Level::Raid10(_)), _) if it.array.is_far() => {
+            "survives one dead drive, and more that are no neighbours".to_owned()
+        }
+        (ArrayLevel::Plain(Level::Raid10(_)), _) => "survives one dead drive of each pair".to_owned(),
+        (ArrayLevel::Nested { outer: Level::Raid0(_), inner: Level::Raid5(_), .. }, _) => {
+            "survives one dead drive in each group".to_owned()
+        }
+        (ArrayLevel::Nested { outer: Level::Raid0(_), inner: Level::Raid6(_), .. }, _) => {
+            "survives two dead drives in each group".to_owned()
+        }
+        (ArrayLevel::Plain(Level::Raid1), count) => format!("{members} copies survive {count} dead"),
         (_, count) => format!("survives any {count} dead"),
     };
     let spare = if it.array.spares.is_empty() { "" } else { ", and a spare steps in at once" };
@@ -92,16 +99,18 @@ fn safety(it: &Planned) -> String {
 /// What redundancy costs here.
 fn price_of_safety(single: &Single, it: &Planned) -> String {
     let writes = it.prediction.healthy.random_write_iops;
-    match it.array.level.name().as_str() {
-        "5" | "50" => format!(
+    match it.array.level {
+        ArrayLevel::Plain(Level::Raid5(_))
+        | ArrayLevel::Nested { outer: Level::Raid0(_), inner: Level::Raid5(_), .. } => format!(
             "a small write costs four I/Os ({writes} a second, one drive alone {})",
             single.speeds.random_write_iops
         ),
-        "6" | "60" => format!(
+        ArrayLevel::Plain(Level::Raid6(_))
+        | ArrayLevel::Nested { outer: Level::Raid0(_), inner: Level::Raid6(_), .. } => format!(
             "a small write costs six I/Os ({writes} a second, one drive alone {})",
             single.speeds.random_write_iops
         ),
-        "10" => "half of the room is copies".to_owned(),
+        ArrayLevel::Plain(Level::Raid10(_)) => "half of the room is copies".to_owned(),
         _ => String::new(),
     }
 }
@@ -127,7 +136,7 @@ pub(crate) fn warnings(request: &PlanRequest, single: &Single, it: &Planned) -> 
 /// Large files, against one drive.
 fn no_faster(single: &Single, it: &Planned) -> Option<String> {
     let (mine, alone) = (&it.prediction.healthy, &single.speeds);
-    if !is_striped(&it.array) {
+    if !it.array.has_chunks() {
         return None;
     }
     let [reads, writes] = [
@@ -153,7 +162,7 @@ fn no_faster(single: &Single, it: &Planned) -> Option<String> {
 }
 
 fn copies_on_one_bus(request: &PlanRequest, single: &Single, it: &Planned) -> Option<String> {
-    let is_mirror = matches!(it.array.level.name().as_str(), "1" | "10");
+    let is_mirror = matches!(it.array.level, ArrayLevel::Plain(Level::Raid1 | Level::Raid10(_)));
     let bus = it.array.members[0].1;
     let is_usb = matches!(request.inventory.buses[bus].kind, BusKind::Usb2 | BusKind::Usb3);
     let (mine, alone) =
@@ -265,4 +274,12 @@ pub(crate) fn assumptions(request: &PlanRequest) -> Vec<String> {
         chance(request.shared_cause)
     ));
     assumptions
+}
+
+/// Whether an array is of a level with parity of one member.
+fn is_single_parity(level: ArrayLevel) -> bool {
+    match level {
+        ArrayLevel::Plain(level) => matches!(level, Level::Raid4 | Level::Raid5(_)),
+        ArrayLevel::Nested { outer, inner, .. } => matches!((outer, inner), (Level::Raid0(_), Level::Raid5(_))),
+    }
 }

@@ -3,25 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use shoal_bench::TargetKind;
-use shoal_drive::{Access, Drive, DriveKind};
+use shoal_drive::{Access, Drive, DriveKind, IoEngine};
+use shoal_inventory::{join_for, open_drives};
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
 use shoal_study::model::DriveDescription;
 use shoal_volume::RealWorld;
 
-use crate::args::IoEngineChoice;
-use crate::drives::{join_with, open_drives};
 use crate::exit::Failure;
 
 /// Drives by their paths.
 pub(crate) struct PathBay {
-    io_engine: IoEngineChoice,
+    io_engine: Option<IoEngine>,
     paths: Vec<PathBuf>,
     descriptions: Vec<DriveDescription>,
 }
 
 impl PathBay {
     /// Looks at the drives, which must be different ones.
-    pub(crate) fn new(io_engine: IoEngineChoice, paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub(crate) fn new(io_engine: Option<IoEngine>, paths: &[PathBuf]) -> Result<Self, Failure> {
         let drives = open_drives(paths, Access::Read)?;
         let mut descriptions: Vec<DriveDescription> = Vec::new();
         for drive in &drives {
@@ -40,11 +39,6 @@ impl PathBay {
     pub(crate) fn path(&self, drive: u32) -> &Path {
         &self.paths[drive as usize]
     }
-
-    /// How I/O is done.
-    pub(crate) fn io_engine(&self) -> IoEngineChoice {
-        self.io_engine
-    }
 }
 
 impl Bay for PathBay {
@@ -59,7 +53,7 @@ impl Bay for PathBay {
         for &drive in drives {
             opened.push(Drive::open(&self.paths[drive as usize], Access::Write)?);
         }
-        let joined = join_with(self.io_engine, opened, requests.count, requests.bytes)?;
+        let joined = join_for(self.io_engine, opened, (requests.count, requests.bytes))?;
         Ok(Opened { world: joined.world, plan: joined.plan, drives: joined.drives })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shoal_attach::records::RecordError;
+use shoal_documents::{ErrorDocument, Fault, HasFault};
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -21,24 +21,24 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The process's exit status.
-    pub(crate) fn code(&self) -> u8 {
+    /// Whose fault it was.
+    fn fault(&self) -> Fault {
         match self {
-            Self::Failed(_) | Self::Shown(_) => 1,
-            Self::Usage(_) => 2,
-            Self::Refused(_) => 3,
-            Self::Busy(_) => 4,
+            Self::Failed(_) | Self::Shown(_) => Fault::Failed,
+            Self::Usage(_) => Fault::Usage,
+            Self::Refused(_) => Fault::Refused,
+            Self::Busy(_) => Fault::Busy,
         }
     }
 
-    /// The word for it in `--json` documents.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Failed(_) | Self::Shown(_) => "failed",
-            Self::Usage(_) => "usage",
-            Self::Refused(_) => "refused",
-            Self::Busy(_) => "busy",
-        }
+    /// The process's exit status.
+    pub(crate) fn code(&self) -> u8 {
+        self.fault().exit_status()
+    }
+
+    /// As it is told to programs.
+    pub(crate) fn document(&self) -> ErrorDocument {
+        ErrorDocument { kind: self.fault(), exit_status: self.code(), message: self.to_string() }
     }
 
     /// A failure without a more precise fault.
@@ -66,8 +66,15 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-impl From<RecordError> for Failure {
-    fn from(error: RecordError) -> Self {
-        Self::failed(error)
+/// Libraries say whose fault it was.
+impl<E: HasFault> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let message = error.to_string();
+        match error.fault() {
+            Fault::Failed => Self::Failed(message),
+            Fault::Usage => Self::Usage(message),
+            Fault::Refused => Self::Refused(message),
+            Fault::Busy => Self::Busy(message),
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn heading(host: Host) -> Heading {
 /// What will carry the I/O, found as it will be found for each drive.
 pub(crate) fn io_engine_name(cli: &Cli) -> Result<&'static str, Failure> {
     let arena = shoal_volume::Arena::new(4096).map_err(Failure::failed)?;
-    let probe = IoLoop::new(crate::drives::io_engine(cli.io_engine), arena, 1).map_err(Failure::failed)?;
+    let probe = IoLoop::new(cli.io_engine(), arena, 1).map_err(Failure::failed)?;
     Ok(match probe.engine() {
         IoEngine::Uring => "io_uring",
         IoEngine::Threads => "threads",
@@ -42,11 +42,6 @@ pub(crate) fn describe(io_engine: &str) -> Host {
         memory_bytes: memory_bytes().unwrap_or(0),
         io_engine: io_engine.to_owned(),
     }
-}
-
-/// What the machine calls itself.
-pub(crate) fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn os_name() -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use shoal_drive::{Access, Drive};
 use shoal_mdadm::{Kernel, KernelVolume};
+use shoal_running::{ClaimError, Setup, hand_over};
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
 use shoal_study::model::DriveDescription;
 use shoal_study::running::RunningArray;
@@ -12,20 +13,21 @@ use shoal_volume::{ArrayStatus, ArrayVolume, DriveId, MemberOn, News, OpenOption
 
 use crate::bay::PathBay;
 use crate::exit::Failure;
-use crate::running::{hand_over, kernel_failure};
 
 /// Drives by their paths, for the kernel.
 pub(crate) struct KernelBay {
     drives: PathBay,
     engine: String,
+    setup: Setup,
     options: OpenOptions,
 }
 
 impl KernelBay {
     /// The same drives, if there is a kernel for them.
-    pub(crate) fn new(drives: PathBay, options: OpenOptions) -> Result<Self, Failure> {
-        let kernel = Kernel::find().map_err(kernel_failure)?;
-        Ok(Self { drives, engine: kernel.name, options })
+    pub(crate) fn new(drives: PathBay, setup: Setup) -> Result<Self, Failure> {
+        let kernel = Kernel::find().map_err(ClaimError::from)?;
+        let options = setup.open_options(true, false);
+        Ok(Self { drives, engine: kernel.name, setup, options })
     }
 }
 
@@ -62,7 +64,7 @@ impl Bay for KernelBay {
         }
         drop(array.close()?);
         let requests = (requests.count, requests.bytes);
-        let mut volume = hand_over(self.drives.io_engine(), &members, &self.options, None, requests)?;
+        let mut volume = hand_over(&self.setup, &members, &self.options, None, requests)?;
         volume.array_mut().set_speed(self.options.background)?;
         Ok(Box::new(KernelArray { volume, paths }))
     }

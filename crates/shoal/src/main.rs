@@ -1,32 +1,23 @@
 //! `shoal`: measures drives, builds arrays of them in Linux md's format, and runs the arrays in user space.
 //!
-//! `args` says what can be typed and never acts; `commands` acts, one file a command; `running` is an array in a process
-//! of its own, and how it is reached; `documents` are what `--json` prints; `exit` says how a command ends.
+//! `args` says what can be typed and never acts; `commands` acts, one file a command; `setup`
+//! says what libraries are given of arguments and environment; `documents` are what `--json` prints; `exit` says how a command ends.
 
 mod args;
 mod attaching;
 mod bay;
 mod commands;
 mod documents;
-mod drives;
 mod exit;
-mod gather;
 mod host;
 mod kernel_bay;
-mod look;
-mod memory;
-mod newcomer;
 mod output;
-mod outside;
-mod present;
+mod passing;
 mod progress;
-mod running;
-mod scan;
 mod seed;
+mod setup;
+mod signals;
 mod simulated;
-mod size;
-mod state_directory;
-mod wipe;
 
 use std::process::ExitCode;
 

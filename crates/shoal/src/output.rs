@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use shoal_documents::FailureDocument;
+use shoal_text::Outside;
 
 use crate::args::Cli;
-use crate::documents::{ErrorDocument, FailureDocument};
 use crate::exit::Failure;
-use crate::outside::{self, Outside};
 
 /// Prints a document: as JSON if that is asked for, else as `text` writes it.
 pub(crate) fn document<D: Serialize>(cli: &Cli, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), Failure> {
-    let printed = if cli.json { json(document)? } else { outside::lines(&text(document)) };
+    let printed = if cli.json { json(document)? } else { shoal_text::lines(&text(document)) };
     match io::stdout().lock().write_all(printed.as_bytes()) {
         // Whoever reads has had enough, as `head` does: not our failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -49,9 +49,7 @@ pub(crate) fn not_understood(error: &clap::Error) -> ExitCode {
 }
 
 fn failure_document(failure: &Failure) {
-    let error =
-        ErrorDocument { kind: failure.kind().to_owned(), exit_status: failure.code(), message: failure.to_string() };
-    if let Ok(printed) = json(&FailureDocument { error }) {
+    if let Ok(printed) = json(&FailureDocument { error: failure.document() }) {
         // Nothing is left to be done if even this cannot be printed.
         let _ = io::stdout().lock().write_all(printed.as_bytes());
     }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use shoal_running::Handle;
 
 use crate::args::Cli;
 use crate::exit::Failure;
-use crate::running::Handle;
 
 /// A flag that Ctrl-C and a polite kill set. A second Ctrl-C ends the process at once.
 pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {

@@ -2,6 +2,7 @@
 
 use shoal_volume::{ArrayVolume, BufferPlan, DriveId, World};
 
+pub use crate::error::BayError;
 use crate::model::DriveDescription;
 use crate::running::{OwnArray, RunningArray};
 
@@ -42,9 +43,6 @@ pub trait Bay {
     /// Opens some of the drives for writing, in a world of their own with room for such requests.
     fn open(&self, drives: &[u32], requests: Requests) -> Result<Opened<Self::World>, BayError>;
 }
-
-/// Why a drive cannot be opened; its message says all there is to say.
-pub type BayError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The requests that are going to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

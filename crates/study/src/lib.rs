@@ -45,6 +45,7 @@
 
 pub mod analysis;
 pub mod bay;
+mod error;
 pub mod model;
 pub mod plan;
 pub mod report;

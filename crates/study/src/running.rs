@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shoal_volume::{ArrayStatus, ArrayVolume, DriveId, News, ScrubMode, Volume, World};
 
-use crate::bay::BayError;
+use crate::error::BayError;
 
 /// An array that a study measures, and can break and mend. Drives are named by their index in the
 /// bay.

@@ -4,11 +4,13 @@
 //! functions of file contents; reading the tree and asking cargo happens here.
 
 mod arrows;
+mod circles;
 mod code;
 mod documents;
 mod finding;
 mod glossary;
 mod names;
+mod paths;
 mod ratchet;
 mod sizes;
 mod sources;
@@ -38,7 +40,7 @@ const ARCHITECTURE: &str = "ARCHITECTURE.md";
 pub(crate) fn run(root: &Path, ratcheting: Ratcheting) -> Result<()> {
     let files = sources::read_tree(root)?;
     let mut findings = Vec::new();
-    let mut sizes = Vec::new();
+    let (mut sizes, mut codes) = (Vec::new(), Vec::new());
     for file in &files {
         findings.extend(names::check_path(file));
         findings.extend(text::check(file));
@@ -50,12 +52,15 @@ pub(crate) fn run(root: &Path, ratcheting: Ratcheting) -> Result<()> {
                     findings.extend(tokens::check(file, &code));
                     findings.extend(names::check_definitions(file, &code));
                     sizes.extend(sizes::of_functions(file, &code));
+                    codes.push((file, code));
                 }
                 Err(finding) => findings.push(finding),
             }
         }
     }
     findings.extend(check_sizes(root, ratcheting, &sizes)?);
+    let circles = circles::find(codes.iter().map(|(file, code)| (*file, code)));
+    findings.extend(check_circles(root, ratcheting, &circles)?);
     findings.extend(check_arrows(root)?);
     conclude(findings, files.len())
 }
@@ -69,6 +74,17 @@ fn check_sizes(root: &Path, ratcheting: Ratcheting, sizes: &[sizes::Size]) -> Re
         std::fs::write(&path, ratchet.print()).with_context(|| format!("cannot write {RATCHET}"))?;
     }
     Ok(ratchet.check(sizes))
+}
+
+fn check_circles(root: &Path, ratcheting: Ratcheting, circles: &[circles::Circle]) -> Result<Vec<Finding>> {
+    let path = root.join(circles::CIRCLES);
+    let recorded = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", circles::CIRCLES))?;
+    let mut records = circles::Records::parse(&recorded).with_context(|| format!("in {}", circles::CIRCLES))?;
+    if ratcheting == Ratcheting::Tighten {
+        records.tighten(circles);
+        std::fs::write(&path, records.print()).with_context(|| format!("cannot write {}", circles::CIRCLES))?;
+    }
+    Ok(records.check(circles))
 }
 
 fn check_arrows(root: &Path) -> Result<Vec<Finding>> {

@@ -46,6 +46,9 @@ const CLOCKS: &[&str] = &[
     "crates/network/src/",           // it times what real servers and clients do between two hosts
     "crates/memory/src/keeper.rs",   // books are files, and their file system is given a time
     "crates/mdadm/src/",             // what is asked of the kernel is done a moment later, and waited for
+    "crates/attaching/src/",         // processes and users of devices are given a time to end
+    "crates/inventory/src/look.rs",  // a drive that hangs is waited for, and not for ever
+    "crates/running/src/",           // clients, drives and service managers are given a time, and news have one
     "crates/serve/src/transport.rs", // the same, of their TLS
     "crates/serve/src/door.rs",      // clients are given a time for the handshake, on a thread of their own
     "crates/shoal/",

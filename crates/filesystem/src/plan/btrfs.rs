@@ -1,8 +1,9 @@
 //! btrfs: nothing about stripes can be told to it.
 
+use shoal_text::format_size;
+
 use super::MkfsPlan;
 use crate::geometry::Geometry;
-use crate::text::size;
 
 const NODE_BYTES: u64 = 16 << 10;
 
@@ -26,10 +27,10 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
     let Some(stripes) = geometry.stripes else { return };
     plan.note(format!(
         "btrfs cannot be told of stripes (here {} of data): it has no such options, and writes where it has room",
-        size(stripes.width_bytes())
+        format_size(stripes.width_bytes())
     ));
     if stripes.chunk_bytes < NODE_BYTES {
-        let chunk = size(stripes.chunk_bytes);
+        let chunk = format_size(stripes.chunk_bytes);
         plan.note(format!("a node of 16 KiB lies in several chunks of {chunk}: larger chunks would suit btrfs better"));
     }
 }

@@ -1,8 +1,9 @@
 //! exFAT: its table and its clusters begin at multiples of a power of two.
 
+use shoal_text::format_size;
+
 use super::MkfsPlan;
 use crate::geometry::{Alignment, Geometry};
-use crate::text::size;
 
 /// From which size on which cluster, as Windows chooses: Microsoft KB 140365.
 const CLUSTERS: [(u64, u64); 3] = [(0, 4 << 10), ((256 << 20) + 1, 32 << 10), ((32 << 30) + 1, 128 << 10)];
@@ -15,7 +16,7 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
     let cluster = cluster_bytes(geometry.size_bytes);
     plan.add(
         ["-c", &cluster.to_string()],
-        format!("clusters of {}, as Windows chooses for this size", size(cluster)),
+        format!("clusters of {}, as Windows chooses for this size", format_size(cluster)),
         "Microsoft KB 140365, default cluster sizes",
     );
     let wanted = geometry.alignments();
@@ -29,7 +30,7 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
 }
 
 fn add_boundary(plan: &mut MkfsPlan, alignment: Alignment, bytes: u64) {
-    let (boundary, wanted, of) = (size(bytes), size(alignment.bytes), alignment.of);
+    let (boundary, wanted, of) = (format_size(bytes), format_size(alignment.bytes), alignment.of);
     if alignment.bytes == bytes {
         let reason = format!("table and clusters begin at multiples of {boundary}, {of}");
         plan.add(["-b", &bytes.to_string()], reason, "mkfs.exfat(8), -b");

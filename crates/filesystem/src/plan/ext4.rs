@@ -1,8 +1,9 @@
 //! ext4: `stride` is a chunk and `stripe_width` a stripe, in blocks.
 
+use shoal_text::format_size;
+
 use super::MkfsPlan;
 use crate::geometry::{Geometry, Stripes};
-use crate::text::size;
 
 const BLOCK_BYTES: u64 = 4096;
 /// `s_raid_stride` has 16 bits, `s_raid_stripe_width` 32: kernel, Documentation/filesystems/ext4/super.rst.
@@ -23,7 +24,7 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
 }
 
 fn add_stripes(plan: &mut MkfsPlan, stripes: &Stripes, is_aligned: bool) {
-    let (chunk, width) = (size(stripes.chunk_bytes), size(stripes.width_bytes()));
+    let (chunk, width) = (format_size(stripes.chunk_bytes), format_size(stripes.width_bytes()));
     let (stride, blocks) = (stripes.chunk_bytes / BLOCK_BYTES, stripes.width_bytes() / BLOCK_BYTES);
     let fits = (1..=STRIDE_BLOCKS_MAX).contains(&stride) && blocks <= WIDTH_BLOCKS_MAX;
     if !fits || !stripes.chunk_bytes.is_multiple_of(BLOCK_BYTES) {

@@ -1,8 +1,9 @@
 //! F2FS: a section is what it writes one after the other and cleans as a whole, so a section is made of whole erase units.
 
+use shoal_text::format_size;
+
 use super::MkfsPlan;
 use crate::geometry::{Alignment, Geometry, least_common_multiple};
-use crate::text::size;
 
 /// Kernel, Documentation/filesystems/f2fs.rst: a segment is 2 MiB.
 const SEGMENT_BYTES: u64 = 2 << 20;
@@ -24,7 +25,7 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
         plan.note(format!(
             "the array is too small for {SECTIONS_MIN} sections that hold {} ({}): they are smaller",
             best.of,
-            size(best.bytes)
+            format_size(best.bytes)
         ));
     }
     if geometry.erase_unit_bytes.is_none() {
@@ -39,9 +40,9 @@ fn add_section(plan: &mut MkfsPlan, alignment: Alignment, bytes: u64) {
         ["-s", &(bytes / SEGMENT_BYTES).to_string(), "-z", "1"],
         format!(
             "a section, which is cleaned at once, has {}: segments of 2 MiB that hold {} ({})",
-            size(bytes),
+            format_size(bytes),
             alignment.of,
-            size(alignment.bytes)
+            format_size(alignment.bytes)
         ),
         "mkfs.f2fs(8), -s and -z; kernel, Documentation/filesystems/f2fs.rst",
     );

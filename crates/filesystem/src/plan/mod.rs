@@ -20,11 +20,11 @@ mod xfs;
 
 use std::path::Path;
 
+use shoal_text::format_size;
 use thiserror::Error;
 
 use crate::geometry::Geometry;
 use crate::kind::{Kind, LabelLimit};
-use crate::text::size;
 
 /// A command that makes a file system, and why it is so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +77,8 @@ pub enum PlanError {
     /// The array is too small.
     #[error(
         "{kind} needs at least {}, and the array has {}: take a larger array or another file system",
-        size(*least_bytes),
-        size(*size_bytes)
+        format_size(*least_bytes),
+        format_size(*size_bytes)
     )]
     TooSmall {
         /// The file system.
@@ -91,8 +91,8 @@ pub enum PlanError {
     /// The array is too large.
     #[error(
         "{kind} ends at {}, as {because}, and the array has {}: take ext4, xfs or exfat",
-        size(*most_bytes),
-        size(*size_bytes)
+        format_size(*most_bytes),
+        format_size(*size_bytes)
     )]
     TooLarge {
         /// The file system.

@@ -187,7 +187,7 @@ fn check_fat(plan: &MkfsPlan, geometry: &Geometry, file: &Path) {
     let first = first_cluster_byte(file);
     let reached = plan.arguments.iter().find(|it| it.words[0] == "-R");
     let aligned = |it: &&crate::geometry::Alignment| first.is_multiple_of(it.bytes);
-    let best = geometry.alignments().iter().find(aligned).map(|it| size(it.bytes));
+    let best = geometry.alignments().iter().find(aligned).map(|it| shoal_text::format_size(it.bytes));
     match (reached, best) {
         (Some(argument), Some(best)) => assert!(argument.reason.contains(&format!("multiple of {best},")), "{plan:?}"),
         (reached, best) => assert_eq!((reached, best), (None, None), "{first}"),

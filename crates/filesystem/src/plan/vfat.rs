@@ -3,9 +3,10 @@
 //! The first cluster lies behind the reserved sectors and two tables, whose length follows from the number of clusters. It is
 //! computed here as mkfs.fat 4.2 does, and the reserved sectors are made as many as bring it to the place that is wanted.
 
+use shoal_text::format_size;
+
 use super::MkfsPlan;
 use crate::geometry::Geometry;
-use crate::text::size;
 
 const TABLES: u64 = 2;
 /// The field has 16 bits.
@@ -40,10 +41,10 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
     plan.add(["-I"], "a whole device without partitions is meant", "mkfs.fat(8)");
     plan.add(["--mbr=no"], "no partition table is to be feigned on an array", "mkfs.fat(8), --mbr");
     plan.add(["-S", &layout.sector_bytes.to_string()], "the array's logical block", "mkfs.fat(8), -S");
-    plan.add(["-F", width], format!("suits {} in such clusters", size(layout.size_bytes)), "mkfs.fat(8), -F");
+    plan.add(["-F", width], format!("suits {} in such clusters", format_size(layout.size_bytes)), "mkfs.fat(8), -F");
     plan.add(
         ["-s", &(cluster / layout.sector_bytes).to_string()],
-        format!("clusters of {}, the usual ones for this size", size(cluster)),
+        format!("clusters of {}, the usual ones for this size", format_size(cluster)),
         "Microsoft KB 140365, default cluster sizes",
     );
     add_reserved_sectors(plan, geometry, &layout);
@@ -53,7 +54,7 @@ fn add_reserved_sectors(plan: &mut MkfsPlan, geometry: &Geometry, layout: &Layou
     let wanted = geometry.alignments();
     let fitting = wanted.iter().find_map(|it| Some((*it, layout.reserved_sectors(it.bytes)?)));
     if let Some((alignment, sectors)) = fitting {
-        let (bytes, of) = (size(alignment.bytes), alignment.of);
+        let (bytes, of) = (format_size(alignment.bytes), alignment.of);
         plan.add(
             ["-R", &sectors.to_string()],
             format!("reserved sectors that bring the first cluster to a multiple of {bytes}, {of}"),
@@ -61,7 +62,7 @@ fn add_reserved_sectors(plan: &mut MkfsPlan, geometry: &Geometry, layout: &Layou
         );
     }
     if let Some(best) = wanted.first().filter(|&&best| fitting.is_none_or(|(reached, _)| reached != best)) {
-        let (bytes, of) = (size(best.bytes), best.of);
+        let (bytes, of) = (format_size(best.bytes), best.of);
         plan.note(format!(
             "clusters cannot begin at a multiple of {bytes} ({of}): the field has 65535 reserved sectors"
         ));

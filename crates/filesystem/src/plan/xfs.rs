@@ -1,8 +1,9 @@
 //! XFS: `su` is a chunk and `sw` the chunks of a stripe; the log has a unit of its own.
 
+use shoal_text::format_size;
+
 use super::MkfsPlan;
 use crate::geometry::{Geometry, Stripes};
-use crate::text::size;
 
 const BLOCK_BYTES: u64 = 4096;
 /// mkfs.xfs refuses a log unit beyond 256 KiB, and takes this instead.
@@ -26,7 +27,7 @@ pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {
         return add_no_alignment(plan);
     };
     if !can_be_told(&stripes, geometry) {
-        let (chunk, width) = (size(stripes.chunk_bytes), size(stripes.width_bytes()));
+        let (chunk, width) = (format_size(stripes.chunk_bytes), format_size(stripes.width_bytes()));
         plan.note(format!("XFS cannot be told of stripes of {width} in chunks of {chunk} on an array of this size"));
         return add_no_alignment(plan);
     }
@@ -55,7 +56,7 @@ fn add_stripes(plan: &mut MkfsPlan, stripes: &Stripes, geometry: &Geometry) {
         ["-d", &format!("su={su},sw={sw}{groups}")],
         format!(
             "a chunk of {} and {sw} of them in a stripe: files begin at chunks, large ones at stripes, groups on other members{why_so_few}",
-            size(su)
+            format_size(su)
         ),
         "mkfs.xfs(8), su and sw",
     );
@@ -67,7 +68,7 @@ fn add_log(plan: &mut MkfsPlan, chunk_bytes: u64) {
         ["-l", &format!("su={unit}")],
         format!(
             "each write of the log is filled up to {}: no more, so that a flush writes little; beyond 256 KiB it is refused",
-            size(unit)
+            format_size(unit)
         ),
         "mkfs.xfs(8), -l su",
     );

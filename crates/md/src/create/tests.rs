@@ -126,7 +126,10 @@ fn bad_chunks_sizes_names_and_layouts_are_refused() {
         assert!(refusal(&request).contains(&format!("chunk of {chunk_bytes} bytes")));
     }
     let message = refusal(&request(RAID5, &[64 * MIB, MIB, 64 * MIB]));
-    assert_eq!(message, "drive1 is too small: it has 1048576 bytes, 2621440 are needed at least");
+    assert_eq!(
+        message,
+        "drive1 is too small: it has 1 MiB, and 2.50 MiB are needed, 1.50 MiB more: give a larger drive"
+    );
     assert!(refusal(&request(RAID5, &[0; 3])).contains("drive0 is too small"));
     let mut long = request(RAID5, &[64 * MIB; 3]);
     long.name = "n".repeat(32);

@@ -141,7 +141,10 @@ fn drives_that_cannot_be_added_are_refused_by_name() {
     let mut members = raid5();
     let small = NewMember { size_bytes: SIZE - 512, ..drive(8) };
     let message = members.add_spare(&small).unwrap_err().to_string();
-    assert_eq!(message, "drive8 is too small: it has 67108352 bytes, 67108864 are needed");
+    assert_eq!(
+        message,
+        "drive8 is too small: it has 64.00 MiB, and 64 MiB are needed, 512 B more: give a larger drive"
+    );
     let mut superblocks = members.superblocks().to_vec();
     for superblock in &mut superblocks {
         superblock.level_number = 0;

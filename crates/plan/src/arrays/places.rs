@@ -12,7 +12,7 @@
 use shoal_sim::{DriveModel, Medium};
 use shoal_volume::ArrayLevel;
 
-use super::Arrangement;
+use super::arrangement::Arrangement;
 use crate::drives::Inventory;
 
 /// An arrangement of these members and spares, plugged in well.

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use shoal_md::Uuid;
+use shoal_text::{parse_size, parse_small_size};
 
+use super::engine::EngineArgs;
 use super::measure::SimulatedArrayArgs;
-use crate::size::{parse_size, parse_small_size};
 
 /// Which array: its members, or one of them and where to look for the rest.
 #[derive(Args, Clone, Debug, Default)]
@@ -28,23 +29,6 @@ pub(crate) struct ArrayArgs {
     /// given are the newest, or cannot remember it; and where a member that was not given is there, or does not answer.
     #[arg(long)]
     pub(crate) degraded: bool,
-}
-
-/// Who runs an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum EngineChoice {
-    /// shoal itself, in this process.
-    Shoal,
-    /// Linux's md, in the kernel.
-    Kernel,
-}
-
-/// Which engine runs an array.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct EngineArgs {
-    /// Who runs the array: shoal itself, or the kernel's md, watched over by shoal, until it is stopped
-    #[arg(long, value_name = "ENGINE", default_value = "shoal")]
-    pub(crate) engine: EngineChoice,
 }
 
 /// `shoal create`

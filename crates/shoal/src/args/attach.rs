@@ -1,13 +1,16 @@
 //! Arguments of `shoal attach` and `shoal detach`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use shoal_attach::Terms;
+use shoal_attach::records::Method;
+use shoal_attaching::Front;
 
 use super::arrays::ArrayArgs;
-use shoal_attach::records::Method;
 
 /// `shoal attach`
 #[derive(Args, Debug)]
@@ -38,6 +41,54 @@ pub(crate) struct DetachArgs {
     /// Which array: its members, any one of them, or the device or file that it is attached as.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
+}
+
+/// `shoal front`
+#[derive(Args, Debug)]
+pub(crate) struct FrontArgs {
+    /// What it makes of the array.
+    #[arg(long)]
+    method: Method,
+    /// Where the array is served.
+    #[arg(long)]
+    socket: PathBuf,
+    /// Where the file goes.
+    #[arg(long)]
+    directory: PathBuf,
+    /// What the file is called.
+    #[arg(long)]
+    name: String,
+    /// Blocks of the device.
+    #[arg(long)]
+    logical_block_bytes: u32,
+    /// After so long a request fails that nobody answered.
+    #[arg(long)]
+    deadline_s: u64,
+    /// A device whose front was killed.
+    #[arg(long)]
+    recovered: Option<PathBuf>,
+    /// What the server promised to that front.
+    #[arg(long)]
+    terms: Option<Terms>,
+    /// Where it is written who keeps the device.
+    #[arg(long)]
+    record: Option<PathBuf>,
+}
+
+impl From<&FrontArgs> for Front {
+    fn from(args: &FrontArgs) -> Self {
+        Self {
+            method: args.method,
+            socket: args.socket.clone(),
+            directory: args.directory.clone(),
+            name: args.name.clone(),
+            logical_block_bytes: args.logical_block_bytes,
+            deadline_s: args.deadline_s,
+            recovered: args.recovered.clone(),
+            terms: args.terms.clone(),
+            record: args.record.clone(),
+        }
+    }
 }
 
 /// `shoal background`

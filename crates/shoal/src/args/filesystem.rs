@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use shoal_filesystem::Kind;
+use shoal_text::parse_size;
 
 use super::ArrayArgs;
-use crate::size::parse_size;
 
 /// `shoal format`
 #[derive(Args, Debug)]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use shoal_text::{parse_size, parse_small_size};
 
-use super::arrays::EngineArgs;
-use crate::size::{parse_size, parse_small_size};
+use super::engine::EngineArgs;
 
 /// `shoal bench`
 #[derive(Args, Debug)]

@@ -3,6 +3,7 @@
 mod alert;
 mod arrays;
 mod attach;
+mod engine;
 mod filesystem;
 mod measure;
 mod network;
@@ -16,15 +17,14 @@ mod sim;
 
 use clap::{Parser, Subcommand};
 
-use crate::attaching::Front;
-
 pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, EngineChoice, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy,
-    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
-    StopArgs, TrustArgs, UnattendedArgs, WriteArgs,
+    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy, ReAddArgs,
+    ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs,
+    TrustArgs, WriteArgs,
 };
-pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, SuccessorArgs};
+pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
+pub(crate) use engine::EngineArg;
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
@@ -147,7 +147,7 @@ pub(crate) enum Command {
     Detach(DetachArgs),
     /// Keep an array's device for `attach`, which starts it.
     #[command(hide = true)]
-    Front(Front),
+    Front(FrontArgs),
     /// Wait for the end of a front that does not say goodbye, and take its place; fronts start it.
     #[command(hide = true)]
     Successor(SuccessorArgs),

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use shoal_network::{LinkSpeed, Protocol};
-
-use crate::size::{parse_size, parse_small_size};
+use shoal_text::{parse_size, parse_small_size};
 
 /// `shoal network`
 #[derive(Args, Debug)]

@@ -2,8 +2,7 @@
 
 use clap::Args;
 use shoal_plan::Purpose;
-
-use crate::size::parse_size;
+use shoal_text::parse_size;
 
 const AFTER_HELP: &str = "\
 Drives: sim:NAME*COUNT@BUS*BUSES, as in sim:cruzer-titanium*6@usb2*2; descriptions, as `shoal profile` makes them, \

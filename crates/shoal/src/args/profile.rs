@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
-use crate::size::parse_size;
+use shoal_text::parse_size;
 
 const AFTER_HELP: &str = "\
 The description can be used wherever simulated drives can, as in sim:./my-stick.toml*6@usb2*2, and with `shoal plan`. \

@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use clap::Args;
 use shoal_serve::Address;
+use shoal_text::parse_size;
 
-use super::arrays::{ArrayArgs, EngineArgs, SpeedLimits, UnattendedArgs};
+use super::arrays::{ArrayArgs, SpeedLimits, UnattendedArgs};
+use super::engine::EngineArgs;
 use super::measure::SimulatedArrayArgs;
-use crate::size::parse_size;
 
 /// `shoal serve`
 #[derive(Args, Debug)]

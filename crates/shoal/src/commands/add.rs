@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use shoal_documents::protocol::Command;
+use shoal_running::Opening;
+
 use crate::args::{AddArgs, ArrayArgs, Cli, ReAddArgs, ReplaceArgs};
 use crate::attaching::refuse_members_in_use;
 use crate::commands::rebuild::REBUILD_GOES_ON;
@@ -9,7 +12,7 @@ use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
-use crate::running::{Command, Opening, reach};
+use crate::setup::reach;
 
 /// Adds a drive to an array. If a member is missing, the drive takes its place and is filled.
 pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {

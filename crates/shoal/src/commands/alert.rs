@@ -1,14 +1,14 @@
 //! `shoal alert`: whether people would be told.
 
+use shoal_documents::{AlertTestDocument, WayOutDocument};
+use shoal_running::{host_name, tell_gone};
 use shoal_unattended::alert::{Configuration, DeskError, try_all};
 use shoal_unattended::service::array_unit;
 
 use crate::args::{AlertArgs, Cli};
-use crate::documents::{AlertTestDocument, WayOutDocument};
 use crate::exit::Failure;
-use crate::host::host_name;
 use crate::output;
-use crate::running::tell_gone;
+use crate::setup::environment;
 
 /// Reads the file, and tries it out if that is wanted.
 pub(crate) fn run(cli: &Cli, args: &AlertArgs) -> Result<(), Failure> {
@@ -17,7 +17,7 @@ pub(crate) fn run(cli: &Cli, args: &AlertArgs) -> Result<(), Failure> {
         let mend = format!(
             "`systemctl status {unit}` says why; `systemctl reset-failed {unit}` and then `systemctl start {unit}` runs it"
         );
-        tell_gone(&args.file, uuid, mend)?;
+        tell_gone(environment(), &args.file, uuid, mend)?;
     }
     let configuration = Configuration::read(&args.file).map_err(Failure::usage)?;
     let ways = if args.test { try_out(&configuration)? } else { Vec::new() };

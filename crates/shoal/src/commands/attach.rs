@@ -1,12 +1,14 @@
 //! `shoal attach` and `shoal detach`: an array as a block device, or file, of this machine.
 
+use shoal_attach::records::{Attachment, Standing};
+use shoal_attaching::Wish;
+use shoal_documents::AttachDocument;
+use shoal_text::format_size;
+
 use crate::args::{ArrayArgs, AttachArgs, Cli, DetachArgs};
-use crate::attaching::{Wish, attach, attachment_of, attachments, detach};
-use crate::documents::AttachDocument;
+use crate::attaching::{attach, attachment_of, attachments, detach};
 use crate::exit::Failure;
 use crate::output;
-use crate::size::format_size;
-use shoal_attach::records::{Attachment, Standing};
 
 /// Attaches an array, or finds that it is attached.
 pub(crate) fn run(cli: &Cli, args: &AttachArgs) -> Result<(), Failure> {
@@ -15,6 +17,7 @@ pub(crate) fn run(cli: &Cli, args: &AttachArgs) -> Result<(), Failure> {
         block_device: args.block_device,
         read_only: args.read_only,
         force: args.force,
+        degraded: args.array.degraded,
         until_unmounted: false,
         deadline: args.deadline,
     };

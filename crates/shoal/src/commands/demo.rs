@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_study::bay::Bay;
 use shoal_study::plan::{Factors, Plan};
+use shoal_text::format_size;
 use shoal_volume::ArrayLevel;
 
 use crate::args::{Cli, DemoArgs};
@@ -14,7 +15,6 @@ use crate::commands::study::{announce, carry_out, cost, study_text, write_report
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::interrupt_flag;
-use crate::size::format_size;
 
 const NS_PER_MS: u64 = 1_000_000;
 /// The tour's levels and chunks.
@@ -49,7 +49,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
         directory.path().display()
     ));
     let paths = make_images(directory.path(), args.drives, args.size)?;
-    let bay = PathBay::new(cli.io_engine, &paths)?;
+    let bay = PathBay::new(cli.io_engine(), &paths)?;
     let plan = Plan::new(factors(args)?, bay.drives()).map_err(Failure::usage)?;
     announce(&plan, &bay, ASSUMED_BYTES_PER_S, &cost(&plan, &bay, ASSUMED_BYTES_PER_S, true));
     let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, true, &interrupt)?;

@@ -2,21 +2,20 @@
 
 use std::fmt::Write;
 
+use shoal_documents::{ExamineDocument, ExaminedDocument, SuperblockDocument};
 use shoal_drive::{Access, Drive};
+use shoal_inventory::probe;
 use shoal_md::{Features, MemberUse, Superblock};
+use shoal_text::{Outside, format_size};
 use shoal_volume::layout_name;
 
 use crate::args::{Cli, ExamineArgs};
-use crate::documents::{ExamineDocument, ExaminedDocument, SuperblockDocument};
-use crate::drives::probe;
 use crate::exit::Failure;
 use crate::output;
-use crate::outside::Outside;
-use crate::size::format_size;
 
 /// Shows the superblock on each drive. Exit status 1 if a drive has none.
 pub(crate) fn run(cli: &Cli, args: &ExamineArgs) -> Result<(), Failure> {
-    crate::simulated::refuse(&args.drives)?;
+    shoal_inventory::refuse(&args.drives)?;
     let document = ExamineDocument { drives: args.drives.iter().map(|path| examine(path)).collect() };
     output::document(cli, &document, text)?;
     match document.drives.iter().find_map(|drive| Some((&drive.drive, drive.problem.as_ref()?))) {

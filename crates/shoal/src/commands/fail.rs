@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use shoal_documents::protocol::Command;
+use shoal_documents::{ArrayDocument, StateDocument};
+use shoal_inventory::same_file;
+use shoal_running::{Handle, Opening};
+
 use crate::args::{ArrayArgs, Cli, FailArgs, RemoveArgs};
 use crate::commands::status::state_text;
-use crate::documents::{ArrayDocument, StateDocument};
-use crate::drives::same_file;
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, Handle, Opening, reach, reach_running};
+use crate::setup::{reach, reach_running};
 
 /// Takes a member out of its array. It is not written any more, and the others remember.
 pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
@@ -29,9 +32,9 @@ pub(crate) fn remove(cli: &Cli, args: &RemoveArgs) -> Result<(), Failure> {
 /// The array as it is; nothing of one at rest is changed.
 fn state(cli: &Cli, running: Option<&mut Box<dyn Handle>>, at_rest: &ArrayArgs) -> Result<StateDocument, Failure> {
     if let Some(array) = running {
-        return array.execute(Command::Status);
+        return Ok(array.execute(Command::Status)?);
     }
-    let mut array = reach(cli, at_rest, Opening { writable: false, ..Opening::WRITABLE }, None)?;
+    let mut array = reach(cli, at_rest, Opening::READABLE, None)?;
     let state = array.execute(Command::Status)?;
     array.finish()?;
     Ok(state)

@@ -1,8 +1,7 @@
 //! Manual pages, completions and JSON schemas, all from the definitions that the program itself uses.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use clap::CommandFactory;
 use clap_complete::Shell;

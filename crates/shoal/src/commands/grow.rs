@@ -3,23 +3,22 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use shoal_documents::protocol::Command;
 use shoal_drive::Access;
+use shoal_inventory::{
+    Seen, Wipeable, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
+};
+use shoal_running::{Handle, Opening};
 use shoal_volume::{Absent, ArrayLevel, GrowError, GrowOptions, Grown, Level, continue_reshape, grow};
 
 use crate::args::{ArrayArgs, Cli, GrowArgs};
 use crate::attaching::check_overwritable;
 use crate::commands::rebuild::REBUILD_GOES_ON;
 use crate::commands::status::state_text;
-use crate::drives::{join_with_room, member_paths, open_drives, open_failure, same_file};
 use crate::exit::Failure;
-use crate::look::{self, Seen};
-use crate::memory;
-use crate::newcomer::refuse_active;
 use crate::output;
-use crate::present::refuse_silent;
 use crate::progress::{bytes_bar, interrupt_flag, run_background};
-use crate::running::{Command, Handle, Opening, reach, reach_running};
-use crate::wipe::Wipeable;
+use crate::setup::{environment, join, member_paths, reach, reach_running};
 
 /// Memory that content goes through: so many pieces of so many bytes.
 const PIECES: (u32, u32) = (32, 1 << 20);
@@ -31,8 +30,9 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
         return grow_running(cli, args, running);
     }
     let mut members = member_paths(&args.array)?;
-    refuse_silent(&members)?;
-    args.add.iter().try_for_each(|added| refuse_active(&args.array, &members, added))?;
+    refuse_silent(environment(), &members)?;
+    let given = &args.array.drives;
+    args.add.iter().try_for_each(|added| refuse_active(environment(), given, &members, added))?;
     members.retain(|member| !args.add.iter().any(|added| same_file(member, added)));
     let all: Vec<PathBuf> = members.iter().chain(&args.add).cloned().collect();
     drop(open_drives(&all, Access::Read)?);
@@ -86,9 +86,9 @@ fn carry_out(
     let mut drives = open_drives(all, Access::Write)?;
     wipeable.confirm(&drives)?;
     for drive in &mut drives {
-        drive.keep_writers_out().map_err(open_failure)?;
+        drive.keep_writers_out()?;
     }
-    let mut opened = join_with_room(cli, drives, PIECES, 0)?;
+    let mut opened = join(cli, drives, PIECES.0, PIECES.1)?;
     let signalled = interrupt_flag()?;
     let bar = bytes_bar(cli, 0, "reshape");
     let mut progress = |done_bytes, total_bytes| {
@@ -106,7 +106,7 @@ fn carry_out(
     bar.finish_and_clear();
     // They are let go of before they are looked at again.
     drop(opened);
-    memory::remember(&look::members(all).iter().map(Seen::found).collect::<Vec<_>>(), false);
+    remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>(), false);
     grown.map_err(grow_failure)
 }
 

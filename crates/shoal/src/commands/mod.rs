@@ -35,7 +35,7 @@ use crate::exit::Failure;
 
 /// Does what was asked. A parity kernel that is not there is told even where none is needed: a mistake worth knowing of.
 pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
-    crate::drives::parity(cli)?;
+    cli.parity()?;
     match &cli.command {
         Command::Demo(args) => demo::run(cli, args),
         Command::Study(args) => study::run(cli, args),
@@ -65,8 +65,8 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Unmount(args) => mount::unmount(cli, args),
         Command::Attach(args) => attach::run(cli, args),
         Command::Detach(args) => attach::undo(cli, args),
-        Command::Front(front) => run_front(front),
-        Command::Successor(args) => wait_to_follow(args.front, &args.arguments),
+        Command::Front(args) => run_front(cli, &args.into()),
+        Command::Successor(args) => wait_to_follow(cli, args.front, &args.arguments),
         Command::Background(args) => leave_session(&args.arguments),
         Command::Alert(args) => alert::run(cli, args),
         Command::HotPlug(args) => service::hot_plug(cli, args),

@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use shoal_attach::records::{Attachment, Standing};
+use shoal_attaching::Wish;
+use shoal_documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use shoal_filesystem::{
     Identity, Kind, MountError, MountOption, UnmountError, check_place, identify, mount_options, mounted_on,
 };
+use shoal_share::machine::Leaving;
 
-use super::share::machine;
+use super::share::machine::machine;
 use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
-use crate::attaching::{Wish, attach, attachment_of, attachments, detach};
-use crate::documents::{MountDocument, MountOptionDocument, UnmountDocument};
+use crate::attaching::{attach, attachment_of, attachments, detach};
 use crate::exit::Failure;
 use crate::output;
-use shoal_attach::records::{Attachment, Standing};
-use shoal_share::machine::Leaving;
 
 /// Attaches the array if need be, and mounts its file system.
 pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {

@@ -1,11 +1,14 @@
 //! `shoal rebuild`
 
+use shoal_documents::protocol::Command;
+use shoal_running::Opening;
+
 use crate::args::{Cli, RebuildArgs};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
-use crate::running::{Command, Opening, reach};
+use crate::setup::reach;
 
 /// How to go on after Ctrl-C.
 pub(crate) const REBUILD_GOES_ON: &str = "`shoal rebuild` goes on where it stood";

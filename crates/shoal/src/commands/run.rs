@@ -1,15 +1,20 @@
 //! `shoal run`, `shoal stop` and `shoal speed`: an array in a process of its own.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use shoal_attaching::Occupied;
+use shoal_documents::protocol::Command;
+use shoal_inventory::is_simulated;
+use shoal_running::{Handle, Opening, Server, Users, or_alert, stop_in_kernel, wait_for_members, when_free};
 
 use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
-use crate::attaching::{Occupied, attachment_of};
+use crate::attaching::attachment_of;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
-use crate::gather;
 use crate::output;
-use crate::running::{Command, Handle, Opening, Server, claim_to_run, or_alert, reach_running, stop_in_kernel};
-use crate::simulated::is_simulated;
+use crate::setup::{claim, environment, reach_running};
+use crate::signals::stop_on_signals;
 
 /// Runs an array until it is stopped.
 pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
@@ -18,17 +23,21 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
             "an array is run by naming its members, or any one of them and --scan DIR, or its --uuid",
         ));
     }
-    let engine = args.engine.engine;
-    let opening = Opening { writable: true, force: args.force, engine, ..Opening::WRITABLE };
+    let engine = args.engine.engine.into();
+    let opening = Opening { force: args.force, engine, ..Opening::WRITABLE };
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
-    let (name, server) = or_alert(alerts, &array, || {
-        gather::wait_for_members(&args.unattended, &array)?;
-        let claim = || claim_to_run(cli, &array, &args.simulated, opening);
-        let mut host = gather::when_free(&args.unattended, claim)?;
+    let (name, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
+        let wait = args.unattended.wait.map(Duration::from_secs);
+        wait_for_members(environment(), wait, &array.named());
+        let claim = || {
+            let claimed = claim(cli, &array, &args.simulated, opening, Users::Administrators);
+            claimed.map_err(|failure| failure.document())
+        };
+        let mut host = when_free(environment(), wait, claim)?;
         let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
         let name = host.execute(speed)?.array.name;
-        Ok((name, Server::start(host, args.array.socket.as_deref(), None, alerts)?))
+        Ok((name, Server::start(host, args.array.socket.as_deref(), None, alerts, stop_on_signals)?))
     })?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
@@ -66,7 +75,7 @@ pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
     }
     let state = match reach_running(&args.array)? {
         Some(mut array) => array.execute(Command::Stop)?,
-        None => stop_in_kernel(cli, &from_anywhere(&args.array)?)?
+        None => stop_in_kernel(&cli.setup()?, &from_anywhere(&args.array)?.address())?
             .ok_or_else(|| Failure::usage("no process runs the array: there is nothing to stop"))?,
     };
     output::document(cli, &state, state_text)

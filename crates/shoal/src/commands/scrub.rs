@@ -2,16 +2,19 @@
 
 use std::fmt::Write;
 
-use crate::args::{Cli, ScrubArgs};
-use crate::commands::status::{array_text, lacking, state_text};
-use crate::documents::{
+use shoal_documents::protocol::Command;
+use shoal_documents::{
     ArrayDocument, BlameDocument, MatterDocument, MismatchDocument, RangeDocument, ScrubDocument, StateDocument,
 };
+use shoal_running::Opening;
+use shoal_text::format_size;
+
+use crate::args::{Cli, ScrubArgs};
+use crate::commands::status::{array_text, lacking, state_text};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
-use crate::running::{Command, Opening, reach, reach_running};
-use crate::size::format_size;
+use crate::setup::{reach, reach_running};
 
 /// Compares parity and mirrors with the data. Exit status 1 if they disagree and were not repaired.
 pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
@@ -35,7 +38,7 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     }
     let state = array.execute(Command::Status)?;
     let scrub = Command::Scrub { keep_data: args.keep_data };
-    array.execute(scrub).map_err(|failure| not_scrubbed(failure, &state))?;
+    array.execute(scrub).map_err(|error| not_scrubbed(error.into(), &state))?;
     let scrub = run_background(cli, array.as_mut(), "scrub")?;
     let state = array.finish()?;
     scrub.finished_or("start `shoal scrub` again; what it repaired is repaired")?;
@@ -82,8 +85,7 @@ fn is_out_of_sync(array: &ArrayDocument) -> bool {
 
 /// Whether the array, or one inside it, has parity or copies.
 fn is_redundant(array: &ArrayDocument) -> bool {
-    !matches!(array.level.as_str(), "raid0" | "linear")
-        || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_redundant)
+    array.has_redundancy() || array.inner_arrays().any(is_redundant)
 }
 
 /// Why an array is not scrubbed: one that has lost all of its redundancy has nothing to hold its

@@ -3,20 +3,22 @@
 use std::path::Path;
 use std::time::Duration;
 
+use shoal_documents::protocol::Command;
+use shoal_documents::{ArrayDocument, HealthDocument};
+use shoal_running::{
+    Handle, Host, Opening, SERVED_BUFFERS, Server, Service, Users, incarnation, or_alert, socket_for_clients,
+    wait_for_members, when_free,
+};
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
 
 use super::run::from_anywhere;
 use super::status::state_text;
 use crate::args::{Cli, ServeArgs};
-use crate::documents::ArrayDocument;
 use crate::exit::Failure;
-use crate::gather;
 use crate::output;
-use crate::running::{
-    Command, Handle, Host, Opening, SERVED_BUFFERS, Server, Service, claim_to_serve, incarnation, or_alert,
-    place_for_clients,
-};
+use crate::setup::{claim, environment};
+use crate::signals::stop_on_signals;
 
 /// Serves an array until it is stopped.
 pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
@@ -28,7 +30,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     // An array that is attached to this machine is written back to by the very memory management that this process relies on.
     shoal_attach::stay_out_of_reclaim();
     let protection = protection(args);
-    let engine = args.engine.engine;
+    let engine = args.engine.engine.into();
     // A member that does not answer is taken out while clients have half of their patience left.
     let silence = SILENCE.min(Duration::from_secs(args.deadline) / 2);
     let deadline = Duration::from_secs(args.deadline);
@@ -36,15 +38,19 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         Opening { writable: !args.read_only, force: args.force, engine, silence, deadline, ..Opening::WRITABLE };
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
-    let (name, places, server) = or_alert(alerts, &array, || {
-        gather::wait_for_members(&args.unattended, &array)?;
-        let claim = || claim_to_serve(cli, &array, &args.simulated, opening);
-        let mut host = gather::when_free(&args.unattended, claim)?;
+    let (name, places, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
+        let wait = args.unattended.wait.map(Duration::from_secs);
+        wait_for_members(environment(), wait, &array.named());
+        let claim = || {
+            let claimed = claim(cli, &array, &args.simulated, opening, Users::Clients);
+            claimed.map_err(|failure| failure.document())
+        };
+        let mut host = when_free(environment(), wait, claim)?;
         let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
         let array = host.execute(speed)?.array;
         let service = service(args, &mut host, &array, &protection)?;
         let places = service.addresses().join(" ");
-        let server = Server::start(host, args.array.socket.as_deref(), Some(service), alerts)?;
+        let server = Server::start(host, args.array.socket.as_deref(), Some(service), alerts, stop_on_signals)?;
         Ok((array.name, places, server))
     })?;
     output::warn(&format!(
@@ -85,18 +91,18 @@ fn service(
     let exporter = exporter.with_deadline(Duration::from_secs(args.deadline));
     let mut addresses = args.nbd.clone();
     if addresses.is_empty() {
-        addresses.push(Address::Unix(place_for_clients(&array.uuid)?));
+        addresses.push(Address::Unix(socket_for_clients(environment(), &array.uuid)?));
     }
     let listen = |address: &Address| Listener::open(&absolute(address)?, protection).map_err(listen_failure);
     let listeners = addresses.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
-    Service::start(exporter, listeners)
+    Service::start(exporter, listeners).map_err(Failure::failed)
 }
 
 /// What is to be served.
 fn exports(args: &ServeArgs, array: &ArrayDocument, volume: &dyn Volume) -> Result<Exports, Failure> {
     let ArrayDocument { name, uuid, .. } = array;
     // What is left of an array that has lost too much is there to be read, and for nothing else.
-    let is_read_only = args.read_only || array.health == "failed";
+    let is_read_only = args.read_only || array.health == HealthDocument::Failed;
     let size_bytes = volume.size_bytes();
     // By this a client that comes again knows that the content is still the same array's.
     let description = format!("array {uuid}, run by shoal");

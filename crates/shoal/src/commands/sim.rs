@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use shoal_swarm::{Counts, Find, Waits, Watch, hunt, play, sample, shrink};
+use shoal_text::format_ns;
 
 use crate::args::{Cli, SimArgs, SimCommand, SwarmArgs};
 use crate::documents::{SwarmDocument, SwarmFailureDocument};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::{count_bar, interrupt_flag};
-use crate::size::format_ns;
 
 /// A seed that takes longer hangs: one takes a few hundredths of a second.
 const HANG: Duration = Duration::from_secs(120);

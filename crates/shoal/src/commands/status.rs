@@ -3,24 +3,23 @@
 use std::fmt::Write;
 
 use comfy_table::{Table, presets};
+use shoal_attach::records::{Attachment, Standing};
+use shoal_documents::protocol::Command;
+use shoal_documents::{
+    ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, HealthDocument, MemberDocument,
+    MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
+};
 use shoal_drive::Access;
+use shoal_inventory::{Purpose, host_memory, open_drives};
+use shoal_running::{Opening, kernel_state};
+use shoal_text::{Outside, format_age_s, format_rate, format_size};
 use shoal_volume::inspect_remembered;
 
 use crate::args::{ArrayArgs, Cli, StatusArgs};
 use crate::attaching::attachments;
-use crate::documents::{
-    ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, MemberDocument, PauseDocument,
-    RunningDocument, StateDocument, array_document,
-};
-use crate::drives::{array_failure, join, open_drives, open_options};
 use crate::exit::Failure;
-use crate::memory::{self, Purpose, host_memory};
 use crate::output;
-use crate::outside::Outside;
-use crate::present::members_to_open;
-use crate::running::{Command, Opening, kernel_state, reach_running};
-use crate::size::{format_age_s, format_rate, format_size};
-use shoal_attach::records::{Attachment, Standing};
+use crate::setup::{environment, join, members_to_open, open_options, reach_running};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
@@ -30,22 +29,13 @@ pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
 /// An array as the process that runs it says, or as its drives do.
 pub(super) fn state_of_array(cli: &Cli, array: &ArrayArgs) -> Result<StateDocument, Failure> {
     if let Some(mut array) = reach_running(array)? {
-        return array.execute(Command::Status);
+        return Ok(array.execute(Command::Status)?);
     }
-    if let Some(state) = kernel_state(cli, array)? {
+    if let Some(state) = kernel_state(&cli.setup()?, &array.named())? {
         return Ok(state);
     }
     let array = at_rest(cli, array)?;
-    Ok(StateDocument {
-        array,
-        engine: None,
-        background: None,
-        scrub: None,
-        running: None,
-        paused: None,
-        attached: None,
-        simulated: None,
-    })
+    Ok(StateDocument::at_rest(array))
 }
 
 /// With what the array is to this machine, which whoever runs it does not know.
@@ -57,15 +47,14 @@ fn tell(cli: &Cli, state: StateDocument) -> Result<(), Failure> {
 
 /// An array that nobody runs, as its drives tell.
 pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<ArrayDocument, Failure> {
-    let drives =
-        open_drives(&members_to_open(array, Opening { writable: false, ..Opening::WRITABLE }, None)?, Access::Read)?;
+    let drives = open_drives(&members_to_open(array, Opening::READABLE)?, Access::Read)?;
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, false, false)?;
-    let memory = host_memory(array, Purpose::Look);
+    let memory = host_memory(environment(), Purpose::Look);
     let inspected = inspect_remembered(opened.world, opened.plan, &opened.drives, &options, memory);
-    let (status, remarks) = inspected.map_err(array_failure)?;
-    memory::tell(&remarks);
-    Ok(array_document(&status))
+    let (status, remarks) = inspected?;
+    environment().tell_all(&remarks);
+    Ok(shoal_documents::ArrayDocument::from(&status))
 }
 
 /// An array and what goes on in it as text.
@@ -131,7 +120,7 @@ fn attached_text(AttachedDocument { attachment, standing }: &AttachedDocument) -
 fn tell_of_running(text: &mut String, document: &StateDocument, running: &RunningDocument) -> std::fmt::Result {
     if let Some(scrub) = &document.scrub {
         let verdict = match &document.background {
-            Some(background) if background.work == "scrub" => "so far",
+            Some(background) if background.work == WorkDocument::Scrub => "so far",
             _ if scrub.complete => "complete",
             _ => "stopped",
         };
@@ -201,7 +190,7 @@ fn member_state(member: &MemberDocument) -> String {
     let state = match member.rebuilt_bytes {
         Some(bytes) => format!("{}, {} done", member.state, format_size(bytes)),
         None if member.suspect => format!("{}, slow: look at the drive", member.state),
-        None => member.state.clone(),
+        None => member.state.to_string(),
     };
     match &member.replacement {
         Some(it) => format!("{state}, {} copied to {}", format_size(it.copied_bytes), it.drive),
@@ -210,11 +199,11 @@ fn member_state(member: &MemberDocument) -> String {
 }
 
 fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt::Result {
-    let layout = array.layout.as_deref().map_or(String::new(), |layout| format!(", {layout}"));
+    let layout = array.layout().map_or(String::new(), |layout| format!(", {layout}"));
     let chunk = array.chunk_bytes.map_or(String::new(), |chunk| format!(", chunk {}", format_size(chunk)));
     let capacity = array.capacity_bytes.map_or("size unknown".to_owned(), format_size);
     writeln!(text, "{indent}{}: {}{layout}{chunk}, {capacity}", Outside(&array.name), array.level)?;
-    let missing = array.members.iter().filter(|member| member.state == "missing").count();
+    let missing = array.members.iter().filter(|member| member.state == MemberStateDocument::Missing).count();
     let missing = if missing == 0 { String::new() } else { format!(", {missing} of {} missing", array.members.len()) };
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{resync}", array.health)?;
@@ -226,20 +215,26 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
 fn survives(array: &ArrayDocument) -> String {
     let whole = members(array.redundancy);
     // Members that are arrays say for themselves what they survive.
-    let lacking = array.members.iter().filter(|member| member.state != "in-sync").count();
+    let lacking = array.members.iter().filter(|member| member.state != MemberStateDocument::InSync).count();
     let left = array.redundancy.saturating_sub(u32::try_from(lacking).unwrap_or(u32::MAX));
-    match (array.health.as_str(), left) {
-        ("optimal" | "degraded", left) if left == array.redundancy => format!("survives the loss of {whole}"),
-        ("degraded", 0) => format!("is not sure to survive the loss of another member now; when whole, of {whole}"),
-        ("degraded", left) => format!("survives the loss of {} now; when whole, of {whole}", members(left)),
-        _ => "has lost more members than it survives".to_owned(),
+    match (array.health, left) {
+        (HealthDocument::Optimal | HealthDocument::Degraded, left) if left == array.redundancy => {
+            format!("survives the loss of {whole}")
+        }
+        (HealthDocument::Degraded, 0) => {
+            format!("is not sure to survive the loss of another member now; when whole, of {whole}")
+        }
+        (HealthDocument::Degraded, left) => {
+            format!("survives the loss of {} now; when whole, of {whole}", members(left))
+        }
+        (HealthDocument::Optimal | HealthDocument::Failed, _) => "has lost more members than it survives".to_owned(),
     }
 }
 
 /// Members that do not hold all their data, here and in arrays inside.
 pub(super) fn lacking(array: &ArrayDocument) -> u32 {
     let of_member = |member: &MemberDocument| match &member.array {
-        _ if member.state != "in-sync" => 1,
+        _ if member.state != MemberStateDocument::InSync => 1,
         Some(inner) => lacking(inner),
         None => 0,
     };

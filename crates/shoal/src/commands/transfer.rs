@@ -3,16 +3,19 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use shoal_attaching::refuse_served;
+use shoal_documents::protocol::Command;
+use shoal_documents::{ArrayDocument, HealthDocument, TransferDocument};
+use shoal_running::Opening;
+use shoal_text::{format_ns, format_rate, format_size};
 use shoal_volume::Incomplete;
 use shoal_volume::transfer::{TransferError, read_to, write_from};
 
 use crate::args::{Cli, ReadArgs, WriteArgs};
-use crate::attaching::{refuse_occupied, refuse_served};
-use crate::documents::{ArrayDocument, TransferDocument};
+use crate::attaching::refuse_occupied;
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, Opening, reach};
-use crate::size::{format_ns, format_rate, format_size};
+use crate::setup::reach;
 
 /// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
 pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
@@ -51,7 +54,7 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
 /// What a missing member held is made of parity, which a crash may have left behind the data;
 /// nothing on the members says where, but for a partial parity log, and then nothing is in doubt.
 fn tell_write_hole(array: &ArrayDocument) {
-    if array.has_parity() && array.health == "degraded" && array.needs_resync {
+    if array.has_parity() && array.health == HealthDocument::Degraded && array.needs_resync {
         output::warn(&format!(
             "array {} is degraded and was not shut down cleanly: where it was being written, blocks of the missing member may be wrong, \
              flushed ones too; give the missing drive too",

@@ -1,17 +1,16 @@
 //! `shoal trust`: this host takes the drives given as the array, whatever it has seen of it before.
 
+use shoal_documents::{ArrayDocument, StateDocument};
 use shoal_drive::Access;
+use shoal_inventory::{keeper, open_drives, refuse_silent};
+use shoal_running::refuse_held;
 use shoal_volume::{ArrayStatus, Health, believe};
 
 use crate::args::{Cli, TrustArgs};
 use crate::commands::status::state_text;
-use crate::documents::{StateDocument, array_document};
-use crate::drives::{array_failure, join, member_paths, open_drives, open_failure, open_options};
 use crate::exit::Failure;
-use crate::memory::keeper;
 use crate::output;
-use crate::present::refuse_silent;
-use crate::running::{reach_running, refuse_held};
+use crate::setup::{environment, join, member_paths, open_options, reach_running};
 
 /// Remembers the array that the drives make, as it is. Nothing is written to them.
 pub(crate) fn run(cli: &Cli, args: &TrustArgs) -> Result<(), Failure> {
@@ -21,18 +20,18 @@ pub(crate) fn run(cli: &Cli, args: &TrustArgs) -> Result<(), Failure> {
         ));
     }
     let paths = member_paths(&args.array)?;
-    refuse_silent(&paths)?;
+    refuse_silent(environment(), &paths)?;
     refuse_held(&paths)?;
     let mut drives = open_drives(&paths, Access::Read)?;
     for drive in &mut drives {
-        drive.keep_writers_out().map_err(open_failure)?;
+        drive.keep_writers_out()?;
     }
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, false, false)?;
-    let (status, remarks) = believe(opened.world, opened.plan, &opened.drives, &options, keeper()?, |status| {
-        status.health != Health::Failed
-    })
-    .map_err(array_failure)?;
+    let (status, remarks) =
+        believe(opened.world, opened.plan, &opened.drives, &options, keeper(environment())?, |status| {
+            status.health != Health::Failed
+        })?;
     if status.health == Health::Failed {
         return Err(Failure::Refused(format!(
             "array {}: these are too few of its members to be the array: give the others too",
@@ -46,18 +45,8 @@ pub(crate) fn run(cli: &Cli, args: &TrustArgs) -> Result<(), Failure> {
 }
 
 fn show(cli: &Cli, status: &ArrayStatus) -> Result<(), Failure> {
-    let array = array_document(status);
-    let state = StateDocument {
-        array,
-        engine: None,
-        background: None,
-        scrub: None,
-        running: None,
-        paused: None,
-        attached: None,
-        simulated: None,
-    };
-    output::document(cli, &state, |state| {
+    let array = ArrayDocument::from(status);
+    output::document(cli, &StateDocument::at_rest(array), |state| {
         state_text(state)
             + "  this host takes these drives as the array from now on; any other is a stranger, or out of date\n"
     })

@@ -15,6 +15,7 @@
 //! Whatever reaches the members in all cannot exceed what all drives do at once, which is where a shared bus shows.
 
 use shoal_bench::Verdict;
+use shoal_volume::ArrayLevel;
 
 use super::summary::drive_bytes_per_s;
 use crate::model::{Configuration, DriveSummary, Expected, ExpectedLimit, Metric, TogetherSummary, WorkloadSummary};
@@ -97,18 +98,22 @@ enum Level {
 
 impl Level {
     fn of(configuration: &Configuration) -> Option<Self> {
-        Some(match configuration.level.as_str() {
-            "linear" => Self::Linear,
-            "0" => Self::Striped,
-            "1" => Self::Mirrored,
-            "4" => Self::Parity { parities: 1, rotates: false },
-            "5" => Self::Parity { parities: 1, rotates: true },
-            "6" => Self::Parity { parities: 2, rotates: true },
-            "10" => Self::StripedMirrors {
+        let ArrayLevel::Plain(level) =
+            ArrayLevel::parse(&configuration.level, configuration.layout.as_deref(), 1).ok()?
+        else {
+            return None;
+        };
+        Some(match level {
+            shoal_volume::Level::Linear => Self::Linear,
+            shoal_volume::Level::Raid0(_) => Self::Striped,
+            shoal_volume::Level::Raid1 => Self::Mirrored,
+            shoal_volume::Level::Raid4 => Self::Parity { parities: 1, rotates: false },
+            shoal_volume::Level::Raid5(_) => Self::Parity { parities: 1, rotates: true },
+            shoal_volume::Level::Raid6(_) => Self::Parity { parities: 2, rotates: true },
+            shoal_volume::Level::Raid10(layout) => Self::StripedMirrors {
                 copies: u64::from(configuration.redundancy) + 1,
-                far: configuration.layout.as_deref().is_some_and(|layout| layout.contains("far")),
+                far: layout.far > 1 && !layout.offset,
             },
-            _ => return None,
         })
     }
 }

@@ -95,16 +95,22 @@ struct Clerk {
     channels: Vec<Channel>,
     limits: Limits,
     host: String,
-    log: fn(&str),
+    log: Box<dyn Fn(&str) + Send>,
 }
 
 impl Desk {
     /// Starts telling. `path` is the file for what is kept; `log` takes what goes wrong.
-    pub fn open(configuration: &Configuration, path: &Path, host: &str, log: fn(&str)) -> Result<Self, DeskError> {
+    pub fn open(
+        configuration: &Configuration,
+        path: &Path,
+        host: &str,
+        log: impl Fn(&str) + Send + 'static,
+    ) -> Result<Self, DeskError> {
+        let log: Box<dyn Fn(&str) + Send> = Box::new(log);
         let channels = Channel::all(configuration)?;
         let names: Vec<_> = channels.iter().map(Channel::name).collect();
         let failure = |source| DeskError::File { path: path.to_owned(), source };
-        let mut kept = read(path, log).map_err(failure)?;
+        let mut kept = read(path, &*log).map_err(failure)?;
         kept.outbox = kept.outbox.with_lanes(&names);
         let limits = Limits { messages_per_hour: configuration.messages_per_hour, least: configuration.least };
         let clerk = Clerk { path: path.to_owned(), kept, channels, limits, host: host.to_owned(), log };
@@ -267,7 +273,7 @@ fn start_alert(uuid: &str, name: &str, health: &str, (kind, text): (Kind, &str))
 }
 
 /// What was kept; nothing if there is no file, or none that makes sense, which is told.
-fn read(path: &Path, log: fn(&str)) -> io::Result<Kept> {
+fn read(path: &Path, log: &dyn Fn(&str)) -> io::Result<Kept> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),

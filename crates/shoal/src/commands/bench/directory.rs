@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_bench::Fill;
+use shoal_documents::protocol::Command;
 use shoal_drive::{Mount, mounts};
 use shoal_plan::wear::level_factors;
+use shoal_text::format_size;
 use shoal_volume::ArrayLevel;
 
 use crate::args::{ArrayArgs, BenchArgs};
@@ -20,8 +22,7 @@ use crate::attaching::attachments;
 use crate::documents::DirectoryDocument;
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, reach_running};
-use crate::size::format_size;
+use crate::setup::reach_running;
 
 /// What the file has unless told: enough to leave small caches behind.
 const SIZE_BYTES: u64 = 1 << 30;
@@ -187,11 +188,9 @@ fn array_factors(device: &Path) -> Option<(f64, f64)> {
     let named = ArrayArgs { drives: attachment.drives, ..ArrayArgs::default() };
     let array = reach_running(&named).ok()??.execute(Command::Status).ok()?.array;
     let inner = array.members.iter().find_map(|member| member.array.as_deref());
-    let factors = |array: &crate::documents::ArrayDocument| {
-        let level = ArrayLevel::parse(&array.level, array.layout.as_deref(), 1).ok()?;
-        Some(level_factors(level, array.members.len()))
-    };
-    let (large, small) = factors(&array)?;
-    let (large_below, small_below) = inner.map_or(Some((1.0, 1.0)), factors)?;
+    let factors =
+        |array: &shoal_documents::ArrayDocument| level_factors(ArrayLevel::Plain(array.level), array.members.len());
+    let (large, small) = factors(&array);
+    let (large_below, small_below) = inner.map_or((1.0, 1.0), factors);
     Some((large * large_below, small * small_below))
 }

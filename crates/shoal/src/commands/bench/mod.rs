@@ -1,5 +1,6 @@
 //! `shoal bench`
 
+mod access;
 mod directory;
 mod remote;
 mod running;

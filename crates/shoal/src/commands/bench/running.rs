@@ -1,19 +1,20 @@
 //! An array that another process runs as a target: it is measured through the block device that this process serves. Its members
 //! would give what is on them at that moment, which is not what the array holds.
 
+use shoal_attaching::refuse_served;
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
+use shoal_documents::protocol::Command;
+use shoal_documents::{HealthDocument, StateDocument};
 use shoal_drive::Access;
+use shoal_inventory::check_content;
+use shoal_running::Handle;
 use shoal_serve::Address;
-use shoal_volume::Volume;
+use shoal_volume::{ArrayLevel, Volume};
 
+use super::access::access;
 use super::remote::{self, Named};
-use super::target::access;
 use crate::args::BenchArgs;
-use crate::attaching::refuse_served;
-use crate::documents::StateDocument;
-use crate::drives::check_content;
 use crate::exit::Failure;
-use crate::running::{Command, Handle};
 
 /// The array with what is known of it, as a client of the process that runs it.
 pub(super) fn open(
@@ -31,7 +32,7 @@ pub(super) fn open(
         check_content(&mut volume, &state.array.name)?;
     }
     let conditions = Conditions {
-        degraded: state.array.health != "optimal",
+        degraded: state.array.health != HealthDocument::Optimal,
         resyncing: state.background.is_some(),
         ..Conditions::default()
     };
@@ -58,8 +59,8 @@ fn describe(state: &StateDocument, volume: &dyn Volume) -> TargetDescription {
         kind: TargetKind::Array,
         size_bytes: volume.size_bytes(),
         logical_block_bytes: volume.logical_block_bytes(),
-        level: Some(array.level.trim_start_matches("raid").to_owned()),
-        layout: array.layout.clone(),
+        level: Some(ArrayLevel::Plain(array.level).name()),
+        layout: array.layout(),
         chunk_bytes: array.chunk_bytes,
         member_count: Some(u32::try_from(array.members.len()).unwrap_or(u32::MAX)),
         simulated: state.simulated.as_ref().map(|simulated| simulated.drives.clone()),

@@ -5,25 +5,23 @@ use std::path::Path;
 
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_drive::{Access, Drive, DriveKind};
+use shoal_inventory::{SimulatedDrives, SimulatedOpened, check_content, host_memory, is_member, open_drives};
 use shoal_mdadm::KernelVolume;
-use shoal_study::bay::Opened;
+use shoal_running::{Engine, EngineChoice, Opening, claim_for_kernel, refuse_held};
 use shoal_volume::{
-    ArrayStatus, ArrayVolume, BufferPlan, Contents, DriveVolume, Health, SimulatedWorld, Volume, World, layout_name,
+    ArrayLevel, ArrayStatus, ArrayVolume, BufferPlan, Contents, DriveVolume, Health, Volume, World, layout_name,
 };
 
+use super::access::access;
 use super::directory::FileInDirectory;
 use super::remote::{self, Named};
 use super::running;
-use crate::args::{ArrayArgs, BenchArgs, Cli, EngineChoice, SimulatedArgs};
-use crate::attaching::check_overwritable;
-use crate::attaching::refuse_occupied;
-use crate::commands::create::{create_failure, passing_array};
-use crate::drives::{array_failure, is_member, join, open_drives, open_failure, open_options};
+use crate::args::{ArrayArgs, BenchArgs, Cli, EngineArg, SimulatedArgs};
+use crate::attaching::{check_overwritable, refuse_occupied};
 use crate::exit::Failure;
-use crate::memory::{host_memory, tell};
-use crate::present::members_to_open;
-use crate::running::{Engine, Opening, claim_for_kernel, purpose, reach_running, refuse_held};
-use crate::simulated::{SimulatedDrives, refuse_options};
+use crate::passing::passing_array;
+use crate::setup::{environment, join, members_to_open, open_options, reach_running};
+use crate::simulated::{descriptions, refuse_options};
 
 /// Something to be measured.
 pub(super) struct Target {
@@ -45,7 +43,9 @@ trait Array: Volume {
 
 impl Array for KernelVolume {
     fn close(mut self: Box<Self>) -> Result<(), Failure> {
-        Engine::rest(self.as_mut())
+        Engine::rest(self.as_mut())?;
+        self.remember(environment());
+        Ok(())
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
         "an array of real drives is made with `shoal create`, and real drives take the time they take",
     )?;
     let access = access(workload);
-    let by_kernel = args.engine.engine == EngineChoice::Kernel;
+    let by_kernel = args.engine.engine == EngineArg::Kernel;
     if args.raw || !are_members(args)? {
         if by_kernel {
             return Err(Failure::usage("--engine kernel is for arrays: give the members of one"));
@@ -104,11 +104,11 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
         return Ok(Target { description, conditions, kind: Kind::Drive(volume) });
     }
     let spare_content = access == Access::Write && !args.force;
-    if args.engine.engine == EngineChoice::Kernel {
+    if args.engine.engine == EngineArg::Kernel {
         return kernel_array(cli, &named, workload, spare_content);
     }
     let writable = access == Access::Write;
-    let paths = members_to_open(&named, Opening { writable, ..Opening::WRITABLE }, None)?;
+    let paths = members_to_open(&named, Opening { writable, ..Opening::WRITABLE })?;
     refuse_held(&paths)?;
     let drives = open_drives(&paths, access)?;
     array(cli, &named, drives, workload, spare_content)
@@ -173,13 +173,8 @@ fn drive_target(cli: &Cli, drive: Drive, workload: &Workload) -> Result<Target, 
 /// A directory, through the file that was laid out there.
 pub(super) fn in_directory(cli: &Cli, file: &FileInDirectory, workload: &Workload) -> Result<Target, Failure> {
     let access = access(workload);
-    let drive = Drive::open(file.path(), access).map_err(open_failure)?;
+    let drive = Drive::open(file.path(), access)?;
     plain(cli, drive, workload, (file.name(), TargetKind::Directory))
-}
-
-/// What a workload needs of its target.
-pub(super) fn access(workload: &Workload) -> Access {
-    if workload.read_percent < 100 { Access::Write } else { Access::Read }
 }
 
 fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, TargetKind)) -> Result<Target, Failure> {
@@ -201,25 +196,30 @@ fn array(
     let opened = join(cli, drives, workload.depth, workload.block_size_bytes)?;
     let buffered = opened.drives.iter().any(|&drive| !opened.world.facts(drive).direct);
     let options = open_options(cli, writable, false)?;
-    let memory = host_memory(named, purpose(Opening { writable, ..Opening::WRITABLE }));
-    let volume = ArrayVolume::open_remembered(opened.world, opened.plan, &opened.drives, &options, memory);
-    let mut volume = volume.map_err(array_failure)?;
-    tell(&volume.take_remarks());
+    let opening = Opening { writable, degraded: named.degraded, ..Opening::WRITABLE };
+    let memory = host_memory(environment(), opening.purpose());
+    let mut volume = ArrayVolume::open_remembered(opened.world, opened.plan, &opened.drives, &options, memory)?;
+    environment().tell_all(&volume.take_remarks());
     let status = volume.status();
     if spare_content {
-        crate::drives::check_content(&mut volume, &status.name)?;
+        check_content(&mut volume, &status.name)?;
     }
     Ok(array_target(volume, status, buffered, None))
 }
 
 /// An array that the kernel runs meanwhile.
 fn kernel_array(cli: &Cli, named: &ArrayArgs, workload: &Workload, spare_content: bool) -> Result<Target, Failure> {
-    let opening =
-        Opening { writable: access(workload) == Access::Write, engine: EngineChoice::Kernel, ..Opening::WRITABLE };
-    let mut volume = claim_for_kernel(cli, named, opening, (workload.depth, workload.block_size_bytes))?;
+    let opening = Opening {
+        writable: access(workload) == Access::Write,
+        degraded: named.degraded,
+        engine: EngineChoice::Kernel,
+        ..Opening::WRITABLE
+    };
+    let requests = (workload.depth, workload.block_size_bytes);
+    let mut volume = claim_for_kernel(&cli.setup()?, &named.address(), opening, requests)?;
     let status = volume.array().status();
     if spare_content {
-        crate::drives::check_content(&mut volume, &status.name)?;
+        check_content(&mut volume, &status.name)?;
     }
     let (buffered, engine) = (volume.array().is_buffered(), volume.array().kernel().name.clone());
     let mut target = array_target(volume, status, buffered, None);
@@ -240,7 +240,7 @@ fn array_target(volume: impl Array + 'static, status: ArrayStatus, buffered: boo
         kind: TargetKind::Array,
         size_bytes: volume.size_bytes(),
         logical_block_bytes: volume.logical_block_bytes(),
-        level: Some(status.level.to_string().trim_start_matches("raid").to_owned()),
+        level: Some(ArrayLevel::Plain(status.level).name()),
         layout: layout_name(status.level),
         chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
         member_count: Some(u32::try_from(status.members.len()).unwrap_or(u32::MAX)),
@@ -277,10 +277,10 @@ fn simulated_drive(
 ) -> Result<Target, Failure> {
     let plan = BufferPlan::for_drives(1, workload.depth, workload.block_size_bytes);
     let opened = drives.open(&[drive], Contents::Discarded, plan, workload.seed).map_err(Failure::failed)?;
-    let Opened { world, plan, drives: ids } = paced(opened, args.simulated.real_time);
+    let SimulatedOpened { world, plan, drives: ids } = paced(opened, args.simulated.real_time);
     let volume = DriveVolume::new(world, ids[0], plan);
     let description = TargetDescription {
-        name: drives.descriptions()[drive as usize].path.clone(),
+        name: descriptions(drives)[drive as usize].path.clone(),
         kind: TargetKind::Simulated,
         size_bytes: volume.size_bytes(),
         logical_block_bytes: volume.logical_block_bytes(),
@@ -306,14 +306,14 @@ fn simulated_array(
     let opened = paced(drives.open_all(Contents::Discarded, requests, workload.seed)?, args.real_time);
     let options = open_options(cli, true, false)?;
     let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options);
-    let volume = volume.map_err(create_failure)?;
+    let volume = volume?;
     let status = volume.status();
     Ok(array_target(volume, status, false, Some(drives.notation())))
 }
 
 /// The same drives, whose time passes as the machine's does if that is wanted.
-fn paced(opened: Opened<SimulatedWorld>, real_time: bool) -> Opened<SimulatedWorld> {
-    if real_time { Opened { world: opened.world.paced(), ..opened } } else { opened }
+fn paced(opened: SimulatedOpened, real_time: bool) -> SimulatedOpened {
+    if real_time { SimulatedOpened { world: opened.world.paced(), ..opened } } else { opened }
 }
 
 impl Target {

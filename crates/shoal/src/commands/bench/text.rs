@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use shoal_bench::{Latency, Measurement, Members, Pattern, Summary, Verdict};
+use shoal_text::{format_ns, format_rate, format_size};
 
 use crate::documents::{BenchDocument, DirectoryDocument};
-use crate::size::{format_ns, format_rate, format_size};
 
 pub(super) fn text(document: &BenchDocument) -> String {
     let mut text = String::new();

@@ -3,23 +3,17 @@
 mod simulated;
 
 use shoal_drive::Access;
-use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateError, CreateOptions, Level, MinorVersion};
+use shoal_inventory::{Purpose, SimulatedDrives, host_memory, open_drives};
+use shoal_running::{Handle, Host, HostWorld};
+use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, Level, MinorVersion, Trust};
 
 use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, Metadata, Policy};
 use crate::attaching::check_overwritable;
 use crate::commands::status::state_text;
-use crate::drives::{join, open_drives, open_options, too_small};
 use crate::exit::Failure;
-use crate::memory::{Purpose, host_memory};
 use crate::output;
 use crate::progress::run_background;
-use crate::running::{Handle, Host, HostWorld};
-use crate::simulated::SimulatedDrives;
-
-/// The chunk if nothing else is said, as the arguments of `shoal create` have it.
-const CHUNK_BYTES: u32 = 512 << 10;
-/// Groups in arrays of arrays.
-const GROUPS: usize = 2;
+use crate::setup::{environment, join, open_options};
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
@@ -61,12 +55,12 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     let options = open_options(cli, true, false)?;
     let world = HostWorld::Real(Box::new(opened.world));
     let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options);
-    let mut array = array.map_err(create_failure)?;
-    if let Some(memory) = host_memory(&ArrayArgs::default(), Purpose::Start { force: false }) {
+    let mut array = array?;
+    if let Some(memory) = host_memory(environment(), Purpose::Start(Trust::Known)) {
         array.remember_in(memory);
     }
     let needs_resync = array.needs_resync();
-    let mut array = Host::of(array, options.background);
+    let mut array = Host::of(environment(), array, options.background);
     let resync = needs_resync.then(|| run_background(cli, &mut array, "resync")).transpose()?;
     let document = array.finish()?;
     if let Some(resync) = resync {
@@ -118,40 +112,6 @@ fn consistency(args: &CreateArgs) -> Result<ConsistencyPolicy, Failure> {
     match chunk_bytes {
         Some(_) if policy != bitmap => Err(Failure::usage("--bitmap-chunk needs a bitmap: give --bitmap internal too")),
         _ => Ok(policy),
-    }
-}
-
-/// An array for the time of one command: of simulated drives, which are blank, or one that is measured and taken off its
-/// drives again. So its parity is taken as it is.
-pub(crate) fn passing_array(
-    level: &str,
-    layout: Option<&str>,
-    chunk_bytes: Option<u32>,
-) -> Result<CreateOptions, Failure> {
-    Ok(CreateOptions {
-        level: ArrayLevel::parse(level, layout, GROUPS).map_err(Failure::usage)?,
-        chunk_bytes: chunk_bytes.unwrap_or(CHUNK_BYTES),
-        spare_count: 0,
-        name: "shoal".to_owned(),
-        homehost: None,
-        drive_bytes_limit: None,
-        assume_clean: true,
-        metadata: MinorVersion::Start4K,
-        consistency: ConsistencyPolicy::Resync,
-    })
-}
-
-/// Who is at fault when an array cannot be made.
-pub(crate) fn create_failure(error: CreateError) -> Failure {
-    match error {
-        CreateError::Request(shoal_md::CreateError::DriveTooSmall { drive, size_bytes, needed_bytes }) => {
-            Failure::Usage(too_small(&drive, size_bytes, needed_bytes))
-        }
-        CreateError::Request(_)
-        | CreateError::Groups { .. }
-        | CreateError::NestedSpares
-        | CreateError::Spares { .. } => Failure::usage(error),
-        CreateError::Write { .. } | CreateError::Open(_) | CreateError::Volume(_) => Failure::failed(error),
     }
 }
 

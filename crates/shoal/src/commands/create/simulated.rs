@@ -3,18 +3,17 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use shoal_documents::{ArrayDocument, SimulatedDocument, StateDocument};
+use shoal_inventory::SimulatedDrives;
+use shoal_text::format_ns;
 use shoal_volume::{ArrayVolume, Contents, CreateOptions, Volume, World};
 
-use super::create_failure;
 use crate::args::Cli;
 use crate::commands::status::state_text;
-use crate::documents::{SimulatedDocument, StateDocument, array_document};
-use crate::drives::open_options;
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::{bytes_bar, interrupt_flag};
-use crate::simulated::SimulatedDrives;
-use crate::size::format_ns;
+use crate::setup::open_options;
 
 /// How much virtual time passes between looks at the interrupt flag.
 const LOOK: Duration = Duration::from_secs(1);
@@ -25,19 +24,12 @@ pub(super) fn create(cli: &Cli, drives: &SimulatedDrives, create: &CreateOptions
     // Blank drives need no memory: a resync finds zeros that agree, and writes nothing.
     let opened = drives.open_all(Contents::Kept, (1, 4096), SEED)?;
     let options = open_options(cli, true, false)?;
-    let mut array =
-        ArrayVolume::create(opened.world, opened.plan, &opened.drives, create, &options).map_err(create_failure)?;
+    let mut array = ArrayVolume::create(opened.world, opened.plan, &opened.drives, create, &options)?;
     let resync_ns = array.needs_resync().then(|| resync(cli, &mut array)).transpose()?;
     array.rest().map_err(Failure::failed)?;
     let document = StateDocument {
-        array: array_document(&array.status()),
-        engine: None,
-        background: None,
-        scrub: None,
-        running: None,
-        paused: None,
-        attached: None,
         simulated: Some(SimulatedDocument { drives: drives.notation().to_owned(), resync_ns }),
+        ..StateDocument::at_rest(ArrayDocument::from(&array.status()))
     };
     output::document(cli, &document, text)
 }

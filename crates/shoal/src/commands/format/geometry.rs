@@ -3,18 +3,15 @@
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use shoal_documents::{ArrayDocument, StateDocument};
 use shoal_drive::{Access, Drive};
 use shoal_filesystem::{Geometry, Level, Nesting, Stripes, erase_unit_of_device};
+use shoal_inventory::{SimulatedDrives, outer_superblock, probe};
 use shoal_md::{ConsistencyPolicy, CreateRequest, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
-use shoal_sim::Medium;
-use shoal_study::model::DriveDescription;
-use shoal_volume::ArrayLevel;
+use shoal_sim::{DriveModel, Medium};
+use shoal_volume::Level as ArrayLevel;
 
-use crate::documents::{ArrayDocument, StateDocument};
-use crate::drives::probe;
 use crate::exit::Failure;
-use crate::scan::outer_superblock;
-use crate::simulated::SimulatedDrives;
 
 /// An array's geometry. `erase_unit_bytes` is what the user knows of its drives.
 pub(crate) fn geometry(
@@ -70,25 +67,19 @@ fn stripes(array: &ArrayDocument) -> Option<Stripes> {
 }
 
 fn level(array: &ArrayDocument) -> Level {
-    match array.level.as_str() {
-        "raid0" => Level::Striped { parity_members: 0 },
-        "raid4" | "raid5" => Level::Striped { parity_members: 1 },
-        "raid6" => Level::Striped { parity_members: 2 },
-        "raid10" => {
-            let near = array
-                .layout
-                .as_deref()
-                .and_then(|layout| layout.split(',').find_map(|term| term.trim().strip_prefix("near=")?.parse().ok()));
-            Level::StripedMirrors { near_copies: near.unwrap_or(1) }
-        }
-        "raid1" => Level::Mirror,
-        _ => Level::Linear,
+    match array.level {
+        ArrayLevel::Raid0(_) => Level::Striped { parity_members: 0 },
+        ArrayLevel::Raid4 | ArrayLevel::Raid5(_) => Level::Striped { parity_members: 1 },
+        ArrayLevel::Raid6(_) => Level::Striped { parity_members: 2 },
+        ArrayLevel::Raid10(layout) => Level::StripedMirrors { near_copies: layout.near.into() },
+        ArrayLevel::Raid1 => Level::Mirror,
+        ArrayLevel::Linear => Level::Linear,
     }
 }
 
 /// All drives, those of arrays that are members too.
 fn drives_of(array: &ArrayDocument) -> Vec<PathBuf> {
-    let of_member = |member: &crate::documents::MemberDocument| match &member.array {
+    let of_member = |member: &shoal_documents::MemberDocument| match &member.array {
         Some(inner) => drives_of(inner),
         None => member.drive.iter().map(PathBuf::from).collect(),
     };
@@ -123,19 +114,13 @@ fn as_recorded(drives: &[PathBuf]) -> Option<u64> {
 /// The same of simulated drives, whose superblocks are in the memory of the process that made the array of them: what it
 /// writes there follows from level and sizes.
 fn placed_by_us(array: &ArrayDocument, drives: &SimulatedDrives) -> Option<u64> {
-    let ArrayLevel::Plain(level) = ArrayLevel::parse(&array.level, array.layout.as_deref(), 1).ok()? else {
-        return None;
-    };
-    let member = |drive: &DriveDescription| NewMember {
-        drive: drive.path.clone(),
-        size_bytes: drive.size_bytes,
-        uuid: Uuid([0; 16]),
-    };
+    let member =
+        |model: &DriveModel| NewMember { drive: model.name.clone(), size_bytes: model.size_bytes, uuid: Uuid([0; 16]) };
     let creation = plan_creation(&CreateRequest {
         minor: MinorVersion::Start4K,
-        level,
+        level: array.level,
         chunk_bytes: array.chunk_bytes.and_then(|bytes| bytes.try_into().ok()),
-        members: drives.descriptions().iter().map(member).collect(),
+        members: drives.drives().map(|(_, model, _)| member(model)).collect(),
         spares: Vec::new(),
         name: String::new(),
         homehost: None,

@@ -11,16 +11,19 @@ use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use shoal_attach::records::Attachment;
+use shoal_attaching::{Occupied, Wish, refuse_served};
+use shoal_documents::protocol::Command;
+use shoal_documents::{ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, StateDocument};
 use shoal_filesystem::{Geometry, Identity, MakeError, MkfsPlan, PlanError, check_tools, make, plan};
+use shoal_inventory::check_content;
+use shoal_running::Opening;
 
 use crate::args::{Cli, FormatArgs};
-use crate::attaching::{Occupied, Wish, attach, attachment_of, detach, refuse_served};
-use crate::documents::{ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, StateDocument};
-use crate::drives::check_content;
+use crate::attaching::{attach, attachment_of, detach};
 use crate::exit::Failure;
 use crate::output;
-use crate::running::{Command, Opening, reach};
-use shoal_attach::records::Attachment;
+use crate::setup::reach;
 use text::{made_text, plan_text};
 
 /// Shows the plan and carries it out.

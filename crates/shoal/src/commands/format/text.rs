@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use crate::documents::FormatDocument;
-use crate::size::format_size;
+use shoal_documents::FormatDocument;
+use shoal_text::format_size;
 
 /// The plan: what the array is like, the command, and why it is so.
 pub(super) fn plan_text(document: &FormatDocument) -> String {

@@ -15,13 +15,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use shoal_documents::StateDocument;
 use shoal_filesystem::Kind;
 use shoal_network::{Pair, SERVER, Served, ServedDevice};
 use tempfile::TempDir;
 
 use super::target::Target;
 use crate::commands::format::geometry::geometry;
-use crate::documents::StateDocument;
 use crate::exit::Failure;
 
 /// Where NBD is looked for (IANA).

@@ -2,6 +2,7 @@
 
 mod document;
 mod ground;
+mod named;
 mod passing;
 mod published;
 mod small;
@@ -22,8 +23,9 @@ use crate::output;
 use crate::progress::count_bar;
 use document::PublishedDocument;
 use ground::Ground;
+use named::Named;
 use small::SmallDocument;
-use target::{Named, Target};
+use target::Target;
 
 /// What is transferred unless told: two seconds of a gigabit link.
 const SIZE_BYTES: u64 = 256 << 20;

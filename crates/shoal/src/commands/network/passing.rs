@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 
 use shoal_drive::{Access, Drive};
+use shoal_inventory::{open_drives, store};
 use shoal_md::Uuid;
+use shoal_running::refuse_held;
 use shoal_study::run::erase_superblocks;
 use shoal_volume::{ArrayVolume, CreateOptions};
 
@@ -14,12 +16,10 @@ use super::target::{Target, absolute};
 use crate::args::{ArrayArgs, Cli, NetworkArgs};
 use crate::attaching::check_overwritable;
 use crate::bay::PathBay;
-use crate::commands::create::{create_failure, passing_array};
-use crate::drives::{join, open_drives, open_options};
 use crate::exit::Failure;
-use crate::memory::store;
 use crate::output;
-use crate::running::refuse_held;
+use crate::passing::passing_array;
+use crate::setup::{environment, join, open_options};
 
 /// Drives of which an array is to be made, and how.
 pub(super) struct NewArray {
@@ -58,11 +58,11 @@ impl NewArray {
 
     /// Makes it. It is there until what is returned first is dropped.
     pub(super) fn make(self, cli: &Cli) -> Result<(PassingArray, Target), Failure> {
-        let drives = PathBay::new(cli.io_engine, &self.paths)?;
+        let drives = PathBay::new(cli.io_engine(), &self.paths)?;
         let opened = join(cli, open_drives(&self.paths, Access::Write)?, 1, 4096)?;
         let options = open_options(cli, true, false)?;
         let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &self.create, &options);
-        let volume = volume.map_err(create_failure)?;
+        let volume = volume?;
         let array = volume.status().uuid.parse().map_err(Failure::failed)?;
         let made = PassingArray { drives, array };
         volume.close().map_err(Failure::failed)?;
@@ -84,7 +84,7 @@ impl Drop for PassingArray {
             output::warn(&format!("the array's superblocks are left on the drives: {error}"));
         }
         // Whoever served it has remembered it.
-        if let Some(Err(error)) = store().map(|store| store.forget(self.array)) {
+        if let Some(Err(error)) = store(environment()).map(|store| store.forget(self.array)) {
             output::warn(&error.to_string());
         }
     }

@@ -1,5 +1,7 @@
 //! The studies' network tables, and which of our rows stands beside which figure.
 
+use SmallDirection::{Read, Write};
+use SmallMetric::{Latency, Rate};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_network::{Findings, Row};
@@ -7,8 +9,6 @@ use shoal_replay::{Figure, Study, figures};
 
 use super::small::{SmallDirection, SmallDocument, SmallRun};
 use crate::args::Preset;
-use SmallDirection::{Read, Write};
-use SmallMetric::{Latency, Rate};
 
 /// One published figure, and one's own beside it.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use shoal_bench::{Measurement, Validity};
 
 use super::ground::temporary;
-use super::target::{Named, Target};
+use super::named::Named;
+use super::target::Target;
 use crate::args::Cli;
 use crate::exit::Failure;
 use crate::progress::count_bar;

@@ -2,62 +2,19 @@
 
 use std::path::PathBuf;
 
+use shoal_documents::StateDocument;
 use shoal_drive::Access;
-use shoal_network::Offer;
+use shoal_inventory::{is_member, open_drives};
+use shoal_text::format_size;
 
-use super::passing::NewArray;
 use crate::args::{ArrayArgs, Cli, NetworkArgs};
 use crate::commands::status::at_rest;
-use crate::documents::StateDocument;
-use crate::drives::{is_member, open_drives};
 use crate::exit::Failure;
 use crate::host::memory_available_bytes;
-use crate::running::reach_running;
-use crate::size::format_size;
+use crate::setup::{member_paths, reach_running};
 
 /// What a file system may take for itself: an eighth, and so much.
 const FILESYSTEM_BYTES: u64 = 32 << 20;
-
-/// What the arguments name.
-pub(super) enum Named {
-    /// Something that is there.
-    Target(Target),
-    /// Drives of which an array is to be made.
-    Drives(NewArray),
-}
-
-impl Named {
-    /// Finds out what was named.
-    pub(super) fn of(cli: &Cli, args: &NetworkArgs) -> Result<Self, Failure> {
-        match &args.level {
-            Some(level) => NewArray::of(args, level).map(Self::Drives),
-            None => Target::of(cli, args).map(Self::Target),
-        }
-    }
-
-    /// What it is, for people.
-    pub(super) fn description(&self) -> String {
-        match self {
-            Self::Target(target) => target.description(),
-            Self::Drives(drives) => drives.description(),
-        }
-    }
-
-    /// What can be measured of it.
-    pub(super) fn offer(&self) -> Offer {
-        Offer { directory: true, device: !matches!(self, Self::Target(Target::Directory(_))) }
-    }
-
-    /// Refuses what has no room. How much an array will have of its drives is known when it is there; it is no more than they.
-    pub(super) fn check_room(&self, size_bytes: u64) -> Result<(), Failure> {
-        match self {
-            Self::Target(target) => target.check_room(size_bytes),
-            Self::Drives(drives) => {
-                check_room(&drives.description(), drives.size_bytes(), on_array(size_bytes), size_bytes)
-            }
-        }
-    }
-}
 
 /// What is to be served.
 pub(super) enum Target {
@@ -85,7 +42,7 @@ impl Target {
         }
         let named = ArrayArgs { drives: args.targets.clone(), scan: args.scan.clone(), ..ArrayArgs::default() };
         if let Some(mut running) = reach_running(&named)? {
-            let name = running.execute(crate::running::Command::Status)?.array.name;
+            let name = running.execute(shoal_documents::protocol::Command::Status)?.array.name;
             return Err(Failure::Refused(format!("array {name} runs: stop it first, or give a directory on it")));
         }
         let drives = open_drives(&args.targets, Access::Read)?;
@@ -102,17 +59,8 @@ impl Target {
     /// An array that nobody runs.
     pub(super) fn at_rest(cli: &Cli, named: &ArrayArgs) -> Result<Self, Failure> {
         let array = at_rest(cli, named)?;
-        let state = Box::new(StateDocument {
-            array,
-            engine: None,
-            paused: None,
-            attached: None,
-            background: None,
-            scrub: None,
-            running: None,
-            simulated: None,
-        });
-        Ok(Self::Array { members: absolute(&crate::drives::member_paths(named)?)?, state })
+        let state = Box::new(StateDocument::at_rest(array));
+        Ok(Self::Array { members: absolute(&member_paths(named)?)?, state })
     }
 
     /// What it is, for people.
@@ -141,12 +89,12 @@ impl Target {
 }
 
 /// What transfers take of an array: one as blocks, two as files, and the file system.
-fn on_array(size_bytes: u64) -> u64 {
+pub(super) fn on_array(size_bytes: u64) -> u64 {
     let files = size_bytes.saturating_mul(2);
     size_bytes.saturating_add(files).saturating_add(files / 8 + FILESYSTEM_BYTES)
 }
 
-fn check_room(what: &str, free: u64, wanted: u64, size_bytes: u64) -> Result<(), Failure> {
+pub(super) fn check_room(what: &str, free: u64, wanted: u64, size_bytes: u64) -> Result<(), Failure> {
     if free < wanted {
         let (free, wanted, size) = (format_size(free), format_size(wanted), format_size(size_bytes));
         return Err(Failure::Usage(format!(

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use shoal_bench::Spread;
 use shoal_network::{Bound, Calibration, Findings, LinkSpeed, Row};
+use shoal_text::{format_ns, format_rate, format_size};
 
 use super::document::{NetworkDocument, NetworkPlanDocument, PublishedDocument};
 use super::small::SmallDocument;
-use crate::size::{format_ns, format_rate, format_size};
 
 /// What would be done.
 pub(super) fn plan_text(plan: &NetworkPlanDocument) -> String {

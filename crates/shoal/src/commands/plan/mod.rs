@@ -10,7 +10,6 @@ use shoal_plan::{PlanError, PlanRequest, Preset, find_preset, plan, presets};
 use shoal_sim::{HostModel, PREFIX, PerDirection, parse_fleet};
 
 use crate::args::{Cli, PlanArgs, parse_percent};
-use crate::drives::open_failure;
 use crate::exit::Failure;
 use crate::output;
 
@@ -149,7 +148,7 @@ fn with_figures(args: &PlanArgs, sizes: &[u64], mut inventory: Inventory) -> Inv
 
 /// The size of a real drive, if its speeds are known from elsewhere.
 fn real_size(args: &PlanArgs, path: &str) -> Result<u64, Failure> {
-    let size_bytes = Drive::open(path.as_ref(), Access::Read).map_err(open_failure)?.size_bytes();
+    let size_bytes = Drive::open(path.as_ref(), Access::Read)?.size_bytes();
     if args.like.is_none() && (args.read.is_none() || args.write.is_none()) {
         return Err(Failure::Usage(format!(
             "{path}: how fast it is is not known: make a description of it with `shoal profile {path}` and give that, or \

@@ -6,8 +6,7 @@ use comfy_table::{Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_profile::{Cost, Profile, Residual, Together};
-
-use crate::size::{format_ns, format_rate};
+use shoal_text::{format_ns, format_rate};
 
 /// A drive's profile.
 #[derive(Debug, Serialize, JsonSchema)]

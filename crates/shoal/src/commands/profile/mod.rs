@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
 use shoal_profile::{Cost, Given, Profile, Together, Watch, analyse, cost, measure, plan, together};
+use shoal_text::{format_ns, format_size};
 use shoal_volume::{DriveId, World};
 
 use crate::args::{Cli, ProfileArgs};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::{interrupt_flag, per_mille_bar};
-use crate::size::{format_ns, format_size};
 
 pub(crate) use document::ProfileDocument;
 use target::Target;

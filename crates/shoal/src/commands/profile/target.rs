@@ -1,15 +1,15 @@
 //! What is measured: a real drive or a simulated one, and what it says of itself.
 
 use shoal_drive::{Access, Drive, DriveKind};
+use shoal_inventory::{SimulatedDrives, open_drives};
 use shoal_profile::{Given, STEP_BYTES_MAX};
 use shoal_sim::BusKind;
 use shoal_volume::{Contents, DriveId, RealWorld, SimulatedWorld, World};
 
 use crate::args::{ArrayArgs, Cli, ProfileArgs};
 use crate::attaching::check_overwritable;
-use crate::drives::{join, open_drives};
 use crate::exit::Failure;
-use crate::simulated::SimulatedDrives;
+use crate::setup::join;
 
 /// Drives in their world; the first is the one that is described.
 pub(super) enum Target {
@@ -25,8 +25,8 @@ pub(super) fn open(cli: &Cli, args: &ProfileArgs) -> Result<Target, Failure> {
     let bus = args.bus.as_deref().map(named_bus).transpose()?;
     if let Some(simulated) = SimulatedDrives::named(&args.drives)? {
         let opened = simulated.open_all(Contents::Discarded, (1, STEP_BYTES_MAX), 0)?;
-        let known = &simulated.descriptions()[0];
-        let (title, plugged) = (known.model.clone().unwrap_or_default(), simulated.bus_of(0));
+        let title = simulated.drives().next().map(|(description, ..)| description.model.title.clone());
+        let (title, plugged) = (title.unwrap_or_default(), simulated.bus_of(0));
         let given = given(args, &opened.world, opened.drives[0], (&title, bus.unwrap_or(plugged), None))?;
         return Ok(Target::Simulated { world: opened.world.into(), drives: opened.drives, given });
     }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use comfy_table::{Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
+use shoal_documents::ArrayDocument;
+use shoal_text::{format_ns, format_size};
 
 use crate::commands::status::array_text;
-use crate::documents::ArrayDocument;
-use crate::size::{format_ns, format_size};
 
 /// `recover`: the arrays that members were found of, and what is proposed.
 #[derive(Debug, Serialize, JsonSchema)]

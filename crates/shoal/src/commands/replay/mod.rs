@@ -1,42 +1,19 @@
 //! `shoal replay`: the published studies, played on simulated drives, and held against what was printed.
 
+mod document;
 mod text;
 
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use shoal_replay::charts::chart;
-use shoal_replay::{Replay, Replayed, Study, Summary, replay};
+use shoal_replay::{Replay, Study, Summary, replay};
+
+pub(crate) use document::ReplayDocument;
+use document::StudyDocument;
 
 use crate::args::{Cli, ReplayArgs};
 use crate::exit::Failure;
 use crate::output;
-
-/// What `replay` prints.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ReplayDocument {
-    /// Every figure of the studies that were played, in the order in which they are printed there.
-    pub(crate) figures: Vec<Replayed>,
-    /// All of them, counted.
-    pub(crate) summary: Summary,
-    /// The same for each study.
-    pub(crate) studies: Vec<StudyDocument>,
-}
-
-/// One study of a replay.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct StudyDocument {
-    /// Its name.
-    pub(crate) study: Study,
-    /// What it is about.
-    pub(crate) title: String,
-    /// Its figures, counted.
-    pub(crate) summary: Summary,
-    /// The chart that was drawn; left out if none was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) chart: Option<String>,
-}
 
 pub(crate) fn run(cli: &Cli, args: &ReplayArgs) -> Result<(), Failure> {
     let studies: Vec<_> = Study::ALL.into_iter().filter(|study| wanted(*study, &args.studies)).collect();

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use shoal_replay::markdown::{error_text, kind_name, number, summary_text, value_text};
 use shoal_replay::{Kind, Replayed};
 
-use super::{ReplayDocument, StudyDocument};
+use super::document::{ReplayDocument, StudyDocument};
 
 /// Predictions that are further off are told about in a sentence.
 const FAR: f64 = 0.1;

@@ -10,24 +10,25 @@
 
 use std::path::Path;
 
+use shoal_documents::ArrayDocument;
+use shoal_documents::protocol::Command;
 use shoal_drive::{Access, Drive, DriveKey};
+use shoal_inventory::{probe, store};
+use shoal_running::Handle;
 use shoal_unattended::service::{array_unit, owner_of};
 use shoal_volume::Superblock;
 
 use super::super::status::state_text;
 use super::system;
 use crate::args::{ArrayArgs, Cli, HotPlugArgs};
-use crate::documents::ArrayDocument;
-use crate::drives::{open_failure, probe};
 use crate::exit::Failure;
-use crate::memory::store;
 use crate::output;
-use crate::running::{Command, Handle, reach_running};
+use crate::setup::{environment, reach_running};
 
 /// Hands the drive over.
 pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
     let path = std::path::absolute(&args.drive).map_err(Failure::usage)?;
-    let drive = Drive::open(&path, Access::Read).map_err(open_failure)?;
+    let drive = Drive::open(&path, Access::Read)?;
     let superblock = probe(&drive).map_err(|problem| Failure::Usage(format!("{}: {problem}", path.display())))?;
     let hardware = drive.hardware();
     drop(drive);
@@ -41,14 +42,19 @@ pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
         return output::document(cli, &state, state_text);
     }
     refuse_stranger(&superblock, hardware.as_deref(), &path)?;
-    let state =
-        running.execute(Command::ReAdd { drive: path }).map_err(|failure| advice(failure, &superblock.array_uuid))?;
+    let state = running
+        .execute(Command::ReAdd { drive: path })
+        .map_err(|error| advice(error.into(), &superblock.array_uuid))?;
     output::document(cli, &state, state_text)
 }
 
 /// Lets nobody in by itself that was never a member here.
 fn refuse_stranger(superblock: &Superblock, hardware: Option<&str>, path: &Path) -> Result<(), Failure> {
-    let book = store().map(|store| store.read(superblock.array_uuid)).transpose().map_err(Failure::failed)?.flatten();
+    let book = store(environment())
+        .map(|store| store.read(superblock.array_uuid))
+        .transpose()
+        .map_err(Failure::failed)?
+        .flatten();
     if book.is_some_and(|book| book.knows(superblock.device_uuid, hardware)) {
         return Ok(());
     }

@@ -6,6 +6,7 @@ mod system;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use shoal_documents::{ArrayDocument, MdadmConfDocument, ServiceDocument, ServiceFileDocument};
 use shoal_md::Uuid;
 use shoal_unattended::service::{self, Content, InstallError, Manager, Service, Standing};
 use shoal_unattended::{ArrayName, mdadm_conf};
@@ -14,7 +15,6 @@ use super::status::state_of_array;
 use crate::args::{
     ArrayArgs, Cli, InstallArgs, InstalledArgs, MdadmConfArgs, ServiceArgs, ServiceCommand, ServicePlaceArgs,
 };
-use crate::documents::{ArrayDocument, MdadmConfDocument, ServiceDocument, ServiceFileDocument};
 use crate::exit::Failure;
 use crate::output;
 

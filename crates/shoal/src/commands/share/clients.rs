@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use shoal_share::Interface;
 use shoal_share::configuration::exports::Tree;
-
-use super::ClientLine;
 use shoal_share::machine::{NfsWord, Record, addresses};
+
+use super::document::ClientLine;
 
 /// Lines for every kind of client, with this machine's first address that they can reach. `tree` is where its kernel's NFS server has shares.
 pub(super) fn lines(record: &Record, interfaces: &[Interface], tree: Tree) -> Vec<ClientLine> {

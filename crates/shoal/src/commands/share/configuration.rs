@@ -10,14 +10,15 @@ use std::process::Command;
 
 use shoal_share::configuration::exports::{self, Tree};
 use shoal_share::configuration::{accounts, ganesha, samba, vsftpd};
+use shoal_share::machine::{NfsWord, Record, addresses, networks_of_machine};
 use shoal_share::{Guests, HostName, Ports, Share, Site};
 
 use super::clients::{self, quoted};
-use super::{ClientLine, ConfigurationDocument, ConfigurationFile, Step};
+use super::document::{ClientLine, ConfigurationDocument, ConfigurationFile, Step};
+use super::machine::machine;
 use crate::args::Cli;
 use crate::exit::Failure;
 use crate::output;
-use shoal_share::machine::{NfsWord, Record, addresses, networks_of_machine};
 
 /// Writes the files of one share.
 pub(super) fn write(cli: &Cli, record: &Record, directory: &Path) -> Result<(), Failure> {
@@ -41,7 +42,7 @@ pub(super) fn write(cli: &Cli, record: &Record, directory: &Path) -> Result<(), 
             host_name: HostName::of(""),
             addresses: addresses(&interfaces, &share.networks),
             ports: Ports::default(),
-            places: super::machine()?.places_unmade().map_err(Failure::failed)?,
+            places: machine()?.places_unmade().map_err(Failure::failed)?,
             entry: shoal_share::Entry::default(),
             tls: record.tls().map_err(Failure::failed)?,
         };

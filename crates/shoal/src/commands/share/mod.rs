@@ -2,99 +2,33 @@
 
 mod clients;
 mod configuration;
+mod document;
+pub(super) mod machine;
 mod passwords;
 mod wish;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use shoal_inventory::arrays;
 use shoal_share::ShareId;
 use shoal_share::configuration::exports::Tree;
 use shoal_share::machine::{Keeper, Machine, Record, ShareStatus, State, networks_of_machine, parse_id};
 
+use document::{ClientLine, ShareDocument};
+
+pub(crate) use document::{ConfigurationDocument, SharesDocument};
+use machine::machine;
+
 use crate::args::{ArrayArgs, Cli, ShareArgs, UnshareArgs};
 use crate::attaching::attachment_of;
-use crate::drives::member_paths;
 use crate::exit::Failure;
-use crate::look::arrays;
 use crate::output;
-use crate::running::RUNTIME_VARIABLE;
-use crate::state_directory::STATE_VARIABLE;
+use crate::setup::{environment, member_paths};
 
 /// How long servers may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// `share` and `unshare`: the machine's shares afterwards.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct SharesDocument {
-    /// By name.
-    pub(crate) shares: Vec<ShareDocument>,
-    /// What was done beside: to the directory, or what is left to be done.
-    pub(crate) notes: Vec<String>,
-}
-
-/// A share.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ShareDocument {
-    /// What it is.
-    #[serde(flatten)]
-    pub(crate) share: Record,
-    /// How it is.
-    pub(crate) state: State,
-    /// Why it is not served, or not by all servers.
-    pub(crate) problems: Vec<String>,
-    /// What to type on a client.
-    pub(crate) clients: Vec<ClientLine>,
-}
-
-/// What to type on a client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct ClientLine {
-    /// Where: "Linux", "Windows, macOS", ...
-    pub(crate) system: String,
-    /// What.
-    pub(crate) line: String,
-}
-
-/// `share --configuration-only`: files that were written, and where they belong.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ConfigurationDocument {
-    /// The files.
-    pub(crate) files: Vec<ConfigurationFile>,
-    /// What root has to do, in this order.
-    pub(crate) steps: Vec<Step>,
-    /// What to type on a client, then.
-    pub(crate) clients: Vec<ClientLine>,
-}
-
-/// Something to be done by hand.
-#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Step {
-    /// What for.
-    pub(crate) purpose: String,
-    /// What to type.
-    pub(crate) command: String,
-}
-
-/// A file of a configuration.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ConfigurationFile {
-    /// Where it was written.
-    pub(crate) path: PathBuf,
-    /// Where it belongs.
-    pub(crate) belongs_at: PathBuf,
-}
-
-/// This machine's shares. They are root's, whoever asks.
-pub(super) fn machine() -> Result<Machine, Failure> {
-    let named = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = named(STATE_VARIABLE).unwrap_or_else(|| "/var/lib/shoal".into());
-    let runtime = named(RUNTIME_VARIABLE).unwrap_or_else(|| "/run/shoal".into());
-    Ok(Machine::new(&state, &runtime, &std::env::current_exe().map_err(Failure::failed)?))
-}
 
 /// Shares something, or shows what is shared.
 pub(crate) fn share(cli: &Cli, args: &ShareArgs) -> Result<(), Failure> {
@@ -194,7 +128,7 @@ fn wanted(what: &ArrayArgs, records: Vec<Record>) -> Result<Vec<Record>, Failure
 /// What shares of the whole of an array are called: as the array, by what its members say.
 fn array_ids(array: &ArrayArgs) -> Result<Vec<ShareId>, Failure> {
     let known = array.uuid.iter().map(ToString::to_string);
-    let members = arrays(&member_paths(array)?).into_iter().map(|uuid| uuid.to_string());
+    let members = arrays(environment(), &member_paths(array)?).into_iter().map(|uuid| uuid.to_string());
     Ok(known.chain(members).filter_map(|uuid| parse_id(&uuid)).collect())
 }
 

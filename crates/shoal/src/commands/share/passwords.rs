@@ -6,10 +6,10 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use shoal_share::machine::Record;
 use shoal_share::{Entry, HostName, Ports, Protocol, Site, UserName, has_password, set_password};
 
 use crate::exit::Failure;
-use shoal_share::machine::Record;
 
 /// Sees to it that every user of a share has a password; those that a file names get another one.
 pub(super) fn see_to(record: &Record, file: Option<&Path>) -> Result<(), Failure> {
@@ -39,7 +39,7 @@ fn site() -> Result<Site, Failure> {
         host_name: HostName::of(&rustix::system::uname().nodename().to_string_lossy()),
         addresses: Vec::new(),
         ports: Ports::default(),
-        places: super::machine()?.places().map_err(Failure::failed)?,
+        places: super::machine::machine()?.places().map_err(Failure::failed)?,
         entry: Entry::default(),
         tls: None,
     })

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use shoal_serve::{Clients, TlsFiles};
+use shoal_share::machine::{
+    FileSystem, GuestsWord, NfsWord, Record, addresses, home_of, networks_of_machine, parse_id,
+};
 use shoal_share::{Network, PlainPath, ShareId, ShareName};
 
 use crate::args::{ArrayArgs, GuestsChoice, NfsServerChoice, ShareArgs};
 use crate::attaching::attachment_of;
 use crate::exit::Failure;
-use shoal_share::machine::{
-    FileSystem, GuestsWord, NfsWord, Record, addresses, home_of, networks_of_machine, parse_id,
-};
 
 /// A share that is to be, and what has to be done for it.
 pub(super) struct Wish {

@@ -10,25 +10,24 @@ use std::time::Instant;
 
 use indicatif::HumanDuration;
 use serde::Serialize;
+use shoal_inventory::SimulatedDrives;
 use shoal_study::bay::Bay;
 use shoal_study::model::{FaultRecord, StudyReport};
 use shoal_study::plan::{Cost, Factors, Plan};
 use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Watch};
+use shoal_text::format_size;
 use shoal_volume::OpenOptions;
 
-use crate::args::{ArrayArgs, Cli, EngineChoice, StudyArgs};
+use crate::args::{ArrayArgs, Cli, EngineArg, StudyArgs};
 use crate::attaching::check_overwritable;
 use crate::bay::PathBay;
 use crate::documents::{PlanDocument, PlannedDriveDocument};
-use crate::drives::open_options;
 use crate::exit::Failure;
-use crate::host;
 use crate::kernel_bay::KernelBay;
-use crate::output;
 use crate::progress::{interrupt_flag, study_bar};
-use crate::running::NO_KERNEL_FOR_SIMULATED;
-use crate::simulated::{self, SimulatedBay, SimulatedDrives};
-use crate::size::format_size;
+use crate::setup::NO_KERNEL_FOR_SIMULATED;
+use crate::simulated::{self, SimulatedBay};
+use crate::{host, output};
 
 /// What drives are taken to read and write before one has been measured: a good USB 2.0 stick.
 const ASSUMED_BYTES_PER_S: u64 = 30_000_000;
@@ -38,20 +37,20 @@ const STORY_BYTES_MIN: u64 = 16 << 20;
 
 /// Measures drives and arrays of them, and says which to build.
 pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
-    let by_kernel = args.engine.engine == EngineChoice::Kernel;
+    let by_kernel = args.engine.engine == EngineArg::Kernel;
     if let Some(drives) = SimulatedDrives::named(&args.drives)? {
         if by_kernel {
             return Err(Failure::usage(NO_KERNEL_FOR_SIMULATED));
         }
-        let factors = factors::from_args(&args.plan, drives.descriptions())?;
+        let factors = factors::from_args(&args.plan, &simulated::descriptions(&drives))?;
         let bay = SimulatedBay::new(drives, factors.seed);
         return run_on(cli, args, &bay, factors);
     }
-    let bay = PathBay::new(cli.io_engine, &args.drives)?;
+    let bay = PathBay::new(cli.io_engine(), &args.drives)?;
     check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     let factors = factors::from_args(&args.plan, bay.drives())?;
     if by_kernel {
-        return run_on(cli, args, &KernelBay::new(bay, open_options(cli, true, false)?)?, factors);
+        return run_on(cli, args, &KernelBay::new(bay, cli.setup()?)?, factors);
     }
     run_on(cli, args, &bay, factors)
 }
@@ -140,7 +139,7 @@ pub(crate) fn carry_out<B: Bay>(
         let left = HumanDuration(std::time::Duration::from_nanos(progress.left_ns));
         bar.set_message(format!("{left} left: {}", progress.what));
     };
-    let open = open_options(cli, true, false)?;
+    let open = cli.setup()?.open_options(true, false);
     let study = Study { plan, bay, open, bytes_per_s };
     let start = Instant::now();
     let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);

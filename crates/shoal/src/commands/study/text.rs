@@ -7,8 +7,7 @@ use shoal_study::model::{
     ArraySummary, FaultRecord, Metric, Purpose, Ranking, Spread, StudyReport, TogetherSummary, Verification,
     WorkloadSummary,
 };
-
-use crate::size::{format_ns, format_rate, format_size};
+use shoal_text::{format_ns, format_rate, format_size};
 
 const COLUMNS: [(&str, Metric); 4] = [
     ("seq read", Metric::SequentialRead),

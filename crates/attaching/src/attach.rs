@@ -1,0 +1,240 @@
+//! Attaches and detaches: one at a time, by what is written down and what is there.
+
+use std::path::PathBuf;
+
+use shoal_attach::records::{Attachment, Lock, Method, Records, Standing};
+use shoal_attach::{LoopDevice, LoopOptions};
+use shoal_drive::disk_sequence;
+use shoal_inventory::Environment;
+use shoal_running::ArrayAddress;
+
+use crate::error::AttachError;
+use crate::found::{record_of, records};
+use crate::front::{self, Front, Started};
+use crate::launch::Launcher;
+use crate::method::{Chosen, choose};
+use crate::server::{self, Served};
+use crate::usage;
+use crate::wish::{DEADLINE, Wish};
+
+/// Makes the array a device or file, or finds that it is one. Starts a process that runs the array if nobody does.
+pub fn attach(launcher: &Launcher, array: &ArrayAddress, wish: &Wish) -> Result<Attachment, AttachError> {
+    let environment = &launcher.environment;
+    let records = records(environment)?;
+    let _lock = Lock::take(&records)?;
+    if let Some(attachment) = record_of(environment, &records, array)? {
+        match attachment.standing() {
+            Standing::Served | Standing::ServerGone => {
+                check_wish(&attachment, wish)?;
+                return with_server(launcher, &records, array, wish, attachment);
+            }
+            Standing::FrontGone => return again(launcher, &records, array, wish, attachment),
+            // Whatever has its name now is somebody else's.
+            Standing::Gone => clear(&records, &attachment)?,
+        }
+    }
+    let chosen = choose(wish)?;
+    anew(launcher, &records, array, wish, chosen)
+}
+
+/// The same attachment, with a server at the same place if that one was killed: the front finds it.
+fn with_server(
+    launcher: &Launcher,
+    records: &Records,
+    array: &ArrayAddress,
+    wish: &Wish,
+    attachment: Attachment,
+) -> Result<Attachment, AttachError> {
+    let served = server::find_or_start(launcher, records, array, wish, Some(&attachment.socket))?;
+    let Some(started) = served.started else { return Ok(attachment) };
+    let attachment = Attachment { server: Some(started), ..attachment };
+    records.keep(&attachment)?;
+    Ok(attachment)
+}
+
+/// Attaches what is not attached.
+fn anew(
+    launcher: &Launcher,
+    records: &Records,
+    array: &ArrayAddress,
+    wish: &Wish,
+    chosen: Chosen,
+) -> Result<Attachment, AttachError> {
+    let served = server::find_or_start(launcher, records, array, wish, None)?;
+    let front = front_of(records, wish, &served, chosen.method);
+    let started = front::start(launcher, records, &served.array_uuid, &front);
+    let attachment = started.and_then(|started| connect(records, array, wish, &served, &started, chosen));
+    if attachment.is_err() {
+        // The reason why it was not attached is what is told.
+        served.stop_if_started();
+    }
+    attachment
+}
+
+/// Attaches again what has lost its front: a device that can be recovered is served again as it is, a file is cleared away first.
+fn again(
+    launcher: &Launcher,
+    records: &Records,
+    array: &ArrayAddress,
+    wish: &Wish,
+    stale: Attachment,
+) -> Result<Attachment, AttachError> {
+    if !stale.method.can_recover() || check_wish(&stale, wish).is_err() {
+        clear(records, &stale)?;
+        let chosen = choose(wish)?;
+        return anew(launcher, records, array, wish, chosen);
+    }
+    let served = server::find_or_start(launcher, records, array, wish, None)?;
+    let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, stale.method) };
+    let started = front::start(launcher, records, &served.array_uuid, &front)?;
+    let server = served.started.or(stale.server);
+    let attachment = Attachment { front: started.process, socket: served.socket, server, ..stale };
+    records.keep(&attachment)?;
+    Ok(attachment)
+}
+
+/// What keeps the device.
+fn front_of(records: &Records, wish: &Wish, served: &Served, method: Method) -> Front {
+    Front {
+        method,
+        socket: served.socket.clone(),
+        directory: records.file_directory(&served.array_uuid),
+        name: file_name(&served.name),
+        logical_block_bytes: served.logical_block_bytes,
+        deadline_s: wish.deadline.unwrap_or(DEADLINE).as_secs(),
+        recovered: None,
+        terms: None,
+        record: method.can_recover().then(|| records.fronts_path(&served.array_uuid)),
+    }
+}
+
+/// Writes down what a front keeps that was started, and puts a loop device on its file where a block device is asked for.
+fn connect(
+    records: &Records,
+    array: &ArrayAddress,
+    wish: &Wish,
+    served: &Served,
+    started: &Started,
+    Chosen { method, passed_over }: Chosen,
+) -> Result<Attachment, AttachError> {
+    let mut attachment = Attachment {
+        array_uuid: served.array_uuid.clone(),
+        name: served.name.clone(),
+        method,
+        passed_over,
+        is_block_device: method != Method::Fuse,
+        device: started.device.clone(),
+        file: None,
+        disk_sequence: (method != Method::Fuse).then(|| disk_sequence(&started.device)).flatten(),
+        description: None,
+        size_bytes: served.size_bytes,
+        read_only: wish.read_only,
+        drives: absolute(&array.named.drives)?,
+        socket: served.socket.clone(),
+        front: started.process,
+        successor: None,
+        server: served.started,
+        until_unmounted: wish.until_unmounted,
+    };
+    if let Some(fronts) = records.fronts(&served.array_uuid)? {
+        attachment.successor = fronts.successor;
+        attachment.description = Some(fronts.description);
+    }
+    // From here on `detach` can undo it, whatever goes wrong.
+    records.keep(&attachment)?;
+    if method == Method::Fuse && wish.block_device {
+        attachment = add_loop_device(records, served, attachment)?;
+        records.keep(&attachment)?;
+    }
+    Ok(attachment)
+}
+
+/// Makes the file that is attached a block device; if that cannot be, all is undone.
+fn add_loop_device(records: &Records, served: &Served, attachment: Attachment) -> Result<Attachment, AttachError> {
+    let (logical_block_bytes, is_read_only) = (served.logical_block_bytes, attachment.read_only);
+    let options = LoopOptions { logical_block_bytes, is_read_only, has_partitions: true };
+    let device = LoopDevice::attach(&attachment.device, options).map_err(|error| {
+        let _ = clear(records, &attachment);
+        AttachError::Loop(error)
+    })?;
+    let (file, device) = (Some(attachment.device), device.device());
+    let disk_sequence = disk_sequence(&device);
+    Ok(Attachment { file, device, disk_sequence, is_block_device: true, ..attachment })
+}
+
+/// Refuses what is attached in another way than is wanted.
+fn check_wish(attachment: &Attachment, wish: &Wish) -> Result<(), AttachError> {
+    let Attachment { name, device, method, .. } = attachment;
+    let other = match wish {
+        Wish { method: Some(wanted), .. } if wanted != method => Some(format!("by {method}")),
+        Wish { block_device: true, .. } if !attachment.is_block_device => Some("as a file".to_owned()),
+        Wish { read_only: false, .. } if attachment.read_only => Some("for reading only".to_owned()),
+        _ => None,
+    };
+    let refuse = |how| AttachError::Otherwise { array: name.clone(), how, device: device.clone() };
+    other.map_or(Ok(()), |how| Err(refuse(how)))
+}
+
+/// Undoes it: refused while it is mounted or used. Stops the array only if it was started for this.
+pub fn detach(environment: &Environment, attachment: &Attachment) -> Result<(), AttachError> {
+    let records = records(environment)?;
+    let _lock = Lock::take(&records)?;
+    front::refuse_foreign(attachment)?;
+    clear(&records, attachment)
+}
+
+/// The same for whoever holds the lock.
+fn clear(records: &Records, attachment: &Attachment) -> Result<(), AttachError> {
+    if let Some(place) = attachment.mounted_at()?.first() {
+        return Err(AttachError::Mounted { array: attachment.name.clone(), place: place.clone() });
+    }
+    let standing = attachment.standing();
+    let own = (standing != Standing::Gone).then_some(attachment.device.as_path());
+    if let Some(device) = own {
+        usage::refuse_used(device, None)?;
+    }
+    if let Some(file) = &attachment.file {
+        usage::refuse_used(file, own)?;
+    }
+    if let (Some(device), Standing::Served | Standing::ServerGone) = (own, standing) {
+        usage::refuse_claimed(device)?;
+    }
+    if let (Some(device), Some(file)) = (own, &attachment.file)
+        && let Some(device) = LoopDevice::find(device, file)
+    {
+        // Where nobody answers a flush it would be waited for until the deadline. Nobody has the device open: what was written has gone to the array.
+        let ended = if standing == Standing::Served { device.detach() } else { device.abandon() };
+        ended.map_err(AttachError::LoopHeld)?;
+    }
+    front::end(records, attachment, standing)?;
+    server::stop(attachment)?;
+    Ok(records.forget(attachment)?)
+}
+
+fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AttachError> {
+    let absolute = |path: &PathBuf| std::path::absolute(path);
+    paths.iter().map(absolute).collect::<Result<_, _>>().map_err(AttachError::System)
+}
+
+/// What a file that is the array is called: as the array, without the machine on which it was made.
+fn file_name(array_name: &str) -> String {
+    let own = array_name.rsplit_once(':').map_or(array_name, |(_, own)| own);
+    match own {
+        "" | "." | ".." => "array".to_owned(),
+        own => own.replace(['/', '\0'], "_"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn a_file_has_the_array_s_own_name() {
+        assert_eq!(file_name("vm:pond"), "pond");
+        assert_eq!(file_name("pond"), "pond");
+        assert_eq!(file_name("vm:a/b"), "a_b");
+        assert_eq!(file_name("vm:"), "array");
+        assert_eq!(file_name(".."), "array");
+    }
+}

@@ -1,0 +1,239 @@
+//! An array: what it is and how it is.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_volume::{
+    ArrayStatus, Cause, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Verdict, layout_name,
+};
+
+use crate::level_words::{self, LevelWords};
+
+/// An array: what it is and how it is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ArrayDocument {
+    /// The array's name.
+    pub name: String,
+    /// As md prints it.
+    pub uuid: String,
+    /// The level with its layout, as `level` and `layout` in md's words.
+    #[serde(flatten, with = "level_words")]
+    #[schemars(with = "LevelWords")]
+    pub level: Level,
+    /// Left out where the level has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_bytes: Option<u64>,
+    /// Bytes of content; left out if a `problem` hides it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_bytes: Option<u64>,
+    /// "optimal", "degraded" or "failed".
+    #[schemars(with = "String")]
+    pub health: HealthDocument,
+    /// How many members may be lost in any combination, when all are there.
+    pub redundancy: u32,
+    /// Whether parity or mirrors may disagree with the data, until a resync has gone over all of it.
+    pub needs_resync: bool,
+    /// The freshest members' count of updates.
+    pub events: u64,
+    /// When the superblocks were last written: seconds since 1970.
+    pub update_time_unix_s: u64,
+    /// Members in role order, the missing ones too.
+    pub members: Vec<MemberDocument>,
+    /// Drives that wait to replace a member.
+    pub spares: Vec<String>,
+    /// Drives that carry this array's superblock but are not used, and why.
+    pub left_out: Vec<LeftOutDocument>,
+    /// Why the content can be neither read nor written, beside members that are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Arrays given along that may be members, but lack too many members themselves to say so.
+    pub unattached: Vec<Self>,
+}
+
+/// One member of an array.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MemberDocument {
+    /// The role.
+    pub role: u16,
+    /// The drive; left out if it is missing, and for arrays as members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive: Option<String>,
+    /// "in-sync", "rebuilding" or "missing".
+    #[schemars(with = "String")]
+    pub state: MemberStateDocument,
+    /// Rebuilding: bytes of the member that are rebuilt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuilt_bytes: Option<u64>,
+    /// It works, and is much slower than its peers, or silent while they answer: reads go round it. Left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspect: bool,
+    /// The drive that it is being copied to, which takes its place then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<ReplacementDocument>,
+    /// The array that is this member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub array: Option<Box<ArrayDocument>>,
+}
+
+/// A drive that a member is being copied to.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReplacementDocument {
+    /// The drive.
+    pub drive: String,
+    /// Bytes of the member that are copied.
+    pub copied_bytes: u64,
+}
+
+/// A drive that belongs to an array and is not used.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOutDocument {
+    /// The drive.
+    pub drive: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// An array's condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealthDocument {
+    /// All members are in sync.
+    Optimal,
+    /// Members are missing or rebuilding; all content can be had.
+    Degraded,
+    /// More members are missing than the level survives.
+    Failed,
+}
+
+impl fmt::Display for HealthDocument {
+    /// As in the document.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Optimal => "optimal",
+            Self::Degraded => "degraded",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+impl From<Health> for HealthDocument {
+    fn from(health: Health) -> Self {
+        match health {
+            Health::Optimal => Self::Optimal,
+            Health::Degraded => Self::Degraded,
+            Health::Failed => Self::Failed,
+        }
+    }
+}
+
+/// How much of its data a member holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberStateDocument {
+    /// All of it.
+    InSync,
+    /// It is being filled.
+    Rebuilding,
+    /// There is no drive.
+    Missing,
+}
+
+impl fmt::Display for MemberStateDocument {
+    /// As in the document.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::InSync => "in-sync",
+            Self::Rebuilding => "rebuilding",
+            Self::Missing => "missing",
+        })
+    }
+}
+
+impl From<&ArrayStatus> for ArrayDocument {
+    fn from(status: &ArrayStatus) -> Self {
+        Self {
+            name: status.name.clone(),
+            uuid: status.uuid.clone(),
+            level: status.level,
+            chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
+            capacity_bytes: status.problem.is_none().then_some(status.capacity_bytes),
+            health: status.health.into(),
+            redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
+            needs_resync: status.needs_resync,
+            events: status.events,
+            update_time_unix_s: status.update_time_unix_s,
+            members: status.members.iter().map(MemberDocument::from).collect(),
+            spares: status.spares.clone(),
+            left_out: status.left_out.iter().map(LeftOutDocument::from).collect(),
+            problem: status.problem.clone(),
+            unattached: status.unattached.iter().map(Self::from).collect(),
+        }
+    }
+}
+
+impl ArrayDocument {
+    /// The layout in md's words; none where the level has none.
+    pub fn layout(&self) -> Option<String> {
+        layout_name(self.level)
+    }
+
+    /// Whether its level has parity.
+    pub fn has_parity(&self) -> bool {
+        matches!(self.level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_))
+    }
+
+    /// Whether its own level, whatever its members are, has parity or copies.
+    pub fn has_redundancy(&self) -> bool {
+        !matches!(self.level, Level::Linear | Level::Raid0(_))
+    }
+
+    /// The arrays that are its members.
+    pub fn inner_arrays(&self) -> impl Iterator<Item = &Self> {
+        self.members.iter().filter_map(|member| member.array.as_deref())
+    }
+}
+
+impl From<&MemberStatus> for MemberDocument {
+    fn from(member: &MemberStatus) -> Self {
+        let (state, rebuilt_bytes) = match member.state {
+            MemberState::InSync => (MemberStateDocument::InSync, None),
+            MemberState::Rebuilding { position } => (MemberStateDocument::Rebuilding, Some(position)),
+            MemberState::Missing => (MemberStateDocument::Missing, None),
+        };
+        let (drive, array) = match &member.on {
+            Some(MemberOn::Drive(drive)) => (Some(drive.clone()), None),
+            Some(MemberOn::Array(array)) => (None, Some(Box::new(ArrayDocument::from(array.as_ref())))),
+            None => (None, None),
+        };
+        let replacement = member.replacement.as_ref();
+        let replacement =
+            replacement.map(|it| ReplacementDocument { drive: it.drive.clone(), copied_bytes: it.position });
+        Self { role: member.role.0, drive, state, rebuilt_bytes, suspect: member.suspect, replacement, array }
+    }
+}
+
+impl From<&LeftOut> for LeftOutDocument {
+    fn from(left_out: &LeftOut) -> Self {
+        let reason = match &left_out.cause {
+            Cause::Verdict(verdict) => verdict_text(*verdict),
+            Cause::Suspicion(suspicion) => suspicion.to_string(),
+            Cause::BadBlocks { problem } => format!("its bad-block log cannot be used: {problem}"),
+        };
+        Self { drive: left_out.name.clone(), reason }
+    }
+}
+
+/// Why a member is left out.
+pub fn verdict_text(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Stale { updates_missed } => format!("stale: it missed {updates_missed} updates"),
+        Verdict::Faulty => "it failed".to_owned(),
+        Verdict::RoleTaken(role) => format!("a fresher drive has its role, {}", role.0),
+        Verdict::Journal => "it is the array's journal".to_owned(),
+        Verdict::Replacement { role, .. } => format!("it is being made a replacement of member {}", role.0),
+        Verdict::Unusable => "its role is none that the array has".to_owned(),
+        Verdict::Stray => "its number is another member's, or none: a changed copy of a superblock".to_owned(),
+        Verdict::InSync(_) | Verdict::Rebuilding { .. } | Verdict::Spare => "it is in use".to_owned(),
+    }
+}

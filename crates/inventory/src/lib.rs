@@ -1,0 +1,38 @@
+//! The drives of this machine, by name: found, looked at, opened; which arrays they are members of, and what may be wiped.
+//!
+//! | question | answered by |
+//! | --- | --- |
+//! | what is on a drive, though it may never answer | [`look()`] |
+//! | which drives are the array that somebody names | [`member_paths`] |
+//! | may the array be started with those | [`members_to_open`], [`lacking`], [`host_memory`] |
+//! | may a drive lose what it holds | [`check_wipeable`], [`refuse_active`] |
+//! | which drives are simulated, and what are they like | [`SimulatedDrives`] |
+//!
+//! Nothing here reads the environment or prints: what there is to tell goes to the listener of the [`Environment`]. A drive
+//! that hangs costs its asker a limited time, and a thread that is left behind.
+//!
+//! Not meant: arrays that run; whoever runs one is found by `shoal_running`.
+
+#![forbid(unsafe_code)]
+
+mod drives;
+mod environment;
+mod lacking;
+mod look;
+mod newcomer;
+mod present;
+mod remembered;
+mod search;
+mod simulated;
+mod wipe;
+
+pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open_drives, probe, same_file};
+pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
+pub use lacking::lacking;
+pub use look::{Look, NoMember, PATIENCE, Seen, Silence, arrays, look, look_within, member, members};
+pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
+pub use present::{Intent, PresentError, members_to_open, refuse_silent};
+pub use remembered::{Purpose, host_memory, keeper, remember, store, trust};
+pub use search::{Named, SearchError, files_in, machine_drives, member_paths, named_drives, outer_superblock};
+pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
+pub use wipe::{WipeError, Wipeable, check_content, check_wipeable};

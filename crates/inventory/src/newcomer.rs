@@ -1,0 +1,84 @@
+//! Drives that are to come to an array and lose what they hold: never one whose content the array counts on, whatever is forced.
+
+use std::path::{Path, PathBuf};
+
+use shoal_documents::{Fault, HasFault};
+use shoal_md::{Candidate, MemberUse, Superblock, counts_on};
+use shoal_volume::ManageError;
+
+use crate::drives::{DrivesError, same_file};
+use crate::environment::Environment;
+use crate::look::{self, Seen};
+
+/// Why a drive does not come to an array.
+#[derive(Debug, thiserror::Error)]
+pub enum NewcomerError {
+    /// It is one of those by which the array was named.
+    #[error(transparent)]
+    Drives(#[from] DrivesError),
+    /// The array counts on what it holds.
+    #[error(transparent)]
+    Active(#[from] ActiveMember),
+}
+
+impl HasFault for NewcomerError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Drives(error) => error.fault(),
+            Self::Active(error) => error.fault(),
+        }
+    }
+}
+
+/// A drive on whose content an array counts.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", ManageError::ActiveMember { drive: drive.clone(), array: array.clone() })]
+pub struct ActiveMember {
+    /// The drive.
+    pub drive: String,
+    /// The array's name.
+    pub array: String,
+}
+
+impl HasFault for ActiveMember {
+    fn fault(&self) -> Fault {
+        Fault::Refused
+    }
+}
+
+/// What a drive says of itself, if it carries a superblock that can be read.
+pub fn candidate(environment: &Environment, path: &Path) -> Option<Candidate> {
+    look::member(environment, path).map(|seen| seen.candidate())
+}
+
+/// The same of a superblock that was read.
+pub fn candidate_at(path: &Path, superblock: Superblock) -> Candidate {
+    Candidate { drive: path.display().to_string(), superblock }
+}
+
+/// Refuses a drive that is to come to an array at rest and is an active member of it: of the array that is named by the drives
+/// `given`, and whose members are at `members`.
+pub fn refuse_active(
+    environment: &Environment,
+    given: &[PathBuf],
+    members: &[PathBuf],
+    newcomer: &Path,
+) -> Result<(), NewcomerError> {
+    let Some(candidate) = self::candidate(environment, newcomer) else { return Ok(()) };
+    let given = given.iter().find(|given| same_file(given, newcomer));
+    if let Some(given) = given.filter(|_| candidate.superblock.own_use() != MemberUse::Spare) {
+        return Err(DrivesError::GivenTwice { first: given.clone(), second: newcomer.to_owned() }.into());
+    }
+    let others: Vec<_> = members.iter().filter(|member| !same_file(member, newcomer)).cloned().collect();
+    let others: Vec<_> = look::members(environment, &others).iter().map(Seen::candidate).collect();
+    Ok(refuse_counted_on(&others, &candidate)?)
+}
+
+/// Refuses a drive on which the array of `members` counts.
+pub fn refuse_counted_on(members: &[Candidate], newcomer: &Candidate) -> Result<(), ActiveMember> {
+    if !counts_on(members, newcomer) {
+        return Ok(());
+    }
+    let Candidate { drive, superblock } = newcomer;
+    Err(ActiveMember { drive: drive.clone(), array: superblock.name() })
+}

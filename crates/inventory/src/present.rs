@@ -1,0 +1,220 @@
+//! Which of an array's members are given, before it is opened: those that do not answer, and those
+//! that were left out.
+//!
+//! | a member that this host has seen in the last update, and that is not given | what starts the array |
+//! | --- | --- |
+//! | its drive is where it was, and says that it is the member, or does not answer | is refused, unless `--degraded` or `--force` says so |
+//! | it is not to be found there | tells it, and goes on as the level allows |
+//!
+//! Whatever is written from then on, such a member misses: it is stale, and is filled anew when it
+//! comes back. Who only reads leaves the members as they are, and is told nothing.
+
+use std::path::{Path, PathBuf};
+
+use shoal_documents::{Fault, HasFault};
+use shoal_md::Uuid;
+use shoal_memory::{Book, judge};
+use shoal_unattended::members::absent;
+use shoal_volume::Health;
+
+use crate::drives::same_file;
+use crate::environment::Environment;
+use crate::look::{self, Look, Seen, Silence};
+use crate::search::{Named, SearchError, member_paths, outer_superblock};
+
+/// What an array's members are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// To be read: nothing that they miss is written.
+    Read,
+    /// To be written, if all are there that this host has seen in the array's last update.
+    Write,
+    /// To be written, also without those.
+    WriteWithout,
+}
+
+impl Intent {
+    /// To be written if `writable`; `without` says that members may be left out.
+    pub fn of(writable: bool, without: bool) -> Self {
+        match (writable, without) {
+            (false, _) => Self::Read,
+            (true, false) => Self::Write,
+            (true, true) => Self::WriteWithout,
+        }
+    }
+}
+
+/// Why an array's members are not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum PresentError {
+    /// They are not found.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// One does not answer.
+    #[error("{0}; with --degraded the array is started without it")]
+    Silent(Silence),
+    /// Some are there, and were not given.
+    #[error(
+        "array {array} has members that were not given, and are there or do not answer: add {} to the list, or say --degraded to \
+         leave them out, and they miss what is written then",
+        drives.join(" and ")
+    )]
+    NotGiven {
+        /// The array's name.
+        array: String,
+        /// Where they are.
+        drives: Vec<String>,
+    },
+}
+
+impl HasFault for PresentError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Search(error) => error.fault(),
+            Self::Silent(error) => error.fault(),
+            Self::NotGiven { .. } => Fault::Refused,
+        }
+    }
+}
+
+/// The members of the array that is named, to be opened for this. `newcomer` is a drive that is to
+/// come to it and is no member.
+pub fn members_to_open(
+    environment: &Environment,
+    named: &Named,
+    intent: Intent,
+    newcomer: Option<&Path>,
+) -> Result<Vec<PathBuf>, PresentError> {
+    let mut paths = member_paths(environment, named)?;
+    if let Some(newcomer) = newcomer.filter(|_| named.scan.is_some() || named.uuid.is_some()) {
+        paths.retain(|path| !same_file(path, newcomer));
+    }
+    let (mut there, mut members, mut are_members) = (Vec::new(), Vec::new(), true);
+    for (path, looked) in paths.iter().zip(look::look(environment, &paths)) {
+        match looked {
+            Look::Silent if intent == Intent::Write => {
+                return Err(PresentError::Silent(Silence { path: path.clone() }));
+            }
+            // It has been told.
+            Look::Silent => continue,
+            Look::Member(seen) => members.push(*seen),
+            // Who opens it says what is wrong with it.
+            Look::No(_) => are_members = false,
+        }
+        there.push(path.clone());
+    }
+    if intent != Intent::Read && are_members {
+        let absent = absent_members(environment, &members, newcomer);
+        absent.into_iter().try_for_each(|absent| absent.weigh(environment, intent))?;
+    }
+    Ok(there)
+}
+
+/// Refuses drives of which one does not answer, for who needs them all.
+pub fn refuse_silent(environment: &Environment, paths: &[PathBuf]) -> Result<(), Silence> {
+    let looks = look::look(environment, paths);
+    let silent = paths.iter().zip(looks).find(|(_, looked)| matches!(looked, Look::Silent));
+    silent.map_or(Ok(()), |(path, _)| Err(Silence { path: path.clone() }))
+}
+
+/// Members of an array that this host has seen in its last update, and that were not given.
+struct Absent {
+    array: String,
+    /// Whose drives are where they were.
+    present: Vec<String>,
+    /// Whose are not, as they were called.
+    gone: Vec<String>,
+}
+
+impl Absent {
+    fn weigh(self, environment: &Environment, intent: Intent) -> Result<(), PresentError> {
+        let Self { array, present, gone } = self;
+        if !present.is_empty() && intent == Intent::Write {
+            return Err(PresentError::NotGiven { array, drives: present });
+        }
+        let drives = [present, gone].concat().join(" and ");
+        environment
+            .tell(&format!("array {array} is started without {drives}: what is written from now on is missing there"));
+        Ok(())
+    }
+}
+
+/// By array, of those that this host knows.
+fn absent_members(environment: &Environment, members: &[Seen], newcomer: Option<&Path>) -> Vec<Absent> {
+    let Some(store) = environment.store() else { return Vec::new() };
+    let candidates: Vec<_> = members.iter().map(Seen::candidate).collect();
+    let groups = shoal_md::group_by_array(&candidates);
+    if groups.len() > 1 && !are_of_one(&groups, members) {
+        // Arrays were mixed up, which is told when they are opened.
+        return Vec::new();
+    }
+    let of_group = |group: Vec<usize>| {
+        let group: Vec<_> = group.into_iter().map(|index| &members[index]).collect();
+        // What is wrong with a book is told when the array is opened.
+        let book = store.read(group.first()?.superblock.array_uuid).ok()??;
+        of_array(environment, &book, &group, newcomer)
+    };
+    groups.into_iter().filter_map(of_group).collect()
+}
+
+/// Whether arrays are members of one around them, by what their contents say.
+fn are_of_one(groups: &[Vec<usize>], members: &[Seen]) -> bool {
+    let around = |group: &Vec<usize>| {
+        let paths: Vec<_> = group.iter().map(|&index| members[index].path.clone()).collect();
+        outer_superblock(&paths).map(|outer| outer.array_uuid)
+    };
+    let mut around = groups.iter().map(around);
+    let first = around.next().flatten();
+    first.is_some() && around.all(|other| other == first)
+}
+
+fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: Option<&Path>) -> Option<Absent> {
+    let found: Vec<_> = group.iter().map(|seen| seen.found()).collect();
+    let judgement = judge(Some(book), &found);
+    let is_in = |index: &usize| judgement.left_out.iter().all(|(out, _)| out != index);
+    let candidates: Vec<_> = (0..found.len()).filter(is_in).map(|index| found[index].candidate.clone()).collect();
+    if judgement.doubt.is_some() || shoal_md::assemble(&candidates).ok()?.health() == Health::Failed {
+        // What speaks against it says more.
+        return None;
+    }
+    // Only those that the array itself counts on: elsewhere others may have taken their roles.
+    let roles = absent(&candidates).ok()?;
+    let is_absent = |uuid: Uuid| group.iter().all(|seen| seen.superblock.device_uuid != uuid);
+    let counted_on = book.members().iter().filter(|member| {
+        member.role.is_some_and(|role| roles.iter().any(|absent| absent.0 == role)) && is_absent(member.uuid)
+    });
+    let mut found = Absent { array: name(group), present: Vec::new(), gone: Vec::new() };
+    for member in counted_on {
+        let path = Path::new(&member.drive);
+        if newcomer.is_some_and(|newcomer| same_file(newcomer, path)) {
+            continue;
+        }
+        let is_there = look::look(environment, &places(path, group)).into_iter().any(|looked| match looked {
+            Look::Member(seen) => {
+                (seen.superblock.array_uuid, seen.superblock.device_uuid) == (book.array(), member.uuid)
+            }
+            Look::Silent => true,
+            Look::No(_) => false,
+        });
+        if is_there { &mut found.present } else { &mut found.gone }.push(member.drive.clone());
+    }
+    (!found.present.is_empty() || !found.gone.is_empty()).then_some(found)
+}
+
+/// Where a member may be: at the path by which it was last seen, which may have been said from
+/// another directory, or beside those that are given.
+fn places(path: &Path, group: &[&Seen]) -> Vec<PathBuf> {
+    let beside = group.iter().filter_map(|seen| Some(seen.path.parent()?.join(path.file_name()?)));
+    let mut places: Vec<_> = [path.to_owned()].into_iter().chain(beside).collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+fn name(group: &[&Seen]) -> String {
+    let superblock = &group[0].superblock;
+    match superblock.name() {
+        name if name.is_empty() => superblock.array_uuid.to_string(),
+        name => name,
+    }
+}

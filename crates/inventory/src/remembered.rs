@@ -1,0 +1,70 @@
+//! What this host remembers of its arrays: who may see it, who writes it, and how much is believed beyond it.
+
+use shoal_memory::{Book, FileKeeper, Found, Keeper, Reader, Sight, Store};
+use shoal_volume::{HostMemory, Trust};
+
+use crate::environment::{Environment, EnvironmentError, STATE_VARIABLE};
+
+/// What an array is opened for, as far as this host's memory is concerned.
+#[derive(Clone, Copy, Debug)]
+pub enum Purpose {
+    /// It is written to, or offered to others: what is in doubt is refused, unless that is trusted. What is seen is remembered.
+    Start(Trust),
+    /// The same, found out for somebody else who starts it. Nothing is remembered.
+    Choose(Trust),
+    /// Doubts are told. Nothing is remembered.
+    Look,
+}
+
+/// How much is believed beyond what is remembered: `force` overrules all doubts, `degraded` those about members that are missing.
+pub fn trust(force: bool, degraded: bool) -> Trust {
+    match (force, degraded) {
+        (true, _) => Trust::Anything,
+        (false, true) => Trust::Degraded,
+        (false, false) => Trust::Known,
+    }
+}
+
+/// What is remembered, for whoever opens an array. None for a user without a home, which is told.
+pub fn host_memory(environment: &Environment, purpose: Purpose) -> Option<HostMemory> {
+    let store = store(environment)?;
+    let (keeper, trust): (Box<dyn Keeper>, _) = match purpose {
+        Purpose::Look => (Box::new(Reader::new(store)), Trust::Anything),
+        Purpose::Choose(trust) => (Box::new(Reader::new(store)), trust),
+        Purpose::Start(trust) => (Box::new(FileKeeper::new(store)), trust),
+    };
+    Some(HostMemory::new(keeper, trust))
+}
+
+/// Who remembers arrays from now on.
+pub fn keeper(environment: &Environment) -> Result<Box<dyn Keeper>, EnvironmentError> {
+    let store = environment.store().ok_or(EnvironmentError::NoHome { what: "remember arrays" })?;
+    Ok(Box::new(FileKeeper::new(store)))
+}
+
+/// Where books lie. That there is no place for them is told.
+pub fn store(environment: &Environment) -> Option<Store> {
+    let store = environment.store();
+    if store.is_none() {
+        environment.tell(&format!(
+            "there is no home, so what this host sees of the array is not remembered: {STATE_VARIABLE} says where it is kept"
+        ));
+    }
+    store
+}
+
+/// Has this host remember an array as its drives say that it is, after somebody else has written to
+/// them: the kernel, or who made it another. With `anew` what was known of it counts for nothing.
+/// That it cannot be remembered is told.
+pub fn remember(environment: &Environment, found: &[Found], anew: bool) {
+    let sight = Sight::of_found(found);
+    let Some((sight, store)) = sight.and_then(|sight| Some((sight, store(environment)?))) else { return };
+    let known = if anew { None } else { store.read(sight.array).ok().flatten() };
+    let book = known.as_ref().map_or_else(|| Book::of(sight.clone()), |known| known.after(sight.clone()));
+    if known.as_ref() == Some(&book) {
+        return;
+    }
+    if let Err(error) = store.write(&book) {
+        environment.tell(&format!("what this host sees of the array is not remembered: {error}"));
+    }
+}

@@ -1,0 +1,243 @@
+//! Finds an array's other members among the files and devices of a directory.
+//!
+//! Members of one array share a UUID. Members of arrays in an array do not: which array of arrays they belong to is
+//! written in the content of theirs, so each array that is found is read for that.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use shoal_documents::{Fault, HasFault};
+use shoal_drive::{Access, Drive, DriveKey, IoEngine, IoLoop};
+use shoal_md::Uuid;
+use shoal_volume::{BufferPlan, OpenOptions, RealWorld, Superblock, superblock_in_content};
+
+use crate::drives::DrivesError;
+use crate::environment::Environment;
+use crate::look::{Look, NoMember, Seen, look, members};
+use crate::simulated::{self, NotReal};
+
+/// Which array, as people say it: by its members, by one of them and where to look for the rest, or by its UUID.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// Members, in any order.
+    pub drives: Vec<PathBuf>,
+    /// A directory in which the other members are.
+    pub scan: Option<PathBuf>,
+    /// The array's UUID: its members are looked for among the machine's drives, or in that directory.
+    pub uuid: Option<Uuid>,
+}
+
+/// Why the members of an array that is named are not found.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// A drive that was given is no member.
+    #[error(transparent)]
+    NoMember(#[from] NoMember),
+    /// A drive that was given is simulated.
+    #[error(transparent)]
+    NotReal(#[from] NotReal),
+    /// A drive was given twice.
+    #[error(transparent)]
+    Drives(#[from] DrivesError),
+    /// The directory cannot be read.
+    #[error("{}: {source}", directory.display())]
+    Directory {
+        /// Where it was looked.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// No member lies there.
+    #[error("{} holds no member of an array: say with --scan where they are", directory.display())]
+    NoneInDirectory {
+        /// Where it was looked.
+        directory: PathBuf,
+    },
+    /// Members of several arrays lie there, and nobody says which is meant.
+    #[error(
+        "{} holds members of several arrays: name a member of one, or say which with --uuid: {}",
+        directory.display(),
+        list(arrays)
+    )]
+    SeveralInDirectory {
+        /// Where it was looked.
+        directory: PathBuf,
+        /// What lies there.
+        arrays: Vec<Uuid>,
+    },
+    /// No drive of this machine carries the array.
+    #[error("no drive carries a member of array {array}: plug one in, or say with --scan where they are")]
+    Nowhere {
+        /// The array.
+        array: Uuid,
+    },
+}
+
+impl HasFault for SearchError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::NoMember(error) => error.fault(),
+            Self::Drives(error) => error.fault(),
+            Self::NotReal(_)
+            | Self::Directory { .. }
+            | Self::NoneInDirectory { .. }
+            | Self::SeveralInDirectory { .. }
+            | Self::Nowhere { .. } => Fault::Usage,
+        }
+    }
+}
+
+fn list(arrays: &[Uuid]) -> String {
+    arrays.iter().map(Uuid::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Paths that carry superblocks of one array.
+struct Group {
+    array: Uuid,
+    paths: Vec<PathBuf>,
+}
+
+/// The drives that name an array: those given, or, where only `--scan` is, those that are found.
+pub fn named_drives(environment: &Environment, named: &Named) -> Result<Vec<PathBuf>, SearchError> {
+    if named.drives.is_empty() && named.scan.is_some() {
+        member_paths(environment, named)
+    } else {
+        Ok(named.drives.clone())
+    }
+}
+
+/// The members given, and with `--scan` or `--uuid` those that are found.
+pub fn member_paths(environment: &Environment, named: &Named) -> Result<Vec<PathBuf>, SearchError> {
+    let places = match (&named.scan, &named.uuid) {
+        (Some(directory), _) => files_in(directory)?,
+        (None, Some(_)) => machine_drives(),
+        (None, None) => return Ok(named.drives.clone()),
+    };
+    let (mut known, mut groups, mut arrays) = (Vec::<(DriveKey, PathBuf)>::new(), Vec::new(), Vec::new());
+    simulated::refuse(&named.drives)?;
+    for looked in look(environment, &named.drives) {
+        match looked {
+            Look::Member(seen) => {
+                refuse_twice(&known, &seen)?;
+                arrays.push(seen.superblock.array_uuid);
+                known.push((seen.key, seen.path.clone()));
+                put(&mut groups, *seen);
+            }
+            Look::No(why) => return Err(why.into()),
+            Look::Silent => {}
+        }
+    }
+    // What cannot be opened or read is no member that could be used.
+    for seen in members(environment, &places) {
+        if known.iter().all(|(key, _)| *key != seen.key) {
+            known.push((seen.key, seen.path.clone()));
+            put(&mut groups, seen);
+        }
+    }
+    arrays.extend(named.uuid);
+    if let (Some(directory), true) = (&named.scan, arrays.is_empty()) {
+        arrays.push(only_array(directory, &groups)?);
+    }
+    let paths = paths_of(groups, &arrays);
+    match named.uuid {
+        Some(array) if paths.is_empty() => Err(SearchError::Nowhere { array }),
+        _ => Ok(paths),
+    }
+}
+
+/// The one array, or array of arrays, whose members lie in a directory.
+fn only_array(directory: &Path, groups: &[Group]) -> Result<Uuid, SearchError> {
+    let mut arrays: Vec<_> = groups.iter().map(|group| outer_array(group).unwrap_or(group.array)).collect();
+    arrays.sort();
+    arrays.dedup();
+    let directory = directory.to_owned();
+    match &arrays[..] {
+        [array] => Ok(*array),
+        [] => Err(SearchError::NoneInDirectory { directory }),
+        _ => Err(SearchError::SeveralInDirectory { directory, arrays }),
+    }
+}
+
+/// The members of the arrays that are named, of those that these are members of, and of all that are made of those.
+fn paths_of(groups: Vec<Group>, named: &[Uuid]) -> Vec<PathBuf> {
+    let is_named = |group: &&Group| named.contains(&group.array);
+    let mut wanted: Vec<_> = groups.iter().filter(is_named).filter_map(outer_array).collect();
+    // An array that no drive names may be made of arrays.
+    wanted.extend(named.iter().filter(|&uuid| groups.iter().all(|group| group.array != *uuid)).copied());
+    let belongs = |group: &Group| {
+        named.contains(&group.array)
+            || !wanted.is_empty() && outer_array(group).is_some_and(|outer| wanted.contains(&outer))
+    };
+    groups.into_iter().filter(belongs).flat_map(|group| group.paths).collect()
+}
+
+fn refuse_twice(known: &[(DriveKey, PathBuf)], seen: &Seen) -> Result<(), DrivesError> {
+    match known.iter().find(|(key, _)| *key == seen.key) {
+        Some((_, same)) => Err(DrivesError::GivenTwice { first: same.clone(), second: seen.path.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn put(groups: &mut Vec<Group>, seen: Seen) {
+    let array = seen.superblock.array_uuid;
+    match groups.iter_mut().find(|group| group.array == array) {
+        Some(group) => group.paths.push(seen.path),
+        None => groups.push(Group { array, paths: vec![seen.path] }),
+    }
+}
+
+/// The array that a group's array is a member of, if it is one and enough of it is there to read that.
+fn outer_array(group: &Group) -> Option<Uuid> {
+    Some(outer_superblock(&group.paths)?.array_uuid)
+}
+
+/// The superblock that the content of the array of these drives carries; none if it is no member of an array, or too little of it
+/// is there.
+pub fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {
+    let plan = BufferPlan::for_drives(paths.len(), 1, 4096);
+    let arena = plan.arena().ok()?;
+    // A few blocks are read: threads do, and ask nothing of the kernel.
+    let io_loop = IoLoop::new(Some(IoEngine::Threads), arena.clone(), 64).ok()?;
+    let mut world = RealWorld::new(io_loop, arena);
+    let mut drives = Vec::new();
+    for path in paths {
+        drives.push(world.add_drive(Drive::open(path, Access::Read).ok()?).ok()?);
+    }
+    superblock_in_content(world, plan, &drives, &OpenOptions::read_only())
+}
+
+/// The machine's drives and partitions: block devices with hardware behind them. Others are made by programs, of this one
+/// too, and one whose program waits for its array answers nobody.
+pub fn machine_drives() -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir("/sys/class/block") else { return Vec::new() };
+    let mut paths: Vec<_> = entries.filter_map(Result::ok).filter(|entry| is_hardware(&entry.path())).collect();
+    paths.sort_by_key(std::fs::DirEntry::file_name);
+    // Names with a `!` are those of devices in a directory.
+    paths.iter().map(|entry| Path::new("/dev").join(entry.file_name().to_string_lossy().replace('!', "/"))).collect()
+}
+
+fn is_hardware(entry: &Path) -> bool {
+    let Ok(place) = entry.canonicalize() else { return false };
+    if place.join("partition").exists() {
+        return place.parent().is_some_and(|disk| disk.join("device").exists());
+    }
+    // The end of a disk is the end of its last partition, and a superblock there is the partition's.
+    let is_partition = |inner: &std::fs::DirEntry| inner.path().join("partition").exists();
+    let has_partitions =
+        std::fs::read_dir(&place).is_ok_and(|inner| inner.filter_map(Result::ok).any(|it| is_partition(&it)));
+    place.join("device").exists() && !has_partitions
+}
+
+/// All that lies in a directory and is none.
+pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>, SearchError> {
+    let failure = |source| SearchError::Directory { directory: directory.to_owned(), source };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failure)? {
+        let path = entry.map_err(failure)?.path();
+        if !path.is_dir() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,216 @@
+//! What could be run of the members that were found: one plan for each array, or for each array of arrays.
+
+use std::io;
+
+use shoal_documents::{Fault, HasFault};
+use shoal_drive::{Access, Drive, IoEngine, IoLoop, LoopError, OpenError as DriveError};
+use shoal_md::{AssembleError, Candidate, Choice, Proposal, propose};
+use shoal_volume::{
+    ArrayStatus, ArrayVolume, BufferPlan, DriveId, Health, OpenError, OpenOptions, OverlayWorld, Parity, RealWorld,
+    Superblock, Window, inspect, superblock_in_content,
+};
+
+use crate::search::Found;
+
+/// With what members are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// How I/O is done; if none, as the kernel permits.
+    pub io_engine: Option<IoEngine>,
+    /// What computes parity.
+    pub parity: Parity,
+}
+
+impl Reader {
+    fn options(&self) -> OpenOptions {
+        OpenOptions { parity: self.parity, ..OpenOptions::read_only() }
+    }
+}
+
+/// Why a plan cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A member does not open any more.
+    #[error(transparent)]
+    Member(DriveError),
+    /// Somebody writes to a member.
+    #[error(transparent)]
+    Writer(DriveError),
+    /// There is no memory for buffers.
+    #[error(transparent)]
+    Memory(io::Error),
+    /// I/O cannot be done.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// The members do not make an array.
+    #[error(transparent)]
+    Array(#[from] OpenError),
+}
+
+impl HasFault for PlanError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Writer(_) => Fault::Refused,
+            Self::Member(_) | Self::Memory(_) | Self::Loop(_) => Fault::Failed,
+            Self::Array(error) => error.fault(),
+        }
+    }
+}
+
+/// I/Os under way at most.
+const IOS_MAX: u32 = 1024;
+/// Buffers for copying content: count and size.
+const TRANSFER: (u32, u32) = (8, 1 << 20);
+
+/// The members of one array, and what is proposed of them.
+pub struct Group {
+    /// All that were found of it.
+    pub members: Vec<Found>,
+    /// What to make of them.
+    pub proposal: Result<Proposal, AssembleError>,
+}
+
+/// What can be looked at as one.
+pub struct Plan {
+    /// One array, or the arrays in an array.
+    pub groups: Vec<Group>,
+    /// The superblock in the content: that of the array around it.
+    outer: Option<Superblock>,
+}
+
+/// A world that is never written.
+pub type Overlay = OverlayWorld<RealWorld>;
+
+/// Makes a plan for each array that members were found of.
+pub fn plans(reader: &Reader, found: Vec<Found>) -> Result<Vec<Plan>, PlanError> {
+    let mut plans: Vec<Plan> = Vec::new();
+    for members in by_array(found) {
+        let candidates: Vec<_> = members.iter().map(candidate).collect();
+        let group = Group { proposal: propose(&candidates), members };
+        let mut plan = Plan { groups: vec![group], outer: None };
+        plan.outer = plan.find_outer(reader)?;
+        let around = plan.outer.as_ref().map(|outer| outer.array_uuid);
+        let same = |other: &&mut Plan| around.is_some() && other.outer.as_ref().map(|outer| outer.array_uuid) == around;
+        match plans.iter_mut().find(same) {
+            Some(first) => first.groups.extend(plan.groups),
+            None => plans.push(plan),
+        }
+    }
+    Ok(plans)
+}
+
+fn by_array(found: Vec<Found>) -> Vec<Vec<Found>> {
+    let mut groups: Vec<Vec<Found>> = Vec::new();
+    for member in found {
+        let array = member.superblock.array_uuid;
+        match groups.iter_mut().find(|group| group[0].superblock.array_uuid == array) {
+            Some(group) => group.push(member),
+            None => groups.push(vec![member]),
+        }
+    }
+    groups
+}
+
+fn candidate(member: &Found) -> Candidate {
+    Candidate { drive: member.name.clone(), superblock: member.superblock.clone() }
+}
+
+impl Group {
+    /// What is proposed to do with each member; nothing if they contradict each other.
+    pub fn choice(&self, member: usize) -> Option<Choice> {
+        self.proposal.as_ref().ok().map(|proposal| proposal.choices[member])
+    }
+
+    /// The members that take part, with the superblocks that they need if theirs will not do.
+    pub fn used(&self) -> Vec<(&Found, Option<&Superblock>)> {
+        let Ok(proposal) = &self.proposal else { return Vec::new() };
+        let mended = |index: usize| proposal.mended.iter().find(|(other, _)| *other == index).map(|(_, mended)| mended);
+        proposal.used.iter().map(|&index| (&self.members[index], mended(index))).collect()
+    }
+
+    /// All members as they are once the proposal is carried out.
+    pub fn applied(&self) -> Vec<shoal_memory::Found> {
+        let used = self.used();
+        let as_applied = |member: &Found| {
+            let mended = used.iter().find(|(other, _)| std::ptr::eq(*other, member)).and_then(|(_, mended)| *mended);
+            let superblock = mended.unwrap_or(&member.superblock).clone();
+            let hardware = Drive::open(&member.path, Access::Read).ok().and_then(|drive| drive.hardware());
+            shoal_memory::Found { candidate: Candidate { drive: member.name.clone(), superblock }, hardware }
+        };
+        self.members.iter().map(as_applied).collect()
+    }
+
+    /// Whether it could run at all.
+    pub fn runs(&self) -> bool {
+        self.proposal.as_ref().is_ok_and(|proposal| proposal.health != Health::Failed)
+    }
+}
+
+impl Plan {
+    /// Whether this is its name or UUID, or that of an array in it.
+    pub fn is_called(&self, wanted: &str) -> bool {
+        let superblocks = self.groups.iter().flat_map(|group| &group.members).map(|member| &member.superblock);
+        let is_called = |superblock: &Superblock| {
+            let name = superblock.name();
+            let short = name.rsplit(':').next() == Some(wanted);
+            name == wanted || short || superblock.array_uuid.to_string() == wanted
+        };
+        superblocks.chain(&self.outer).any(is_called)
+    }
+
+    /// Superblocks that would have to be written.
+    pub fn mended(&self) -> Vec<(&Found, &Superblock)> {
+        let used = self.groups.iter().flat_map(Group::used);
+        used.filter_map(|(member, mended)| Some((member, mended?))).collect()
+    }
+
+    /// How the array would be.
+    pub fn status(&self, reader: &Reader) -> Result<ArrayStatus, PlanError> {
+        let (world, buffers, drives) = self.overlay(reader)?;
+        Ok(inspect(world, buffers, &drives, &reader.options())?)
+    }
+
+    /// Runs it, for reading. Nothing of it reaches the drives.
+    pub fn open(&self, reader: &Reader) -> Result<Result<ArrayVolume<Overlay>, OpenError>, PlanError> {
+        let (world, buffers, drives) = self.overlay(reader)?;
+        Ok(ArrayVolume::open(world, buffers, &drives, &reader.options()))
+    }
+
+    /// The superblock of the array that this one's content is a member of.
+    fn find_outer(&self, reader: &Reader) -> Result<Option<Superblock>, PlanError> {
+        if !self.groups.iter().all(Group::runs) {
+            return Ok(None);
+        }
+        let (world, buffers, drives) = self.overlay(reader)?;
+        Ok(superblock_in_content(world, buffers, &drives, &reader.options()))
+    }
+
+    /// The members as drives, with the superblocks that are proposed.
+    fn overlay(&self, reader: &Reader) -> Result<(Overlay, BufferPlan, Vec<DriveId>), PlanError> {
+        let used: Vec<_> = self.groups.iter().flat_map(Group::used).collect();
+        let buffers = BufferPlan::for_drives(used.len(), TRANSFER.0, TRANSFER.1);
+        let arena = buffers.arena().map_err(PlanError::Memory)?;
+        let io_loop = IoLoop::new(reader.io_engine, arena.clone(), IOS_MAX)?;
+        let mut below = RealWorld::new(io_loop, arena);
+        let mut windows = Vec::new();
+        for (member, _) in &used {
+            let mut drive = Drive::open(&member.path, Access::Read).map_err(PlanError::Member)?;
+            drive.keep_writers_out().map_err(PlanError::Writer)?;
+            windows.push(Window {
+                name: member.name.clone(),
+                drive: below.add_drive(drive)?,
+                offset: member.offset,
+                size_bytes: member.size_bytes,
+                holes: member.holes.clone(),
+            });
+        }
+        let mut world = OverlayWorld::new(below, windows);
+        let drives: Vec<_> = (0..).map(DriveId).take(used.len()).collect();
+        for (drive, (_, mended)) in drives.iter().zip(&used) {
+            if let Some(superblock) = mended {
+                world.write(*drive, superblock.super_offset_bytes(), superblock.encode().as_slice());
+            }
+        }
+        Ok((world, buffers, drives))
+    }
+}

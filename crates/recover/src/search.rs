@@ -1,0 +1,180 @@
+//! Finds members: on files and devices, in directories of them, in the partitions of whole-disk images, in images that
+//! were cut off or copied with holes.
+
+use std::collections::HashSet;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use shoal_documents::{Fault, HasFault};
+use shoal_drive::{Access, Drive, DriveKey, OpenError, Partition, partitions};
+use shoal_md::SECTOR_BYTES;
+use shoal_volume::{ProbeError, Superblock, SuperblockError, read_superblock};
+
+use crate::rescue_map::{MapError, holes_of};
+
+/// Why it is not looked for members any further.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// What was named does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A directory cannot be read.
+    #[error("{}: {source}", directory.display())]
+    Directory {
+        /// Which.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It is not known what of an image was copied.
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+impl HasFault for SearchError {
+    fn fault(&self) -> Fault {
+        Fault::Usage
+    }
+}
+
+/// A member that was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The file or device.
+    pub path: PathBuf,
+    /// What people call it: the path, and the partition if it is in one.
+    pub name: String,
+    /// Where on the file or device it starts.
+    pub offset: u64,
+    /// Its size, as its superblock wants it; the file may end before.
+    pub size_bytes: u64,
+    /// How much of it is there.
+    pub present_bytes: u64,
+    /// Ranges of it that could not be copied.
+    pub holes: Vec<Range<u64>>,
+    /// What it says of itself.
+    pub superblock: Superblock,
+}
+
+/// What was found, and what could not be looked at.
+#[derive(Debug, Default)]
+pub struct Search {
+    /// The members, in the order in which they were found.
+    pub found: Vec<Found>,
+    /// Name and problem of what carries a damaged superblock, or cannot be read though it was named.
+    pub problems: Vec<(String, String)>,
+    seen: HashSet<DriveKey>,
+}
+
+impl Search {
+    /// Looks at all that is named, and at everything in directories.
+    pub fn of(paths: &[PathBuf]) -> Result<Self, SearchError> {
+        let mut search = Self::default();
+        for path in paths {
+            if path.is_dir() {
+                search.directory(path)?;
+            } else {
+                let drive = Drive::open(path, Access::Read)?;
+                search.drive(&drive)?;
+            }
+        }
+        Ok(search)
+    }
+
+    fn directory(&mut self, directory: &Path) -> Result<(), SearchError> {
+        let failure = |source| SearchError::Directory { directory: directory.to_owned(), source };
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(failure)? {
+            let entry = entry.map_err(failure)?;
+            entries.push((entry.path(), entry.file_type().map_err(failure)?));
+        }
+        entries.sort_by(|one, other| one.0.cmp(&other.0));
+        for (path, kind) in entries {
+            // Links are not followed: they could lead in circles.
+            if kind.is_dir() {
+                self.directory(&path)?;
+            } else if let Ok(drive) = Drive::open(&path, Access::Read) {
+                self.drive(&drive)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drive(&mut self, drive: &Drive) -> Result<(), SearchError> {
+        if !self.seen.insert(drive.key()) {
+            return Ok(());
+        }
+        let holes = holes_of(drive.path())?;
+        let name = drive.path().display().to_string();
+        let whole = Partition { number: 0, offset: 0, size_bytes: drive.size_bytes() };
+        if self.window(drive, &holes, &whole, &name) {
+            return Ok(());
+        }
+        let mut read_at = |offset, bytes: &mut [u8]| drive.read_at(offset, bytes);
+        for partition in partitions(&mut read_at).unwrap_or_default() {
+            self.window(drive, &holes, &partition, &format!("{name}, partition {}", partition.number));
+        }
+        Ok(())
+    }
+
+    /// Looks for a superblock in a part of a drive; whether there is one.
+    fn window(&mut self, drive: &Drive, holes: &[Range<u64>], window: &Partition, name: &str) -> bool {
+        let there = drive.size_bytes().saturating_sub(window.offset).min(window.size_bytes);
+        let probed = superblock_of(window.size_bytes, |offset, bytes| {
+            if offset + bytes.len() as u64 > there {
+                bytes.fill(0); // cut off; nothing is there
+                return Ok(());
+            }
+            drive.read_at(window.offset + offset, bytes)
+        });
+        match probed {
+            Ok((superblock, size_bytes)) => {
+                let shift = |hole: &Range<u64>| {
+                    hole.start.max(window.offset).saturating_sub(window.offset)
+                        ..hole.end.saturating_sub(window.offset).min(size_bytes)
+                };
+                let holes = holes.iter().map(shift).filter(|hole| !hole.is_empty()).collect();
+                self.found.push(Found {
+                    path: drive.path().to_owned(),
+                    name: name.to_owned(),
+                    offset: window.offset,
+                    size_bytes,
+                    present_bytes: there.min(size_bytes),
+                    holes,
+                    superblock,
+                });
+                true
+            }
+            Err(ProbeError::Superblock(SuperblockError::NoMagic)) => false,
+            Err(problem) => {
+                self.problems.push((name.to_owned(), problem.to_string()));
+                false
+            }
+        }
+    }
+}
+
+/// The superblock of a window of `size_bytes`, and the size that it wants: an image that was cut off lacks the end of its
+/// data, and is taken for as long as the superblock says.
+fn superblock_of(
+    size_bytes: u64,
+    mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
+) -> Result<(Superblock, u64), ProbeError<io::Error>> {
+    match read_superblock(size_bytes, &mut read) {
+        Ok(superblock) => Ok((superblock, size_bytes)),
+        Err(ProbeError::Superblock(SuperblockError::DataArea { data_offset, data_size, drive })) => {
+            let wanted = data_offset.saturating_add(data_size).saturating_mul(SECTOR_BYTES);
+            let superblock = read_superblock(wanted, |offset, bytes: &mut [u8]| {
+                if offset + bytes.len() as u64 > size_bytes {
+                    bytes.fill(0);
+                    return Ok(());
+                }
+                read(offset, bytes)
+            });
+            let as_it_is = SuperblockError::DataArea { data_offset, data_size, drive };
+            superblock.map(|superblock| (superblock, wanted)).map_err(|_| ProbeError::Superblock(as_it_is))
+        }
+        Err(problem) => Err(problem),
+    }
+}

@@ -1,0 +1,264 @@
+//! What happened in an array, put together from its engine's events: the latest news, the findings of a scrub, and how
+//! fast background work goes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use shoal_documents::{FindingsDocument, MismatchDocument, NewsDocument, RangeDocument};
+use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role};
+
+/// Places listed at most, of each kind; beyond, only bytes are counted.
+const PLACES_MAX: usize = 1000;
+/// News kept at most.
+const NEWS_MAX: usize = 100;
+/// A rate is measured over so many samples, so far apart.
+const SAMPLES: usize = 8;
+const SAMPLE_DISTANCE: Duration = Duration::from_millis(500);
+
+/// What is told of a member that is suspect.
+const SLOW: &str = "is slow or silent: look at the drive";
+
+/// What is known of an array beside its state: the latest news, the last scrub's findings, and the
+/// speed of background work.
+#[derive(Debug, Default)]
+pub(crate) struct Bulletin {
+    news: VecDeque<NewsDocument>,
+    /// How many of them, the latest ones, nobody has been told of.
+    untold: usize,
+    /// Which drive has which role, as last known: a member that failed is named by it.
+    seats: BTreeMap<(String, u16), String>,
+    /// Members that are slow, as last told.
+    suspects: BTreeSet<(String, u16)>,
+    findings: Option<FindingsDocument>,
+    /// The array whose findings they are: members without another name are its own.
+    scrubbed: String,
+    lost_ranges: u64,
+    /// Whether the findings are those of a scrub that is not over.
+    scrubs: bool,
+    samples: VecDeque<(Instant, u64)>,
+}
+
+impl Bulletin {
+    /// A scrub starts; what the last one found is forgotten.
+    pub(crate) fn start_scrub(&mut self, array: String, keep_data: bool) {
+        self.scrubs = true;
+        self.scrubbed = array;
+        self.findings = Some(FindingsDocument {
+            keep_data,
+            complete: true,
+            mismatched_bytes: 0,
+            unrepaired_bytes: 0,
+            mismatches: Vec::new(),
+            healed_bytes: 0,
+            healed: Vec::new(),
+            unhealed_bytes: 0,
+            unhealed: Vec::new(),
+            unreadable_bytes: 0,
+            unreadable: Vec::new(),
+        });
+    }
+
+    /// No scrub is under way any more.
+    pub(crate) fn end_scrub(&mut self) {
+        self.scrubs = false;
+    }
+
+    /// Whether a scrub is under way.
+    pub(crate) fn scrubs(&self) -> bool {
+        self.scrubs
+    }
+
+    /// What the last scrub found, or the one under way so far.
+    pub(crate) fn findings(&self) -> Option<&FindingsDocument> {
+        self.findings.as_ref()
+    }
+
+    /// The latest news, oldest first.
+    pub(crate) fn news(&self) -> Vec<NewsDocument> {
+        self.news.iter().cloned().collect()
+    }
+
+    /// How many ranges of content were found to be lost.
+    pub(crate) fn lost_ranges(&self) -> u64 {
+        self.lost_ranges
+    }
+
+    /// Remembers who sits where.
+    pub(crate) fn see(&mut self, status: &ArrayStatus) {
+        for member in &status.members {
+            match &member.on {
+                Some(MemberOn::Drive(drive)) => {
+                    self.seats.insert((status.name.clone(), member.role.0), drive.clone());
+                }
+                Some(MemberOn::Array(inner)) => {
+                    self.seats.insert((status.name.clone(), member.role.0), format!("the array {}", inner.name));
+                    self.see(inner);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Tells who has become slow, and who is not any more.
+    pub(crate) fn see_suspects(&mut self, status: &ArrayStatus) {
+        for member in &status.members {
+            let seat = (status.name.clone(), member.role.0);
+            let has_changed = if member.suspect { self.suspects.insert(seat) } else { self.suspects.remove(&seat) };
+            if has_changed && member.on.is_some() {
+                let what = if member.suspect { SLOW } else { "answers as fast as the others again" };
+                self.tell(status.name.clone(), format!("{} {what}", self.member(&status.name, member.role)));
+            }
+            if let Some(MemberOn::Array(inner)) = &member.on {
+                self.see_suspects(inner);
+            }
+        }
+    }
+
+    fn member(&self, array: &str, role: Role) -> String {
+        match self.seats.get(&(array.to_owned(), role.0)) {
+            Some(drive) => format!("member {} ({drive})", role.0),
+            None => format!("member {}", role.0),
+        }
+    }
+
+    /// News that this was not asked for before.
+    pub(crate) fn take_untold(&mut self) -> Vec<NewsDocument> {
+        let told = self.news.len() - std::mem::take(&mut self.untold);
+        self.news.iter().skip(told).cloned().collect()
+    }
+
+    /// Takes in what happened.
+    pub(crate) fn take_in(&mut self, news: &News) {
+        self.lost_ranges += u64::from(matches!(news.event, Event::Lost { .. }));
+        if let Some(findings) = self.findings.as_mut().filter(|_| self.scrubs) {
+            let inner = (news.array != self.scrubbed).then_some(news.array.as_str());
+            add_to(findings, inner, &news.event);
+        }
+        if let Some(text) = self.text(news) {
+            self.tell(news.array.clone(), text);
+        }
+    }
+
+    /// Puts up a sentence.
+    pub(crate) fn tell(&mut self, array: String, text: String) {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        if self.news.len() == NEWS_MAX {
+            self.news.pop_front();
+        }
+        self.news.push_back(NewsDocument { time_unix_s: since_1970.as_secs(), array, text });
+        self.untold = (self.untold + 1).min(NEWS_MAX);
+    }
+
+    fn text(&self, news: &News) -> Option<String> {
+        let member = |role: Role| self.member(&news.array, role);
+        let bytes = |range: &Range<u64>| format!("{} bytes at {}", range.end - range.start, range.start);
+        match &news.event {
+            Event::MemberFailed(role) => Some(format!("{} failed", member(*role))),
+            Event::FlushFailed(role) => Some(format!(
+                "{} did not keep what was written to it, and nobody else has it: what was not flushed may be lost; replace \
+                 the drive",
+                member(*role)
+            )),
+            Event::RebuildFinished(role) => Some(format!("{} is rebuilt", member(*role))),
+            Event::RebuildStopped { role, member_offset } => {
+                Some(format!("the rebuild of {} cannot go on at its byte {member_offset}", member(*role)))
+            }
+            Event::Healed { role, member_range, proven } => {
+                let doubt = if *proven { "" } else { ", though the redundancy was not known to be in sync" };
+                Some(format!("{}: {} could not be read, written anew{doubt}", member(*role), bytes(member_range)))
+            }
+            Event::Unhealed { role, member_range } => {
+                Some(format!("{}: {} could not be read, and are not written anew", member(*role), bytes(member_range)))
+            }
+            Event::Lost { role, member_range, offset } => {
+                let place = format!("{}, {}", member(*role), bytes(member_range));
+                Some(format!("the content at byte {offset} is lost: {place}, cannot be had from anybody"))
+            }
+            Event::ResyncFinished => Some("the resync is complete: parity and copies agree with the data".to_owned()),
+            Event::ResyncStopped { position } => {
+                Some(format!("the resync cannot go on at byte {position} for want of redundancy"))
+            }
+            Event::ScrubFinished { mismatched_bytes, completed } => {
+                let verdict = if *completed { "complete" } else { "stopped" };
+                Some(format!("scrub {verdict}: {mismatched_bytes} bytes disagree"))
+            }
+            Event::Mismatch(_) | Event::BadBlocksChanged(_) | Event::LogReleased(_) | Event::Completed(_) => None,
+        }
+    }
+
+    /// How fast background work has gone lately.
+    pub(crate) fn rate(&mut self, progress: Option<Progress>) -> Option<u64> {
+        let Some(progress) = progress else {
+            self.samples.clear();
+            return None;
+        };
+        let now = Instant::now();
+        if self.samples.back().is_some_and(|(_, bytes)| *bytes > progress.done_bytes) {
+            self.samples.clear(); // other work has begun
+        }
+        if self.samples.back().is_none_or(|(then, _)| now - *then >= SAMPLE_DISTANCE) {
+            self.samples.push_back((now, progress.done_bytes));
+        }
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
+        }
+        let (then, bytes) = self.samples.front()?;
+        let elapsed_ns = (now - *then).as_nanos();
+        let rate = (u128::from(progress.done_bytes - bytes) * 1_000_000_000).checked_div(elapsed_ns)?;
+        (now - *then >= SAMPLE_DISTANCE).then(|| u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+}
+
+fn add_to(findings: &mut FindingsDocument, inner: Option<&str>, event: &Event) {
+    let range = |role: Role, range: &Range<u64>| RangeDocument {
+        array: inner.map(str::to_owned),
+        role: role.0,
+        offset: range.start,
+        bytes: range.end - range.start,
+    };
+    match event {
+        Event::Mismatch(mismatch) => {
+            let found = mismatch_document(mismatch, range(mismatch.role, &mismatch.member_range));
+            findings.mismatched_bytes += found.range.bytes;
+            if findings.keep_data && !mismatch.repaired {
+                findings.unrepaired_bytes += found.range.bytes;
+            }
+            list(&mut findings.mismatches, found);
+        }
+        Event::Healed { role, member_range, .. } => {
+            findings.healed_bytes += member_range.end - member_range.start;
+            list(&mut findings.healed, range(*role, member_range));
+        }
+        Event::Unhealed { role, member_range } => {
+            findings.unhealed_bytes += member_range.end - member_range.start;
+            list(&mut findings.unhealed, range(*role, member_range));
+        }
+        Event::Lost { role, member_range, .. } => {
+            findings.unreadable_bytes += member_range.end - member_range.start;
+            list(&mut findings.unreadable, range(*role, member_range));
+        }
+        Event::ScrubFinished { mismatched_bytes, completed } => {
+            // Linux's md tells of no places, only at the end.
+            findings.mismatched_bytes = findings.mismatched_bytes.max(*mismatched_bytes);
+            findings.complete &= completed;
+        }
+        _ => {}
+    }
+}
+
+fn mismatch_document(mismatch: &Mismatch, range: RangeDocument) -> MismatchDocument {
+    MismatchDocument {
+        range,
+        content_offset: mismatch.offset,
+        blame: mismatch.blame.into(),
+        matter: mismatch.matter.into(),
+        repaired: mismatch.repaired,
+    }
+}
+
+fn list<T>(places: &mut Vec<T>, place: T) {
+    if places.len() < PLACES_MAX {
+        places.push(place);
+    }
+}

@@ -1,0 +1,232 @@
+//! A running array, reached over its socket.
+//!
+//! Commands are asked one at a time. The content is a [`Volume`] with memory of its own: requests go out as they are
+//! submitted, with what they write, and never more of them than the server takes at a time; so both sides always read
+//! what the other has sent, and neither waits for the other.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use shoal_documents::StateDocument;
+use shoal_documents::protocol::{Command, Content, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use shoal_drive::{Arena, LoopError};
+use shoal_volume::{Command as VolumeCommand, Completion, Instant, Request, RequestError, Volume, VolumeError};
+
+use crate::handle::{ExecuteError, Handle};
+use crate::wire::{ConnectError, Wire};
+
+/// How often background work is looked at while a command waits for it.
+const LOOK_DISTANCE: Duration = Duration::from_millis(200);
+/// How long a process may take over its end, once it answers nobody.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+/// Commands have ids with this bit, requests for content have theirs, which do not.
+const COMMAND_BIT: u64 = 1 << 63;
+
+/// A connection to the process that runs an array: sends one command at a time, and is a [`Volume`]
+/// of its content.
+pub struct Client {
+    wire: Wire,
+    next_id: u64,
+    size_bytes: u64,
+    logical_block_bytes: u32,
+    transfer_bytes: u32,
+    requests: u32,
+    arena: Arena,
+    in_flight: HashMap<u64, Request>,
+    /// What broke the connection in the middle of a submission.
+    broken: Option<io::Error>,
+    origin: std::time::Instant,
+}
+
+impl Client {
+    /// Reaches the array at a socket; none if nobody listens there.
+    pub fn connect(socket: &Path) -> Result<Option<Self>, ConnectError> {
+        let Some((wire, state)) = greet(socket)? else { return Ok(None) };
+        let limits = state.running.ok_or_else(|| gone(&wire, "it does not say what it takes"))?;
+        let transfer_bytes = limits.transfer_bytes_max.min(TRANSFER_BYTES_MAX);
+        let requests = limits.requests_max.clamp(1, REQUESTS_MAX);
+        let arena = Arena::new(requests as usize * transfer_bytes as usize).map_err(ConnectError::Memory)?;
+        Ok(Some(Self {
+            wire,
+            next_id: COMMAND_BIT + 1,
+            size_bytes: state.array.capacity_bytes.unwrap_or(0),
+            logical_block_bytes: limits.logical_block_bytes.max(1),
+            transfer_bytes,
+            requests,
+            arena,
+            in_flight: HashMap::new(),
+            broken: None,
+            origin: std::time::Instant::now(),
+        }))
+    }
+
+    fn send(&mut self, request: Request) -> io::Result<()> {
+        let (content, bytes) = match request.command {
+            VolumeCommand::Read { offset, span } => (Content::Read { offset, length: span.length }, None),
+            VolumeCommand::Write { offset, span } => (Content::Write { offset, length: span.length }, Some(span)),
+            VolumeCommand::Flush => (Content::Flush, None),
+            VolumeCommand::Discard { .. } => return Err(io::Error::other("a running array discards nothing")),
+        };
+        let mut sent = Vec::new();
+        if let Some(span) = bytes {
+            sent.resize(span.length as usize, 0);
+            self.arena.read(self.request_memory(span.buffer.0), &mut sent);
+        }
+        self.wire.send(request.id.0, content, &sent)?;
+        self.in_flight.insert(request.id.0, request);
+        Ok(())
+    }
+
+    /// Takes one answer, and the content that comes with it.
+    fn receive(&mut self) -> io::Result<Completion> {
+        let answer = self.wire.receive()?;
+        let asked = answer.id.and_then(|id| self.in_flight.remove(&id));
+        let request = asked.ok_or_else(|| unexpected("an answer that nobody waits for"))?;
+        let result = match (answer.outcome, request.command) {
+            (Outcome::Content { bytes }, VolumeCommand::Read { span, .. }) if bytes == span.length => {
+                let mut content = vec![0; bytes as usize];
+                self.wire.receive_content(&mut content)?;
+                self.arena.write(self.request_memory(span.buffer.0), &content);
+                Ok(())
+            }
+            (Outcome::Done {}, VolumeCommand::Write { .. } | VolumeCommand::Flush) => Ok(()),
+            (Outcome::Fault(fault), _) => Err(RequestError::from(fault)),
+            (Outcome::Error(error), _) => return Err(unexpected(&error.message)),
+            _ => return Err(unexpected("an answer to something else")),
+        };
+        Ok(Completion { id: request.id, result })
+    }
+}
+
+/// Connects, and asks how the array is. A process that is about to end takes connections and answers none: it is waited
+/// until nobody listens any more, or somebody new does.
+fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
+    let begun = std::time::Instant::now();
+    loop {
+        let Some(mut wire) = Wire::connect(socket)? else { return Ok(None) };
+        let sent = wire.send(COMMAND_BIT, Command::Status, &[]);
+        match sent.and_then(|()| wire.receive()) {
+            Ok(answer) => {
+                let state = state_of(&wire, answer.outcome)?;
+                return Ok(Some((wire, state)));
+            }
+            Err(error) if is_closed(&error) && begun.elapsed() < END_PATIENCE => std::thread::sleep(LOOK_DISTANCE),
+            Err(error) => return Err(gone(&wire, error).into()),
+        }
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+fn unexpected(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the running array sent {what}"))
+}
+
+fn gone(wire: &Wire, why: impl std::fmt::Display) -> ExecuteError {
+    ExecuteError::Gone { socket: wire.socket().to_owned(), why: why.to_string() }
+}
+
+fn ask(wire: &mut Wire, id: u64, mut command: Command) -> Result<StateDocument, ExecuteError> {
+    for drive in command.drives() {
+        let absolute: PathBuf = std::path::absolute(&*drive).map_err(ExecuteError::Directory)?;
+        if absolute.to_str().is_none() {
+            return Err(ExecuteError::NotText { drive: drive.clone() });
+        }
+        *drive = absolute;
+    }
+    let sent = wire.send(id, command, &[]);
+    // Whoever does not take the request may have said why.
+    let answer = wire.receive().map_err(|error| gone(wire, sent.err().unwrap_or(error)))?;
+    state_of(wire, answer.outcome)
+}
+
+fn state_of(wire: &Wire, outcome: Outcome) -> Result<StateDocument, ExecuteError> {
+    match outcome {
+        Outcome::State(state) => Ok(*state),
+        Outcome::Error(error) => Err(ExecuteError::Remote(error)),
+        _ => Err(gone(wire, "an answer to something else came")),
+    }
+}
+
+impl Handle for Client {
+    fn execute(&mut self, command: Command) -> Result<StateDocument, ExecuteError> {
+        self.next_id += 1;
+        ask(&mut self.wire, self.next_id, command)
+    }
+
+    fn wait(&mut self, patience: Duration) -> Result<StateDocument, ExecuteError> {
+        std::thread::sleep(patience.min(LOOK_DISTANCE));
+        self.execute(Command::Status)
+    }
+
+    fn content(&mut self) -> &mut dyn Volume {
+        self
+    }
+
+    fn finish(&mut self) -> Result<StateDocument, ExecuteError> {
+        self.execute(Command::Status)
+    }
+
+    fn goes_on_by_itself(&self) -> bool {
+        true
+    }
+}
+
+impl Volume for Client {
+    fn size_bytes(&self) -> u64 {
+        let block = u64::from(self.logical_block_bytes);
+        self.size_bytes / block * block
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.logical_block_bytes
+    }
+
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    fn request_buffers(&self) -> u32 {
+        self.requests
+    }
+
+    fn request_buffer_bytes(&self) -> u32 {
+        self.transfer_bytes
+    }
+
+    fn submit(&mut self, request: Request) {
+        if self.broken.is_none() {
+            self.broken = self.send(request).err();
+        }
+    }
+
+    fn poll(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), VolumeError> {
+        let broken = |error: io::Error| VolumeError::Loop(LoopError::System(error));
+        if let Some(error) = self.broken.take() {
+            return Err(broken(error));
+        }
+        let wanted = at_least.min(self.in_flight.len());
+        for _ in 0..wanted {
+            if !self.wire.is_readable(timeout).map_err(broken)? {
+                return Ok(());
+            }
+            completions.push(self.receive().map_err(broken)?);
+        }
+        Ok(())
+    }
+
+    /// The machine's time: also an array of simulated drives that runs goes by it.
+    fn now(&self) -> Instant {
+        Instant { ns: u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX) }
+    }
+}

@@ -1,0 +1,52 @@
+//! By what a client that comes again knows whether a drive of the array has lost its power meanwhile: for each member's drive a name that stays and the number
+//! that the kernel gave to the disk when it appeared. `shoal_attach`'s client says what it makes of that.
+//!
+//! A server that was killed and started again says the same, of devices and of image files, which have the number of the disk that they lie on. A drive of which
+//! the kernel tells no number (simulated, in memory, over a network, before Linux 5.15) is left out.
+
+use std::path::Path;
+
+use shoal_documents::{ArrayDocument, MemberDocument};
+use shoal_drive::{Access, Drive, disk_sequence, newest_disk_sequence};
+use shoal_inventory::probe;
+use shoal_volume::NEWEST;
+
+/// Digits of a member's UUID by which it is known: enough to tell a handful apart.
+const NAME_DIGITS: usize = 16;
+
+/// Of an array and those inside it, as `NAME=NUMBER,NAME=NUMBER`, with the highest number of all disks: a drive that comes to
+/// the array later, with a higher one, may have lost its power in between. So many outages of its drives this process has lived through
+/// after which something may have been lost: of drives without a number nothing else tells that.
+pub fn incarnation(array: &ArrayDocument, outages: u32) -> String {
+    let mut words = Vec::new();
+    add(array, &mut words);
+    words.sort();
+    if let Some(newest) = newest_disk_sequence() {
+        words.insert(0, format!("{NEWEST}={newest}"));
+    }
+    words.insert(0, format!("process-{}=outages-{outages}", std::process::id()));
+    words.join(",")
+}
+
+fn add(array: &ArrayDocument, words: &mut Vec<String>) {
+    for MemberDocument { drive, array, replacement, .. } in &array.members {
+        let copied_to = replacement.as_ref().map(|it| &it.drive);
+        words.extend(drive.iter().chain(copied_to).filter_map(|drive| word(Path::new(drive))));
+        if let Some(inner) = array {
+            add(inner, words);
+        }
+    }
+}
+
+fn word(drive: &Path) -> Option<String> {
+    let number = disk_sequence(drive)?;
+    let superblock = probe(&Drive::open(drive, Access::Read).ok()?).ok()?;
+    let digits = superblock
+        .device_uuid
+        .to_string()
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .take(NAME_DIGITS)
+        .collect::<String>();
+    Some(format!("{digits}={number}"))
+}

@@ -1,0 +1,159 @@
+//! Commands made ready: their drives are looked at and opened, which may take long, before the array hears of them.
+
+use std::path::{Path, PathBuf};
+
+use shoal_documents::protocol::Command;
+use shoal_documents::{ArrayDocument, StateDocument};
+use shoal_drive::{Access, Drive, DriveKey};
+use shoal_inventory::{ActiveMember, Environment, WipeError, candidate, check_wipeable, open_drives, same_file};
+use shoal_md::Candidate;
+use shoal_mdadm::Growth;
+use shoal_volume::{Features, MemberUse, ScrubMode, Superblock};
+
+use crate::engine::EngineError;
+use crate::handle::ExecuteError;
+
+/// What an array's host can do at once.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Nothing.
+    Show,
+    /// Nothing but to refuse a drive that is to be wiped, if the array counts on what it holds.
+    Consider { newcomer: Box<Candidate> },
+    /// Takes a member out.
+    Fail { member: PathBuf },
+    /// Adds a drive, which may be wiped.
+    Add { path: PathBuf, opened: Result<Drive, WipeError> },
+    /// Lets a drive go.
+    Remove { drive: PathBuf },
+    /// Copies a member to another drive: to a spare that the array has, or to one that may be wiped.
+    Replace { member: PathBuf, spare: PathBuf, opened: Option<Drive> },
+    /// Takes a drive back that was a member, opened anew unless the array itself has it.
+    ReAdd { path: PathBuf, opened: Result<Drive, WipeError> },
+    /// Gives it another shape, with drives that may be wiped.
+    Grow { growth: Growth, added: Vec<(PathBuf, Drive)> },
+    /// Compares parity and mirrors with the data.
+    Scrub(ScrubMode),
+    /// Ends that.
+    StopScrub,
+    /// Changes the rates of background work.
+    Speed { min_bytes_per_s: Option<u64>, max_bytes_per_s: Option<u64> },
+}
+
+/// Has the array's host carry out an order.
+type Ask<'a> = dyn FnMut(Order) -> Result<StateDocument, ExecuteError> + 'a;
+
+/// Makes a command ready. `ask` has the host carry out what must come before.
+pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask<'_>) -> Result<Order, ExecuteError> {
+    Ok(match command {
+        Command::Status | Command::Stop => Order::Show,
+        Command::Fail { member } => Order::Fail { member },
+        Command::Add { drive, force } => {
+            let array = ask(Order::Show)?.array;
+            consider(environment, &array, &drive, ask)?;
+            if !force {
+                refuse_former(environment, &array, &drive)?;
+            }
+            let opened = open_wipeable(&drive, force);
+            Order::Add { path: drive, opened }
+        }
+        Command::Remove { drive } => Order::Remove { drive },
+        Command::Replace { member, drive, force } => {
+            let array = ask(Order::Show)?.array;
+            let opened = if has_spare(&array, &drive) {
+                None
+            } else {
+                consider(environment, &array, &drive, ask)?;
+                Some(open_wipeable(&drive, force)?)
+            };
+            Order::Replace { member, spare: drive, opened }
+        }
+        Command::ReAdd { drive } => {
+            let opened = open_drives(std::slice::from_ref(&drive), Access::Write);
+            Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)).map_err(WipeError::from) }
+        }
+        Command::Grow { raid_devices, chunk_bytes, layout, add, force } => {
+            let added = open_newcomers(environment, &ask(Order::Show)?, add, force, ask)?;
+            Order::Grow { growth: Growth { raid_devices, chunk_bytes, layout }, added }
+        }
+        Command::Scrub { keep_data } => Order::Scrub(if keep_data { ScrubMode::Repair } else { ScrubMode::Check }),
+        Command::StopScrub => Order::StopScrub,
+        Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },
+    })
+}
+
+/// Opens the drives by which an array is to grow, if it is run by somebody who can do that.
+fn open_newcomers(
+    environment: &Environment,
+    state: &StateDocument,
+    add: Vec<PathBuf>,
+    force: bool,
+    ask: &mut Ask<'_>,
+) -> Result<Vec<(PathBuf, Drive)>, ExecuteError> {
+    if state.engine.is_none() {
+        return Err(EngineError::GrowsAtRest.into());
+    }
+    let open = |drive: PathBuf| {
+        consider(environment, &state.array, &drive, ask)?;
+        let opened = open_wipeable(&drive, force)?;
+        Ok((drive, opened))
+    };
+    add.into_iter().map(open).collect()
+}
+
+/// Opens a drive that may be wiped.
+fn open_wipeable(path: &Path, force: bool) -> Result<Drive, WipeError> {
+    let paths = [path.to_owned()];
+    drop(open_drives(&paths, Access::Read)?); // what is no drive is told before what a drive holds
+    Ok(check_wipeable(&paths, force)?.open()?.remove(0))
+}
+
+/// Whether a path leads to a spare of the array, or of one inside it.
+fn has_spare(array: &ArrayDocument, drive: &Path) -> bool {
+    let inner = array.members.iter().filter_map(|member| member.array.as_deref());
+    array.spares.iter().any(|spare| same_file(Path::new(spare), drive))
+        || inner.into_iter().any(|inner| has_spare(inner, drive))
+}
+
+/// Refuses a drive that is to be wiped and that the array has already, or counts on though it has it not.
+fn consider(
+    environment: &Environment,
+    array: &ArrayDocument,
+    drive: &Path,
+    ask: &mut Ask<'_>,
+) -> Result<(), ExecuteError> {
+    refuse_own(array, drive)?;
+    match candidate(environment, drive) {
+        Some(newcomer) => ask(Order::Consider { newcomer: Box::new(newcomer) }).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a drive that was a member of the array, if a bitmap knows what it missed: the rest need not be copied again.
+fn refuse_former(environment: &Environment, array: &ArrayDocument, drive: &Path) -> Result<(), ExecuteError> {
+    let is_former = |own: &Superblock| {
+        let has_role = matches!(own.own_use(), MemberUse::Active(_));
+        has_role && own.features.any_of(Features::BITMAP) && own.array_uuid.to_string() == array.uuid
+    };
+    let Some(former) = candidate(environment, drive).filter(|it| is_former(&it.superblock)) else { return Ok(()) };
+    Err(ExecuteError::Former { drive: former.drive, array: array.name.clone() })
+}
+
+/// Refuses a drive that the array has.
+fn refuse_own(array: &ArrayDocument, drive: &Path) -> Result<(), ExecuteError> {
+    let Ok(key) = DriveKey::of_path(drive) else { return Ok(()) }; // to be found missing by whoever opens it
+    let is_it = |own: &str| DriveKey::of_path(Path::new(own)).is_ok_and(|other| other == key);
+    for member in &array.members {
+        if let Some(inner) = &member.array {
+            refuse_own(inner, drive)?;
+        }
+        let replacement = member.replacement.as_ref().map(|replacement| replacement.drive.as_str());
+        if member.drive.as_deref().into_iter().chain(replacement).any(is_it) {
+            return Err(ActiveMember { drive: drive.display().to_string(), array: array.name.clone() }.into());
+        }
+    }
+    match array.spares.iter().any(|spare| is_it(spare)) {
+        true => Err(ExecuteError::Spare { drive: drive.to_owned(), array: array.name.clone() }),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,106 @@
+//! Where running arrays are administered: a directory of sockets that belongs to one user alone.
+//!
+//! Who may administer an array is decided three times over: the directory lets nobody else in (0700), nor does the
+//! socket (0600), and whoever connects is asked for by the kernel's own word (SO_PEERCRED). A client asks the same of
+//! the server, as in `/tmp` anybody may have been there first.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use shoal_documents::{Fault, HasFault};
+use shoal_inventory::Environment;
+use shoal_md::Uuid;
+
+/// Why there is no place for sockets.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// It cannot be made.
+    #[error("{}: {source}; name another place with --socket", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Somebody else could get at it.
+    #[error("{} is no directory that belongs to you alone: remove it, or name another place with --socket", directory.display())]
+    NotOwn {
+        /// The directory.
+        directory: PathBuf,
+    },
+}
+
+impl HasFault for PlaceError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Directory { .. } => Fault::Failed,
+            Self::NotOwn { .. } => Fault::Refused,
+        }
+    }
+}
+
+/// The user who runs this program.
+fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The socket of the array with this UUID.
+pub(super) fn socket_of(environment: &Environment, array_uuid: &str) -> PathBuf {
+    environment.runtime_directory().join(format!("{array_uuid}.sock"))
+}
+
+/// The arrays that have a socket, whether or not anybody listens there.
+pub(super) fn arrays(environment: &Environment) -> Vec<Uuid> {
+    let Some(entries) = own_directory(environment).and_then(|directory| std::fs::read_dir(directory).ok()) else {
+        return Vec::new();
+    };
+    let array =
+        |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.strip_suffix(".sock")?.parse().ok();
+    entries.filter_map(array).collect()
+}
+
+/// The socket at which the array with this UUID is served, if no other place is named.
+pub fn socket_for_clients(environment: &Environment, array_uuid: &str) -> Result<PathBuf, PlaceError> {
+    Ok(make_directory(environment)?.join(format!("{array_uuid}.nbd")))
+}
+
+/// Makes the directory of the user's sockets if need be, and makes sure that it is the user's alone.
+pub fn make_directory(environment: &Environment) -> Result<PathBuf, PlaceError> {
+    let directory = environment.runtime_directory();
+    match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(PlaceError::Directory { directory, source: error })
+        }
+        _ if is_own(&directory) => Ok(directory),
+        _ => Err(PlaceError::NotOwn { directory }),
+    }
+}
+
+/// The directory of the user's sockets, if it is there and the user's alone.
+pub fn own_directory(environment: &Environment) -> Option<PathBuf> {
+    Some(environment.runtime_directory()).filter(|directory| is_own(directory))
+}
+
+/// Whether a directory is there, and belongs to this user alone.
+pub(super) fn is_own(directory: &Path) -> bool {
+    directory.symlink_metadata().is_ok_and(|it| it.is_dir() && it.uid() == own_user() && it.mode() & 0o077 == 0)
+}
+
+/// Whether the client at the other end may administer what this user runs: the same user, or root.
+pub(super) fn may_administer(stream: &UnixStream) -> bool {
+    peer(stream).is_ok_and(|user| user == own_user() || user == 0)
+}
+
+/// Whether what the server at the other end says can be believed: it is the same user's or root's, or this is root, who
+/// has named the socket.
+pub(super) fn may_be_believed(stream: &UnixStream) -> bool {
+    peer(stream).is_ok_and(|user| user == own_user() || user == 0 || own_user() == 0)
+}
+
+/// The user at the other end.
+fn peer(stream: &UnixStream) -> io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(stream.as_fd())?.uid.as_raw())
+}

@@ -1,0 +1,288 @@
+//! Finds out who runs an array, and gives a handle on it.
+
+use std::path::{Path, PathBuf};
+
+use shoal_documents::protocol::Command;
+use shoal_documents::{Fault, HasFault, StateDocument};
+use shoal_drive::Access;
+use shoal_inventory::{
+    DrivesError, Environment, Look, NoMember, Purpose, SearchError, Seen, SimulatedDrives, host_memory, join, look,
+    member_paths, members_to_open, named_drives, open_drives, refuse_active,
+};
+use shoal_volume::{ArrayVolume, BufferPlan, Contents, CreateOptions, OpenOptions};
+
+use crate::client::Client;
+use crate::handle::Handle;
+use crate::host::Host;
+use crate::kernel::{host_by_kernel, refuse_held};
+use crate::opening::{
+    ArrayAddress, ClaimError, EngineChoice, MORE_DRIVES_MAX, Opening, Requests, SERVED, Setup, TRANSFERS,
+};
+use crate::outage::Terms;
+use crate::place;
+use crate::wire::ConnectError;
+use crate::world::HostWorld;
+
+/// How long whoever opens an array here keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    ForOneCommand,
+    /// Until it is stopped, whatever befalls its drives.
+    Running,
+}
+
+/// Who is to have request buffers of an array that is kept running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Users {
+    /// Whoever administers it.
+    Administrators,
+    /// Clients of its content, beside those.
+    Clients,
+}
+
+impl Users {
+    fn requests(self) -> Requests {
+        match self {
+            Self::Administrators => TRANSFERS,
+            Self::Clients => SERVED,
+        }
+    }
+}
+
+/// Why there is no handle on an array.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// The process that runs it is not reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Its members are not found.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// A drive that was given is no member.
+    #[error(transparent)]
+    NoMember(#[from] NoMember),
+    /// A drive was given twice.
+    #[error(transparent)]
+    Drives(#[from] DrivesError),
+    /// Nobody runs it, and it does not open here.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
+    /// Nobody listens at the socket that was named.
+    #[error("{}: no array runs there", socket.display())]
+    Nobody {
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// Drives of two arrays were given.
+    #[error(
+        "{} is a member of an array that runs and {} is not: give the members of one",
+        member.display(),
+        other.display()
+    )]
+    Mixed {
+        /// One that belongs to an array that runs.
+        member: PathBuf,
+        /// One that does not.
+        other: PathBuf,
+    },
+}
+
+impl HasFault for ReachError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Connect(error) => error.fault(),
+            Self::Search(error) => error.fault(),
+            Self::NoMember(error) => error.fault(),
+            Self::Drives(error) => error.fault(),
+            Self::Claim(error) => error.fault(),
+            Self::Nobody { .. } | Self::Mixed { .. } => Fault::Usage,
+        }
+    }
+}
+
+/// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive that is to come to
+/// it, which may lie beside its members.
+pub fn reach(
+    setup: &Setup,
+    address: &ArrayAddress,
+    opening: Opening,
+    newcomer: Option<&Path>,
+) -> Result<Box<dyn Handle>, ReachError> {
+    match reach_running(&setup.environment, address)? {
+        Some(client) => Ok(client),
+        None => {
+            let (purpose, stay) = (opening.purpose(), Stay::ForOneCommand);
+            Ok(Box::new(claim_with(setup, address, opening, newcomer, purpose, TRANSFERS, stay)?))
+        }
+    }
+}
+
+/// The array that is named, if a process runs it.
+pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Result<Option<Box<dyn Handle>>, ReachError> {
+    if let Some(socket) = &address.socket {
+        let client = Client::connect(socket)?;
+        let client = client.ok_or_else(|| ReachError::Nobody { socket: socket.clone() })?;
+        return Ok(Some(Box::new(client)));
+    }
+    if place::own_directory(environment).is_none() {
+        return Ok(None);
+    }
+    if let Some(uuid) = address.named.uuid {
+        let client = match std::fs::canonicalize(place::socket_of(environment, &uuid.to_string())) {
+            Ok(socket) => Client::connect(&socket)?,
+            Err(_) => None, // nobody runs it
+        };
+        return Ok(client.map(|client| Box::new(client) as Box<dyn Handle>));
+    }
+    let drives = named_drives(environment, &address.named)?;
+    let looks = look(environment, &drives);
+    for (looked, path) in looks.iter().zip(&drives) {
+        let Some(socket) = socket_of(environment, looked) else { continue };
+        let Some(client) = Client::connect(&socket)? else { continue };
+        check_same_array(environment, &drives, looks, path, &socket)?;
+        return Ok(Some(Box::new(client)));
+    }
+    reach_by_last_places(environment, &drives)
+}
+
+/// The running array whose members were last seen at these paths, if nothing is there: one that is paused, as its drives
+/// have gone.
+fn reach_by_last_places(environment: &Environment, drives: &[PathBuf]) -> Result<Option<Box<dyn Handle>>, ReachError> {
+    let is_there = |drive: &PathBuf| drive.symlink_metadata().is_ok();
+    let Some(store) = environment.store().filter(|_| !drives.iter().any(is_there)) else {
+        return Ok(None);
+    };
+    for array in place::arrays(environment) {
+        let Ok(Some(book)) = store.read(array) else { continue };
+        let was_there = |drive: &PathBuf| {
+            let drive = std::path::absolute(drive).unwrap_or_else(|_| drive.clone());
+            book.members().iter().any(|member| Path::new(&member.drive) == drive)
+        };
+        let socket = std::fs::canonicalize(place::socket_of(environment, &array.to_string()));
+        let Some(socket) = socket.ok().filter(|_| !drives.is_empty() && drives.iter().all(was_there)) else { continue };
+        if let Some(client) = Client::connect(&socket)? {
+            return Ok(Some(Box::new(client)));
+        }
+    }
+    Ok(None)
+}
+
+/// Where the array is administered that a drive belongs to, if that can be read and leads anywhere.
+fn socket_of(environment: &Environment, looked: &Look) -> Option<PathBuf> {
+    let Look::Member(seen) = looked else { return None };
+    std::fs::canonicalize(place::socket_of(environment, &seen.superblock.array_uuid.to_string())).ok()
+}
+
+/// Refuses drives of which one belongs to the running array and another does not. Who does not
+/// answer is not asked.
+fn check_same_array(
+    environment: &Environment,
+    drives: &[PathBuf],
+    looks: Vec<Look>,
+    member: &Path,
+    socket: &Path,
+) -> Result<(), ReachError> {
+    let mut known: Vec<Seen> = Vec::new();
+    for (looked, other) in looks.into_iter().zip(drives) {
+        let is_same = socket_of(environment, &looked).as_deref() == Some(socket);
+        match looked {
+            Look::No(why) => return Err(why.into()),
+            Look::Member(_) if !is_same => {
+                return Err(ReachError::Mixed { member: member.to_owned(), other: other.clone() });
+            }
+            Look::Member(seen) => {
+                if let Some(same) = known.iter().find(|it| it.key == seen.key) {
+                    return Err(DrivesError::GivenTwice { first: same.path.clone(), second: other.clone() }.into());
+                }
+                known.push(*seen);
+            }
+            Look::Silent => {}
+        }
+    }
+    Ok(())
+}
+
+/// Opens the array that is named, here, to keep it running.
+pub fn claim(setup: &Setup, address: &ArrayAddress, opening: Opening, users: Users) -> Result<Host, ClaimError> {
+    let claimed = match opening.engine {
+        // Whoever reads what is served gets more than a look.
+        EngineChoice::Shoal => {
+            claim_with(setup, address, opening, None, Purpose::Start(opening.trust()), users.requests(), Stay::Running)
+        }
+        EngineChoice::Kernel => host_by_kernel(setup, address, opening, users.requests()),
+    };
+    claimed.map_err(|error| name_runner(&setup.environment, address, error))
+}
+
+/// Says which process of shoal's runs the array, where its members are busy on account of that.
+fn name_runner(environment: &Environment, address: &ArrayAddress, error: ClaimError) -> ClaimError {
+    if error.fault() != Fault::Busy {
+        return error;
+    }
+    let Ok(Some(mut running)) = reach_running(environment, address) else { return error };
+    let Ok(StateDocument { array, running: Some(process), .. }) = running.execute(Command::Status) else {
+        return error;
+    };
+    let process_id = process.process_id;
+    ClaimError::RunsAlready { name: array.name, uuid: array.uuid, process_id, command: command_of(process_id) }
+}
+
+/// What a process was started with, as far as a line has room for it.
+fn command_of(process_id: u32) -> Option<String> {
+    const LETTERS_MAX: usize = 120;
+    let bytes = std::fs::read(format!("/proc/{process_id}/cmdline")).ok()?;
+    let words: Vec<_> = bytes.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let program = Path::new(words.first()?.as_ref()).file_name()?.to_string_lossy().into_owned();
+    let line = [&[program.into()], &words[1..]].concat().join(" ");
+    let shown: String = line.trim_end().chars().take(LETTERS_MAX).collect();
+    Some(if shown.len() < line.trim_end().len() { shown + " ..." } else { shown })
+}
+
+/// Makes an array of simulated drives, to keep it running: they keep the machine's pace, and what is written to them. All
+/// chance follows from `seed`.
+pub fn simulate(
+    setup: &Setup,
+    drives: &SimulatedDrives,
+    create: &CreateOptions,
+    opening: Opening,
+    users: Users,
+    seed: u64,
+) -> Result<Host, ClaimError> {
+    let opened = drives.open_all(Contents::Kept, users.requests(), seed)?;
+    let world = HostWorld::Simulated(Box::new(opened.world.paced()));
+    let options = OpenOptions { silence: Some(opening.silence), ..setup.open_options(true, false) };
+    let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options)?;
+    Ok(Host::of_simulated(&setup.environment, array, options.background, drives.notation()))
+}
+
+/// Opens the array that is named, here.
+fn claim_with(
+    setup: &Setup,
+    address: &ArrayAddress,
+    opening: Opening,
+    newcomer: Option<&Path>,
+    purpose: Purpose,
+    requests: Requests,
+    stay: Stay,
+) -> Result<Host, ClaimError> {
+    let (environment, named) = (&setup.environment, &address.named);
+    if let Some(newcomer) = newcomer {
+        // Before the array is opened without it, and would write down that it is gone.
+        refuse_active(environment, &named.drives, &member_paths(environment, named)?, newcomer)?;
+    }
+    let paths = members_to_open(environment, named, opening.intent(), newcomer)?;
+    refuse_held(&paths)?;
+    let access = if opening.writable { Access::Write } else { Access::Read };
+    let mut drives = open_drives(&paths, access)?;
+    for drive in &mut drives {
+        // What is read from some members while others change can be wrong.
+        drive.keep_writers_out().map_err(DrivesError::Open)?;
+    }
+    let (count, bytes) = requests;
+    let plan = BufferPlan::for_drives(drives.len(), count, bytes).with_room_for(MORE_DRIVES_MAX);
+    let opened = join(setup.io_engine, drives, plan)?;
+    let options = opening.options(setup);
+    let terms = Terms { options, deadline: opening.deadline, scan: named.scan.clone() };
+    let terms = matches!(stay, Stay::Running).then_some(terms);
+    Host::open(environment, opened, &options, host_memory(environment, purpose), terms)
+}
