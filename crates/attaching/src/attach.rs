@@ -17,7 +17,8 @@ use crate::server::{self, Served};
 use crate::usage;
 use crate::wish::{DEADLINE, Wish};
 
-/// Makes the array a device or file, or finds that it is one. Starts a process that runs the array if nobody does.
+/// Makes the array a device or file, or finds that it is one. Starts a process that runs the array
+/// if nobody does.
 pub fn attach(launcher: &Launcher, array: &ArrayAddress, wish: &Wish) -> Result<Attachment, AttachError> {
     let environment = &launcher.environment;
     let records = records(environment)?;
@@ -71,7 +72,8 @@ fn anew(
     attachment
 }
 
-/// Attaches again what has lost its front: a device that can be recovered is served again as it is, a file is cleared away first.
+/// Attaches again what has lost its front: a device that can be recovered is served again as it is,
+/// a file is cleared away first.
 fn again(
     launcher: &Launcher,
     records: &Records,
@@ -108,7 +110,8 @@ fn front_of(records: &Records, wish: &Wish, served: &Served, method: Method) -> 
     }
 }
 
-/// Writes down what a front keeps that was started, and puts a loop device on its file where a block device is asked for.
+/// Writes down what a front keeps that was started, and puts a loop device on its file where a
+/// block device is asked for.
 fn connect(
     records: &Records,
     array: &ArrayAddress,
@@ -202,7 +205,8 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), AttachError> 
     if let (Some(device), Some(file)) = (own, &attachment.file)
         && let Some(device) = LoopDevice::find(device, file)
     {
-        // Where nobody answers a flush it would be waited for until the deadline. Nobody has the device open: what was written has gone to the array.
+        // Where nobody answers a flush it would be waited for until the deadline. Nobody has the
+        // device open: what was written has gone to the array.
         let ended = if standing == Standing::Served { device.detach() } else { device.abandon() };
         ended.map_err(AttachError::LoopHeld)?;
     }

@@ -30,7 +30,8 @@ fn existing_records(environment: &Environment) -> Option<Records> {
     own_runtime_directory(environment).map(Records::of)
 }
 
-/// By what the members say, by the names under which it was attached, and, of one that runs, by what it says itself.
+/// By what the members say, by the names under which it was attached, and, of one that runs, by
+/// what it says itself.
 pub(crate) fn record_of(
     environment: &Environment,
     records: &Records,

@@ -1,4 +1,5 @@
-//! The process that keeps a device: a client of the server on one side, a driver of the kernel on the other.
+//! The process that keeps a device: a client of the server on one side, a driver of the kernel on
+//! the other.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -132,12 +133,14 @@ fn first_line(output: ChildStdout) -> Option<PathBuf> {
     line.strip_suffix('\n').map(PathBuf::from)
 }
 
-/// Ends the one of an attachment that was found to be so, and clears away what it left if it was killed.
+/// Ends the one of an attachment that was found to be so, and clears away what it left if it was
+/// killed.
 pub(super) fn end(records: &Records, attachment: &Attachment, standing: Standing) -> Result<(), AttachError> {
     let Attachment { name, array_uuid, device, .. } = attachment;
     let none = Fronts { front: attachment.front, successor: attachment.successor, description: String::new() };
     let current = || records.fronts(array_uuid).map(|fronts| fronts.unwrap_or_else(|| none.clone()));
-    // Without a server nobody can finish what waits for one, and so nobody can close the device: told again, it ends at once.
+    // Without a server nobody can finish what waits for one, and so nobody can close the device:
+    // told again, it ends at once.
     let urgency = if standing == Standing::ServerGone { Urgency::AtOnce } else { Urgency::WhenClosed };
     if !(tell_to_end(current, urgency)? || !attachment.has_server() && tell_to_end(current, Urgency::AtOnce)?) {
         let process_id = current()?.front.process_id;
@@ -153,7 +156,8 @@ pub(super) fn end(records: &Records, attachment: &Attachment, standing: Standing
     }
 }
 
-/// Refuses a device of the kernel's nbd that is somebody else's by now, which nobody would look for after this.
+/// Refuses a device of the kernel's nbd that is somebody else's by now, which nobody would look for
+/// after this.
 pub(super) fn refuse_foreign(attachment: &Attachment) -> Result<(), AttachError> {
     match (attachment.method, &attachment.description) {
         (Method::Nbd, Some(description)) => {
@@ -170,7 +174,8 @@ enum Urgency {
     AtOnce,
 }
 
-/// Tells the front to end; and the one that follows, if it was killed before it had. Whether none of them is left in time.
+/// Tells the front to end; and the one that follows, if it was killed before it had. Whether none
+/// of them is left in time.
 fn tell_to_end(current: impl Fn() -> Result<Fronts, RecordError>, urgency: Urgency) -> Result<bool, AttachError> {
     let (begun, mut told) = (Instant::now(), None);
     loop {
@@ -189,8 +194,8 @@ fn tell_to_end(current: impl Fn() -> Result<Fronts, RecordError>, urgency: Urgen
     }
 }
 
-/// What such a process does: it keeps a device, and says to `tell` which. The first word on `stop` ends the device when nobody uses
-/// it, the second at once; `is_ending` says that there was one.
+/// What such a process does: it keeps a device, and says to `tell` which. The first word on `stop`
+/// ends the device when nobody uses it, the second at once; `is_ending` says that there was one.
 pub fn run(
     launcher: &Launcher,
     front: &Front,

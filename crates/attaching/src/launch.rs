@@ -22,8 +22,8 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Starts the program with these arguments, in a session of its own, so that neither Ctrl-C nor the end of a terminal
-    /// reaches it. What it has to tell goes to `log`, which is new.
+    /// Starts the program with these arguments, in a session of its own, so that neither Ctrl-C nor
+    /// the end of a terminal reaches it. What it has to tell goes to `log`, which is new.
     pub(crate) fn start(&self, arguments: &[String], log: &Path, stdout: Stdio) -> Result<Child, AttachError> {
         let told = File::create(log).map_err(|source| AttachError::File { path: log.to_owned(), source })?;
         let mut command = Command::new((self.program)().map_err(AttachError::System)?);

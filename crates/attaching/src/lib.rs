@@ -7,11 +7,13 @@
 //!       └──────writes──► UUID.attached, in the directory of running arrays
 //! ```
 //!
-//! The two processes live apart from each other and from the command: the front waits for a server that is gone, and comes
-//! to an agreement with the next one; a front that is killed is followed by its successor (`successor`). What is attached is written down, so that any
-//! later command can undo it, even after one of the processes was killed; a record whose front is gone, and the front's successor too, is *stale*,
-//! and is cleared away by the next `attach` or `detach`. What a record names is looked at before each use (`shoal_attach::records`): a device that is not the array's
-//! any more is left alone. One `attach` or `detach` works at a time.
+//! The two processes live apart from each other and from the command: the front waits for a server
+//! that is gone, and comes to an agreement with the next one; a front that is killed is followed by
+//! its successor (`successor`). What is attached is written down, so that any later command can
+//! undo it, even after one of the processes was killed; a record whose front is gone, and the
+//! front's successor too, is *stale*, and is cleared away by the next `attach` or `detach`. What a
+//! record names is looked at before each use (`shoal_attach::records`): a device that is not the
+//! array's any more is left alone. One `attach` or `detach` works at a time.
 
 #![forbid(unsafe_code)]
 

@@ -54,9 +54,9 @@ pub fn refuse_occupied(environment: &Environment, array: &ArrayAddress) -> Resul
     }
 }
 
-/// Refuses drives that are to be overwritten and are in use, also as members of an array that is mounted or attached,
-/// whether or not anybody runs it now; and drives and files that hold something unless `force`. They may come to the
-/// array `own`, if that is given.
+/// Refuses drives that are to be overwritten and are in use, also as members of an array that is
+/// mounted or attached, whether or not anybody runs it now; and drives and files that hold
+/// something unless `force`. They may come to the array `own`, if that is given.
 pub fn check_overwritable(
     environment: &Environment,
     paths: &[PathBuf],

@@ -15,8 +15,8 @@ use crate::front::text;
 use crate::launch::{Launcher, error_of};
 use crate::wish::Wish;
 
-/// How often it is looked whether an array that was started answers. It answers when it is open, which may take as long as reading
-/// the logs and bitmaps of slow drives.
+/// How often it is looked whether an array that was started answers. It answers when it is open,
+/// which may take as long as reading the logs and bitmaps of slow drives.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long an array may take to come to rest.
 const REST_PATIENCE: Duration = Duration::from_secs(120);
@@ -62,7 +62,8 @@ impl Served {
     }
 }
 
-/// The array as whoever runs it says; started if nobody does, to be served at a socket at which a front waits for it, or at the usual one.
+/// The array as whoever runs it says; started if nobody does, to be served at a socket at which a
+/// front waits for it, or at the usual one.
 pub(super) fn find_or_start(
     launcher: &Launcher,
     records: &Records,

@@ -1,4 +1,5 @@
-//! What becomes of a device when the process that serves it is killed: another one takes its place, by itself.
+//! What becomes of a device when the process that serves it is killed: another one takes its place,
+//! by itself.
 //!
 //! ```text
 //!  front ══ pipe ══► successor        the front says goodbye over it, or it ends without a word
@@ -6,8 +7,9 @@
 //!    └───────────────────────────────┘ then the successor waits until the front is gone for good, and becomes a front: with a successor of its own
 //! ```
 //!
-//! A ublk or nbd device outlives its front, and its requests wait for the next one. So every such front keeps a *successor*: a process that
-//! holds no device, no memory to speak of and no connection, and waits at the end of a pipe.
+//! A ublk or nbd device outlives its front, and its requests wait for the next one. So every such
+//! front keeps a *successor*: a process that holds no device, no memory to speak of and no
+//! connection, and waits at the end of a pipe.
 //!
 //! | killed | what follows |
 //! | --- | --- |
@@ -16,19 +18,24 @@
 //! | both at the same moment | the requests wait until somebody types `attach` or `detach`, which know what to do with such a device |
 //! | the server | nothing here: the front waits for it; so does a successor that becomes a front meanwhile, as it knows the server's terms, and so requests keep their deadline |
 //!
-//! **Why not the server, or a process above both.** The server may be another user's, or a service of its own, whose processes systemd ends with it;
-//! and of a process above both one would ask again who looks after that. Here the two look after each other, and either can be killed at any time.
+//! **Why not the server, or a process above both.** The server may be another user's, or a service
+//! of its own, whose processes systemd ends with it; and of a process above both one would ask
+//! again who looks after that. Here the two look after each other, and either can be killed at any
+//! time.
 //!
-//! **The first front is gone before the second begins**: the successor waits for the end of the process, and not only of the pipe. Then its connection with
-//! the server is closed, and the server begins nothing of it any more; see [`shoal_attach::Client`].
+//! **The first front is gone before the second begins**: the successor waits for the end of the
+//! process, and not only of the pipe. Then its connection with the server is closed, and the server
+//! begins nothing of it any more; see [`shoal_attach::Client`].
 //!
-//! **No loop of deaths.** A front that dies within [`YOUNG`] of its successor's start is followed after that time only, so a request at which every
-//! front dies costs a process a second and no more.
+//! **No loop of deaths.** A front that dies within [`YOUNG`] of its successor's start is followed
+//! after that time only, so a request at which every front dies costs a process a second and no
+//! more.
 //!
-//! **Who is who** is written in a file beside the record of the attachment (`UUID.front`), by the front alone, whenever that changes.
-//! `detach` tells the front to end, which says goodbye to its successor; if it finds a front that is dead it waits for the one
-//! that follows. Signals that reach all processes of a service at once (`systemctl stop`) do no harm: a front that was told to end starts no more
-//! successors, and a successor that is told to end goes at once.
+//! **Who is who** is written in a file beside the record of the attachment (`UUID.front`), by the
+//! front alone, whenever that changes. `detach` tells the front to end, which says goodbye to its
+//! successor; if it finds a front that is dead it waits for the one that follows. Signals that
+//! reach all processes of a service at once (`systemctl stop`) do no harm: a front that was told to
+//! end starts no more successors, and a successor that is told to end goes at once.
 //!
 //! A front of a FUSE file has no successor: with the process its mount is gone.
 
@@ -88,7 +95,8 @@ struct State {
 }
 
 impl Successor {
-    /// Keeps one, which is there when this returns, unless the system has no process to give; then it is asked again.
+    /// Keeps one, which is there when this returns, unless the system has no process to give; then
+    /// it is asked again.
     pub(super) fn keep(following: Following) -> Result<Self, AttachError> {
         let kept = Arc::new(Kept { following, state: Mutex::default() });
         let first = kept.start();
@@ -162,7 +170,8 @@ impl Following {
     }
 }
 
-/// What a successor does: it waits for its front's goodbye, and ends; or for its front's end, and takes its place.
+/// What a successor does: it waits for its front's goodbye, and ends; or for its front's end, and
+/// takes its place.
 pub fn wait_to_follow(launcher: &Launcher, front: u32, arguments: &[OsString]) -> Result<(), AttachError> {
     // What it takes to follow may be what the device keeps from being written back.
     shoal_attach::stay_out_of_reclaim();

@@ -1,4 +1,5 @@
-//! Who uses an attached device or file, beside file systems: devices on top of it, swapping, programs.
+//! Who uses an attached device or file, beside file systems: devices on top of it, swapping,
+//! programs.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -13,7 +14,8 @@ use crate::error::AttachError;
 /// How long a program that only looks at a device may have it open.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Refuses to take away what is used, and says by whom; `own` is a loop device over it that goes with it.
+/// Refuses to take away what is used, and says by whom; `own` is a loop device over it that goes
+/// with it.
 pub(super) fn refuse_used(device: &Path, own: Option<&Path>) -> Result<(), AttachError> {
     if let Some(holder) = holders(device).iter().find(|holder| own != Some(Path::new(holder))) {
         return Err(AttachError::Held { device: device.to_owned(), holder: holder.clone() });
@@ -33,7 +35,8 @@ pub(super) fn refuse_used(device: &Path, own: Option<&Path>) -> Result<(), Attac
     Ok(())
 }
 
-/// Refuses to take away what is used by somebody who does not show. Only while it is served: to open a device may be to read it.
+/// Refuses to take away what is used by somebody who does not show. Only while it is served: to
+/// open a device may be to read it.
 pub(super) fn refuse_claimed(device: &Path) -> Result<(), AttachError> {
     if is_claimed(device) {
         return Err(AttachError::Claimed { device: device.to_owned() });

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use shoal_attach::records::Method;
 
-/// How long a request waits for a server that is gone, if nobody says otherwise. A file system that is told of an error is
-/// of no use until it is mounted again, so it is long enough for somebody to come and start the server.
+/// How long a request waits for a server that is gone, if nobody says otherwise. A file system that
+/// is told of an error is of no use until it is mounted again, so it is long enough for somebody to
+/// come and start the server.
 pub const DEADLINE: Duration = Duration::from_secs(300);
 
 /// What is wanted.

@@ -92,7 +92,8 @@ pub fn same_file(left: &Path, right: &Path) -> bool {
     }
 }
 
-/// Puts drives into a world whose memory is cut by `plan`. `io_engine` carries the I/O; if none, what the kernel permits.
+/// Puts drives into a world whose memory is cut by `plan`. `io_engine` carries the I/O; if none,
+/// what the kernel permits.
 pub fn join(io_engine: Option<IoEngine>, drives: Vec<Drive>, plan: BufferPlan) -> Result<Opened, JoinError> {
     let arena = plan.arena().map_err(JoinError::Memory)?;
     let io_loop = IoLoop::new(io_engine, arena.clone(), IOS_MAX)?;

@@ -1,4 +1,5 @@
-//! What a program's surroundings say: where things are kept, and who hears what is told on the side.
+//! What a program's surroundings say: where things are kept, and who hears what is told on the
+//! side.
 
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
@@ -9,10 +10,11 @@ use std::{fmt, io};
 use shoal_documents::{Fault, HasFault};
 use shoal_memory::Store;
 
-/// If this variable is set, what is kept from one start to the next goes there: for tests, and services with a place of
-/// their own.
+/// If this variable is set, what is kept from one start to the next goes there: for tests, and
+/// services with a place of their own.
 pub const STATE_VARIABLE: &str = "SHOAL_STATE_DIRECTORY";
-/// If this variable is set, sockets of running arrays go there: for services, containers and tests with a place of their own.
+/// If this variable is set, sockets of running arrays go there: for services, containers and tests
+/// with a place of their own.
 pub const RUNTIME_VARIABLE: &str = "SHOAL_RUNTIME_DIRECTORY";
 
 /// Where this user's things are kept, and who hears what is told on the side.
@@ -59,8 +61,8 @@ impl HasFault for EnvironmentError {
 }
 
 impl Environment {
-    /// What these variables of the environment mean for the user who runs this process. `listener` hears what people should
-    /// know, a line each.
+    /// What these variables of the environment mean for the user who runs this process. `listener`
+    /// hears what people should know, a line each.
     pub fn from_variables(
         variable: impl Fn(&str) -> Option<OsString>,
         listener: impl Fn(&str) + Send + Sync + 'static,
@@ -87,7 +89,8 @@ impl Environment {
         }
     }
 
-    /// Where what is kept from one start to the next goes, whether it is there or not; none for a user without a home.
+    /// Where what is kept from one start to the next goes, whether it is there or not; none for a
+    /// user without a home.
     pub fn state_directory(&self) -> Option<PathBuf> {
         self.state.clone()
     }

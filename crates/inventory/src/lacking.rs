@@ -7,8 +7,8 @@ use crate::environment::Environment;
 use crate::look::{Seen, members};
 use crate::search::{Named, member_paths};
 
-/// What is missing of an array, in a few words; none if all members are there that its freshest one counts on, and this host has
-/// seen nothing newer of it.
+/// What is missing of an array, in a few words; none if all members are there that its freshest one
+/// counts on, and this host has seen nothing newer of it.
 pub fn lacking(environment: &Environment, named: &Named) -> Option<String> {
     let paths = match member_paths(environment, named) {
         Ok(paths) => paths,
@@ -25,13 +25,15 @@ pub fn lacking(environment: &Environment, named: &Named) -> Option<String> {
         match absent(&group) {
             Ok(absent) if absent.is_empty() => in_doubt(environment, &there),
             Ok(absent) => Some(format!("{} of {} are missing", absent.len(), absent.len() + group.len())),
-            // What is wrong with it is for the array to tell when it is opened; another member may mend it.
+            // What is wrong with it is for the array to tell when it is opened; another member may
+            // mend it.
             Err(error) => Some(error.to_string()),
         }
     })
 }
 
-/// What this host remembers of the array speaks against starting it with these: the right ones may be yet to come.
+/// What this host remembers of the array speaks against starting it with these: the right ones may
+/// be yet to come.
 fn in_doubt(environment: &Environment, there: &[Found]) -> Option<String> {
     // What is wrong with a book is told when the array is opened.
     let book = environment.store()?.read(there.first()?.candidate.superblock.array_uuid).ok()??;

@@ -1,4 +1,5 @@
-//! The drives of this machine, by name: found, looked at, opened; which arrays they are members of, and what may be wiped.
+//! The drives of this machine, by name: found, looked at, opened; which arrays they are members of,
+//! and what may be wiped.
 //!
 //! | question | answered by |
 //! | --- | --- |
@@ -8,8 +9,9 @@
 //! | may a drive lose what it holds | [`check_wipeable`], [`refuse_active`] |
 //! | which drives are simulated, and what are they like | [`SimulatedDrives`] |
 //!
-//! Nothing here reads the environment or prints: what there is to tell goes to the listener of the [`Environment`]. A drive
-//! that hangs costs its asker a limited time, and a thread that is left behind.
+//! Nothing here reads the environment or prints: what there is to tell goes to the listener of the
+//! [`Environment`]. A drive that hangs costs its asker a limited time, and a thread that is left
+//! behind.
 //!
 //! Not meant: arrays that run; whoever runs one is found by `shoal_running`.
 

@@ -1,4 +1,5 @@
-//! Drives that are to come to an array and lose what they hold: never one whose content the array counts on, whatever is forced.
+//! Drives that are to come to an array and lose what they hold: never one whose content the array
+//! counts on, whatever is forced.
 
 use std::path::{Path, PathBuf};
 
@@ -56,8 +57,8 @@ pub fn candidate_at(path: &Path, superblock: Superblock) -> Candidate {
     Candidate { drive: path.display().to_string(), superblock }
 }
 
-/// Refuses a drive that is to come to an array at rest and is an active member of it: of the array that is named by the drives
-/// `given`, and whose members are at `members`.
+/// Refuses a drive that is to come to an array at rest and is an active member of it: of the array
+/// that is named by the drives `given`, and whose members are at `members`.
 pub fn refuse_active(
     environment: &Environment,
     given: &[PathBuf],

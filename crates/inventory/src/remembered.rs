@@ -1,4 +1,5 @@
-//! What this host remembers of its arrays: who may see it, who writes it, and how much is believed beyond it.
+//! What this host remembers of its arrays: who may see it, who writes it, and how much is believed
+//! beyond it.
 
 use shoal_memory::{Book, FileKeeper, Found, Keeper, Reader, Sight, Store};
 use shoal_volume::{HostMemory, Trust};
@@ -8,7 +9,8 @@ use crate::environment::{Environment, EnvironmentError, STATE_VARIABLE};
 /// What an array is opened for, as far as this host's memory is concerned.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
-    /// It is written to, or offered to others: what is in doubt is refused, unless that is trusted. What is seen is remembered.
+    /// It is written to, or offered to others: what is in doubt is refused, unless that is trusted.
+    /// What is seen is remembered.
     Start(Trust),
     /// The same, found out for somebody else who starts it. Nothing is remembered.
     Choose(Trust),
@@ -16,7 +18,8 @@ pub enum Purpose {
     Look,
 }
 
-/// How much is believed beyond what is remembered: `force` overrules all doubts, `degraded` those about members that are missing.
+/// How much is believed beyond what is remembered: `force` overrules all doubts, `degraded` those
+/// about members that are missing.
 pub fn trust(force: bool, degraded: bool) -> Trust {
     match (force, degraded) {
         (true, _) => Trust::Anything,

@@ -1,7 +1,8 @@
 //! Finds an array's other members among the files and devices of a directory.
 //!
-//! Members of one array share a UUID. Members of arrays in an array do not: which array of arrays they belong to is
-//! written in the content of theirs, so each array that is found is read for that.
+//! Members of one array share a UUID. Members of arrays in an array do not: which array of arrays
+//! they belong to is written in the content of theirs, so each array that is found is read for
+//! that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,14 +17,16 @@ use crate::environment::Environment;
 use crate::look::{Look, NoMember, Seen, look, members};
 use crate::simulated::{self, NotReal};
 
-/// Which array, as people say it: by its members, by one of them and where to look for the rest, or by its UUID.
+/// Which array, as people say it: by its members, by one of them and where to look for the rest, or
+/// by its UUID.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     /// Members, in any order.
     pub drives: Vec<PathBuf>,
     /// A directory in which the other members are.
     pub scan: Option<PathBuf>,
-    /// The array's UUID: its members are looked for among the machine's drives, or in that directory.
+    /// The array's UUID: its members are looked for among the machine's drives, or in that
+    /// directory.
     pub uuid: Option<Uuid>,
 }
 
@@ -158,7 +161,8 @@ fn only_array(directory: &Path, groups: &[Group]) -> Result<Uuid, SearchError> {
     }
 }
 
-/// The members of the arrays that are named, of those that these are members of, and of all that are made of those.
+/// The members of the arrays that are named, of those that these are members of, and of all that
+/// are made of those.
 fn paths_of(groups: Vec<Group>, named: &[Uuid]) -> Vec<PathBuf> {
     let is_named = |group: &&Group| named.contains(&group.array);
     let mut wanted: Vec<_> = groups.iter().filter(is_named).filter_map(outer_array).collect();
@@ -186,13 +190,14 @@ fn put(groups: &mut Vec<Group>, seen: Seen) {
     }
 }
 
-/// The array that a group's array is a member of, if it is one and enough of it is there to read that.
+/// The array that a group's array is a member of, if it is one and enough of it is there to read
+/// that.
 fn outer_array(group: &Group) -> Option<Uuid> {
     Some(outer_superblock(&group.paths)?.array_uuid)
 }
 
-/// The superblock that the content of the array of these drives carries; none if it is no member of an array, or too little of it
-/// is there.
+/// The superblock that the content of the array of these drives carries; none if it is no member of
+/// an array, or too little of it is there.
 pub fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {
     let plan = BufferPlan::for_drives(paths.len(), 1, 4096);
     let arena = plan.arena().ok()?;
@@ -206,8 +211,8 @@ pub fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {
     superblock_in_content(world, plan, &drives, &OpenOptions::read_only())
 }
 
-/// The machine's drives and partitions: block devices with hardware behind them. Others are made by programs, of this one
-/// too, and one whose program waits for its array answers nobody.
+/// The machine's drives and partitions: block devices with hardware behind them. Others are made by
+/// programs, of this one too, and one whose program waits for its array answers nobody.
 pub fn machine_drives() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/sys/class/block") else { return Vec::new() };
     let mut paths: Vec<_> = entries.filter_map(Result::ok).filter(|entry| is_hardware(&entry.path())).collect();
@@ -221,7 +226,8 @@ fn is_hardware(entry: &Path) -> bool {
     if place.join("partition").exists() {
         return place.parent().is_some_and(|disk| disk.join("device").exists());
     }
-    // The end of a disk is the end of its last partition, and a superblock there is the partition's.
+    // The end of a disk is the end of its last partition, and a superblock there is the
+    // partition's.
     let is_partition = |inner: &std::fs::DirEntry| inner.path().join("partition").exists();
     let has_partitions =
         std::fs::read_dir(&place).is_ok_and(|inner| inner.filter_map(Result::ok).any(|it| is_partition(&it)));

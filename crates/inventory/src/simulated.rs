@@ -1,4 +1,5 @@
-//! Simulated drives, as they are named: `sim:cruzer-titanium*6@usb2*2`. They exist while the process runs that opens them.
+//! Simulated drives, as they are named: `sim:cruzer-titanium*6@usb2*2`. They exist while the
+//! process runs that opens them.
 
 use std::path::{Path, PathBuf};
 
@@ -83,7 +84,8 @@ impl HasFault for SimulatedError {
 }
 
 impl SimulatedDrives {
-    /// The simulated drives that arguments name; none if they name real ones. Several arguments are one fleet.
+    /// The simulated drives that arguments name; none if they name real ones. Several arguments are
+    /// one fleet.
     pub fn named(arguments: &[PathBuf]) -> Result<Option<Self>, SimulatedError> {
         let texts: Vec<Option<&str>> =
             arguments.iter().map(|argument| argument.to_str()?.strip_prefix(PREFIX)).collect();
@@ -122,8 +124,8 @@ impl SimulatedDrives {
         self.topology.drives.iter().map(|(model, _)| &model.medium)
     }
 
-    /// Refuses drives that hold more than half of the memory that this machine has left, `available_bytes`: what is written to
-    /// them is kept there.
+    /// Refuses drives that hold more than half of the memory that this machine has left,
+    /// `available_bytes`: what is written to them is kept there.
     pub fn check_memory(&self, available_bytes: u64) -> Result<(), SimulatedError> {
         let total_bytes: u64 = self.topology.drives.iter().map(|(model, _)| model.size_bytes).sum();
         if total_bytes <= available_bytes / 2 {
@@ -143,7 +145,8 @@ impl SimulatedDrives {
         &self.topology.buses
     }
 
-    /// A world with some of the drives in it, on their buses, with nobody else there. All chance follows from `seed`.
+    /// A world with some of the drives in it, on their buses, with nobody else there. All chance
+    /// follows from `seed`.
     pub fn open(
         &self,
         drives: &[u32],

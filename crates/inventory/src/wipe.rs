@@ -1,5 +1,5 @@
-//! Drives that are to be overwritten: what speaks against it is told before anything is opened for writing, and must still
-//! be so once nobody else can write to them any more.
+//! Drives that are to be overwritten: what speaks against it is told before anything is opened for
+//! writing, and must still be so once nobody else can write to them any more.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -122,8 +122,9 @@ impl Wipeable {
         Ok(drives)
     }
 
-    /// Refuses drives that hold something else by now. They are among `drives`, which are open for writing: nobody else
-    /// changes them any more. Two commands may have found the same drive free, and the first one has taken it.
+    /// Refuses drives that hold something else by now. They are among `drives`, which are open for
+    /// writing: nobody else changes them any more. Two commands may have found the same drive free,
+    /// and the first one has taken it.
     pub fn confirm(&self, drives: &[Drive]) -> Result<(), WipeError> {
         for held in &self.drives {
             let Some(drive) = drives.iter().find(|drive| drive.path() == held.path) else { continue };
@@ -136,8 +137,8 @@ impl Wipeable {
     }
 }
 
-/// Refuses drives that are in use, and drives and files that hold something unless `force`. Whoever destroys what a drive
-/// holds asks this before it is opened for writing.
+/// Refuses drives that are in use, and drives and files that hold something unless `force`. Whoever
+/// destroys what a drive holds asks this before it is opened for writing.
 pub fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<Wipeable, WipeError> {
     let check = |path: &PathBuf| {
         // First what it is, or a change between the two looks would pass for what was found fit.
@@ -180,7 +181,8 @@ fn find(path: &Path) -> Result<Vec<Finding>, WipeError> {
     Ok(survey.findings)
 }
 
-/// Refuses a regular file that holds something, unless that is what shoal itself writes to files that are measured.
+/// Refuses a regular file that holds something, unless that is what shoal itself writes to files
+/// that are measured.
 fn refuse_ordinary_file(path: &Path) -> Result<(), WipeError> {
     // A load may have written any of the sectors, and none before.
     let is_own = |bytes: &[u8]| {

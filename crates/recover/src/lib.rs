@@ -1,8 +1,9 @@
 //! Members of arrays among many files, and what can be made of them.
 //!
-//! [`Search`] finds members wherever they are; [`plans()`] says for each array which of them make it, and with which superblocks.
-//! A plan is looked at through an overlay, so nothing is written; [`losses()`] says what it cannot save. Its content can be
-//! copied out ([`save()`]), or its superblocks be written ([`apply()`]), of members that are still what they were.
+//! [`Search`] finds members wherever they are; [`plans()`] says for each array which of them make
+//! it, and with which superblocks. A plan is looked at through an overlay, so nothing is written;
+//! [`losses()`] says what it cannot save. Its content can be copied out ([`save()`]), or its
+//! superblocks be written ([`apply()`]), of members that are still what they were.
 
 #![forbid(unsafe_code)]
 

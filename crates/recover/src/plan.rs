@@ -1,4 +1,5 @@
-//! What could be run of the members that were found: one plan for each array, or for each array of arrays.
+//! What could be run of the members that were found: one plan for each array, or for each array of
+//! arrays.
 
 use std::io;
 

@@ -1,7 +1,8 @@
 //! GNU ddrescue's mapfile: which parts of a drive could not be copied.
 //!
-//! ddrescue(1) writes it beside the image: comments, a line with its own position, then lines of position, size and
-//! status; `+` is what was copied. Everything else holds nothing that came from the drive.
+//! ddrescue(1) writes it beside the image: comments, a line with its own position, then lines of
+//! position, size and status; `+` is what was copied. Everything else holds nothing that came from
+//! the drive.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -53,7 +54,8 @@ pub(crate) fn holes_of(image: &Path) -> Result<Vec<Range<u64>>, MapError> {
     Ok(Vec::new())
 }
 
-/// All of a file, unless it is longer than any mapfile: then an incomplete one, whose last line is none.
+/// All of a file, unless it is longer than any mapfile: then an incomplete one, whose last line is
+/// none.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(LENGTH_MAX).read_to_end(&mut bytes)?;

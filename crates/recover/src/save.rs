@@ -53,7 +53,8 @@ pub fn content_of(array: &mut ArrayVolume<Overlay>) -> io::Result<Vec<Finding>> 
     })
 }
 
-/// Copies the content into a new file, with holes where it is zeros or lost. Returns what is lost, in bytes of the content.
+/// Copies the content into a new file, with holes where it is zeros or lost. Returns what is lost,
+/// in bytes of the content.
 pub fn save(array: &mut ArrayVolume<Overlay>, path: &Path) -> Result<Vec<Range<u64>>, SaveError> {
     let at = |source: io::Error| SaveError::File { path: path.to_owned(), source };
     let file = File::create_new(path).map_err(|error| match error.kind() {

@@ -1,5 +1,5 @@
-//! Finds members: on files and devices, in directories of them, in the partitions of whole-disk images, in images that
-//! were cut off or copied with holes.
+//! Finds members: on files and devices, in directories of them, in the partitions of whole-disk
+//! images, in images that were cut off or copied with holes.
 
 use std::collections::HashSet;
 use std::io;
@@ -62,7 +62,8 @@ pub struct Found {
 pub struct Search {
     /// The members, in the order in which they were found.
     pub found: Vec<Found>,
-    /// Name and problem of what carries a damaged superblock, or cannot be read though it was named.
+    /// Name and problem of what carries a damaged superblock, or cannot be read though it was
+    /// named.
     pub problems: Vec<(String, String)>,
     seen: HashSet<DriveKey>,
 }
@@ -155,8 +156,8 @@ impl Search {
     }
 }
 
-/// The superblock of a window of `size_bytes`, and the size that it wants: an image that was cut off lacks the end of its
-/// data, and is taken for as long as the superblock says.
+/// The superblock of a window of `size_bytes`, and the size that it wants: an image that was cut
+/// off lacks the end of its data, and is taken for as long as the superblock says.
 fn superblock_of(
     size_bytes: u64,
     mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,

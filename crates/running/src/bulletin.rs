@@ -1,5 +1,5 @@
-//! What happened in an array, put together from its engine's events: the latest news, the findings of a scrub, and how
-//! fast background work goes.
+//! What happened in an array, put together from its engine's events: the latest news, the findings
+//! of a scrub, and how fast background work goes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;

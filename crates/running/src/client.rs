@@ -1,8 +1,8 @@
 //! A running array, reached over its socket.
 //!
-//! Commands are asked one at a time. The content is a [`Volume`] with memory of its own: requests go out as they are
-//! submitted, with what they write, and never more of them than the server takes at a time; so both sides always read
-//! what the other has sent, and neither waits for the other.
+//! Commands are asked one at a time. The content is a [`Volume`] with memory of its own: requests
+//! go out as they are submitted, with what they write, and never more of them than the server takes
+//! at a time; so both sides always read what the other has sent, and neither waits for the other.
 
 use std::collections::HashMap;
 use std::io;
@@ -100,8 +100,8 @@ impl Client {
     }
 }
 
-/// Connects, and asks how the array is. A process that is about to end takes connections and answers none: it is waited
-/// until nobody listens any more, or somebody new does.
+/// Connects, and asks how the array is. A process that is about to end takes connections and
+/// answers none: it is waited until nobody listens any more, or somebody new does.
 fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
     let begun = std::time::Instant::now();
     loop {

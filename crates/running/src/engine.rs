@@ -1,8 +1,9 @@
-//! What runs an array: shoal's own engine, or another one. Everything above this seam (commands, sessions, the network block
-//! device) is the same whichever it is.
+//! What runs an array: shoal's own engine, or another one. Everything above this seam (commands,
+//! sessions, the network block device) is the same whichever it is.
 //!
-//! Drives are named by paths here, as people name them; what an engine calls them is its own affair. A drive that is to
-//! come has been surveyed and opened by whoever asks, as that may take long, and comes along open.
+//! Drives are named by paths here, as people name them; what an engine calls them is its own
+//! affair. A drive that is to come has been surveyed and opened by whoever asks, as that may take
+//! long, and comes along open.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -145,9 +146,11 @@ pub trait Engine: LiveVolume {
     fn remember(&self, environment: &Environment) {
         let _ = environment;
     }
-    /// Refuses a drive that is to be wiped for the array, and carries a superblock, if the array counts on what it holds.
+    /// Refuses a drive that is to be wiped for the array, and carries a superblock, if the array
+    /// counts on what it holds.
     fn refuse_active(&self, newcomer: &Candidate) -> Result<(), EngineError>;
-    /// How much was asked of drives that were taken out, which nobody waits for and they have not answered.
+    /// How much was asked of drives that were taken out, which nobody waits for and they have not
+    /// answered.
     fn left_behind(&self) -> usize {
         0
     }
@@ -157,12 +160,13 @@ pub trait Engine: LiveVolume {
     fn add(&mut self, path: &Path, opened: Result<Drive, WipeError>) -> Result<(), EngineError>;
     /// Lets a drive go that failed, or a spare.
     fn remove(&mut self, drive: &Path) -> Result<(), EngineError>;
-    /// Copies a member to another drive: a spare that the array has, or one that comes along and may be wiped.
+    /// Copies a member to another drive: a spare that the array has, or one that comes along and
+    /// may be wiped.
     fn replace(&mut self, member: &Path, spare: &Path, opened: Option<Drive>) -> Result<(), EngineError>;
     /// Takes a former member back.
     fn re_add(&mut self, path: &Path, opened: Result<Drive, WipeError>) -> Result<(), EngineError>;
-    /// Gives it more members, by drives that came along and may be wiped and by spares that it has, another chunk or another
-    /// layout, while it is used.
+    /// Gives it more members, by drives that came along and may be wiped and by spares that it has,
+    /// another chunk or another layout, while it is used.
     fn grow(&mut self, growth: &Growth, added: Vec<(PathBuf, Drive)>) -> Result<(), EngineError> {
         let _ = (growth, added);
         Err(EngineError::GrowsAtRest)
@@ -181,8 +185,9 @@ pub trait Engine: LiveVolume {
     fn set_background(&mut self, background: Background) -> Result<(), EngineError>;
     /// Lets background work go on for so long, or to its end.
     fn run_background(&mut self, patience: Duration) -> Result<(), EngineError>;
-    /// Brings the array to rest, and lets its members go where another process could want them: what was written is
-    /// durable. Nothing but [`Engine::status`] and [`Engine::take_news`] is asked afterwards.
+    /// Brings the array to rest, and lets its members go where another process could want them:
+    /// what was written is durable. Nothing but [`Engine::status`] and [`Engine::take_news`] is
+    /// asked afterwards.
     fn rest(&mut self) -> Result<(), EngineError>;
 }
 
@@ -250,7 +255,8 @@ impl Engine for ArrayVolume<HostWorld> {
         }
     }
 
-    /// As it was opened anew, or, where that cannot be because it has been here all the time, as it is.
+    /// As it was opened anew, or, where that cannot be because it has been here all the time, as it
+    /// is.
     fn re_add(&mut self, path: &Path, opened: Result<Drive, WipeError>) -> Result<(), EngineError> {
         match (opened, find(self, path)) {
             (Ok(drive), _) => bring_in(self, drive, Self::re_add_drive),
@@ -293,7 +299,8 @@ fn find(array: &ArrayVolume<HostWorld>, path: &Path) -> Result<shoal_volume::Dri
     found.ok_or_else(|| ManageError::NotAMember { drive: path.display().to_string() }.into())
 }
 
-/// Takes a drive in and has the array do something with it; closes it if the array does not want it.
+/// Takes a drive in and has the array do something with it; closes it if the array does not want
+/// it.
 fn bring_in(
     array: &mut ArrayVolume<HostWorld>,
     drive: Drive,

@@ -1,8 +1,9 @@
 //! Waits for an array's members to be there, and to be free, and no longer than is worth it.
 //!
-//! Drives on a hub come one after the other, for seconds after a machine has started. An array is waited for until all
-//! members are there that its freshest one counts on, and this host has seen nothing newer of it, or the time is up; then it
-//! is up to the array whether it can do without them.
+//! Drives on a hub come one after the other, for seconds after a machine has started. An array is
+//! waited for until all members are there that its freshest one counts on, and this host has seen
+//! nothing newer of it, or the time is up; then it is up to the array whether it can do without
+//! them.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,8 @@ use shoal_unattended::Heart;
 
 /// From one look to the next.
 const DISTANCE: Duration = Duration::from_millis(500);
-/// The longest that busy members are waited for; a service's time to start has room for it. After that the service manager
-/// starts the process again.
+/// The longest that busy members are waited for; a service's time to start has room for it. After
+/// that the service manager starts the process again.
 const BUSY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits, if that is asked for. What is missing in the end is told and is no failure.
@@ -32,8 +33,9 @@ pub fn wait_for_members(environment: &Environment, patience: Option<Duration>, n
     }
 }
 
-/// Does what needs members that nobody else has: again and again while they are busy, if waiting is asked for. Whoever has
-/// just looked at a drive, as udev does with every new one, lets it go in a moment.
+/// Does what needs members that nobody else has: again and again while they are busy, if waiting is
+/// asked for. Whoever has just looked at a drive, as udev does with every new one, lets it go in a
+/// moment.
 pub fn when_free<T, E: HasFault>(
     environment: &Environment,
     patience: Option<Duration>,

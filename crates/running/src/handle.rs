@@ -1,4 +1,5 @@
-//! An array as the commands see it: at hand, or run by another process. One way to do a thing, whoever runs the array.
+//! An array as the commands see it: at hand, or run by another process. One way to do a thing,
+//! whoever runs the array.
 
 use std::io;
 use std::path::PathBuf;

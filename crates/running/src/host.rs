@@ -1,5 +1,5 @@
-//! An array at hand, with what is told of it: what a command does to an array that nobody else runs, and what a running
-//! array's process does for its clients.
+//! An array at hand, with what is told of it: what a command does to an array that nobody else
+//! runs, and what a running array's process does for its clients.
 
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,8 @@ pub struct Host {
 const SUSPICION_DISTANCE: Duration = Duration::from_secs(1);
 
 impl Host {
-    /// Runs the array that the drives are members of, with what this host remembers of it. On `terms` it outlives an outage
-    /// of its drives.
+    /// Runs the array that the drives are members of, with what this host remembers of it. On
+    /// `terms` it outlives an outage of its drives.
     pub(crate) fn open(
         environment: &Environment,
         opened: Opened,
@@ -78,7 +78,8 @@ impl Host {
         Self { simulated: Some(drives.to_owned()), ..Self::of(environment, array, background) }
     }
 
-    /// Does what was ordered. The drives that came along belong to the array afterwards, or are closed.
+    /// Does what was ordered. The drives that came along belong to the array afterwards, or are
+    /// closed.
     pub(super) fn carry_out(&mut self, order: Order) -> Result<StateDocument, ExecuteError> {
         match order {
             Order::Show => {}
@@ -169,7 +170,8 @@ impl Host {
 }
 
 impl Host {
-    /// Brings the array to rest: what was written is durable. Nothing but its state is asked afterwards.
+    /// Brings the array to rest: what was written is durable. Nothing but its state is asked
+    /// afterwards.
     pub(super) fn rest(&mut self) -> Result<(), EngineError> {
         self.array.rest()?;
         self.array.remember(&self.environment);

@@ -1,8 +1,10 @@
-//! By what a client that comes again knows whether a drive of the array has lost its power meanwhile: for each member's drive a name that stays and the number
-//! that the kernel gave to the disk when it appeared. `shoal_attach`'s client says what it makes of that.
+//! By what a client that comes again knows whether a drive of the array has lost its power
+//! meanwhile: for each member's drive a name that stays and the number that the kernel gave to the
+//! disk when it appeared. `shoal_attach`'s client says what it makes of that.
 //!
-//! A server that was killed and started again says the same, of devices and of image files, which have the number of the disk that they lie on. A drive of which
-//! the kernel tells no number (simulated, in memory, over a network, before Linux 5.15) is left out.
+//! A server that was killed and started again says the same, of devices and of image files, which
+//! have the number of the disk that they lie on. A drive of which the kernel tells no number
+//! (simulated, in memory, over a network, before Linux 5.15) is left out.
 
 use std::path::Path;
 
@@ -14,9 +16,10 @@ use shoal_volume::NEWEST;
 /// Digits of a member's UUID by which it is known: enough to tell a handful apart.
 const NAME_DIGITS: usize = 16;
 
-/// Of an array and those inside it, as `NAME=NUMBER,NAME=NUMBER`, with the highest number of all disks: a drive that comes to
-/// the array later, with a higher one, may have lost its power in between. So many outages of its drives this process has lived through
-/// after which something may have been lost: of drives without a number nothing else tells that.
+/// Of an array and those inside it, as `NAME=NUMBER,NAME=NUMBER`, with the highest number of all
+/// disks: a drive that comes to the array later, with a higher one, may have lost its power in
+/// between. So many outages of its drives this process has lived through after which something may
+/// have been lost: of drives without a number nothing else tells that.
 pub fn incarnation(array: &ArrayDocument, outages: u32) -> String {
     let mut words = Vec::new();
     add(array, &mut words);

@@ -28,7 +28,8 @@ pub(super) struct Answered {
     pub(super) content: Vec<u8>,
 }
 
-/// Of how many outages of the drives a session has heard; of none that were over before its first request.
+/// Of how many outages of the drives a session has heard; of none that were over before its first
+/// request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard(Arc<Mutex<Option<u32>>>);
 

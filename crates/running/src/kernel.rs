@@ -1,4 +1,5 @@
-//! The kernel's own md as an engine: members go to it and come back, and an array that it runs already is taken over.
+//! The kernel's own md as an engine: members go to it and come back, and an array that it runs
+//! already is taken over.
 
 use std::path::{Path, PathBuf};
 
@@ -71,7 +72,8 @@ pub fn hand_over(
     requests: (u32, u32),
 ) -> Result<KernelVolume, ClaimError> {
     let kernel = Kernel::find()?;
-    // Not claimed: that a drive was open for writing would have others look for arrays on it when it is closed.
+    // Not claimed: that a drive was open for writing would have others look for arrays on it when
+    // it is closed.
     let opened = join_for(setup.io_engine, open_drives(paths, Access::Read)?, (1, 4096))?;
     let choice = choose(opened.world, opened.plan, &opened.drives, options, memory)?;
     setup.environment.tell_all(&choice.remarks);
@@ -103,7 +105,8 @@ pub(super) fn host_by_kernel(
     Ok(Host::of(&setup.environment, claim_for_kernel(setup, address, opening, requests)?, background))
 }
 
-/// How the array that is named is, and what the kernel does with it, if the kernel runs it and no process of shoal's does.
+/// How the array that is named is, and what the kernel does with it, if the kernel runs it and no
+/// process of shoal's does.
 pub fn kernel_state(setup: &Setup, named: &Named) -> Result<Option<StateDocument>, ClaimError> {
     let drives = named_drives(&setup.environment, named)?;
     let Some(device) = holder(&drives) else { return Ok(None) };
@@ -114,8 +117,8 @@ pub fn kernel_state(setup: &Setup, named: &Named) -> Result<Option<StateDocument
     Ok(Some(StateDocument { engine, ..StateDocument::at_rest(ArrayDocument::from(&array.status())) }))
 }
 
-/// Has the kernel let the array go that is named, if it runs it: one that a process of shoal's that was killed has left
-/// there, or that somebody else has assembled.
+/// Has the kernel let the array go that is named, if it runs it: one that a process of shoal's that
+/// was killed has left there, or that somebody else has assembled.
 pub fn stop_in_kernel(setup: &Setup, address: &ArrayAddress) -> Result<Option<StateDocument>, StopError> {
     if holder(&named_drives(&setup.environment, &address.named)?).is_none() {
         return Ok(None);
@@ -150,8 +153,8 @@ fn holder(paths: &[PathBuf]) -> Option<MdDevice> {
     paths.iter().find_map(|path| holder_of(path))
 }
 
-/// What the superblocks say of an array that the kernel runs; all of its members have to be those that were named, or of
-/// the same array.
+/// What the superblocks say of an array that the kernel runs; all of its members have to be those
+/// that were named, or of the same array.
 fn superblock_status(setup: &Setup, device: &MdDevice, paths: &[PathBuf]) -> Result<ArrayStatus, ClaimError> {
     if let Some(other) = paths.iter().find(|path| holder_of(path).is_some_and(|holder| holder != *device)) {
         return Err(ClaimError::OtherArray { other: other.clone(), device: device.path() });

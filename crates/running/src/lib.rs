@@ -9,17 +9,18 @@
 //!  └──────────────────────────┘    a socket     └───────────────────────────────────┘
 //! ```
 //!
-//! A command does not care who runs the array: [`reach()`] finds out, and gives it a [`Handle`]. If a process runs the array,
-//! that is a [`Client`]; if not, the array is opened, as a [`Host`]. The process that runs an array
-//! has the same `Host`, so whatever can be done is done by one code.
+//! A command does not care who runs the array: [`reach()`] finds out, and gives it a [`Handle`]. If
+//! a process runs the array, that is a [`Client`]; if not, the array is opened, as a [`Host`]. The
+//! process that runs an array has the same `Host`, so whatever can be done is done by one code.
 //!
-//! The array belongs to one thread, the [`Server`]'s. All that could make it wait happens in others: reading a client's
-//! requests and writing to it (`session`), surveying and opening the drive that it names (`order`), looking for drives that are gone
-//! (`outage`).
+//! The array belongs to one thread, the [`Server`]'s. All that could make it wait happens in
+//! others: reading a client's requests and writing to it (`session`), surveying and opening the
+//! drive that it names (`order`), looking for drives that are gone (`outage`).
 //!
-//! Taken from those who do this well: a request carries an id that comes back (QEMU's QMP); clients are bounded, and what
-//! cannot be understood ends the connection (SPDK). Unlike theirs, news are not sent by themselves but are part of the
-//! state, so that there is one answer to one request and a client needs no second way of listening.
+//! Taken from those who do this well: a request carries an id that comes back (QEMU's QMP); clients
+//! are bounded, and what cannot be understood ends the connection (SPDK). Unlike theirs, news are
+//! not sent by themselves but are part of the state, so that there is one answer to one request and
+//! a client needs no second way of listening.
 
 #![forbid(unsafe_code)]
 

@@ -55,9 +55,11 @@ pub enum EngineChoice {
 pub struct Opening {
     /// To write to it.
     pub writable: bool,
-    /// Even if it is degraded and was not shut down cleanly; and to read what is left of one that has lost too much.
+    /// Even if it is degraded and was not shut down cleanly; and to read what is left of one that
+    /// has lost too much.
     pub force: bool,
-    /// Also without members that this host has seen in its last update, or if this host does not know it.
+    /// Also without members that this host has seen in its last update, or if this host does not
+    /// know it.
     pub degraded: bool,
     /// What is done with one that has lost too much, unless that is forced.
     pub incomplete: Incomplete,
@@ -65,7 +67,8 @@ pub struct Opening {
     pub engine: EngineChoice,
     /// How long a member may be silent before it is taken out, by shoal's own engine.
     pub silence: Duration,
-    /// How long requests wait for drives that have gone away together, if it is kept running by shoal's own engine.
+    /// How long requests wait for drives that have gone away together, if it is kept running by
+    /// shoal's own engine.
     pub deadline: Duration,
 }
 
@@ -114,8 +117,8 @@ pub(crate) const MORE_DRIVES_MAX: u32 = 64;
 const TRANSFER_DEPTH: u32 = 8;
 /// The requests of administrators alone.
 pub(crate) const TRANSFERS: Requests = (TRANSFER_DEPTH, protocol::TRANSFER_BYTES_MAX);
-/// The request buffers that clients of an array's content have when it is served; those before them are the
-/// administrators'.
+/// The request buffers that clients of an array's content have when it is served; those before them
+/// are the administrators'.
 pub const SERVED_BUFFERS: Range<u32> = TRANSFER_DEPTH..TRANSFER_DEPTH + 130;
 /// Size of each, then: what most clients ask for at a time.
 const SERVED_BUFFER_BYTES: u32 = 256 << 10;

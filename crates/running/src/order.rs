@@ -1,4 +1,5 @@
-//! Commands made ready: their drives are looked at and opened, which may take long, before the array hears of them.
+//! Commands made ready: their drives are looked at and opened, which may take long, before the
+//! array hears of them.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,8 @@ pub(super) enum Order {
     Add { path: PathBuf, opened: Result<Drive, WipeError> },
     /// Lets a drive go.
     Remove { drive: PathBuf },
-    /// Copies a member to another drive: to a spare that the array has, or to one that may be wiped.
+    /// Copies a member to another drive: to a spare that the array has, or to one that may be
+    /// wiped.
     Replace { member: PathBuf, spare: PathBuf, opened: Option<Drive> },
     /// Takes a drive back that was a member, opened anew unless the array itself has it.
     ReAdd { path: PathBuf, opened: Result<Drive, WipeError> },
@@ -115,7 +117,8 @@ fn has_spare(array: &ArrayDocument, drive: &Path) -> bool {
         || inner.into_iter().any(|inner| has_spare(inner, drive))
 }
 
-/// Refuses a drive that is to be wiped and that the array has already, or counts on though it has it not.
+/// Refuses a drive that is to be wiped and that the array has already, or counts on though it has
+/// it not.
 fn consider(
     environment: &Environment,
     array: &ArrayDocument,
@@ -129,7 +132,8 @@ fn consider(
     }
 }
 
-/// Refuses a drive that was a member of the array, if a bitmap knows what it missed: the rest need not be copied again.
+/// Refuses a drive that was a member of the array, if a bitmap knows what it missed: the rest need
+/// not be copied again.
 fn refuse_former(environment: &Environment, array: &ArrayDocument, drive: &Path) -> Result<(), ExecuteError> {
     let is_former = |own: &Superblock| {
         let has_role = matches!(own.own_use(), MemberUse::Active(_));

@@ -1,8 +1,9 @@
 //! Where running arrays are administered: a directory of sockets that belongs to one user alone.
 //!
-//! Who may administer an array is decided three times over: the directory lets nobody else in (0700), nor does the
-//! socket (0600), and whoever connects is asked for by the kernel's own word (SO_PEERCRED). A client asks the same of
-//! the server, as in `/tmp` anybody may have been there first.
+//! Who may administer an array is decided three times over: the directory lets nobody else in
+//! (0700), nor does the socket (0600), and whoever connects is asked for by the kernel's own word
+//! (SO_PEERCRED). A client asks the same of the server, as in `/tmp` anybody may have been there
+//! first.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -67,7 +68,8 @@ pub fn socket_for_clients(environment: &Environment, array_uuid: &str) -> Result
     Ok(make_directory(environment)?.join(format!("{array_uuid}.nbd")))
 }
 
-/// Makes the directory of the user's sockets if need be, and makes sure that it is the user's alone.
+/// Makes the directory of the user's sockets if need be, and makes sure that it is the user's
+/// alone.
 pub fn make_directory(environment: &Environment) -> Result<PathBuf, PlaceError> {
     let directory = environment.runtime_directory();
     match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
@@ -94,8 +96,8 @@ pub(super) fn may_administer(stream: &UnixStream) -> bool {
     peer(stream).is_ok_and(|user| user == own_user() || user == 0)
 }
 
-/// Whether what the server at the other end says can be believed: it is the same user's or root's, or this is root, who
-/// has named the socket.
+/// Whether what the server at the other end says can be believed: it is the same user's or root's,
+/// or this is root, who has named the socket.
 pub(super) fn may_be_believed(stream: &UnixStream) -> bool {
     peer(stream).is_ok_and(|user| user == own_user() || user == 0 || own_user() == 0)
 }

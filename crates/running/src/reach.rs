@@ -100,8 +100,8 @@ impl HasFault for ReachError {
     }
 }
 
-/// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive that is to come to
-/// it, which may lie beside its members.
+/// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive
+/// that is to come to it, which may lie beside its members.
 pub fn reach(
     setup: &Setup,
     address: &ArrayAddress,
@@ -145,8 +145,8 @@ pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Resul
     reach_by_last_places(environment, &drives)
 }
 
-/// The running array whose members were last seen at these paths, if nothing is there: one that is paused, as its drives
-/// have gone.
+/// The running array whose members were last seen at these paths, if nothing is there: one that is
+/// paused, as its drives have gone.
 fn reach_by_last_places(environment: &Environment, drives: &[PathBuf]) -> Result<Option<Box<dyn Handle>>, ReachError> {
     let is_there = |drive: &PathBuf| drive.symlink_metadata().is_ok();
     let Some(store) = environment.store().filter(|_| !drives.iter().any(is_there)) else {
@@ -238,8 +238,8 @@ fn command_of(process_id: u32) -> Option<String> {
     Some(if shown.len() < line.trim_end().len() { shown + " ..." } else { shown })
 }
 
-/// Makes an array of simulated drives, to keep it running: they keep the machine's pace, and what is written to them. All
-/// chance follows from `seed`.
+/// Makes an array of simulated drives, to keep it running: they keep the machine's pace, and what
+/// is written to them. All chance follows from `seed`.
 pub fn simulate(
     setup: &Setup,
     drives: &SimulatedDrives,

@@ -1,5 +1,5 @@
-//! Who is connected to a running array: a bounded number of clients, of which the one that has been silent for longest
-//! makes room for one more.
+//! Who is connected to a running array: a bounded number of clients, of which the one that has been
+//! silent for longest makes room for one more.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

@@ -1,7 +1,8 @@
 //! The process that runs an array: one thread owns it, and does what sessions hand over.
 //!
-//! The owner waits for drives, for jobs and for what the array wants to do by itself, for all at once: whoever hands a job
-//! over rings a bell, which the array's world watches while it waits for drives.
+//! The owner waits for drives, for jobs and for what the array wants to do by itself, for all at
+//! once: whoever hands a job over rings a bell, which the array's world watches while it waits for
+//! drives.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -148,9 +149,9 @@ impl Drop for Sockets {
 }
 
 impl Server {
-    /// Opens the socket of an array whose members this process has claimed: at `named`, or at the usual place. `alerts` is
-    /// the file that says who is told when its health changes. `signals` gets what stops the array, before anybody is told that
-    /// it runs.
+    /// Opens the socket of an array whose members this process has claimed: at `named`, or at the
+    /// usual place. `alerts` is the file that says who is told when its health changes. `signals`
+    /// gets what stops the array, before anybody is told that it runs.
     pub fn start(
         mut host: Host,
         named: Option<&Path>,
@@ -218,11 +219,12 @@ impl Server {
         self.watch.end();
         self.host.array.stop_waiting();
         let state = come_to_rest(self.service, &mut self.host);
-        // Nobody is to find the socket once the array is at rest; whoever waits for its end may go on.
+        // Nobody is to find the socket once the array is at rest; whoever waits for its end may go
+        // on.
         drop(self.sockets);
         tell_end(stop, &state);
-        // Whoever is told may be slow, and the members are to be free for others meanwhile. One that does not answer is
-        // waited for, but not for long.
+        // Whoever is told may be slow, and the members are to be free for others meanwhile. One
+        // that does not answer is waited for, but not for long.
         drop(self.host);
         drop(self.watch);
         state
@@ -230,7 +232,8 @@ impl Server {
 }
 
 impl Server {
-    /// Tells clients, before they hear of anything that the array has done since, that it goes on after an outage.
+    /// Tells clients, before they hear of anything that the array has done since, that it goes on
+    /// after an outage.
     fn resume(&mut self) {
         let Some(resumption) = self.host.array.take_resumption() else { return };
         if resumption == Resumption::Unflushed {
@@ -308,8 +311,8 @@ fn tell_end(stop: Option<StopReply>, state: &Result<StateDocument, RunError>) {
     }
 }
 
-/// Ends what clients have under way, and brings the array to rest; or leaves it as a power cut would, if a drive keeps
-/// everybody waiting.
+/// Ends what clients have under way, and brings the array to rest; or leaves it as a power cut
+/// would, if a drive keeps everybody waiting.
 fn come_to_rest(service: Option<Service>, host: &mut Host) -> Result<StateDocument, RunError> {
     let has_answered = service.map_or(Ok(true), |service| service.end(host.array.as_mut()));
     if !has_answered.map_err(EngineError::Volume)? {
@@ -319,7 +322,8 @@ fn come_to_rest(service: Option<Service>, host: &mut Host) -> Result<StateDocume
     Ok(host.state())
 }
 
-/// Listens at a path. Whoever runs the array has claimed its members, so a socket that is there is one left behind.
+/// Listens at a path. Whoever runs the array has claimed its members, so a socket that is there is
+/// one left behind.
 fn listen(socket: &Path) -> Result<UnixListener, StartError> {
     use std::os::unix::fs::FileTypeExt;
     let failure = |source| StartError::Socket { socket: socket.to_owned(), source };

@@ -1,4 +1,5 @@
-//! A running array as a network block device: the exporter, its listeners, and its turn in the owner's loop.
+//! A running array as a network block device: the exporter, its listeners, and its turn in the
+//! owner's loop.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -67,8 +68,8 @@ impl Service {
         }
     }
 
-    /// Ends what clients have under way, and sends them away. Returns whether the array has answered everything, which it
-    /// has not if a drive does not answer.
+    /// Ends what clients have under way, and sends them away. Returns whether the array has
+    /// answered everything, which it has not if a drive does not answer.
     pub(super) fn end(mut self, array: &mut dyn LiveVolume) -> Result<bool, VolumeError> {
         self.listeners.clear();
         self.exporter.end();

@@ -1,10 +1,12 @@
-//! One client of a running array: a thread that reads its requests, and one that writes the answers.
+//! One client of a running array: a thread that reads its requests, and one that writes the
+//! answers.
 //!
-//! Nothing that a client does or leaves undone holds up the array or other clients. A request is handed over when it is
-//! complete, with what it writes; an answer is taken off the array's hands at once and waits here. What is kept for a
-//! client is bounded: one line, and [`REQUESTS_MAX`] requests or answers with their content. A client that begins a
-//! request has [`REQUEST_PATIENCE`] to end it, and as long to take what it is answered; between requests it may be
-//! silent for as long as it likes, but is the first to go when others want to come.
+//! Nothing that a client does or leaves undone holds up the array or other clients. A request is
+//! handed over when it is complete, with what it writes; an answer is taken off the array's hands
+//! at once and waits here. What is kept for a client is bounded: one line, and [`REQUESTS_MAX`]
+//! requests or answers with their content. A client that begins a request has [`REQUEST_PATIENCE`]
+//! to end it, and as long to take what it is answered; between requests it may be silent for as
+//! long as it likes, but is the first to go when others want to come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -44,7 +46,8 @@ fn serve_until_gone(environment: &Environment, stream: &UnixStream, seat: &Seat,
     let mut stopping = None;
     while session.serve_one(&mut stopping)? {}
     drop(session);
-    // All that was asked is answered, unless the client is gone; only then may a process that is to end do so.
+    // All that was asked is answered, unless the client is gone; only then may a process that is to
+    // end do so.
     let _ = writer.join();
     drop(stopping);
     Ok(())
@@ -83,7 +86,8 @@ impl Session<'_> {
             Err((id, why)) => {
                 let known = id.is_some();
                 self.answer(id, refusal(&format!("this is no request: {why}")));
-                // Content may follow a line that is not understood at all; what is where cannot be told any more.
+                // Content may follow a line that is not understood at all; what is where cannot be
+                // told any more.
                 Ok(known)
             }
         }
@@ -159,8 +163,8 @@ fn refusal(why: &str) -> Outcome {
     })
 }
 
-/// Writes answers as they come, until nobody has any more to give. If the client does not take them, they are dropped,
-/// and the reader finds the connection closed.
+/// Writes answers as they come, until nobody has any more to give. If the client does not take
+/// them, they are dropped, and the reader finds the connection closed.
 fn write_answers(mut sink: UnixStream, answers: &Receiver<Answered>, ended: &Receiver<()>) {
     let mut is_gone = false;
     for answered in answers {

@@ -1,7 +1,7 @@
 //! Clients' reads and writes on their way through an array.
 //!
-//! Each takes one of the volume's request buffers; when all are taken, the next ones wait here in the order of their
-//! arrival. There are never more than all clients together may have under way.
+//! Each takes one of the volume's request buffers; when all are taken, the next ones wait here in
+//! the order of their arrival. There are never more than all clients together may have under way.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -70,8 +70,9 @@ impl Traffic {
         }
     }
 
-    /// What was answered and not flushed may be lost. Flushes that are under way fail; and one of each session that comes
-    /// afterwards, as a write may be answered meanwhile of which a part is lost.
+    /// What was answered and not flushed may be lost. Flushes that are under way fail; and one of
+    /// each session that comes afterwards, as a write may be answered meanwhile of which a part is
+    /// lost.
     pub(super) fn lose_unflushed(&mut self) {
         self.outages += 1;
     }

@@ -1,4 +1,5 @@
-//! Who watches over a running array from outside, and what they hear of it: the service manager, and people.
+//! Who watches over a running array from outside, and what they hear of it: the service manager,
+//! and people.
 
 use std::fmt;
 use std::path::Path;
@@ -118,7 +119,8 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Starts an array; if that comes to nothing, whoever is told of its health is told of that, before this returns.
+/// Starts an array; if that comes to nothing, whoever is told of its health is told of that, before
+/// this returns.
 pub fn or_alert<T, E: fmt::Display>(
     environment: &Environment,
     alerts: Option<&Path>,
@@ -138,7 +140,8 @@ pub fn or_alert<T, E: fmt::Display>(
     started
 }
 
-/// Tells whoever is told of an array's health that nobody runs it any more; `reason` says what to do now.
+/// Tells whoever is told of an array's health that nobody runs it any more; `reason` says what to
+/// do now.
 pub fn tell_gone(environment: &Environment, file: &Path, uuid: Uuid, reason: String) -> Result<(), WatchError> {
     let (array_uuid, array) = names(environment, &Named { uuid: Some(uuid), ..Named::default() });
     let desk = open_desk(environment, file, &array_uuid)?;

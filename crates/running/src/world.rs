@@ -47,8 +47,8 @@ impl HostWorld {
         matches!(self, Self::Simulated(_))
     }
 
-    /// The drive that a path leads to, or led to when it was opened. Simulated drives have names, which clients give as
-    /// paths.
+    /// The drive that a path leads to, or led to when it was opened. Simulated drives have names,
+    /// which clients give as paths.
     pub(super) fn find(&self, path: &Path) -> Option<DriveId> {
         match self {
             Self::Real(world) => {

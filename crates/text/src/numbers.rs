@@ -1,4 +1,5 @@
-//! Sizes as people write them: `64K`, `512KiB`, `1M` are powers of two; `1MB` and its like are powers of ten.
+//! Sizes as people write them: `64K`, `512KiB`, `1M` are powers of two; `1MB` and its like are
+//! powers of ten.
 
 /// Powers of two, largest first.
 const BINARY: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -28,7 +29,8 @@ pub fn parse_small_size(text: &str) -> Result<u32, String> {
     u32::try_from(parse_size(text)?).map_err(|_| format!("`{text}` is too large here: at most 4095 MiB"))
 }
 
-/// Writes a size in the largest unit that it reaches: exactly if it is a whole number of them, else to two decimals.
+/// Writes a size in the largest unit that it reaches: exactly if it is a whole number of them, else
+/// to two decimals.
 pub fn format_size(bytes: u64) -> String {
     match BINARY.into_iter().find(|&(_, unit_bytes)| bytes >= unit_bytes) {
         None => format!("{bytes} B"),

@@ -1,13 +1,14 @@
-//! Text that comes from outside: names in superblocks, labels of file systems, what drives say of themselves, names of files. It
-//! may hold anything, and a terminal obeys much of it.
+//! Text that comes from outside: names in superblocks, labels of file systems, what drives say of
+//! themselves, names of files. It may hold anything, and a terminal obeys much of it.
 //!
-//! Whatever is shown to people passes here, at the one place where a program writes it; documents for programs hold the text as it is. A line
-//! is kept one by the same means, so where a text of several lines is made, what comes from outside goes in as [`Outside`].
+//! Whatever is shown to people passes here, at the one place where a program writes it; documents
+//! for programs hold the text as it is. A line is kept one by the same means, so where a text of
+//! several lines is made, what comes from outside goes in as [`Outside`].
 
 use std::fmt::{self, Write};
 
-/// Text from outside as it is shown: nothing in it moves the cursor, changes colours, ends the line, or turns around what
-/// follows; the characters that would are written as Rust writes them.
+/// Text from outside as it is shown: nothing in it moves the cursor, changes colours, ends the
+/// line, or turns around what follows; the characters that would are written as Rust writes them.
 #[derive(Clone, Copy, Debug)]
 pub struct Outside<'a>(
     /// As it came.

@@ -1,4 +1,5 @@
-//! What can be done to an array that outlives outages: all that can be done to any, while it is not paused.
+//! What can be done to an array that outlives outages: all that can be done to any, while it is not
+//! paused.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,9 @@
-//! The requests that an array has: those that are under way in it, and those that are held until it can be used again.
+//! The requests that an array has: those that are under way in it, and those that are held until it
+//! can be used again.
 //!
-//! All of them are kept in the order in which they were submitted, and held ones are submitted anew in that order, before
-//! any that come later: of writes that overlap the last one wins, as it would have.
+//! All of them are kept in the order in which they were submitted, and held ones are submitted anew
+//! in that order, before any that come later: of writes that overlap the last one wins, as it would
+//! have.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -97,8 +99,8 @@ impl Held {
         std::mem::take(&mut self.held).into_iter().map(failed).collect()
     }
 
-    /// All that are held, in their order, which are under way from now on. What was answered before is as flushed as it
-    /// will ever be.
+    /// All that are held, in their order, which are under way from now on. What was answered before
+    /// is as flushed as it will ever be.
     pub(super) fn take_to_submit(&mut self) -> Vec<Request> {
         let now = self.unflushed.mark();
         self.unflushed.flushed(now).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A thread that looks for drives and opens them, for an owner who cannot wait: a drive that has just come, or one that
-//! hangs, takes as long as it likes.
+//! A thread that looks for drives and opens them, for an owner who cannot wait: a drive that has
+//! just come, or one that hangs, takes as long as it likes.
 
 use std::io;
 use std::path::PathBuf;

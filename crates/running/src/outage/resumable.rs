@@ -1,4 +1,5 @@
-//! An array that outlives an outage of its drives: the engine that is paused and resumed. The module above has the rules.
+//! An array that outlives an outage of its drives: the engine that is paused and resumed. The
+//! module above has the rules.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -241,7 +242,8 @@ impl Resumable {
         }));
     }
 
-    /// Whether the old array is forgotten by now, which it is as soon as nothing of it is under way.
+    /// Whether the old array is forgotten by now, which it is as soon as nothing of it is under
+    /// way.
     fn is_parted(&mut self) -> bool {
         if !matches!(self.course, Course::Paused(_)) {
             return false;
@@ -315,7 +317,8 @@ impl Resumable {
             fresh.into_iter().map(|drive| frame.world_mut().add_drive(drive)).collect::<Result<Vec<_>, _>>().ok()
         };
         let Some(taken) = fresh.ok().and_then(take) else {
-            // It is gone again, or busy with whoever looks at every drive that comes: it is tried again.
+            // It is gone again, or busy with whoever looks at every drive that comes: it is tried
+            // again.
             self.below = Some(Below::Frame(frame));
             return;
         };
@@ -384,7 +387,8 @@ fn waits_for(absent: &[String]) -> String {
     if absent.is_empty() { "its drives".to_owned() } else { absent.join(" and ") }
 }
 
-/// Whether an array is refused for what its members are, and not for one that could not be read just now.
+/// Whether an array is refused for what its members are, and not for one that could not be read
+/// just now.
 fn is_lasting(error: &OpenError) -> bool {
     !matches!(error, OpenError::NoMember { .. } | OpenError::NotRecorded { .. } | OpenError::Volume(_))
 }

@@ -51,9 +51,9 @@ impl Sighting {
     }
 }
 
-/// Where the drive is now: where the hardware is that it was on. If hardware has no name, here or there, the one place that
-/// there is; of several one is a copy, and nobody can tell which. What is on other hardware is a copy, too: who says that it
-/// is the member starts the array anew.
+/// Where the drive is now: where the hardware is that it was on. If hardware has no name, here or
+/// there, the one place that there is; of several one is a copy, and nobody can tell which. What is
+/// on other hardware is a copy, too: who says that it is the member starts the array anew.
 fn its_place<'a>(it: &CountedOn, places: &[&'a Seen]) -> Option<&'a Seen> {
     let named = it.hardware.as_ref();
     if let Some(same) = places.iter().find(|seen| named.is_some() && seen.hardware.as_ref() == named) {
@@ -93,8 +93,8 @@ mod tests {
         Membership::of_creation(&creation.expect("two drives are a mirror")).superblocks()[0].clone()
     }
 
-    /// Where a member is taken to be that this host knows on `known`, and was seen on such hardware with so many updates more
-    /// than counted on; and whether somebody else has written to it.
+    /// Where a member is taken to be that this host knows on `known`, and was seen on such hardware
+    /// with so many updates more than counted on; and whether somebody else has written to it.
     fn place(known: Option<&str>, seen: &[(Option<&str>, u64)]) -> (Option<usize>, bool) {
         let directory = tempfile::tempdir().expect("there is room");
         let superblock = superblock();
