@@ -5,7 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_volume::{
-    ArrayStatus, Cause, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Verdict, layout_name,
+    ArrayStatus, Cause, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Verdict, WriteBackState,
+    layout_name,
 };
 
 use crate::level_words::{self, LevelWords};
@@ -44,11 +45,30 @@ pub struct ArrayDocument {
     pub spares: Vec<String>,
     /// Drives that carry this array's superblock but are not used, and why.
     pub left_out: Vec<LeftOutDocument>,
+    /// Its write-back window; left out if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_back: Option<WriteBackDocument>,
     /// Why the content can be neither read nor written, beside members that are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Arrays given along that may be members, but lack too many members themselves to say so.
     pub unattached: Vec<Self>,
+}
+
+/// How full a write-back window is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WriteBackDocument {
+    /// What it holds at most.
+    pub window_bytes: u64,
+    /// What was answered and is not on its way to the members: a crash now loses it.
+    pub dirty_bytes: u64,
+}
+
+impl From<WriteBackState> for WriteBackDocument {
+    fn from(state: WriteBackState) -> Self {
+        let WriteBackState { window_bytes, dirty_bytes } = state;
+        Self { window_bytes, dirty_bytes }
+    }
 }
 
 /// One member of an array.
@@ -167,6 +187,7 @@ impl From<&ArrayStatus> for ArrayDocument {
             spares: status.spares.clone(),
             left_out: status.left_out.iter().map(LeftOutDocument::from).collect(),
             problem: status.problem.clone(),
+            write_back: status.write_back.map(WriteBackDocument::from),
             unattached: status.unattached.iter().map(Self::from).collect(),
         }
     }

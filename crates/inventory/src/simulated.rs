@@ -169,8 +169,17 @@ impl SimulatedDrives {
         (request_count, request_bytes): (u32, u32),
         seed: u64,
     ) -> Result<SimulatedOpened, SimulatedWorldError> {
+        self.open_planned(contents, BufferPlan::for_drives(self.count(), request_count, request_bytes), seed)
+    }
+
+    /// [`Self::open`] with all of them, and the memory that is planned.
+    pub fn open_planned(
+        &self,
+        contents: Contents,
+        plan: BufferPlan,
+        seed: u64,
+    ) -> Result<SimulatedOpened, SimulatedWorldError> {
         let all: Vec<u32> = (0..).take(self.count()).collect();
-        let plan = BufferPlan::for_drives(all.len(), request_count, request_bytes);
         self.open(&all, contents, plan, seed)
     }
 }

@@ -7,6 +7,8 @@
 //! (simulated, in memory, over a network, before Linux 5.15) is left out.
 
 use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use shoal_documents::{ArrayDocument, MemberDocument};
 use shoal_drive::{Access, Drive, disk_sequence, newest_disk_sequence};
@@ -23,12 +25,21 @@ const NAME_DIGITS: usize = 16;
 pub fn incarnation(array: &ArrayDocument, outages: u32) -> String {
     let mut words = Vec::new();
     add(array, &mut words);
+    if array.write_back.is_some() {
+        words.push(format!("write-back=of-{}", process_start_ns()));
+    }
     words.sort();
     if let Some(newest) = newest_disk_sequence() {
         words.insert(0, format!("{NEWEST}={newest}"));
     }
     words.insert(0, format!("process-{}=outages-{outages}", std::process::id()));
     words.join(",")
+}
+
+/// When this process first asked, in nanoseconds since 1970: no other process has the same.
+fn process_start_ns() -> u128 {
+    static START: OnceLock<u128> = OnceLock::new();
+    *START.get_or_init(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
 }
 
 fn add(array: &ArrayDocument, words: &mut Vec<String>) {

@@ -70,6 +70,8 @@ pub struct Opening {
     /// How long requests wait for drives that have gone away together, if it is kept running by
     /// shoal's own engine.
     pub deadline: Duration,
+    /// Size of the write-back window, if it is kept running by shoal's own engine; 0: none.
+    pub write_back_bytes: u32,
 }
 
 impl Opening {
@@ -82,6 +84,7 @@ impl Opening {
         engine: EngineChoice::Shoal,
         silence: SILENCE,
         deadline: shoal_serve::DEADLINE,
+        write_back_bytes: 0,
     };
     /// To read it.
     pub const READABLE: Self = Self { writable: false, ..Self::WRITABLE };

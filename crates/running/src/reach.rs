@@ -248,7 +248,9 @@ pub fn simulate(
     users: Users,
     seed: u64,
 ) -> Result<Host, ClaimError> {
-    let opened = drives.open_all(Contents::Kept, users.requests(), seed)?;
+    let (count, bytes) = users.requests();
+    let plan = BufferPlan::for_drives(drives.count(), count, bytes).with_write_back(opening.write_back_bytes);
+    let opened = drives.open_planned(Contents::Kept, plan, seed)?;
     let world = HostWorld::Simulated(Box::new(opened.world.paced()));
     let options = OpenOptions { silence: Some(opening.silence), ..setup.open_options(true, false) };
     let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options)?;
@@ -280,6 +282,7 @@ fn claim_with(
     }
     let (count, bytes) = requests;
     let plan = BufferPlan::for_drives(drives.len(), count, bytes).with_room_for(MORE_DRIVES_MAX);
+    let plan = plan.with_write_back(opening.write_back_bytes);
     let opened = join(setup.io_engine, drives, plan)?;
     let options = opening.options(setup);
     let terms = Terms { options, deadline: opening.deadline, scan: named.scan.clone() };

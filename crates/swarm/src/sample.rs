@@ -21,6 +21,15 @@ use wider::widen;
 /// What is told apart in the chance that a seed gives.
 const PURPOSE_SAMPLE: u64 = 1;
 
+/// The same, of a chance of its own: whatever else a world has does not depend on it.
+const PURPOSE_WRITE_BACK: u64 = 5;
+
+/// Sizes of write-back windows.
+const WRITE_BACK_BYTES: [u32; 3] = [64 << 10, 128 << 10, WRITE_BACK_BYTES_MAX];
+
+/// The largest.
+pub(crate) const WRITE_BACK_BYTES_MAX: u32 = 1 << 20;
+
 /// What a world has most of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Theme {
@@ -80,6 +89,7 @@ pub fn sample(seed: u64) -> Scenario {
         assume_clean: random.percent(70) || mirrors_parity(level),
         depth: random.pick(&[1, 2, 4, 4, 8, 16]),
         scratch_bytes: 4096 << random.pick(&[0, 0, 1, 3]),
+        write_back_bytes: write_back_bytes(seed),
         safe_mode_delay_ms: random.pick(&[1, 20, 200]),
         apart_percent: if theme == Theme::Subsets { 60 } else { 12 },
         faults: faults(theme, redundancy, drives, requests, random),
@@ -87,6 +97,12 @@ pub fn sample(seed: u64) -> Scenario {
     };
     widen(&mut scenario);
     scenario
+}
+
+/// The window of a world: most have none. Some hold all that is ever written, some are always full.
+fn write_back_bytes(seed: u64) -> u32 {
+    let random = &mut Random::new(seed, PURPOSE_WRITE_BACK);
+    if random.percent(30) { random.pick(&WRITE_BACK_BYTES) } else { 0 }
 }
 
 fn is_plain(level: ArrayLevel) -> bool {

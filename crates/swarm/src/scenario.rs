@@ -42,6 +42,8 @@ pub struct Scenario {
     pub depth: u32,
     /// Size of a buffer that the engine computes in.
     pub scratch_bytes: u32,
+    /// Size of the write-back window; 0: there is none.
+    pub write_back_bytes: u32,
     /// How long after its last write the array is marked clean.
     pub safe_mode_delay_ms: u64,
     /// So many times of a hundred a start is tried with other drives, too.

@@ -67,13 +67,14 @@ impl Shrinker {
     }
 
     fn simplify(&mut self) -> bool {
-        let changes: [fn(&mut Scenario); 9] = [
+        let changes: [fn(&mut Scenario); 10] = [
             remove_drawer,
             remove_spare,
             remove_member,
             |scenario| scenario.depth = 1,
             |scenario| scenario.scratch_bytes = 4096,
             |scenario| scenario.assume_clean = true,
+            |scenario| scenario.write_back_bytes = 0,
             |scenario| scenario.safe_mode_delay_ms = 200,
             |scenario| scenario.extra_bytes.fill(0),
             |scenario| scenario.makes.iter_mut().for_each(|make| *make = (Make::Fast, 0)),

@@ -194,6 +194,7 @@ impl<W: World> ArrayVolume<W> {
         tree.settle_memory()?;
         record_assembly(tree)?;
         tree.settle()?; // spares are given their roles
+        tree.begin_write_back(root);
         Ok(root)
     }
 
@@ -209,6 +210,7 @@ impl<W: World> ArrayVolume<W> {
         tree.patience.limit = options.silence;
         let targets: Vec<_> = drives.iter().copied().map(Target::Drive).collect();
         let root = create_tree(&mut tree, &targets, create, options)?;
+        tree.begin_write_back(root);
         Ok(Self { tree, root })
     }
 

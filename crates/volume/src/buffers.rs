@@ -1,6 +1,7 @@
 //! Which buffer lies where in the arena.
 //!
-//! The arena holds, in this order: the request buffers; the scratch buffers of the engines; the notes: for every slot one
+//! The arena holds, in this order: the request buffers; the scratch buffers of the engines; the destage buffers of the
+//! write-back window; the notes: for every slot one
 //! buffer for each kind of thing that is written beside the data; the logs: for every slot one for a write to
 //! its partial parity log; and the spares, to which buffers [move](crate::homes) that a drive does not give back.
 
@@ -15,6 +16,8 @@ use shoal_md::{PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX};
 pub(crate) const NOTE_BYTES: u32 = 4096;
 /// Size of a log buffer: no write to a partial parity log is longer.
 pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
+/// Size of a destage buffer, where the window is large enough for some of them.
+const DESTAGE_BYTES: u32 = 512 << 10;
 /// Places for each buffer to move to: while a drive does not answer it may keep every buffer's place, and so may the next one.
 /// More drives than that are survived by no level with parity.
 const MOVES: usize = 2;
@@ -48,6 +51,8 @@ pub struct BufferPlan {
     pub scratch_bytes: u32,
     /// Slots that there may be, over all arrays; one more is for small reads and writes outside them.
     pub slot_count: u32,
+    /// Bytes of the outermost array's write-back window, a multiple of 64 KiB; 0: there is none.
+    pub write_back_bytes: u32,
 }
 
 impl BufferPlan {
@@ -64,7 +69,15 @@ impl BufferPlan {
             scratch_count: 16 * drives + 16,
             scratch_bytes: 128 << 10,
             slot_count: 2 * drives + 1,
+            write_back_bytes: 0,
         }
+    }
+
+    /// The same, with a write-back window of so many bytes, rounded up to 64 KiB: the window's own memory, and destage
+    /// buffers of half as much. Writes are answered from it; see [`ArrayVolume`](crate::ArrayVolume).
+    #[must_use]
+    pub fn with_write_back(self, bytes: u32) -> Self {
+        Self { write_back_bytes: bytes.checked_next_multiple_of(64 << 10).unwrap_or(u32::MAX << 16), ..self }
     }
 
     /// The same, with room for so many drives that come later.
@@ -85,8 +98,12 @@ impl BufferPlan {
 
     /// The places to which buffers can move, each as long as a request or as a scratch buffer.
     pub(crate) fn spares(self) -> impl Iterator<Item = Memory> {
-        let [requests, scratch] = [self.request_count, self.scratch_count].map(|count| count as usize * MOVES);
-        let lengths = repeat_n(self.request_bytes, requests).chain(repeat_n(self.scratch_bytes, scratch));
+        let kinds = [
+            (self.request_count, self.request_bytes),
+            (self.scratch_count, self.scratch_bytes),
+            (self.destage_count(), self.destage_bytes()),
+        ];
+        let lengths = kinds.into_iter().flat_map(|(count, bytes)| repeat_n(bytes, count as usize * MOVES));
         lengths.scan(self.spare_base(), |end, length| {
             let offset = *end;
             *end += length as usize;
@@ -94,15 +111,42 @@ impl BufferPlan {
         })
     }
 
-    /// Whether a buffer is one of those that move: a request's, or scratch.
+    /// Whether a buffer is one of those that move: a request's, scratch, or one to destage from.
     pub(crate) fn moves(&self, buffer: BufferId) -> bool {
-        buffer.0 < self.request_count + self.scratch_count
+        buffer.0 < self.first_note()
     }
 
     /// Where all of a buffer lies that moves, before it does.
     pub(crate) fn whole(&self, buffer: BufferId) -> Memory {
-        let length = if buffer.0 < self.request_count { self.request_bytes } else { self.scratch_bytes };
+        let length = match buffer.0 {
+            id if id < self.request_count => self.request_bytes,
+            id if id < self.first_destage() => self.scratch_bytes,
+            _ => self.destage_bytes(),
+        };
         self.memory(Span { buffer, offset: 0, length })
+    }
+
+    /// Size of a destage buffer: a quarter of the window at most, so that there are two of them.
+    fn destage_bytes(&self) -> u32 {
+        DESTAGE_BYTES.min(self.write_back_bytes / 4)
+    }
+
+    fn destage_count(&self) -> u32 {
+        (self.write_back_bytes / 2).checked_div(self.destage_bytes()).unwrap_or(0)
+    }
+
+    /// The destage buffers, whole.
+    pub(crate) fn destage_spans(self) -> impl Iterator<Item = Span> {
+        let buffers = self.first_destage()..self.first_note();
+        buffers.map(move |buffer| Span { buffer: BufferId(buffer), offset: 0, length: self.destage_bytes() })
+    }
+
+    fn first_destage(&self) -> u32 {
+        self.request_count + self.scratch_count
+    }
+
+    fn first_note(&self) -> u32 {
+        self.first_destage() + self.destage_count()
     }
 
     fn scratch_base(&self) -> usize {
@@ -113,8 +157,16 @@ impl BufferPlan {
         self.slot_count * Note::KINDS
     }
 
-    fn note_base(&self) -> usize {
+    fn destage_base(&self) -> usize {
         self.scratch_base() + self.scratch_count as usize * self.scratch_bytes as usize
+    }
+
+    fn note_base(&self) -> usize {
+        self.destage_base() + self.destage_count() as usize * self.destage_bytes() as usize
+    }
+
+    fn first_log(&self) -> u32 {
+        self.first_note() + self.note_count()
     }
 
     fn log_base(&self) -> usize {
@@ -129,34 +181,36 @@ impl BufferPlan {
     /// The span of a whole note of a slot's buffers; `slot` is [`crate::tree::Slot::buffer`].
     pub(crate) fn note_span(&self, slot: u32, note: Note) -> Span {
         assert!(slot < self.slot_count, "notes of slot {slot} of {}", self.slot_count);
-        let buffer = BufferId(self.request_count + self.scratch_count + slot * Note::KINDS + note as u32);
+        let buffer = BufferId(self.first_note() + slot * Note::KINDS + note as u32);
         Span { buffer, offset: 0, length: NOTE_BYTES }
     }
 
     /// The span of a slot's whole log buffer; `slot` as for [`Self::note_span`].
     pub(crate) fn log_span(&self, slot: u32) -> Span {
         assert!(slot < self.slot_count, "log of slot {slot} of {}", self.slot_count);
-        let buffer = BufferId(self.request_count + self.scratch_count + self.note_count() + slot);
+        let buffer = BufferId(self.first_log() + slot);
         Span { buffer, offset: 0, length: LOG_BYTES }
     }
 
     /// Where a span lies.
     pub(crate) fn memory(&self, span: Span) -> Memory {
         let id = span.buffer.0;
-        let (base, number, bytes) = if id < self.request_count {
-            (0, id, self.request_bytes)
-        } else if id < self.request_count + self.scratch_count {
-            (self.scratch_base(), id - self.request_count, self.scratch_bytes)
-        } else if id < self.request_count + self.scratch_count + self.note_count() {
-            (self.note_base(), id - self.request_count - self.scratch_count, NOTE_BYTES)
+        let (base, first, bytes) = if id < self.request_count {
+            (0, 0, self.request_bytes)
+        } else if id < self.first_destage() {
+            (self.scratch_base(), self.request_count, self.scratch_bytes)
+        } else if id < self.first_note() {
+            (self.destage_base(), self.first_destage(), self.destage_bytes())
+        } else if id < self.first_log() {
+            (self.note_base(), self.first_note(), NOTE_BYTES)
         } else {
-            (self.log_base(), id - self.request_count - self.scratch_count - self.note_count(), LOG_BYTES)
+            (self.log_base(), self.first_log(), LOG_BYTES)
         };
         assert!(
             u64::from(span.offset) + u64::from(span.length) <= u64::from(bytes),
             "span {span:?} outside its buffer"
         );
-        Memory { offset: base + number as usize * bytes as usize + span.offset as usize, length: span.length }
+        Memory { offset: base + (id - first) as usize * bytes as usize + span.offset as usize, length: span.length }
     }
 }
 
@@ -166,8 +220,9 @@ mod tests {
 
     #[test]
     fn buffers_do_not_overlap() {
-        let plan = BufferPlan::for_drives(3, 4, 5000);
-        let notes = plan.request_count + plan.scratch_count + plan.note_count();
+        let plan = BufferPlan::for_drives(3, 4, 5000).with_write_back(1 << 20);
+        assert_eq!((plan.destage_count(), plan.destage_bytes()), (2, 256 << 10));
+        let notes = plan.first_log();
         let count = notes + plan.slot_count;
         let mut end = 0;
         for id in 0..count {
@@ -175,6 +230,8 @@ mod tests {
                 8192
             } else if id < 4 + plan.scratch_count {
                 plan.scratch_bytes
+            } else if id < plan.first_note() {
+                plan.destage_bytes()
             } else if id < notes {
                 NOTE_BYTES
             } else {
@@ -184,7 +241,7 @@ mod tests {
             assert_eq!(memory.offset, end);
             end += length as usize;
         }
-        assert_eq!(plan.spares().count() as u32, 2 * (plan.request_count + plan.scratch_count));
+        assert_eq!(plan.spares().count() as u32, 2 * plan.first_note());
         for spare in plan.spares() {
             assert_eq!(spare.offset, end);
             end += spare.length as usize;

@@ -180,6 +180,7 @@ fn shapeless_status<W: World>(
         spares: assembly.spares().into_iter().map(name).collect(),
         left_out: unused(&candidates, &assembly),
         progress: None,
+        write_back: None,
         problem: Some(why.to_string()),
         unattached: Vec::new(),
     })

@@ -21,6 +21,15 @@ pub enum VolumeError {
         /// The drives that are waited for, those that have been silent for longest first.
         drives: String,
     },
+    /// The members have not taken what was answered from the write-back window, and it is forgotten.
+    #[error(
+        "{bytes} bytes that were answered could not be written to the array, and are lost: `shoal status` tells how its \
+         members are"
+    )]
+    NotWritten {
+        /// How much is lost.
+        bytes: u64,
+    },
 }
 
 /// What the drives of an array were asked, all together, by everything that happens there: superblocks and background work too.

@@ -93,6 +93,7 @@ pub mod transfer;
 mod tree;
 mod unflushed;
 mod world;
+mod write_back;
 
 pub use array_volume::{ArrayVolume, Incomplete, ManageError, News, OpenOptions};
 pub use assemble::{Cause, LeftOut, OpenError, WayOut};
@@ -124,6 +125,6 @@ pub use shoal_parity::{Kernel, Parity};
 pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};
 pub use status::{ArrayStatus, MemberOn, MemberStatus, ReplacementStatus};
 pub use superblocks::{ProbeError, read_superblock};
-pub use tree::SILENCE;
+pub use tree::{SILENCE, WriteBackState};
 pub use unflushed::{Incarnation, Mark, NEWEST, Unflushed};
 pub use world::{DriveFacts, RealWorld, World};

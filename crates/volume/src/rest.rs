@@ -34,6 +34,7 @@ impl<W: World> ArrayVolume<W> {
         // Whoever brings it to rest waits for nothing else.
         self.tree.patience.has_clients = false;
         self.tree.wait_for(|tree| tree.in_flight == 0)?;
+        let lost_bytes = self.tree.empty_write_back()?;
         // From the outermost array inward: marking one clean writes to those it lies on.
         for index in (0..self.tree.nodes.len()).rev() {
             if !self.tree.nodes[index].writable {
@@ -61,7 +62,10 @@ impl<W: World> ArrayVolume<W> {
             self.settle()?;
         }
         self.tree.tell_all_flushed();
-        Ok(())
+        match lost_bytes {
+            0 => Ok(()),
+            bytes => Err(VolumeError::NotWritten { bytes }),
+        }
     }
 
     /// Waits until no superblock and no bitmap is being written; fails if drives keep it waiting.

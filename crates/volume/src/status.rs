@@ -3,7 +3,7 @@
 use shoal_array::{Health, Level, MemberState, Progress, Role};
 
 use crate::assemble::LeftOut;
-use crate::tree::{Duty, Mirror, NodeId, Target, Tree};
+use crate::tree::{Duty, Mirror, NodeId, Target, Tree, WriteBackState};
 use crate::world::World;
 
 /// An array's state at one moment.
@@ -37,6 +37,8 @@ pub struct ArrayStatus {
     pub left_out: Vec<LeftOut>,
     /// The rebuild or scrub under way.
     pub progress: Option<Progress>,
+    /// How full its write-back window is; `None` if it has none.
+    pub write_back: Option<WriteBackState>,
     /// Why the content can be neither read nor written, beside members that have failed.
     pub problem: Option<String>,
     /// Arrays given along that may be members, but have too few members themselves to be read.
@@ -104,6 +106,7 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         spares: spares.map(|slot| tree.name(slot.place.target)).collect(),
         left_out: it.left_out.clone(),
         progress: it.array.progress(),
+        write_back: tree.write_back_state_of(node),
         problem: None,
         unattached: Vec::new(),
     }

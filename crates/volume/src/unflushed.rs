@@ -186,6 +186,18 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_went_with_its_process_may_have_lost_something() {
+        let client = client("a=1,newest=1");
+        client.answered();
+        client.meet(&Incarnation::parse("a=1,newest=1,write-back=of-17"));
+        assert_eq!(flush(&client), Ok(()), "what came before it is with the drives");
+        client.answered();
+        client.meet(&Incarnation::parse("a=1,newest=1,write-back=of-18"));
+        assert_eq!(flush(&client), Err(Errno::IO));
+        assert_eq!(flush(&client), Ok(()));
+    }
+
+    #[test]
     fn who_takes_the_place_of_another_believes_that_something_was_not_flushed() {
         let client = Unflushed::inherited(Incarnation::parse("a=1"));
         client.meet(&Incarnation::parse("a=2"));

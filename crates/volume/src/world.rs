@@ -67,6 +67,11 @@ pub trait World {
         let _ = file;
         Ok(())
     }
+    /// What answering a request from memory takes beyond what it takes anyway: nothing in the real world, where
+    /// computing takes its time; a simulated one says what a processor would need, so that time passes at all.
+    fn answer_from_memory_ns(&self) -> u64 {
+        0
+    }
     /// Bytes that nobody else draws, for UUIDs.
     fn random_bytes(&mut self) -> [u8; 16];
 }

@@ -14,6 +14,20 @@ pub(super) struct Bug {
 
 pub(super) const BUGS: &[Bug] = &[
     Bug {
+        name: "flush-past-window",
+        what: "a flush does not wait for what the write-back window holds",
+        file: "crates/volume/src/write_back/mod.rs",
+        right: "self.flushes.front().filter(|flush| self.rows.is_over(flush.epoch))",
+        wrong: "self.flushes.front().filter(|flush| PLANTED || self.rows.is_over(flush.epoch))",
+    },
+    Bug {
+        name: "page-let-go-early",
+        what: "a page of the write-back window is let go though somebody wrote to it while a copy of it was on its way",
+        file: "crates/volume/src/write_back/pages.rs",
+        right: "if !page.is_dirty {",
+        wrong: "if PLANTED || !page.is_dirty {",
+    },
+    Bug {
         name: "journal-data-forgotten",
         what: "a block that the journal holds without its parity is not given to the array",
         file: "crates/volume/src/journal.rs",

@@ -28,6 +28,7 @@ fn base(level: Level, redundancy: usize, count: u16) -> ArrayStatus {
         spares: Vec::new(),
         left_out: Vec::new(),
         progress: None,
+        write_back: None,
         problem: None,
         unattached: Vec::new(),
     }

@@ -72,6 +72,10 @@ pub(crate) struct BenchArgs {
     /// Repeats a run: the same blocks in the same order, the same bytes.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Arrays: answer writes from a window of so much memory, as drives with a volatile cache do; it is emptied by the
+    /// flush at the end, which counts.
+    #[arg(long, value_parser = parse_small_size, value_name = "SIZE", default_value = "0")]
+    pub(crate) write_back: u32,
     /// Overwrite files, file systems, partition tables and arrays when writing. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,

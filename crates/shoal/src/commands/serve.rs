@@ -14,7 +14,7 @@ use shoal_volume::{SILENCE, Volume};
 
 use super::run::from_anywhere;
 use super::status::state_text;
-use crate::args::{Cli, ServeArgs};
+use crate::args::{Cli, EngineArg, ServeArgs};
 use crate::exit::Failure;
 use crate::output;
 use crate::setup::{claim, environment};
@@ -30,12 +30,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     // An array that is attached to this machine is written back to by the very memory management that this process relies on.
     shoal_attach::stay_out_of_reclaim();
     let protection = protection(args);
-    let engine = args.engine.engine.into();
-    // A member that does not answer is taken out while clients have half of their patience left.
-    let silence = SILENCE.min(Duration::from_secs(args.deadline) / 2);
-    let deadline = Duration::from_secs(args.deadline);
-    let opening =
-        Opening { writable: !args.read_only, force: args.force, engine, silence, deadline, ..Opening::WRITABLE };
+    let opening = opening(args)?;
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, places, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
@@ -58,6 +53,24 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         server.socket().display()
     ));
     output::document(cli, &server.run()?, state_text)
+}
+
+/// How the array is opened.
+fn opening(args: &ServeArgs) -> Result<Opening, Failure> {
+    if args.write_back > 0 && args.engine.engine == EngineArg::Kernel {
+        return Err(Failure::usage("--write-back is for shoal's own engine: leave out one of it and --engine kernel"));
+    }
+    let deadline = Duration::from_secs(args.deadline);
+    Ok(Opening {
+        writable: !args.read_only,
+        force: args.force,
+        engine: args.engine.engine.into(),
+        // A member that does not answer is taken out while clients have half of their patience left.
+        silence: SILENCE.min(deadline / 2),
+        deadline,
+        write_back_bytes: args.write_back,
+        ..Opening::WRITABLE
+    })
 }
 
 /// What keeps strangers out.

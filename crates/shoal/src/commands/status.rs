@@ -208,6 +208,10 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{resync}", array.health)?;
     writeln!(text, "{indent}  {}", survives(array))?;
+    if let Some(window) = array.write_back {
+        let [dirty, whole] = [window.dirty_bytes, window.window_bytes].map(format_size);
+        writeln!(text, "{indent}  write-back window of {whole}, {dirty} of it not written yet")?;
+    }
     writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)
 }
 

@@ -170,6 +170,15 @@ impl Promises {
         self.is_owed = false;
     }
 
+    /// The array was closed, and has told that its members did not take what it had answered from memory: nobody may rely
+    /// on what no flush covers, and it need not be there any more.
+    pub(crate) fn not_written(&mut self) {
+        self.flush_failed();
+        for version in self.flush_asked() {
+            self.changes[version as usize].is_certain = false;
+        }
+    }
+
     /// Drives lost their power, and whoever was answered did not: what no flush covers is there or
     /// not, and the next flush has to fail if there is any such thing. What a drive that kept its
     /// power has given up it may lose later: all of it, if one refused a flush meanwhile.

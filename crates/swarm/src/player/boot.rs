@@ -11,7 +11,7 @@ use shoal_memory::{Doubt, Found};
 use shoal_sim::{Content, HostModel};
 use shoal_volume::{
     Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, HostMemory, Incarnation,
-    OpenError, OpenOptions, SimulatedWorld, Superblock, Trust, Unflushed, Volume, World,
+    OpenError, OpenOptions, SimulatedWorld, Superblock, Trust, Unflushed, Volume, VolumeError, World,
 };
 
 use super::hangs::Hangs;
@@ -24,6 +24,7 @@ use crate::checkers::{Answers, DEADLINE_NS, Failure, Promises, Silent};
 use crate::chronicle::{Chronicle, Shared};
 use crate::fleet::topology;
 use crate::random::Random;
+use crate::sample::WRITE_BACK_BYTES_MAX;
 use crate::scenario::{Scenario, Step};
 use crate::watched::Watched;
 
@@ -40,7 +41,7 @@ const PURPOSE_PLAY: u64 = 2;
 
 /// Memory for any scenario with so many drives.
 pub(crate) fn arena(drives: usize) -> io::Result<Arena> {
-    plan(drives, 16, 64 << 10).arena()
+    plan(drives, 16, 64 << 10).with_write_back(WRITE_BACK_BYTES_MAX).arena()
 }
 
 fn plan(drives: usize, depth: u32, scratch_bytes: u32) -> BufferPlan {
@@ -51,6 +52,7 @@ fn plan(drives: usize, depth: u32, scratch_bytes: u32) -> BufferPlan {
         scratch_count: 16 * drives + 16,
         scratch_bytes,
         slot_count: 4 * drives + 2,
+        write_back_bytes: 0,
     }
 }
 
@@ -99,7 +101,10 @@ impl<'a> Player<'a> {
 
     /// Closes the array in order: what all drives hold then.
     pub(super) fn close(&mut self) -> Result<Vec<Content>, Failure> {
-        let array = self.array.take().expect("there is an array between steps");
+        let mut array = self.array.take().expect("there is an array between steps");
+        if let Err(VolumeError::NotWritten { .. }) = array.rest() {
+            self.promises.not_written();
+        }
         let mut world = array.close().map_err(|error| Failure::new("closes", error.to_string()))?;
         // A loop waits for what is still under way (steps of a rebuild) before its drives are closed.
         while world.pending() > 0 {
@@ -350,8 +355,7 @@ fn created(
     let array = ArrayVolume::create(world, plan, &drives, &creation, &options);
     let mut array = array.map_err(|error| Failure::new("creates", error.to_string()))?;
     array.remember_in(books.memory(Trust::Known));
-    // Who makes an array waits until it is remembered.
-    books.settle();
+    books.settle(); // who makes an array waits until it is remembered
     Ok(array)
 }
 
@@ -375,7 +379,7 @@ pub(super) fn options(scenario: &Scenario) -> OpenOptions {
 }
 
 fn scenario_plan(scenario: &Scenario) -> BufferPlan {
-    plan(scenario.drives(), scenario.depth, scenario.scratch_bytes)
+    plan(scenario.drives(), scenario.depth, scenario.scratch_bytes).with_write_back(scenario.write_back_bytes)
 }
 
 pub(super) fn world(

@@ -64,6 +64,7 @@ impl<W: World> Tree<W> {
     /// The same without waiting for that.
     pub(crate) fn clear_nodes(&mut self) {
         self.nodes.clear();
+        self.write_back = None;
         self.promised_notes.clear();
         self.ready.clear();
         self.news.clear();

@@ -60,6 +60,9 @@ impl<W: World> Tree<W> {
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, result.is_ok()),
             Pending::Log { node, io } => self.log_io_done(now, node, io, result.is_ok()),
             Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, result.is_ok()),
+            Pending::WriteBack(purpose) => {
+                unreachable!("the window asks engines, not drives: {purpose:?}")
+            }
             Pending::Forgotten => {}
             Pending::Caller => {
                 self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));

@@ -32,6 +32,7 @@ mod sequence;
 mod silence;
 mod timers;
 mod upkeep;
+mod write_back;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -48,6 +49,7 @@ use crate::compute::Bytes;
 use crate::homes::Homes;
 use crate::slab::Slab;
 use crate::world::World;
+use crate::write_back::Purpose;
 use crate::{BufferPlan, HostMemory, VolumeError, fault};
 
 use access::{as_command, shifted};
@@ -62,6 +64,8 @@ pub(crate) use ppl::Logs;
 pub(crate) use record::{Recorder, Waiter};
 pub(crate) use silence::Patience;
 pub use silence::SILENCE;
+pub(crate) use write_back::OfNode;
+pub use write_back::WriteBackState;
 
 /// Ids with this bit belong to the tree's own requests; requests from outside have it clear.
 pub(crate) const INTERNAL: u64 = 1 << 63;
@@ -104,6 +108,8 @@ enum Pending {
     Record { node: NodeId, slot: usize },
     /// A write or flush of a node's bitmap run.
     Bitmap { node: NodeId, slot: usize },
+    /// Something of the write-back window.
+    WriteBack(Purpose),
     /// I/O of a member's partial parity log.
     Log { node: NodeId, io: ppl::LogIo },
     /// Nobody: the array that it was for is gone, or its drive was given up.
@@ -142,6 +148,8 @@ pub(crate) struct Tree<W> {
     pub(crate) in_flight: usize,
     /// What this host remembers of its arrays, if it does.
     pub(crate) memory: Option<HostMemory>,
+    /// The write-back window of the outermost array, if it has one.
+    pub(crate) write_back: Option<OfNode>,
 }
 
 impl<W: World> Tree<W> {
@@ -168,6 +176,7 @@ impl<W: World> Tree<W> {
             finished: Vec::new(),
             in_flight: 0,
             memory: None,
+            write_back: None,
         }
     }
 
@@ -176,7 +185,7 @@ impl<W: World> Tree<W> {
         assert!(request.id.0 & INTERNAL == 0, "request ids with the top bit are the volume's own");
         self.in_flight += 1;
         let now = self.world.now();
-        self.submit_to(now, node, request);
+        self.submit_through(now, node, request);
     }
 
     /// Starts what is queued and waits until `at_least` requests from outside are answered, nothing is in flight, or
@@ -260,7 +269,7 @@ impl<W: World> Tree<W> {
                 moved |= self.start_waiting_run(now, node) || self.start_bitmap_run(now, node);
                 moved |= self.go_on_remembered(now, node);
             }
-            moved |= self.tend_mirrors(now) | self.tend_spares(now);
+            moved |= self.tend_mirrors(now) | self.tend_spares(now) | self.tend_write_back(now);
             moved = moved || self.begin_units(now);
             if !moved {
                 return;
@@ -336,10 +345,7 @@ impl<W: World> Tree<W> {
             intent.answered(now, completion);
         }
         match event {
-            Event::Completed(completion) if completion.id.0 & INTERNAL == 0 => {
-                self.in_flight -= 1;
-                self.completions.push(completion);
-            }
+            Event::Completed(completion) if completion.id.0 & INTERNAL == 0 => self.answer_outside(completion),
             Event::Completed(completion) => self.route_internal(now, completion),
             Event::LogReleased(id) => self.log_released(now, node, id),
             event if engine.mirror.is_some() => {
@@ -351,6 +357,11 @@ impl<W: World> Tree<W> {
                 self.news.push_back(News { node, event });
             }
         }
+    }
+
+    fn answer_outside(&mut self, completion: Completion) {
+        self.in_flight -= 1;
+        self.completions.push(completion);
     }
 
     /// An inner array has answered: to the array around it, a record run, or a blocking call.
@@ -369,6 +380,7 @@ impl<W: World> Tree<W> {
                 self.effect_ended(now, (engine, id), role, io, outcome);
             }
             Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
+            Pending::WriteBack(purpose) => self.write_back_ended(now, purpose, completion.result),
             Pending::Log { node, io } => self.log_io_done(now, node, io, completion.result.is_ok()),
             Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, completion.result.is_ok()),
             Pending::Forgotten => {}

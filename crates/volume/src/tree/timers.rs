@@ -18,6 +18,7 @@ impl<W: World> Tree<W> {
             .chain(self.silence_due())
             .chain(self.flights.next_race())
             .chain(self.memory_due())
+            .chain(self.write_back_due())
             .min()
     }
 
@@ -26,6 +27,7 @@ impl<W: World> Tree<W> {
         self.look_for_silence(now);
         self.race_late_reads(now);
         self.tell_flushed(now);
+        self.look_at_write_back(now);
         for index in 0..self.nodes.len() {
             for array in self.nodes[index].engines_mut() {
                 if array.poll_timeout().is_some_and(|timeout| timeout <= now) {

@@ -111,7 +111,7 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
     let paths = members_to_open(&named, Opening { writable, ..Opening::WRITABLE })?;
     refuse_held(&paths)?;
     let drives = open_drives(&paths, access)?;
-    array(cli, &named, drives, workload, spare_content)
+    array(cli, (&named, args.write_back), drives, workload, spare_content)
 }
 
 /// An export of an NBD server. What it holds cannot be told as a drive's can, so nothing is written unless that is said to be meant.
@@ -187,13 +187,14 @@ fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, Ta
 
 fn array(
     cli: &Cli,
-    named: &ArrayArgs,
+    (named, write_back): (&ArrayArgs, u32),
     drives: Vec<Drive>,
     workload: &Workload,
     spare_content: bool,
 ) -> Result<Target, Failure> {
     let writable = workload.read_percent < 100;
-    let opened = join(cli, drives, workload.depth, workload.block_size_bytes)?;
+    let plan = BufferPlan::for_drives(drives.len(), workload.depth, workload.block_size_bytes);
+    let opened = shoal_inventory::join(cli.io_engine(), drives, plan.with_write_back(write_back))?;
     let buffered = opened.drives.iter().any(|&drive| !opened.world.facts(drive).direct);
     let options = open_options(cli, writable, false)?;
     let opening = Opening { writable, degraded: named.degraded, ..Opening::WRITABLE };
@@ -264,7 +265,7 @@ fn simulated(
         )));
     }
     match &args.simulated.array.level {
-        Some(level) => Ok(vec![simulated_array(cli, &args.simulated, level, drives, workload)?]),
+        Some(level) => Ok(vec![simulated_array(cli, (&args.simulated, args.write_back), level, drives, workload)?]),
         None => (0..).take(drives.count()).map(|drive| simulated_drive(args, drives, drive, workload)).collect(),
     }
 }
@@ -296,14 +297,16 @@ fn simulated_drive(
 
 fn simulated_array(
     cli: &Cli,
-    args: &SimulatedArgs,
+    (args, write_back): (&SimulatedArgs, u32),
     level: &str,
     drives: &SimulatedDrives,
     workload: &Workload,
 ) -> Result<Target, Failure> {
     let create = passing_array(level, args.array.layout.as_deref(), args.array.chunk)?;
-    let requests = (workload.depth, workload.block_size_bytes);
-    let opened = paced(drives.open_all(Contents::Discarded, requests, workload.seed)?, args.real_time);
+    let plan = BufferPlan::for_drives(drives.count(), workload.depth, workload.block_size_bytes);
+    let plan = plan.with_write_back(write_back);
+    let opened = drives.open_planned(Contents::Discarded, plan, workload.seed)?;
+    let opened = paced(opened, args.real_time);
     let options = open_options(cli, true, false)?;
     let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options);
     let volume = volume?;

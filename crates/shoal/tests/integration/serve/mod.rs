@@ -62,6 +62,31 @@ fn needs_nbdinfo_exports_are_told_as_they_are() {
     served.stopped();
 }
 
+/// What is flushed through a write-back window is with the members, whatever becomes of the process.
+#[test]
+fn needs_nbdcopy_what_is_flushed_through_a_window_survives_the_server() {
+    if !is_there("nbdcopy", "libnbd-bin") {
+        return;
+    }
+    for level in ["1", "5", "6", "10"] {
+        let (bay, _) = pond(level);
+        let served = Served::start(&bay, &format!("--write-back 2M {}", names(0..4)));
+        let other = pattern(7_654_321, 8);
+        let copy = bay.path("copy");
+        std::fs::write(&copy, &other).unwrap();
+        // In small pieces, so that the window has work to do, and is filled several times.
+        tool("nbdcopy", &["--flush", "--request-size=16384", copy.to_str().unwrap(), &served.uri("")]);
+        let window = bay.json(&format!("status {}", names(0..4)))["write_back"].clone();
+        assert_eq!((&window["window_bytes"], &window["dirty_bytes"]), (&(2 << 20).into(), &0.into()), "raid{level}");
+        served.kill();
+        let content = bay.done(&format!("read {}", names(0..4))).stdout;
+        assert!(content.starts_with(&other), "raid{level} lost something");
+    }
+    let bay = Bay::new(2);
+    let line = format!("serve --write-back 2M --engine kernel {}", names(0..2));
+    bay.refused(&line, 2, &["--write-back is for shoal's own engine"]);
+}
+
 #[test]
 fn needs_nbdcopy_content_comes_out_and_goes_in() {
     if !is_there("nbdcopy", "libnbd-bin") {

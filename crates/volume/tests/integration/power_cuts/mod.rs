@@ -46,7 +46,33 @@ fn story(
     acts: Vec<Act>,
 ) -> Story {
     let (may_refuse, consistency) = (matches!(level, "4" | "5" | "6"), ConsistencyPolicy::Resync);
-    Story { name, level, layout, members, others: 0, consistency, may_refuse, is_resyncing: false, acts }
+    let (others, is_resyncing, write_back_bytes) = (0, false, 0);
+    Story { name, level, layout, members, others, consistency, may_refuse, is_resyncing, write_back_bytes, acts }
+}
+
+/// A window that holds less than is written at once.
+const WRITE_BACK_BYTES: u32 = 128 << 10;
+
+#[test]
+fn arrays_with_a_write_back_window_survive_power_cuts() {
+    for (name, level, members) in [
+        ("RAID1 with a window", "1", 2),
+        ("RAID5 with a window", "5", 4),
+        ("RAID6 with a window", "6", 4),
+        ("RAID10 with a window", "10", 4),
+    ] {
+        let story = story(name, level, None, members, writes());
+        cut_everywhere(&Story { write_back_bytes: WRITE_BACK_BYTES, ..story });
+    }
+    let with_log = story("RAID5 with a window and a partial parity log", "5", None, 3, writes());
+    let consistency = ConsistencyPolicy::Ppl;
+    cut_everywhere(&Story { consistency, may_refuse: false, write_back_bytes: WRITE_BACK_BYTES, ..with_log });
+}
+
+#[test]
+fn raid5_with_a_write_back_window_survives_power_cuts_while_it_loses_a_member_and_gets_another() {
+    let story = story("RAID5 with a window, loss and rebuild", "5", None, 3, loss_and_rebuild(3));
+    cut_everywhere(&Story { others: 1, write_back_bytes: WRITE_BACK_BYTES, ..story });
 }
 
 #[test]

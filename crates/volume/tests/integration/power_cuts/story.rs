@@ -54,6 +54,8 @@ pub(crate) struct Story {
     pub(crate) may_refuse: bool,
     /// It was marked active and never written: all of it is resynced, at a crawl.
     pub(crate) is_resyncing: bool,
+    /// Its write-back window; 0: it has none.
+    pub(crate) write_back_bytes: u32,
     pub(crate) acts: Vec<Act>,
 }
 
@@ -119,7 +121,7 @@ impl Story {
         let trace = Trace::default();
         let members: Vec<_> = (0..).map(DriveId).take(self.members).collect();
         let before = self.make(seed);
-        let (world, plan) = world(before.clone(), seed, trace.clone());
+        let (world, plan) = world_with(before.clone(), seed, trace.clone(), self.write_back_bytes);
         let (dead, refusals) = (world.dead(), world.refusals());
         let crawl = Background { rate_min_bytes_per_s: 4096, rate_max_bytes_per_s: 4096, depth: 1 };
         let background = if self.is_resyncing { crawl } else { OpenOptions::writable().background };
@@ -143,6 +145,10 @@ impl Story {
 
 /// Drives with this content, and the buffers of a volume over them.
 pub(crate) fn world(media: Vec<Media>, seed: u64, trace: Trace) -> (TracedWorld, BufferPlan) {
+    world_with(media, seed, trace, 0)
+}
+
+fn world_with(media: Vec<Media>, seed: u64, trace: Trace, write_back_bytes: u32) -> (TracedWorld, BufferPlan) {
     let drives = media.len() as u32;
     let plan = BufferPlan {
         request_count: 8,
@@ -150,6 +156,7 @@ pub(crate) fn world(media: Vec<Media>, seed: u64, trace: Trace) -> (TracedWorld,
         scratch_count: 16 * drives + 16,
         scratch_bytes: 4096,
         slot_count: 2 * drives + 1,
+        write_back_bytes,
     };
     let arena = plan.arena().expect("there is memory");
     (TracedWorld::new(media, DRIVE_BYTES, arena, seed, trace), plan)

@@ -1,0 +1,316 @@
+//! A write-back window: writes are answered from memory, and go to the members in an order that suits these.
+//!
+//! A block device may answer a write before it is durable, until a flush asks for it; every drive does so. An array may
+//! too: it keeps what was written in a window of bounded size, and the members get it in whole rows, in ascending order.
+//! Flash hates nothing more than to be written where it was just left: half a row that is written now, and its parity once
+//! more with the other half, cost a stick the copy of a whole erase unit each.
+//!
+//! ```text
+//!  request ──► window ──► staged in pages, and answered ──► rows that are to go ──► destage buffers ──► engine
+//!                │                                           (rows.rs: which, in what order)              ▲
+//!                └── whole rows, of which the window holds nothing ───────────────────────────────────────┘
+//! ```
+//!
+//! What passes is not copied, but its writer waits for the members. So a request passes that consists of whole rows, or has
+//! many of them; another one is staged as a whole, and its writer goes on filling rows meanwhile.
+//!
+//! *What is promised.* As for a drive with a volatile cache: a write that is answered is read back from then on; it is durable
+//! when a flush that began later has ended without an error. A flush waits for all that was dirty when it came, then flushes
+//! the members. Flushes that wait together become one. What was not flushed is old or new after a crash, block by block.
+//!
+//! *What the members refuse* stays in the window and is read from there. The flush that waits for it fails, or the next one,
+//! and each flush tries it again. Until one succeeds nothing more is staged: writes pass, and are told themselves what
+//! becomes of them; what is held of the blocks that they write is written here as well.
+//!
+//! *What is coherent.* A page that is held is the newest version of its blocks. A read takes those from memory at once, and asks
+//! the engine for the gaps. A write goes past the window only where no page is held, so nothing in memory gets old. What is
+//! held of a range that is discarded becomes zeros, as a read may come before the engine has begun the discard.
+//! Pages are copied to a destage buffer when they leave, and let go once that is written, unless somebody wrote to them
+//! meanwhile. The engine keeps requests that overlap in their order, so copies of a page arrive in theirs.
+//!
+//! *What waits.* A write that finds no room is held until there is some, and whatever comes after it, but for flushes and reads
+//! of other places, waits behind it: requests that overlap are not reordered. A held write is not answered, so no flush waits
+//! for it. Room comes from loads, which wait for nothing but the engine. A load of a row that is whole takes all of the row at once, or
+//! waits for buffers; they all come back when the loads before it have ended.
+//!
+//! What the window does is a function of what it is told: it has no clock, does no I/O, and gives out [`Step`]s.
+
+mod flushes;
+mod loads;
+mod pages;
+mod rows;
+mod staging;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use shoal_array::{Command, Completion, Instant, Request, RequestError, RequestId, Span};
+
+use crate::slab::Slab;
+use loads::Loads;
+use pages::{PAGE_BYTES, Pages};
+pub(crate) use rows::Layout;
+use rows::{Epoch, Rows};
+
+/// The bytes that spans of requests and destage buffers name.
+pub(crate) trait Content {
+    /// Copies out of a span's first bytes.
+    fn read(&self, span: Span, bytes: &mut [u8]);
+    /// Copies into a span's first bytes.
+    fn write(&self, span: Span, bytes: &[u8]);
+}
+
+/// What is to be done outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// This request goes to the engine as it is, which answers it to whoever asked.
+    Pass(Request),
+    /// This goes to the engine, and the answer to [`WriteBack::ended`].
+    Submit(Purpose, Command),
+    /// This is the answer.
+    Answer(Completion),
+}
+
+/// What the window asks the engine for something for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A part of a request, by its number.
+    Part(u64),
+    /// A part of a load, by its number.
+    Load(u64),
+    /// The flushes that wait.
+    Flush,
+}
+
+/// A request that is not answered, some of which is with the engine.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    id: RequestId,
+    outstanding: usize,
+    /// All of it has been looked at.
+    is_whole: bool,
+    error: Option<RequestError>,
+}
+
+/// A request that waits for room, or behind one that does.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    request: Request,
+    /// Writes: content before this is staged, or with the engine.
+    cursor: u64,
+    /// Writes of which some is with the engine.
+    open: Option<u64>,
+}
+
+/// A flush that waits for what was dirty when it came.
+#[derive(Clone, Copy, Debug)]
+struct Flush {
+    id: RequestId,
+    epoch: Epoch,
+}
+
+/// Whether people know that members have refused what was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refused {
+    /// No flush has said so.
+    Untold,
+    Told,
+}
+
+/// The window of one array.
+#[derive(Debug)]
+pub(crate) struct WriteBack {
+    pages: Pages,
+    rows: Rows,
+    loads: Loads,
+    open: Slab<Open>,
+    held: VecDeque<Held>,
+    flushes: VecDeque<Flush>,
+    /// The flushes that the engine is flushing for.
+    flushing: Vec<RequestId>,
+    /// What the members have refused, if they have.
+    refused: Option<Refused>,
+    /// Since when something has been dirty without a sweep, and when the last write came.
+    dirty_since: Option<(Instant, Instant)>,
+    steps: VecDeque<Step>,
+}
+
+/// What a request touches; nothing for a flush.
+fn range_of(request: &Request) -> Range<u64> {
+    match request.command {
+        Command::Read { offset, span } | Command::Write { offset, span } => offset..offset + u64::from(span.length),
+        Command::Discard { offset, length } => offset..offset + length,
+        Command::Flush => 0..0,
+    }
+}
+
+fn part(span: Span, skipped: u64, length: u64) -> Span {
+    let [skipped, length] = [skipped, length].map(|bytes| u32::try_from(bytes).expect("a part of a span is as short"));
+    span.part(skipped, length)
+}
+
+impl WriteBack {
+    /// A window of so many bytes over an array; what it sends the members is sent from these buffers.
+    pub(crate) fn new(layout: Layout, window_bytes: u64, buffers: &[Span]) -> Self {
+        let pages = u32::try_from(window_bytes / PAGE_BYTES).unwrap_or(u32::MAX).max(1);
+        Self {
+            pages: Pages::new(pages),
+            rows: Rows::new(layout),
+            loads: Loads::new(buffers),
+            open: Slab::new(),
+            held: VecDeque::new(),
+            flushes: VecDeque::new(),
+            flushing: Vec::new(),
+            refused: None,
+            dirty_since: None,
+            steps: VecDeque::new(),
+        }
+    }
+
+    /// Bytes that are answered and not on their way to the members.
+    pub(crate) fn dirty_bytes(&self) -> u64 {
+        self.rows.dirty_bytes()
+    }
+
+    /// Bytes that there is room for.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        self.pages.total_count() as u64 * PAGE_BYTES
+    }
+
+    /// The members have been given everything, and nothing is under way: what they refused is all that is held.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let has_left = self.pages.is_empty() || self.refused.is_some() && self.loads.page_count() == 0;
+        let waits = !self.held.is_empty() || !self.flushes.is_empty() || !self.flushing.is_empty();
+        has_left && !waits && self.rows.next().is_none()
+    }
+
+    /// Takes a request in that lies within the array, in whole blocks.
+    pub(crate) fn submit(&mut self, now: Instant, request: Request, content: &impl Content) {
+        let range = range_of(&request);
+        match request.command {
+            Command::Flush => self.flush(request.id),
+            Command::Read { .. } if !self.is_held_up(&range) => self.read(request, range, content),
+            Command::Read { .. } | Command::Write { .. } | Command::Discard { .. } => {
+                self.held.push_back(Held { request, cursor: range.start, open: None });
+                self.serve_held(now, content);
+            }
+        }
+    }
+
+    /// Whether a read has to wait for a write that is held.
+    fn is_held_up(&self, range: &Range<u64>) -> bool {
+        let overlaps = |held: &Held| {
+            let other = range_of(&held.request);
+            other.start < range.end && range.start < other.end
+        };
+        self.held.iter().any(overlaps)
+    }
+
+    /// Lets requests go on in their order, until one of them finds no room.
+    fn serve_held(&mut self, now: Instant, content: &impl Content) {
+        while let Some(mut held) = self.held.pop_front() {
+            let range = range_of(&held.request);
+            match held.request.command {
+                Command::Write { span, .. } => {
+                    if !self.stage(now, &mut held, (&range, span), content) {
+                        return self.held.push_front(held);
+                    }
+                }
+                Command::Read { .. } => self.read(held.request, range, content),
+                Command::Discard { .. } => self.discard(held.request, range),
+                Command::Flush => self.flush(held.request.id),
+            }
+        }
+    }
+
+    fn ask(&mut self, open: u64, command: Command) {
+        self.open.entry_mut(open).expect("it is not answered").outstanding += 1;
+        self.steps.push_back(Step::Submit(Purpose::Part(open), command));
+    }
+
+    /// All of a request has been looked at: it is answered when the engine has done its parts.
+    fn looked_at(&mut self, open: u64) {
+        self.open.entry_mut(open).expect("it is not answered").is_whole = true;
+        self.answer_if_done(open);
+    }
+
+    fn answer_if_done(&mut self, open: u64) {
+        let it = self.open.entry_mut(open).expect("it is not answered");
+        if it.is_whole && it.outstanding == 0 {
+            let Open { id, error, .. } = self.open.take(open);
+            self.steps.push_back(Step::Answer(Completion { id, result: error.map_or(Ok(()), Err) }));
+        }
+    }
+
+    /// The engine has done what a step asked for.
+    pub(crate) fn ended(
+        &mut self,
+        now: Instant,
+        purpose: Purpose,
+        result: Result<(), RequestError>,
+        content: &impl Content,
+    ) {
+        match purpose {
+            Purpose::Part(open) => {
+                let it = self.open.entry_mut(open).expect("it is not answered");
+                it.outstanding -= 1;
+                it.error = it.error.or(result.err());
+                self.answer_if_done(open);
+            }
+            Purpose::Load(load) => {
+                if let Some(load) = self.loads.ended(load, result.is_ok()) {
+                    self.landed(&load);
+                    self.look_for_flushes();
+                    self.serve_held(now, content);
+                }
+            }
+            Purpose::Flush => self.flushed(result),
+        }
+    }
+
+    /// The next thing to do outside.
+    pub(crate) fn next_step(&mut self, content: &impl Content) -> Option<Step> {
+        if self.steps.is_empty() {
+            self.keep_room();
+            self.load(content);
+        }
+        self.steps.pop_front()
+    }
+
+    /// Sees to it that an eighth of the window is free or on its way, so that writes seldom wait.
+    fn keep_room(&mut self) {
+        if self.refused.is_some() {
+            return; // nothing is staged
+        }
+        let total = self.pages.total_count() as u64;
+        loop {
+            let leaving = self.loads.page_count() as u64 + self.rows.due_bytes() / PAGE_BYTES;
+            let is_short = !self.held.is_empty() && self.loads.page_count() == 0 && self.rows.next().is_none();
+            if !is_short && (self.pages.free_count() as u64 + leaving) * 8 >= total {
+                return;
+            }
+            if !self.rows.make_room() {
+                return;
+            }
+        }
+    }
+
+    /// Begins loads of what is to go, as long as there are buffers for them.
+    fn load(&mut self, content: &impl Content) {
+        while let Some(row) = self.rows.next() {
+            let Some(filled) = self.loads.fill(self.rows.layout(), row, &mut self.pages, content) else { return };
+            let epoch = self.rows.leave(row, filled.bytes);
+            let (load, writes) = self.loads.begin(row, epoch, filled);
+            let submit = |(offset, span)| Step::Submit(Purpose::Load(load), Command::Write { offset, span });
+            self.steps.extend(writes.into_iter().map(submit));
+        }
+    }
+}
+
+impl Open {
+    fn of(id: RequestId) -> Self {
+        Self { id, outstanding: 0, is_whole: false, error: None }
+    }
+}

@@ -1,0 +1,361 @@
+//! The window over an engine that answers in any order, held against a flat copy of what was written.
+
+use std::cell::RefCell;
+
+use shoal_array::BufferId;
+
+use super::flushes::REST_NS;
+use super::*;
+
+const CAPACITY: u64 = 1 << 20;
+const REQUEST_BYTES: u32 = 64 << 10;
+const REQUESTS: u32 = 6;
+const BUFFERS: u32 = 3;
+const BUFFER_BYTES: u32 = 32 << 10;
+
+/// A generator of numbers, as good as is needed here (xorshift64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// The memory of all buffers.
+struct Memory(RefCell<Vec<Vec<u8>>>);
+
+impl Content for Memory {
+    fn read(&self, span: Span, bytes: &mut [u8]) {
+        let start = span.offset as usize;
+        bytes.copy_from_slice(&self.0.borrow()[span.buffer.0 as usize][start..start + bytes.len()]);
+    }
+
+    fn write(&self, span: Span, bytes: &[u8]) {
+        let start = span.offset as usize;
+        self.0.borrow_mut()[span.buffer.0 as usize][start..start + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// A request that the window has not answered.
+struct Asked {
+    request: Request,
+    /// What its range may read as, when it is a read: what it was when the read came.
+    expected: Vec<u8>,
+    /// What has to be with the members when it is answered, if it is a flush, where nobody wrote since.
+    durable: Vec<u8>,
+    /// When it came.
+    since: u64,
+}
+
+struct World {
+    window: WriteBack,
+    memory: Memory,
+    /// What the members have.
+    members: Vec<u8>,
+    /// What was written and answered.
+    answered: Vec<u8>,
+    /// By block: when a write or discard of it last came, or was answered.
+    touched: Vec<u64>,
+    clock: u64,
+    /// With the engine, in the order in which it came.
+    engine: Vec<(Option<Purpose>, Request)>,
+    asked: Vec<Option<Asked>>,
+    now: Instant,
+    member_writes: usize,
+}
+
+impl World {
+    fn new(layout: Layout, window_bytes: u64) -> Self {
+        let span = |buffer| Span { buffer: BufferId(buffer), offset: 0, length: BUFFER_BYTES };
+        let buffers: Vec<Span> = (REQUESTS..REQUESTS + BUFFERS).map(span).collect();
+        let lengths = (0..REQUESTS + BUFFERS).map(|n| if n < REQUESTS { REQUEST_BYTES } else { BUFFER_BYTES });
+        Self {
+            window: WriteBack::new(layout, window_bytes, &buffers),
+            memory: Memory(RefCell::new(lengths.map(|length| vec![0; length as usize]).collect())),
+            members: vec![0; CAPACITY as usize],
+            answered: vec![0; CAPACITY as usize],
+            touched: vec![0; CAPACITY as usize / 512],
+            clock: 0,
+            engine: Vec::new(),
+            asked: (0..REQUESTS).map(|_| None).collect(),
+            now: Instant::default(),
+            member_writes: 0,
+        }
+    }
+
+    fn submit(&mut self, buffer: u32, command: Command) {
+        let request = Request { id: RequestId(buffer.into()), command };
+        let expected = self.answered[bytes_of(&range_of(&request))].to_vec();
+        let durable = if command == Command::Flush { self.answered.clone() } else { Vec::new() };
+        self.touch(&request);
+        self.asked[buffer as usize] = Some(Asked { request, expected, durable, since: self.clock });
+        self.window.submit(self.now, request, &self.memory);
+        self.pump();
+    }
+
+    fn touch(&mut self, request: &Request) {
+        self.clock += 1;
+        if matches!(request.command, Command::Write { .. } | Command::Discard { .. }) {
+            let at = bytes_of(&range_of(request));
+            self.touched[at.start / 512..at.end / 512].fill(self.clock);
+        }
+    }
+
+    fn pump(&mut self) {
+        while let Some(step) = self.window.next_step(&self.memory) {
+            match step {
+                Step::Pass(request) => self.engine.push((None, request)),
+                Step::Submit(purpose, command) => {
+                    let number = u64::MAX; // nobody looks at it
+                    self.engine.push((Some(purpose), Request { id: RequestId(number), command }));
+                }
+                Step::Answer(completion) => self.answer(completion),
+            }
+        }
+    }
+
+    /// The engine does one of those that nothing before them overlaps.
+    fn engine_does(&mut self, random: &mut Random, result: Result<(), RequestError>) {
+        let free = |index: &usize| {
+            let range = range_of(&self.engine[*index].1);
+            self.engine[..*index].iter().all(|(_, other)| {
+                let other = range_of(other);
+                other.end <= range.start || range.end <= other.start
+            })
+        };
+        let free: Vec<usize> = (0..self.engine.len()).filter(free).collect();
+        if free.is_empty() {
+            return;
+        }
+        let (purpose, request) = self.engine.remove(free[random.below(free.len() as u64) as usize]);
+        let at = bytes_of(&range_of(&request));
+        match request.command {
+            Command::Write { span, .. } => {
+                self.member_writes += 1;
+                if result.is_ok() {
+                    let mut bytes = vec![0; span.length as usize];
+                    self.memory.read(span, &mut bytes);
+                    self.members[at].copy_from_slice(&bytes);
+                }
+            }
+            Command::Read { span, .. } => self.memory.write(span, &self.members[at]),
+            Command::Discard { .. } => self.members[at].fill(0),
+            Command::Flush => {}
+        }
+        match purpose {
+            Some(purpose) => self.window.ended(self.now, purpose, result, &self.memory),
+            None => self.answer(Completion { id: request.id, result }),
+        }
+        self.pump();
+    }
+
+    fn answer(&mut self, completion: Completion) {
+        let asked = self.asked[completion.id.0 as usize].take().expect("it is answered once");
+        self.touch(&asked.request);
+        let at = bytes_of(&range_of(&asked.request));
+        match asked.request.command {
+            Command::Write { span, .. } => {
+                let mut bytes = vec![0; span.length as usize];
+                self.memory.read(span, &mut bytes);
+                self.answered[at].copy_from_slice(&bytes);
+            }
+            Command::Read { span, .. } => {
+                let mut bytes = vec![0; span.length as usize];
+                self.memory.read(span, &mut bytes);
+                assert!(bytes == asked.expected, "a read of {at:?} is not what was written");
+            }
+            Command::Discard { .. } => self.answered[at].fill(0),
+            Command::Flush if completion.result.is_ok() => {
+                let is_lost = |&block: &usize| {
+                    let bytes = block * 512..(block + 1) * 512;
+                    let range = bytes.start as u64..bytes.end as u64;
+                    let is_old = self.touched[block] < asked.since && !self.has_overlap(&range);
+                    is_old && asked.durable[bytes.clone()] != self.members[bytes]
+                };
+                let lost = (0..self.touched.len()).find(is_lost);
+                assert_eq!(lost, None, "a block is not with the members though a flush says so");
+            }
+            Command::Flush => {}
+        }
+    }
+
+    fn has_overlap(&self, range: &Range<u64>) -> bool {
+        self.asked.iter().flatten().any(|asked| {
+            let other = range_of(&asked.request);
+            other.start < range.end && range.start < other.end
+        })
+    }
+}
+
+fn bytes_of(range: &Range<u64>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
+fn command(random: &mut Random, offset: u64, span: Span) -> Command {
+    match random.below(12) {
+        0 => Command::Flush,
+        1 => Command::Discard { offset, length: span.length.into() },
+        2..5 => Command::Read { offset, span },
+        _ => Command::Write { offset, span },
+    }
+}
+
+/// Lets everything come to its end.
+fn end(world: &mut World, random: &mut Random) {
+    // First what waits for room, then what is left of it in the window.
+    for _ in 0..3 {
+        while !world.engine.is_empty() {
+            world.engine_does(random, Ok(()));
+        }
+        world.window.empty();
+        world.pump();
+    }
+}
+
+/// One story: requests of all kinds that do not overlap, at random, some of them sequential.
+fn story(seed: u64, layout: Layout, window_bytes: u64) {
+    let mut random = Random(seed * 2 + 1);
+    let mut world = World::new(layout, window_bytes);
+    let mut stream = 0;
+    for _ in 0..600 {
+        let buffer = random.below(u64::from(REQUESTS)) as u32;
+        if world.asked[buffer as usize].is_none() && random.below(3) > 0 {
+            let blocks_max = [16, 128][random.below(2) as usize];
+            let length = (1 + random.below(blocks_max)) * 512;
+            let offset = if random.below(2) == 0 { stream } else { random.below((CAPACITY - length) / 512) * 512 };
+            let range = offset..(offset + length).min(CAPACITY);
+            let span = Span { buffer: BufferId(buffer), offset: 0, length: (range.end - range.start) as u32 };
+            let command = command(&mut random, offset, span);
+            if command == Command::Flush || !world.has_overlap(&range) {
+                if let Command::Write { .. } = command {
+                    stream = if range.end == CAPACITY { 0 } else { range.end };
+                    let value = random.below(256) as u8;
+                    world.memory.0.borrow_mut()[buffer as usize].fill(value);
+                }
+                world.submit(buffer, command);
+            }
+        } else if random.below(20) == 0 {
+            world.now = world.now.after_ns(REST_NS);
+            world.window.look(world.now);
+            world.pump();
+        } else {
+            world.engine_does(&mut random, Ok(()));
+        }
+    }
+    end(&mut world, &mut random);
+    assert!(world.window.pages.is_empty() && world.window.is_at_rest(), "something waits for nothing");
+    assert!(world.asked.iter().all(Option::is_none), "a request is not answered");
+    assert!(world.members == world.answered, "what was answered is with the members at the end");
+}
+
+fn layout(row_bytes: u64, chunk_bytes: u64) -> Layout {
+    Layout { row_bytes, chunk_bytes, group_rows: 4, capacity_bytes: CAPACITY }
+}
+
+#[test]
+fn what_was_answered_is_read_back_and_what_was_flushed_is_with_the_members() {
+    for seed in 0..60 {
+        story(seed, layout(12 << 10, 4 << 10), 256 << 10); // two rows in a buffer
+        story(seed, layout(60 << 10, 20 << 10), 256 << 10); // rows of two buffers, of three chunks
+        story(seed, layout(240 << 10, 40 << 10), 320 << 10); // rows that are longer than all buffers
+    }
+}
+
+fn write(world: &mut World, buffer: u32, offset: u64, length: u32) {
+    world.submit(buffer, Command::Write { offset, span: Span { buffer: BufferId(buffer), offset: 0, length } });
+}
+
+#[test]
+fn small_sequential_writes_leave_as_whole_rows_in_ascending_order() {
+    let mut world = World::new(layout(24 << 10, 8 << 10), 256 << 10);
+    for part in 0..48 {
+        write(&mut world, 0, part * 4096, 4096);
+    }
+    let mut random = Random(1);
+    let mut end = 0;
+    while !world.engine.is_empty() {
+        let range = range_of(&world.engine[0].1);
+        assert_eq!((range.start, (range.end - range.start) % (24 << 10)), (end, 0), "rows are whole, and in order");
+        end = range.end;
+        let only = world.engine.split_off(1);
+        world.engine_does(&mut random, Ok(()));
+        let new = std::mem::replace(&mut world.engine, only);
+        world.engine.extend(new);
+    }
+    assert_eq!((end, world.member_writes), (48 * 4096, 8));
+}
+
+#[test]
+fn whole_rows_pass_alone_or_if_there_are_many() {
+    let passes = |offset: u64, length: u32| {
+        let mut world = World::new(layout(4 << 10, 4 << 10), 256 << 10);
+        write(&mut world, 0, offset, length);
+        let ranges = world.engine.iter().map(|(_, request)| range_of(request));
+        let ranges: Vec<_> = ranges.map(|range| (range.start >> 10, range.end >> 10)).collect();
+        assert_eq!(world.asked[0].is_some(), ranges.iter().any(|(start, end)| end - start > 4));
+        (ranges, world.window.dirty_bytes())
+    };
+    assert_eq!(passes(4 << 10, 8 << 10), (vec![(4, 12)], 0), "two rows");
+    assert_eq!(passes(2 << 10, 38 << 10), (vec![(4, 40)], 2 << 10), "nine rows, and half of one");
+    assert_eq!(passes(2 << 10, 8 << 10), (vec![(4, 8)], 4 << 10), "one row, which is staged, and halves");
+}
+
+/// Asks for a flush, and has the engine answer loads with `load`: what the flush is answered.
+fn flush(world: &mut World, load: Result<(), RequestError>) -> Vec<Result<(), RequestError>> {
+    let request = Request { id: RequestId(1), command: Command::Flush };
+    world.window.submit(world.now, request, &world.memory);
+    let mut results = Vec::new();
+    while let Some(step) = world.window.next_step(&world.memory) {
+        match step {
+            Step::Submit(purpose, _) => {
+                let result = if purpose == Purpose::Flush { Ok(()) } else { load };
+                world.window.ended(world.now, purpose, result, &world.memory);
+            }
+            Step::Answer(completion) => results.push(completion.result),
+            Step::Pass(request) => panic!("nothing passes here: {request:?}"),
+        }
+    }
+    results
+}
+
+#[test]
+fn what_the_members_refuse_is_kept_and_each_flush_tries_it_again() {
+    let mut world = World::new(layout(12 << 10, 4 << 10), 256 << 10);
+    write(&mut world, 0, 0, 12 << 10);
+    let mut random = Random(1);
+    assert!(world.asked[0].is_some(), "a whole row passes");
+    world.engine_does(&mut random, Ok(()));
+    write(&mut world, 0, 0, 8 << 10);
+    assert!(world.asked[0].is_none(), "it is answered from memory");
+    let refuses = Err(RequestError::Failed);
+    assert_eq!(flush(&mut world, refuses), [refuses]);
+    assert_eq!(world.window.dirty_bytes(), 8 << 10);
+    assert!(world.window.is_at_rest(), "nobody tries it by himself");
+    assert_eq!(flush(&mut world, refuses), [refuses], "again");
+    write(&mut world, 0, 4 << 10, 4 << 10);
+    assert!(world.asked[0].is_some(), "nothing more is staged");
+    assert_eq!(world.window.dirty_bytes(), 8 << 10, "what is held is written in memory as well");
+    world.engine_does(&mut random, refuses);
+    assert!(world.asked[0].is_none(), "it is told what became of it");
+    assert_eq!(flush(&mut world, Ok(())), [Ok(())]);
+    assert!(world.window.pages.is_empty());
+    write(&mut world, 0, 0, 4 << 10);
+    assert!(world.asked[0].is_none() && world.window.dirty_bytes() > 0, "writes are staged again");
+}
+
+#[test]
+fn the_window_is_emptied_when_nobody_writes() {
+    let mut world = World::new(layout(12 << 10, 4 << 10), 256 << 10);
+    write(&mut world, 0, 0, 4096);
+    let due = world.window.due().unwrap();
+    world.window.look(Instant { ns: due.ns - 1 });
+    world.pump();
+    assert!(world.engine.is_empty());
+    world.window.look(due);
+    world.pump();
+    assert_eq!(world.engine.len(), 1);
+}
