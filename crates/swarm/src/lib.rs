@@ -29,8 +29,9 @@
 //! is opened anew, and its user's next flush has to fail if he was answered what no flush covers.
 //!
 //! *What the world has.* All levels, most layouts, arrays of arrays, up to 24 members, drives of
-//! different size; spares; bitmaps and partial parity logs; makes of drives of very different speed on
-//! up to three buses; up to sixteen overlapping requests in flight; scrubs, replacements, members taken
+//! different size; spares; bitmaps and partial parity logs; write-back windows, of three worlds in ten;
+//! makes of drives of very different speed on up to three buses; up to sixteen overlapping requests in
+//! flight; scrubs, replacements, members taken
 //! out, restarts. Drives stall, fail to read, write or flush (and give up what the flush was to cover),
 //! have sectors that cannot be read until they are written, in their content and in superblock, bitmap
 //! and logs, have superblocks, bitmaps and partial parity logs with a wrong bit, lie about flushes, are
