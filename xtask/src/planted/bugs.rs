@@ -16,7 +16,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "flush-past-window",
         what: "a flush does not wait for what the write-back window holds",
-        file: "crates/volume/src/write_back/mod.rs",
+        file: "crates/volume/src/write_back/flushes.rs",
         right: "self.flushes.front().filter(|flush| self.rows.is_over(flush.epoch))",
         wrong: "self.flushes.front().filter(|flush| PLANTED || self.rows.is_over(flush.epoch))",
     },
