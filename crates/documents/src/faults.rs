@@ -38,7 +38,9 @@ impl HasFault for OpenError {
 impl HasFault for CreateError {
     fn fault(&self) -> Fault {
         match self {
-            Self::Request(_) | Self::Groups { .. } | Self::NestedSpares | Self::Spares { .. } => Fault::Usage,
+            Self::Request(_) | Self::NoGroups | Self::Groups { .. } | Self::NestedSpares | Self::Spares { .. } => {
+                Fault::Usage
+            }
             Self::Write { .. } | Self::Open(_) | Self::Volume(_) => Fault::Failed,
         }
     }

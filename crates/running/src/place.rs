@@ -27,7 +27,7 @@ pub enum PlaceError {
         source: io::Error,
     },
     /// Somebody else could get at it.
-    #[error("{} is no directory that belongs to you alone: remove it, or name another place with --socket", directory.display())]
+    #[error("{} is no directory that belongs to you alone: make it yours with `chmod 700`, remove it, or name another place with --socket", directory.display())]
     NotOwn {
         /// The directory.
         directory: PathBuf,

@@ -62,6 +62,9 @@ pub enum CreateError {
     /// Level, chunk, members, name, sizes.
     #[error(transparent)]
     Request(#[from] MdCreateError),
+    /// An array of no arrays.
+    #[error("an array of arrays has 2 groups or more: say how many")]
+    NoGroups,
     /// The drives do not go into groups.
     #[error("{drives} drives do not make {groups} groups of one size: give a multiple of {groups}")]
     Groups {
@@ -111,7 +114,10 @@ pub(crate) fn create_tree<W: World>(
             if options.spare_count > 0 {
                 return Err(CreateError::NestedSpares);
             }
-            if groups == 0 || !targets.len().is_multiple_of(groups) || targets.is_empty() {
+            if groups == 0 {
+                return Err(CreateError::NoGroups);
+            }
+            if !targets.len().is_multiple_of(groups) || targets.is_empty() {
                 return Err(CreateError::Groups { drives: targets.len(), groups });
             }
             let size = targets.len() / groups;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
-use shoal_running::{Handle, Opening, Server, Users, or_alert, stop_in_kernel, wait_for_members, when_free};
+use shoal_running::{
+    Handle, Opening, Server, Users, make_runtime_directory, or_alert, stop_in_kernel, wait_for_members, when_free,
+};
 
 use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
 use crate::attaching::attachment_of;
@@ -28,6 +30,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
+        check_place(args.array.socket.is_some())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
         let claim = || {
@@ -41,6 +44,15 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     })?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
+}
+
+/// Refuses an array that could not be administered, before anything is written to it: a start without one of its members
+/// leaves that one behind for good.
+pub(super) fn check_place(is_named: bool) -> Result<(), Failure> {
+    if !is_named {
+        make_runtime_directory(environment())?;
+    }
+    Ok(())
 }
 
 /// The array with its drives' names as they are understood from anywhere.

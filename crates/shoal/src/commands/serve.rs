@@ -12,7 +12,7 @@ use shoal_running::{
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
 
-use super::run::from_anywhere;
+use super::run::{check_place, from_anywhere};
 use super::status::state_text;
 use crate::args::{Cli, EngineArg, ServeArgs};
 use crate::exit::Failure;
@@ -34,6 +34,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, places, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
+        check_place(args.array.socket.is_some() && !args.nbd.is_empty())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
         let claim = || {

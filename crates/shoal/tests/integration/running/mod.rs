@@ -276,6 +276,12 @@ fn only_the_user_comes_in() {
     let refused = bay.run("run d0 d1");
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     refused.is_one_line("run", &["belongs to you alone", "--socket"]);
+    // A start without a member leaves it behind for good: not one that never was.
+    for line in ["run --degraded d0", "serve --degraded d0"] {
+        bay.refused(line, 3, &["belongs to you alone"]);
+    }
+    std::fs::set_permissions(bay.runtime(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(bay.json("status d0 d1")["health"], "optimal");
 }
 
 #[test]
