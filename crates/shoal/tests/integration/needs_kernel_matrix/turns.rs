@@ -19,9 +19,10 @@ mount /dev/md0 /run/m
 cp file* /run/m/
 umount /run/m";
 
-/// Assembles the array, and says so in two lines that are always the same.
+/// Assembles the array, and says so in two lines that are always the same. Now and then mdadm tells nothing of an array
+/// that has just been started.
 const ASSEMBLE: &str = "mdadm --assemble /dev/md0 $DRIVES
-mdadm --detail /dev/md0 | grep 'State :'";
+for try in $(seq 100); do mdadm --detail /dev/md0 | grep 'State :' && break; sleep 0.1; done";
 
 /// Creates the array, puts a file system with files on it, and copies the content to `content`.
 pub(crate) fn kernel_creates(shape: &Shape, stage: &mut Stage) {
