@@ -2,7 +2,8 @@
 //!
 //! A tier is a list of [steps], each of them a command that can be run alone. Their output goes to the terminal as it is; the first step that
 //! fails ends the tier. At its end a tier prints what the time went into: its steps, and the ten slowest tests. Whatever was
-//! skipped is listed and counted there: lines that begin with `SKIPPED`, of steps and of tests.
+//! skipped is listed and counted there: lines that begin with `SKIPPED`, of steps and of tests. So are tests that failed and then
+//! passed: `.config/nextest.toml` says which are tried again.
 
 mod busy;
 mod report;
@@ -112,6 +113,10 @@ fn summarise(done: &[Done], tests: &Tests) {
     println!("\nSkipped: {}", skipped.len());
     for line in skipped {
         println!("    {line}");
+    }
+    println!("\nPassed only when tried again: {}", tests.flaky().len());
+    for name in tests.flaky() {
+        println!("    {name}");
     }
     println!("{} passed, 0 failed", tests.count());
 }

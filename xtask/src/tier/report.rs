@@ -1,4 +1,4 @@
-//! What tests took and what they skipped, out of the JUnit files that cargo-nextest writes.
+//! What tests took, what they skipped, and which passed only when tried again: read from the JUnit files of cargo-nextest.
 
 use std::fs;
 use std::path::Path;
@@ -12,6 +12,7 @@ pub(super) struct Tests {
     /// Seconds and name.
     taken: Vec<(f64, String)>,
     skipped: Vec<String>,
+    flaky: Vec<String>,
 }
 
 impl Tests {
@@ -29,6 +30,9 @@ impl Tests {
         for test in document.descendants().filter(|node| node.has_tag_name("testcase")) {
             let attribute = |name| test.attribute(name).with_context(|| format!("a test without {name}"));
             let name = format!("{} {}", attribute("classname")?, attribute("name")?);
+            if test.children().any(|node| node.has_tag_name("flakyFailure") || node.has_tag_name("flakyError")) {
+                self.flaky.push(name.clone());
+            }
             self.taken.push((attribute("time")?.parse()?, name));
             let outputs = test.children().filter(|node| node.has_tag_name("system-out"));
             let lines = outputs.filter_map(|output| output.text()).flat_map(str::lines).map(str::trim);
@@ -54,6 +58,11 @@ impl Tests {
     pub(super) fn skipped(&self) -> &[String] {
         &self.skipped
     }
+
+    /// Those that failed once and passed when they were run again.
+    pub(super) fn flaky(&self) -> &[String] {
+        &self.flaky
+    }
 }
 
 #[cfg(test)]
@@ -62,24 +71,31 @@ mod tests {
     use super::*;
 
     const JUNIT: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="nextest-run" tests="3" failures="0" errors="0" time="2.5">
-  <testsuite name="shoal::integration" tests="3">
+<testsuites name="nextest-run" tests="4" failures="0" errors="0" time="4.0">
+  <testsuite name="shoal::integration" tests="4">
     <testcase name="help::prints" classname="shoal::integration" time="0.250"><system-out>running 1 test</system-out></testcase>
     <testcase name="needs_bus_pulled::waits" classname="shoal::integration" time="2.125">
       <system-out>
 SKIPPED: needs_bus_pulled::waits needs qemu-system-x86_64
       </system-out></testcase>
     <testcase name="quick" classname="shoal-md" time="0.001"/>
+    <testcase name="needs_kernel_grow::grows" classname="shoal::integration" time="1.5">
+      <flakyFailure timestamp="2026-11-24T10:00:00+00:00" time="3.0" type="test failure">panicked</flakyFailure>
+    </testcase>
   </testsuite>
 </testsuites>"#;
 
     #[test]
-    fn times_and_skipped_lines_are_read() {
+    fn times_skipped_lines_and_second_tries_are_read() {
         let mut tests = Tests::default();
         tests.add(JUNIT).unwrap();
-        assert_eq!(tests.count(), 3);
+        assert_eq!(tests.count(), 4);
         let slowest: Vec<_> = tests.slowest(2).into_iter().map(|(_, name)| name.as_str()).collect();
-        assert_eq!(slowest, ["shoal::integration needs_bus_pulled::waits", "shoal::integration help::prints"]);
+        assert_eq!(
+            slowest,
+            ["shoal::integration needs_bus_pulled::waits", "shoal::integration needs_kernel_grow::grows"]
+        );
+        assert_eq!(tests.flaky(), ["shoal::integration needs_kernel_grow::grows"]);
         assert_eq!(tests.skipped(), ["SKIPPED: needs_bus_pulled::waits needs qemu-system-x86_64"]);
     }
 
