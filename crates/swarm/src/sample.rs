@@ -14,7 +14,7 @@ use shoal_volume::{
 
 use crate::fleet::Make;
 use crate::random::Random;
-use crate::scenario::{Misuse, Run, Scenario, Step, Stranger};
+use crate::scenario::{Misuse, Reordering, Run, Scenario, Step, Stranger};
 use faults::faults;
 use wider::widen;
 
@@ -23,6 +23,9 @@ const PURPOSE_SAMPLE: u64 = 1;
 
 /// The same, of a chance of its own: whatever else a world has does not depend on it.
 const PURPOSE_WRITE_BACK: u64 = 5;
+
+/// The same.
+const PURPOSE_REORDERING: u64 = 6;
 
 /// Sizes of write-back windows.
 const WRITE_BACK_BYTES: [u32; 3] = [64 << 10, 128 << 10, WRITE_BACK_BYTES_MAX];
@@ -90,6 +93,7 @@ pub fn sample(seed: u64) -> Scenario {
         depth: random.pick(&[1, 2, 4, 4, 8, 16]),
         scratch_bytes: 4096 << random.pick(&[0, 0, 1, 3]),
         write_back_bytes: write_back_bytes(seed),
+        reordering: reordering(seed),
         safe_mode_delay_ms: random.pick(&[1, 20, 200]),
         apart_percent: if theme == Theme::Subsets { 60 } else { 12 },
         faults: faults(theme, redundancy, drives, requests, random),
@@ -103,6 +107,16 @@ pub fn sample(seed: u64) -> Scenario {
 fn write_back_bytes(seed: u64) -> u32 {
     let random = &mut Random::new(seed, PURPOSE_WRITE_BACK);
     if random.percent(30) { random.pick(&WRITE_BACK_BYTES) } else { 0 }
+}
+
+/// Three worlds in five have drives that take and answer I/Os in any order.
+fn reordering(seed: u64) -> Reordering {
+    let random = &mut Random::new(seed, PURPOSE_REORDERING);
+    if random.percent(40) {
+        return Reordering::NONE;
+    }
+    let held_ns_max = random.pick(&[200_000, 3_000_000, 40_000_000, 400_000_000]);
+    Reordering { held_percent: random.pick(&[3, 20, 60]), held_ns_max }
 }
 
 fn is_plain(level: ArrayLevel) -> bool {

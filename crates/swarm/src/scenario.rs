@@ -44,6 +44,8 @@ pub struct Scenario {
     pub scratch_bytes: u32,
     /// Size of the write-back window; 0: there is none.
     pub write_back_bytes: u32,
+    /// How far drives take and answer I/Os out of their order.
+    pub reordering: Reordering,
     /// How long after its last write the array is marked clean.
     pub safe_mode_delay_ms: u64,
     /// So many times of a hundred a start is tried with other drives, too.
@@ -52,6 +54,27 @@ pub struct Scenario {
     pub steps: Vec<Step>,
     /// What goes wrong.
     pub faults: FaultPlan,
+}
+
+/// How far drives take and answer I/Os out of their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reordering {
+    /// So many I/Os of a hundred, and answers, are held; 0: all come in order.
+    pub held_percent: u64,
+    /// For at most so long.
+    pub held_ns_max: u64,
+}
+
+impl Reordering {
+    /// All I/Os in the order in which drives are given them.
+    pub const NONE: Self = Self { held_percent: 0, held_ns_max: 1 };
+}
+
+impl fmt::Display for Reordering {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held_percent, held_ns_max } = self;
+        write!(formatter, "{held_percent} of 100 I/Os and answers are held, for up to {} us", held_ns_max / 1000)
+    }
 }
 
 /// Something that the user or the owner of the array does.
@@ -228,6 +251,7 @@ impl fmt::Display for Scenario {
             _ => format!("{}@{bus}+{}K", make.name(), extra_bytes >> 10),
         });
         writeln!(formatter, "drives: {}", makes.collect::<Vec<_>>().join(" "))?;
+        writeln!(formatter, "{}", self.reordering)?;
         let (mut faults, mut requests) = (self.faults.faults.iter().peekable(), 0);
         for step in &self.steps {
             requests += u32::from(step.is_request());

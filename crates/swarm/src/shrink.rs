@@ -9,6 +9,7 @@ use shoal_volume::Arena;
 use crate::fleet::Make;
 use crate::hunt::play_caught;
 use crate::player::arena;
+use crate::scenario::Reordering;
 use crate::{Failure, Scenario};
 
 /// So often a smaller scenario is tried.
@@ -67,13 +68,14 @@ impl Shrinker {
     }
 
     fn simplify(&mut self) -> bool {
-        let changes: [fn(&mut Scenario); 10] = [
+        let changes: [fn(&mut Scenario); 11] = [
             remove_drawer,
             remove_spare,
             remove_member,
             |scenario| scenario.depth = 1,
             |scenario| scenario.scratch_bytes = 4096,
             |scenario| scenario.assume_clean = true,
+            |scenario| scenario.reordering = Reordering::NONE,
             |scenario| scenario.write_back_bytes = 0,
             |scenario| scenario.safe_mode_delay_ms = 200,
             |scenario| scenario.extra_bytes.fill(0),

@@ -9,10 +9,11 @@ use shoal_volume::{Arena, DriveFacts, DriveId, SimulatedWorld, World};
 
 use crate::checkers::Placement;
 use crate::chronicle::Shared;
+use crate::out_of_order::OutOfOrder;
 
 /// A simulated world under watch.
 pub(crate) struct Watched {
-    world: SimulatedWorld,
+    world: OutOfOrder,
     chronicle: Shared,
     pub(crate) placement: Placement,
     /// Drives that are to hang, each before the start of so many I/Os more.
@@ -28,7 +29,7 @@ pub(crate) struct Watched {
 const IDLE_WAITS_MAX: u32 = 1_000_000;
 
 impl Watched {
-    pub(crate) fn new(world: SimulatedWorld, given: HashSet<DriveId>, chronicle: Shared) -> Self {
+    pub(crate) fn new(world: OutOfOrder, given: HashSet<DriveId>, chronicle: Shared) -> Self {
         let began_ns = chronicle.borrow().total_ns;
         Self {
             world,
@@ -42,20 +43,20 @@ impl Watched {
     }
 
     pub(crate) fn inner(&self) -> &SimulatedWorld {
-        &self.world
+        self.world.inner()
     }
 
     pub(crate) fn inner_mut(&mut self) -> &mut SimulatedWorld {
-        &mut self.world
+        self.world.inner_mut()
     }
 
     pub(crate) fn into_inner(self) -> SimulatedWorld {
-        self.world
+        self.world.into_inner()
     }
 
     /// Power goes off. Who runs the array does not see it: what he waits for ends with an error, all of it.
     pub(crate) fn cut_power(&mut self) {
-        self.chronicle.borrow_mut().power_is_off(self.world.picture(), self.placement.verdict());
+        self.chronicle.borrow_mut().power_is_off(self.world.inner_mut().picture(), self.placement.verdict());
     }
 
     /// Lets each of these drives hang when so many I/Os were started.
@@ -69,7 +70,7 @@ impl Watched {
     }
 
     fn count_for_hangs(&mut self) {
-        let simulation = self.world.simulation_mut();
+        let simulation = self.world.inner_mut().simulation_mut();
         self.hangs.retain(|drive, after_ios| match after_ios.checked_sub(1) {
             None => {
                 simulation.hang(*drive);
@@ -113,7 +114,7 @@ impl Watched {
         if !chronicle.is_traced() {
             return;
         }
-        let (drive, offset, token) = (self.world.drive_of(io.drive), io.offset, io.token);
+        let (drive, offset, token) = (self.world.inner().drive_of(io.drive), io.offset, io.token);
         let what = match io.kind {
             IoKind::Read(memory) => format!("read {} at {offset}", memory.length),
             IoKind::Write(memory) => format!("write {} at {offset}", memory.length),
@@ -168,7 +169,7 @@ impl World for Watched {
     }
 
     fn hardware(&self, drive: DriveId) -> Option<String> {
-        Some(format!("drive {}", self.world.drive_of(drive)))
+        Some(format!("drive {}", self.world.inner().drive_of(drive)))
     }
 
     fn submit(&mut self, io: Io) {
@@ -176,7 +177,7 @@ impl World for Watched {
             return;
         }
         self.count_for_hangs();
-        self.placement.submitted(&io, self.world.size_bytes(io.drive));
+        self.placement.submitted(&io, self.world.inner().size_bytes(io.drive));
         self.write_down_start(&io);
         self.world.submit(io);
         self.count_events(1);

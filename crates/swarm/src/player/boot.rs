@@ -23,6 +23,7 @@ use crate::books::Books;
 use crate::checkers::{Answers, DEADLINE_NS, Failure, Promises, Silent};
 use crate::chronicle::{Chronicle, Shared};
 use crate::fleet::topology;
+use crate::out_of_order::OutOfOrder;
 use crate::random::Random;
 use crate::sample::WRITE_BACK_BYTES_MAX;
 use crate::scenario::{Scenario, Step};
@@ -109,12 +110,11 @@ impl<'a> Player<'a> {
         // A loop waits for what is still under way (steps of a rebuild) before its drives are closed.
         while world.pending() > 0 {
             let mut finished = Vec::new();
-            let waited = world.wait(1, Some(SILENCE), &mut finished);
-            waited.map_err(|error| Failure::new("closes", error.to_string()))?;
-            if finished.is_empty() && self.hangs.now.is_empty() {
-                return Err(Failure::new("closes", "I/O is under way that does not end"));
-            } else if finished.is_empty() {
-                break;
+            world.wait(1, Some(SILENCE), &mut finished).map_err(|error| Failure::new("closes", error.to_string()))?;
+            match (finished.is_empty(), self.hangs.now.is_empty()) {
+                (true, true) => return Err(Failure::new("closes", "I/O is under way that does not end")),
+                (true, false) => break,
+                (false, _) => {}
             }
         }
         world.placement.verdict()?;
@@ -396,5 +396,5 @@ pub(super) fn world(
     let world = world.map_err(|error| Failure::new("creates", error.to_string()))?;
     let given =
         if boot == 0 { (0..).map(DriveId).take(scenario.members + scenario.spares).collect() } else { [].into() };
-    Ok(Watched::new(world, given, Rc::clone(chronicle)))
+    Ok(Watched::new(OutOfOrder::new(world, scenario.reordering, seed), given, Rc::clone(chronicle)))
 }
