@@ -9,6 +9,7 @@ use shoal_volume::{
     layout_name,
 };
 
+use crate::consistency::{ConsistencyDocument, journal};
 use crate::level_words::{self, LevelWords};
 
 /// An array: what it is and how it is.
@@ -28,11 +29,19 @@ pub struct ArrayDocument {
     /// Bytes of content; left out if a `problem` hides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<u64>,
-    /// "optimal", "degraded" or "failed".
+    /// "optimal", "degraded", "failed" or "unknown".
     #[schemars(with = "String")]
     pub health: HealthDocument,
     /// How many members may be lost in any combination, when all are there.
     pub redundancy: u32,
+    /// What makes mirrors or parity agree with the data after a crash: "resync", "bitmap", "ppl" or "journal"; left out
+    /// without redundancy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub consistency_policy: Option<ConsistencyDocument>,
+    /// The drive that holds the write journal; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<String>,
     /// Whether parity or mirrors may disagree with the data, until a resync has gone over all of it.
     pub needs_resync: bool,
     /// The freshest members' count of updates.
@@ -79,7 +88,7 @@ pub struct MemberDocument {
     /// The drive; left out if it is missing, and for arrays as members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// "in-sync", "rebuilding" or "missing".
+    /// "in-sync", "rebuilding", "missing" or "not-named".
     #[schemars(with = "String")]
     pub state: MemberStateDocument,
     /// Rebuilding: bytes of the member that are rebuilt.
@@ -124,6 +133,8 @@ pub enum HealthDocument {
     Degraded,
     /// More members are missing than the level survives.
     Failed,
+    /// Members were neither named nor looked for.
+    Unknown,
 }
 
 impl fmt::Display for HealthDocument {
@@ -133,6 +144,7 @@ impl fmt::Display for HealthDocument {
             Self::Optimal => "optimal",
             Self::Degraded => "degraded",
             Self::Failed => "failed",
+            Self::Unknown => "unknown",
         })
     }
 }
@@ -157,6 +169,8 @@ pub enum MemberStateDocument {
     Rebuilding,
     /// There is no drive.
     Missing,
+    /// The array counts on it; it was neither named nor looked for.
+    NotNamed,
 }
 
 impl fmt::Display for MemberStateDocument {
@@ -166,6 +180,7 @@ impl fmt::Display for MemberStateDocument {
             Self::InSync => "in-sync",
             Self::Rebuilding => "rebuilding",
             Self::Missing => "missing",
+            Self::NotNamed => "not-named",
         })
     }
 }
@@ -180,6 +195,8 @@ impl From<&ArrayStatus> for ArrayDocument {
             capacity_bytes: status.problem.is_none().then_some(status.capacity_bytes),
             health: status.health.into(),
             redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
+            consistency_policy: status.consistency.as_ref().map(ConsistencyDocument::from),
+            journal: status.consistency.as_ref().and_then(journal),
             needs_resync: status.needs_resync,
             events: status.events,
             update_time_unix_s: status.update_time_unix_s,

@@ -9,6 +9,7 @@
 mod array;
 mod attach;
 mod commands;
+mod consistency;
 mod failure;
 mod faults;
 mod filesystem;
@@ -16,6 +17,7 @@ mod level_words;
 pub mod protocol;
 mod service;
 mod state;
+mod unnamed;
 
 pub use array::{
     ArrayDocument, HealthDocument, LeftOutDocument, MemberDocument, MemberStateDocument, ReplacementDocument,
@@ -23,6 +25,7 @@ pub use array::{
 };
 pub use attach::{AttachDocument, AttachedDocument};
 pub use commands::{ExamineDocument, ExaminedDocument, ScrubDocument, SuperblockDocument, TransferDocument};
+pub use consistency::ConsistencyDocument;
 pub use failure::{ErrorDocument, FailureDocument, Fault, HasFault};
 pub use filesystem::{
     ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, MountDocument, MountOptionDocument,

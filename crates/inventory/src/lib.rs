@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | what is on a drive, though it may never answer | [`look()`] |
 //! | which drives are the array that somebody names | [`member_paths`] |
+//! | what is an array shown with, though not all of it is named | [`members_to_show`] |
 //! | may the array be started with those | [`members_to_open`], [`lacking`], [`host_memory`] |
 //! | may a drive lose what it holds | [`check_wipeable`], [`refuse_active`] |
 //! | which drives are simulated, and what are they like | [`SimulatedDrives`] |
@@ -25,6 +26,7 @@ mod newcomer;
 mod present;
 mod remembered;
 mod search;
+mod shown;
 mod simulated;
 mod wipe;
 
@@ -36,5 +38,6 @@ pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_
 pub use present::{Intent, PresentError, members_to_open, refuse_silent};
 pub use remembered::{Purpose, host_memory, keeper, remember, store, trust};
 pub use search::{Named, SearchError, files_in, machine_drives, member_paths, named_drives, outer_superblock};
+pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
 pub use wipe::{WipeError, Wipeable, check_content, check_wipeable};

@@ -203,7 +203,7 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
 
 /// Where a member may be: at the path by which it was last seen, which may have been said from
 /// another directory, or beside those that are given.
-fn places(path: &Path, group: &[&Seen]) -> Vec<PathBuf> {
+pub(crate) fn places(path: &Path, group: &[&Seen]) -> Vec<PathBuf> {
     let beside = group.iter().filter_map(|seen| Some(seen.path.parent()?.join(path.file_name()?)));
     let mut places: Vec<_> = [path.to_owned()].into_iter().chain(beside).collect();
     places.sort();

@@ -323,7 +323,10 @@ fn manage_fault(error: &ManageError) -> Fault {
         | ManageError::InUse { .. }
         | ManageError::NoFormerMember { .. }
         | ManageError::Add(_) => Fault::Usage,
-        ManageError::ActiveMember { .. } | ManageError::Refused { .. } | ManageError::ReAdd(_) => Fault::Refused,
+        ManageError::ActiveMember { .. }
+        | ManageError::Degraded { .. }
+        | ManageError::Refused { .. }
+        | ManageError::ReAdd(_) => Fault::Refused,
         ManageError::Silent { .. }
         | ManageError::NoRoom { .. }
         | ManageError::Superblock(_)

@@ -183,7 +183,8 @@ fn add_sights(array: &ArrayDocument, sights: &mut Vec<ArraySight>) {
         health: match array.health {
             HealthDocument::Optimal => Health::Optimal,
             HealthDocument::Degraded => Health::Degraded,
-            HealthDocument::Failed => Health::Failed,
+            // Of an array that runs all is known.
+            HealthDocument::Failed | HealthDocument::Unknown => Health::Failed,
         },
         needs_resync: array.needs_resync,
         members: array.members.iter().map(member_sight).collect(),
@@ -198,7 +199,7 @@ fn member_sight(member: &MemberDocument) -> MemberSight {
     let state = match member.state {
         MemberStateDocument::InSync => MemberState::InSync,
         MemberStateDocument::Rebuilding => MemberState::Rebuilding,
-        MemberStateDocument::Missing => MemberState::Missing,
+        MemberStateDocument::Missing | MemberStateDocument::NotNamed => MemberState::Missing,
     };
     let inner = member.array.as_deref().map(|inner| format!("array {}", inner.name));
     MemberSight { state, on: member.drive.clone().or(inner), suspect: member.suspect }

@@ -14,6 +14,7 @@ mod kernel_bay;
 mod output;
 mod passing;
 mod progress;
+mod report;
 mod seed;
 mod setup;
 mod signals;

@@ -44,6 +44,9 @@
 //! its members (on a copy of the world: on a host that does not know the array a stranger that is as
 //! fresh as they are may do what he likes, but for a panic).
 //!
+//! *Out of order.* In three worlds of five drives hold some I/Os before they begin them, and some answers: of what is
+//! under way at a time anything may come first, as with real drives that have a queue (`out_of_order.rs`).
+//!
 //! *What others have done meanwhile.* Linux runs an array with parity meanwhile and is killed, and what
 //! only its write journal has by then is replayed. The owner lets an array grow, by more members, to
 //! another chunk or layout, stopped or cut short, and gone on with at the next start. Members fail and

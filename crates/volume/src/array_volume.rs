@@ -4,15 +4,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_array::{
-    Background, CommandError, Completion, Event, Health, Instant, MemberState, Progress, Request, ScrubMode,
-};
+use shoal_array::{Background, CommandError, Completion, Event, Health, Instant, Progress, Request, ScrubMode};
 use shoal_drive::{Arena, DriveId, Memory};
-use shoal_md::{AddError, ReAddError};
 use shoal_parity::Parity;
 
 use crate::assemble::{OpenError, assemble_tree, record_assembly, refuse_incomplete};
 use crate::create::{CreateError, CreateOptions, create_tree};
+use crate::manage_error::ManageError;
 use crate::status::{ArrayStatus, array_status};
 use crate::tree::{Node, NodeId, SAFE_MODE_DELAY, SILENCE, Target, Tree};
 use crate::world::World;
@@ -59,87 +57,6 @@ impl OpenOptions {
         let safe_mode_delay = Some(SAFE_MODE_DELAY);
         let (parity, incomplete, silence) = (Parity::best(), Incomplete::Refused, Some(SILENCE));
         Self { writable: true, force: false, incomplete, background, parity, safe_mode_delay, silence }
-    }
-}
-
-/// Why something cannot be done to a running array.
-#[derive(Debug, thiserror::Error)]
-pub enum ManageError {
-    /// The drive is not there.
-    #[error("{drive} is no member of the array: name one that `status` shows")]
-    NotAMember {
-        /// The drive.
-        drive: String,
-    },
-    /// The drive has nothing to come back with.
-    #[error("{drive} cannot be re-added: {problem}: add it as a new drive, which rebuilds all of it")]
-    NoFormerMember {
-        /// The drive.
-        drive: String,
-        /// What is wrong with its superblock.
-        problem: String,
-    },
-    /// It holds data.
-    #[error("{drive} is in use in the array: let it fail first (`fail`), or replace it (`replace`)")]
-    InUse {
-        /// The drive.
-        drive: String,
-    },
-    /// It is to be wiped, and holds data of the array.
-    #[error("{drive} is an active member of array {array}, which counts on what it holds: give another drive")]
-    ActiveMember {
-        /// The drive.
-        drive: String,
-        /// The array.
-        array: String,
-    },
-    /// What it was asked before it was taken out is not over.
-    #[error("{drive} has not answered yet what it was asked: wait until it does, or plug it in anew")]
-    Silent {
-        /// The drive.
-        drive: String,
-    },
-    /// More drives than there are buffers for.
-    #[error(
-        "{drive} cannot be added: there is no room for more drives; remove one that failed, or open the array anew"
-    )]
-    NoRoom {
-        /// The drive.
-        drive: String,
-    },
-    /// The engine refuses.
-    #[error("{what}: {}", explain(*.why))]
-    Refused {
-        /// What was asked.
-        what: String,
-        /// Why not.
-        why: CommandError,
-    },
-    /// The drive cannot become a member.
-    #[error(transparent)]
-    Add(#[from] AddError),
-    /// The drive cannot become again what it was.
-    #[error(transparent)]
-    ReAdd(#[from] ReAddError),
-    /// The drive did not take its superblock.
-    #[error(transparent)]
-    Superblock(#[from] CreateError),
-    /// The world broke.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-}
-
-fn explain(why: CommandError) -> &'static str {
-    match why {
-        CommandError::NoSuchRole => "there is no such member",
-        CommandError::State(MemberState::Missing) => "the member is missing already",
-        CommandError::State(MemberState::InSync) => "the member is in sync",
-        CommandError::State(MemberState::Rebuilding { .. }) => "the member is being rebuilt",
-        CommandError::NoRedundancy => {
-            "the array has no redundancy for this, or the member holds the last copy of some data"
-        }
-        CommandError::Busy => "a rebuild or scrub is under way: wait for it, or stop it",
-        CommandError::ReadOnly => "the array is open for reading only",
     }
 }
 

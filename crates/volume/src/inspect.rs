@@ -173,6 +173,7 @@ fn shapeless_status<W: World>(
         capacity_bytes: 0,
         redundancy: 0,
         health: Health::Failed,
+        consistency: None,
         needs_resync: false,
         events: assembly.superblock.events,
         update_time_unix_s: assembly.superblock.update_time.seconds(),

@@ -78,6 +78,7 @@ mod interface;
 mod journal;
 mod level;
 mod manage;
+mod manage_error;
 mod memory;
 mod overlay;
 mod ppl;
@@ -95,7 +96,7 @@ mod unflushed;
 mod world;
 mod write_back;
 
-pub use array_volume::{ArrayVolume, Incomplete, ManageError, News, OpenOptions};
+pub use array_volume::{ArrayVolume, Incomplete, News, OpenOptions};
 pub use assemble::{Cause, LeftOut, OpenError, WayOut};
 pub use bitmap::BitmapProblem;
 pub use buffers::BufferPlan;
@@ -110,6 +111,7 @@ pub use grow::{
 pub use inspect::{believe, inspect, inspect_remembered, superblock_in_content};
 pub use interface::{LiveVolume, MemberTraffic, Volume, VolumeError};
 pub use level::{LevelError, layout_name};
+pub use manage_error::ManageError;
 pub use memory::{HostMemory, Trust};
 pub use overlay::{OverlayWorld, Window};
 pub use salvage::salvage;
@@ -123,7 +125,7 @@ pub use shoal_md::{
 };
 pub use shoal_parity::{Kernel, Parity};
 pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};
-pub use status::{ArrayStatus, MemberOn, MemberStatus, ReplacementStatus};
+pub use status::{ArrayStatus, Consistency, MemberOn, MemberStatus, ReplacementStatus};
 pub use superblocks::{ProbeError, read_superblock};
 pub use tree::{SILENCE, WriteBackState};
 pub use unflushed::{Incarnation, Mark, NEWEST, Unflushed};

@@ -3,7 +3,8 @@
 use shoal_array::{CommandError, Health, MemberState, Role};
 use shoal_drive::DriveId;
 
-use crate::array_volume::{ArrayVolume, ManageError};
+use crate::array_volume::ArrayVolume;
+use crate::manage_error::ManageError;
 use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
 use crate::world::World;
 
@@ -83,7 +84,7 @@ impl<W: World> ArrayVolume<W> {
         Ok(self.settle_if_they_answer()?)
     }
 
-    /// The array and role of a member that can be replaced now.
+    /// The array and role of a member that can be replaced now. Nothing has been written to any drive if it cannot.
     fn replaceable(&self, drive: DriveId) -> Result<(NodeId, Role), ManageError> {
         let Seat { node, duty, .. } = self.seat(drive)?;
         let Duty::Member(role) = duty else { return Err(self.not_a_member(drive)) };
@@ -93,6 +94,10 @@ impl<W: World> ArrayVolume<W> {
             MemberState::InSync if !it.writable => refused(CommandError::ReadOnly),
             MemberState::InSync if it.array.health() == Health::Failed => refused(CommandError::NoRedundancy),
             MemberState::InSync if it.mirror(role).is_some() => refused(CommandError::Busy),
+            MemberState::InSync if it.array.member_states().contains(&MemberState::Missing) => {
+                let drive = self.tree.world.facts(drive).name;
+                Err(ManageError::Degraded { drive, array: it.facts.name() })
+            }
             MemberState::InSync => Ok((node, role)),
             state => refused(CommandError::State(state)),
         }

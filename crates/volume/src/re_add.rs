@@ -11,10 +11,11 @@ use shoal_array::CommandError;
 use shoal_drive::DriveId;
 use shoal_md::{Candidate, Membership, Readmission, Superblock};
 
-use crate::array_volume::{ArrayVolume, ManageError};
+use crate::array_volume::ArrayVolume;
 use crate::assemble::probe;
 use crate::bad_blocks::read_bad_blocks;
 use crate::bitmap::read_copy;
+use crate::manage_error::ManageError;
 use crate::tree::{BitmapCopy, Duty, NodeId, Place, Slot, Target, Waiter};
 use crate::world::World;
 

@@ -4,10 +4,11 @@ use shoal_array::{CommandError, Health, MemberState};
 use shoal_drive::DriveId;
 use shoal_md::{NewMember, Superblock, Uuid};
 
-use crate::array_volume::{ArrayVolume, ManageError};
+use crate::array_volume::ArrayVolume;
 use crate::assemble::{OpenError, probe};
 use crate::bad_blocks::BadBlockNotes;
 use crate::create::{CreateError, clear_superblocks};
+use crate::manage_error::ManageError;
 use crate::tree::{BitmapCopy, Duty, Node, NodeId, Place, Slot, Target, Waiter};
 use crate::world::World;
 

@@ -1,9 +1,10 @@
 //! What an array is and how it is, for people.
 
 use shoal_array::{Health, Level, MemberState, Progress, Role};
+use shoal_md::{Features, Superblock};
 
 use crate::assemble::LeftOut;
-use crate::tree::{Duty, Mirror, NodeId, Target, Tree, WriteBackState};
+use crate::tree::{Duty, Mirror, NodeId, Slot, Target, Tree, WriteBackState};
 use crate::world::World;
 
 /// An array's state at one moment.
@@ -23,6 +24,8 @@ pub struct ArrayStatus {
     pub redundancy: usize,
     /// Derived from the members, and from theirs if they are arrays.
     pub health: Health,
+    /// How mirrors or parity are made to agree with the data after a crash; `None` without redundancy.
+    pub consistency: Option<Consistency>,
     /// Mirrors and parity may disagree with the data until a resync has gone over all of it.
     pub needs_resync: bool,
     /// The superblocks' count of updates.
@@ -43,6 +46,22 @@ pub struct ArrayStatus {
     pub problem: Option<String>,
     /// Arrays given along that may be members, but have too few members themselves to be read.
     pub unattached: Vec<Self>,
+}
+
+/// What a crash leaves to be done before mirrors or parity agree with the data; mdadm's `--consistency-policy`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Consistency {
+    /// All of the array is gone over.
+    Resync,
+    /// The parts that the write-intent bitmap names are.
+    Bitmap,
+    /// The rows that the partial parity log holds are.
+    Ppl,
+    /// What the write journal holds is written.
+    Journal {
+        /// The journal's drive; `None` if it is not there.
+        drive: Option<String>,
+    },
 }
 
 /// One member's state.
@@ -99,6 +118,7 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         capacity_bytes: geometry.capacity_bytes(),
         redundancy: geometry.redundancy(),
         health: overall_health(it.array.health(), geometry.redundancy(), &members),
+        consistency: (geometry.redundancy() > 0).then(|| consistency(newest, journal_name(tree, node))),
         needs_resync: it.array.resync_position().is_some(),
         events: newest.events,
         update_time_unix_s: newest.update_time.seconds(),
@@ -110,6 +130,23 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         problem: None,
         unattached: Vec::new(),
     }
+}
+
+/// By what the superblock says.
+pub(crate) fn consistency(superblock: &Superblock, journal: Option<String>) -> Consistency {
+    let has = |features| superblock.features.any_of(features);
+    match () {
+        () if has(Features::JOURNAL) => Consistency::Journal { drive: journal },
+        () if has(Features::PPL | Features::MULTIPLE_PPLS) => Consistency::Ppl,
+        () if has(Features::BITMAP) => Consistency::Bitmap,
+        () => Consistency::Resync,
+    }
+}
+
+fn journal_name<W: World>(tree: &Tree<W>, node: NodeId) -> Option<String> {
+    let is_journal = |slot: &&Slot| matches!(slot.duty, Duty::Journal(_));
+    let slot = tree.nodes[node.0].slots.iter().find(is_journal)?;
+    Some(tree.name(slot.place.target))
 }
 
 /// An array is no better than its members allow: one that has failed is as good as missing.

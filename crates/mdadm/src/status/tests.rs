@@ -21,6 +21,7 @@ fn base(level: Level, redundancy: usize, count: u16) -> ArrayStatus {
         capacity_bytes: 1 << 26,
         redundancy,
         health: Health::Failed,
+        consistency: None,
         needs_resync: false,
         events: 41,
         update_time_unix_s: 1,

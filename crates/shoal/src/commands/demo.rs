@@ -11,10 +11,11 @@ use shoal_volume::ArrayLevel;
 
 use crate::args::{Cli, DemoArgs};
 use crate::bay::PathBay;
-use crate::commands::study::{announce, carry_out, cost, study_text, write_report};
+use crate::commands::study::{announce, carry_out, cost, study_text};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::interrupt_flag;
+use crate::report::ReportFile;
 
 const NS_PER_MS: u64 = 1_000_000;
 /// The tour's levels and chunks.
@@ -36,6 +37,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
     if args.size < IMAGE_BYTES_MIN {
         return Err(Failure::Usage(format!("images of {} are too small: give 16M or more", format_size(args.size))));
     }
+    let page = ReportFile::open(&args.report)?;
     let interrupt = interrupt_flag()?;
     let directory = match &args.directory {
         Some(directory) => tempfile::tempdir_in(directory),
@@ -53,7 +55,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
     let plan = Plan::new(factors(args)?, bay.drives()).map_err(Failure::usage)?;
     announce(&plan, &bay, ASSUMED_BYTES_PER_S, &cost(&plan, &bay, ASSUMED_BYTES_PER_S, true));
     let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, true, &interrupt)?;
-    write_report(&args.report, &report)?;
+    page.write(&report)?;
     output::document(cli, &report, study_text)?;
     if report.complete {
         return Ok(());

@@ -22,9 +22,9 @@ pub(crate) fn man_pages(cli: &Cli, directory: &Path) -> Result<(), Failure> {
     files(cli, pages.iter().map(|page| directory.join(page).display().to_string()).collect())
 }
 
-/// The pages of a command's commands, at any depth, and its own.
+/// The pages of a command's commands, at any depth, and its own. Commands that are not shown have none.
 fn pages_of(command: &clap::Command, name: &str) -> Vec<String> {
-    let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+    let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help" && !inner.is_hide_set());
     let mut pages: Vec<_> = inner.flat_map(|inner| pages_of(inner, &format!("{name}-{}", inner.get_name()))).collect();
     pages.push(format!("{name}.1"));
     pages

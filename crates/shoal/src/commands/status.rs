@@ -10,8 +10,8 @@ use shoal_documents::{
     MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
 };
 use shoal_drive::Access;
-use shoal_inventory::{Purpose, host_memory, open_drives};
-use shoal_running::{Opening, kernel_state};
+use shoal_inventory::{Purpose, host_memory, members_to_show, open_drives};
+use shoal_running::kernel_state;
 use shoal_text::{Outside, format_age_s, format_rate, format_size};
 use shoal_volume::inspect_remembered;
 
@@ -19,7 +19,7 @@ use crate::args::{ArrayArgs, Cli, StatusArgs};
 use crate::attaching::attachments;
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::{environment, join, members_to_open, open_options, reach_running};
+use crate::setup::{environment, join, open_options, reach_running};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
@@ -47,14 +47,23 @@ fn tell(cli: &Cli, state: StateDocument) -> Result<(), Failure> {
 
 /// An array that nobody runs, as its drives tell.
 pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<ArrayDocument, Failure> {
-    let drives = open_drives(&members_to_open(array, Opening::READABLE)?, Access::Read)?;
+    let shown = members_to_show(environment(), &array.named())?;
+    let drives = open_drives(&shown.paths, Access::Read)?;
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, false, false)?;
     let memory = host_memory(environment(), Purpose::Look);
     let inspected = inspect_remembered(opened.world, opened.plan, &opened.drives, &options, memory);
     let (status, remarks) = inspected?;
     environment().tell_all(&remarks);
-    Ok(shoal_documents::ArrayDocument::from(&status))
+    if !shown.unnamed.is_empty() {
+        let names: Vec<_> = shown.unnamed.iter().map(|path| path.display().to_string()).collect();
+        output::warn(&format!("members that were not named and are there are shown too: {}", names.join(" ")));
+    }
+    let document = ArrayDocument::from(&status);
+    if shown.is_all(document.drive_count()) {
+        return Ok(document);
+    }
+    Ok(document.with_unnamed(&|uuid, role| shown.is_counted_on(uuid, role)))
 }
 
 /// An array and what goes on in it as text.
@@ -203,11 +212,20 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     let chunk = array.chunk_bytes.map_or(String::new(), |chunk| format!(", chunk {}", format_size(chunk)));
     let capacity = array.capacity_bytes.map_or("size unknown".to_owned(), format_size);
     writeln!(text, "{indent}{}: {}{layout}{chunk}, {capacity}", Outside(&array.name), array.level)?;
-    let missing = array.members.iter().filter(|member| member.state == MemberStateDocument::Missing).count();
-    let missing = if missing == 0 { String::new() } else { format!(", {missing} of {} missing", array.members.len()) };
+    let in_state = |state| array.members.iter().filter(|member| member.state == state).count();
+    let of_members = |count: usize, what: &str| match count {
+        0 => String::new(),
+        count => format!(", {count} of {} {what}", array.members.len()),
+    };
+    let missing = of_members(in_state(MemberStateDocument::Missing), "missing");
+    let unnamed = of_members(in_state(MemberStateDocument::NotNamed), "not named");
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
-    writeln!(text, "{indent}  health {}{missing}{resync}", array.health)?;
+    writeln!(text, "{indent}  health {}{missing}{unnamed}{resync}", array.health)?;
     writeln!(text, "{indent}  {}", survives(array))?;
+    if let Some(policy) = array.consistency_policy {
+        let on = array.journal.as_ref().map_or(String::new(), |drive| format!(" on {}", Outside(drive)));
+        writeln!(text, "{indent}  consistency policy {policy}{on}")?;
+    }
     if let Some(window) = array.write_back {
         let [dirty, whole] = [window.dirty_bytes, window.window_bytes].map(format_size);
         writeln!(text, "{indent}  write-back window of {whole}, {dirty} of it not written yet")?;
@@ -221,6 +239,11 @@ fn survives(array: &ArrayDocument) -> String {
     // Members that are arrays say for themselves what they survive.
     let lacking = array.members.iter().filter(|member| member.state != MemberStateDocument::InSync).count();
     let left = array.redundancy.saturating_sub(u32::try_from(lacking).unwrap_or(u32::MAX));
+    if array.needs_resync && array.has_parity() && array.health == HealthDocument::Optimal {
+        return format!(
+            "parity is not in sync yet: a loss now may cost data; after the resync survives the loss of {whole}"
+        );
+    }
     match (array.health, left) {
         (HealthDocument::Optimal | HealthDocument::Degraded, left) if left == array.redundancy => {
             format!("survives the loss of {whole}")
@@ -230,6 +253,10 @@ fn survives(array: &ArrayDocument) -> String {
         }
         (HealthDocument::Degraded, left) => {
             format!("survives the loss of {} now; when whole, of {whole}", members(left))
+        }
+        (HealthDocument::Unknown, _) => {
+            "how it is cannot be told: name its other members too, or say with --scan in which directory they are"
+                .to_owned()
         }
         (HealthDocument::Optimal | HealthDocument::Failed, _) => "has lost more members than it survives".to_owned(),
     }

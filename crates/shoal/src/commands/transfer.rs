@@ -1,6 +1,6 @@
 //! `shoal read` and `shoal write`: raw access to an array's content.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
 use shoal_attaching::refuse_served;
@@ -19,6 +19,9 @@ use crate::setup::reach;
 
 /// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
 pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::usage("content is no text for a terminal: send it to a file (`> FILE`) or a program"));
+    }
     let opening = Opening { writable: false, incomplete: Incomplete::Read, ..Opening::WRITABLE };
     let mut array = reach(cli, &args.array, opening, None)?;
     tell_write_hole(&array.execute(Command::Status)?.array);
@@ -26,7 +29,10 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
     let rest = array.size_bytes().checked_sub(args.offset).ok_or_else(|| beyond(args.offset, array.size_bytes()))?;
     let length = args.length.unwrap_or(rest);
     if length > rest {
-        return Err(beyond(args.offset.saturating_add(length), array.size_bytes()));
+        return Err(Failure::Usage(format!(
+            "{length} bytes from offset {} on end beyond the content, which has {rest} there",
+            args.offset
+        )));
     }
     let start = Instant::now();
     let mut sink = io::BufWriter::new(io::stdout().lock());

@@ -1,5 +1,6 @@
 //! Arrays of every level from their making to their repair, by the program alone.
 
+use std::fs;
 use std::process::Command;
 
 use crate::support;
@@ -164,11 +165,14 @@ fn beyond_what_the_level_survives_the_rest_is_read() {
     assert!(ran.stdout.is_empty());
     let ran = bay.refused("read d0", 1, &["content at byte"]);
     assert!(content.starts_with(&ran.stdout), "what is read is right");
-    assert_eq!(bay.json("status d0")["health"], "failed");
+    fs::rename(bay.path("d1"), bay.path("away1")).unwrap();
+    fs::rename(bay.path("d2"), bay.path("away2")).unwrap();
+    assert_eq!(bay.json("status d0 d1 d2")["health"], "failed");
     let striped = Bay::new(2);
     striped.done("create --level 0 d0 d1");
     striped.refused("read d0", 2, &["member 1 is missing", "give its drive too"]);
-    let status = striped.json("status d0");
+    fs::rename(striped.path("d1"), striped.path("away")).unwrap();
+    let status = striped.json("status d0 d1");
     assert_eq!((&status["health"], &status["members"][1]["state"]), (&"failed".into(), &"missing".into()));
     assert!(status["problem"].as_str().unwrap().contains("member 1 is missing"), "{status}");
 }

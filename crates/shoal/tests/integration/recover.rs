@@ -68,7 +68,8 @@ fn a_stale_member_is_forced_only_if_it_is_needed_and_applied_only_if_told() {
     let rescued = fs::read(bay.path("rescued")).unwrap();
     assert!(rescued[..4 << 20] == written[..4 << 20], "what was written before is whole");
 
-    assert_eq!(bay.json("status d0 d1")["health"], "failed");
+    fs::rename(bay.path("d2"), bay.path("away")).unwrap();
+    assert_eq!(bay.json("status d0 d1 d2")["health"], "failed");
     assert_eq!(bay.json("recover d0 d1 --apply")["arrays"][0]["applied"], true);
     let read = bay.done("read --length 4M d0 d1");
     assert!(read.stdout == written[..4 << 20]);

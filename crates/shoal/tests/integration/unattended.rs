@@ -336,7 +336,9 @@ fn a_drive_that_comes_back_is_handed_to_its_array() {
     assert_eq!(bay.json("hot-plug d1")["health"], "optimal", "it is there already");
     bay.done("fail --member d1 d0");
     bay.write("write d0", b"written without it");
-    let state = bay.json("hot-plug d1");
+    bay.done("hot-plug d1");
+    // It is filled without anybody's waiting for it.
+    let state = bay.json("rebuild d0");
     assert_eq!(state["health"], "optimal", "{state}");
     let scrub = bay.json("scrub d0");
     assert_eq!(scrub["mismatched_bytes"], 0, "{scrub}");

@@ -28,7 +28,49 @@ fn an_array_says_what_it_survives_now() {
     }
     let bay = Bay::new(3);
     bay.done("create --level 5 d0 d1 d2");
-    assert!(text(bay.done("status d0")).contains("has lost more members than it survives"));
+    for drive in ["d1", "d2"] {
+        fs::rename(bay.path(drive), bay.path(&format!("away-{drive}"))).unwrap();
+    }
+    assert!(text(bay.done("status d0 d1 d2")).contains("has lost more members than it survives"));
+}
+
+/// Nothing is said of members that nobody named and that are not where they were.
+#[test]
+fn an_array_is_shown_by_some_of_its_members() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 d0 d1 d2 d3");
+    let one = bay.done("status d0");
+    one.is_one_line("status", &["shown too: d1 d2 d3"]);
+    assert!(text(one).contains("health optimal"), "this host knows where the others are");
+    fs::rename(bay.path("d3"), bay.path("away")).unwrap();
+    let some = bay.json("status d0");
+    assert_eq!((&some["health"], &some["members"][3]["state"]), (&"unknown".into(), &"not-named".into()), "{some}");
+    assert!(text(bay.done("status d0 d1 d2")).contains("how it is cannot be told: name its other members too"));
+    // One that is named and cannot be opened is missing.
+    let all = bay.done("status d0 d1 d2 d3");
+    all.is_one_line("status", &["d3", "is shown without it"]);
+    assert!(text(all).contains("health degraded, 1 of 4 missing"));
+    bay.refused("status d3", 2, &["d3"]);
+    // One that was taken out is no part of it any more, though its drive is there.
+    fs::rename(bay.path("away"), bay.path("d3")).unwrap();
+    bay.done("fail --member d1 d0 d1 d2 d3");
+    let failed = bay.json("status d0 d2 d3");
+    assert_eq!(failed["members"][1]["state"], "missing", "{failed}");
+}
+
+#[test]
+fn the_consistency_policy_is_shown() {
+    let bay = Bay::new(8);
+    for (options, drives, shown) in [
+        ("--level 5 --consistency-policy ppl", "d0 d1 d2", "consistency policy ppl"),
+        ("--level 1 --bitmap internal", "d3 d4", "consistency policy bitmap"),
+        ("--level 10", "d5 d6", "consistency policy resync"),
+    ] {
+        bay.done(&format!("create {options} {drives}"));
+        assert!(text(bay.done(&format!("status {drives}"))).contains(shown), "{options}");
+    }
+    bay.done("create --level 0 --force d5 d6");
+    assert!(!text(bay.done("status d5 d6")).contains("consistency"), "it has none");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::support;
 use crate::support::{Bench, Running, pattern};
-use shoal_volume::{Background, Health, LiveVolume, MemberOn, MemberUse, OpenOptions, ScrubMode, Superblock, Volume};
+use shoal_volume::{
+    Background, Health, LiveVolume, ManageError, MemberOn, MemberUse, OpenOptions, ScrubMode, Superblock, Volume,
+};
 
 /// md's delay, after which an array nobody writes to is clean.
 const DELAY: Duration = Duration::from_millis(200);
@@ -113,6 +115,21 @@ fn a_drive_that_works_is_replaced() {
         assert!(support::read(&mut array, 0, data.len()) == data, "raid{level} {layout:?}, reopened");
         array.close().unwrap();
     }
+}
+
+/// A new drive would take the missing place. It is refused before anything is written to it.
+#[test]
+fn a_drive_is_not_replaced_while_another_is_missing() {
+    let bench = Bench::new(5);
+    let (mut array, _) = array_and_one_more(&bench, "6", None, 4);
+    let [lost, old, new] = [0, 1, 4].map(|drive| array.drives()[drive]);
+    array.fail_drive(lost).unwrap();
+    let refused = array.replace_drive(old, new).unwrap_err();
+    assert!(matches!(refused, ManageError::Degraded { .. }), "{refused}");
+    assert_eq!(array.status().spares, [""; 0], "it is none");
+    array.close().unwrap();
+    let first = std::fs::read(bench.path(4)).unwrap();
+    assert!(first.iter().all(|byte| *byte == 0), "nothing was written to it");
 }
 
 /// Whoever waits for the end of background work finds the replacement in its place, however the turns fall.

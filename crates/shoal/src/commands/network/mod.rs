@@ -16,11 +16,11 @@ use shoal_network::{Findings, LinkSpeed, NfsKind, Options, Plan, Protocol};
 pub(crate) use document::{NetworkDocument, NetworkPlanDocument};
 
 use crate::args::{Cli, NetworkArgs, Preset};
-use crate::commands::study::write_report;
 use crate::exit::Failure;
 use crate::host;
 use crate::output;
 use crate::progress::count_bar;
+use crate::report::ReportFile;
 use document::PublishedDocument;
 use ground::Ground;
 use named::Named;
@@ -57,6 +57,7 @@ pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
             target.description()
         )));
     }
+    let page = args.report.as_deref().map(ReportFile::open).transpose()?;
     announce(cli, &document);
     let (heading, start) = (host::heading(host::describe(host::io_engine_name(cli)?)), Instant::now());
     let (findings, small) = measure(cli, args, named, &options, plan)?;
@@ -66,8 +67,8 @@ pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
     });
     let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let document = NetworkDocument::of(heading, elapsed_ns, findings, small, published);
-    if let Some(path) = &args.report {
-        write_report(path, &document)?;
+    if let Some(page) = page {
+        page.write(&document)?;
     }
     output::document(cli, &document, text::text)?;
     match document.findings.rows.len() {

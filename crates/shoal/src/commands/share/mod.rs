@@ -52,9 +52,8 @@ pub(crate) fn share(cli: &Cli, args: &ShareArgs) -> Result<(), Failure> {
         return configuration::write(cli, &wish.record, directory);
     }
     wish::hold_against_others(&wish.record, &machine()?.records().map_err(Failure::failed)?)?;
-    let notes = wish.carry_out()?;
     passwords::see_to(&wish.record, args.password_file.as_deref())?;
-    set_up(&wish.record)?;
+    let notes = wish.carry_out(|| set_up(&wish.record))?;
     show(cli, notes)
 }
 

@@ -71,25 +71,39 @@ pub(super) fn of(args: &ShareArgs) -> Result<Wish, Failure> {
 }
 
 impl Wish {
-    /// Does what has to be done to the directory, and says what was.
-    pub(super) fn carry_out(&self) -> Result<Vec<String>, Failure> {
+    /// Gives the directory to its owner, has `serve` do the rest, and says what was done. The directory is as it was if any
+    /// of it fails.
+    pub(super) fn carry_out(&self, serve: impl FnOnce() -> Result<(), Failure>) -> Result<Vec<String>, Failure> {
+        let Record { directory, user_id, group_id, .. } = &self.record;
+        let before = fs::metadata(directory).map_err(|error| at(directory, &error))?;
+        let give = |user, group| chown(directory, Some(user), Some(group)).map_err(|error| at(directory, &error));
+        if self.is_to_be_given {
+            give(*user_id, *group_id)?;
+        }
+        let done = reachable(directory, *user_id, *group_id).and_then(|()| serve());
+        if done.is_err() && self.is_to_be_given {
+            give(before.uid(), before.gid())?;
+        }
+        done.map(|()| self.notes())
+    }
+
+    /// What people should know of a share that is served.
+    fn notes(&self) -> Vec<String> {
         let Record { directory, user_id, group_id, .. } = &self.record;
         let mut notes = Vec::new();
         if self.is_to_be_given {
-            chown(directory, Some(*user_id), Some(*group_id)).map_err(|error| at(directory, &error))?;
             notes.push(format!(
                 "{} belongs to user {user_id}, group {group_id} now; it was root's",
                 directory.display()
             ));
         }
-        reachable(directory, *user_id, *group_id)?;
         if self.record.nfs.is_some() {
             notes.push("NFS knows no passwords: every machine in the networks may do what the share allows".to_owned());
         }
         if self.record.ftp && self.record.tls_certificates.is_none() && !self.record.users.is_empty() {
             notes.push("FTP without TLS: passwords and content cross the network in the clear".to_owned());
         }
-        Ok(notes)
+        notes
     }
 }
 

@@ -3,13 +3,10 @@
 mod factors;
 mod text;
 
-use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use indicatif::HumanDuration;
-use serde::Serialize;
 use shoal_inventory::SimulatedDrives;
 use shoal_study::bay::Bay;
 use shoal_study::model::{FaultRecord, StudyReport};
@@ -25,6 +22,7 @@ use crate::documents::{PlanDocument, PlannedDriveDocument};
 use crate::exit::Failure;
 use crate::kernel_bay::KernelBay;
 use crate::progress::{interrupt_flag, study_bar};
+use crate::report::ReportFile;
 use crate::setup::NO_KERNEL_FOR_SIMULATED;
 use crate::simulated::{self, SimulatedBay};
 use crate::{host, output};
@@ -63,9 +61,10 @@ fn run_on<B: Bay>(cli: &Cli, args: &StudyArgs, bay: &B, factors: Factors) -> Res
         return output::document(cli, &plan_document(&plan, bay, cost), |_| String::new());
     }
     let interrupt = interrupt_flag()?;
+    let page = args.report.as_deref().map(ReportFile::open).transpose()?;
     let report = carry_out(cli, &plan, bay, ASSUMED_BYTES_PER_S, !args.no_fault, &interrupt)?;
-    if let Some(path) = &args.report {
-        write_report(path, &report)?;
+    if let Some(page) = page {
+        page.write(&report)?;
     }
     output::document(cli, &report, text::text)?;
     if report.complete {
@@ -185,14 +184,6 @@ fn tell_story<B: Bay>(
 fn heading<B: Bay>(cli: &Cli, bay: &B) -> Result<Heading, Failure> {
     let is_simulated = bay.simulated().is_some();
     Ok(host::heading(if is_simulated { simulated::host() } else { host::describe(host::io_engine_name(cli)?) }))
-}
-
-/// Writes the page.
-pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> Result<(), Failure> {
-    let page = shoal_study::report::render(report).map_err(Failure::failed)?;
-    fs::write(path, page).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-    output::warn(&format!("report written to {}", path.display()));
-    Ok(())
 }
 
 /// The study as text: tables, ranking, recommendation.

@@ -49,7 +49,8 @@ fn halves_of_a_mirror_are_not_started_in_turn() {
     // What only reads says so.
     assert!(reads(&bay, "d0", 1).contains("d0 holds an older state"));
     let status = bay.done("status d0");
-    status.is_one_line("status", &["d0 holds an older state"]);
+    status.is_one_line("status", &["shown too: d1"]);
+    assert_eq!(bay.json("status d0")["left_out"][0]["drive"], "d0");
     // With the newest beside it, or alone, all is as ever.
     assert_eq!(reads(&bay, "d0 d1", 2), "");
     bay.write("write d0 d1", &pattern(BYTES, 3));

@@ -1,0 +1,49 @@
+//! Members that nobody named, of an array that is shown: nothing is known of them, so nothing is said of them.
+
+use shoal_volume::Role;
+
+use crate::array::{ArrayDocument, HealthDocument, MemberDocument, MemberStateDocument};
+
+impl ArrayDocument {
+    /// The array as it is known when only some drives were named and no others were looked for. `is_counted_on` says of a
+    /// role of the array with a UUID whether the drives that were named count on a member there.
+    ///
+    /// A missing member that is counted on becomes [`MemberStateDocument::NotNamed`], and an array with such a member is
+    /// of [`HealthDocument::Unknown`]; so is one around it. A member that failed stays missing.
+    #[must_use]
+    pub fn with_unnamed(mut self, is_counted_on: &impl Fn(&str, Role) -> bool) -> Self {
+        for member in &mut self.members {
+            if let Some(inner) = member.array.take() {
+                member.array = Some(Box::new(inner.with_unnamed(is_counted_on)));
+            }
+        }
+        self.unattached = self.unattached.into_iter().map(|array| array.with_unnamed(is_counted_on)).collect();
+        let is_unknown = |inner: &Self| inner.health == HealthDocument::Unknown;
+        let is_unnamed = |member: &MemberDocument| match (&member.array, &member.drive) {
+            (Some(inner), _) => member.state == MemberStateDocument::Missing && is_unknown(inner),
+            (None, Some(_)) => false,
+            (None, None) => {
+                member.state == MemberStateDocument::Missing && is_counted_on(&self.uuid, Role(member.role))
+            }
+        };
+        let unnamed: Vec<bool> = self.members.iter().map(is_unnamed).collect();
+        for (member, _) in self.members.iter_mut().zip(&unnamed).filter(|(_, is_unnamed)| **is_unnamed) {
+            member.state = MemberStateDocument::NotNamed;
+        }
+        if unnamed.contains(&true) || self.inner_arrays().any(is_unknown) {
+            self.health = HealthDocument::Unknown;
+        }
+        self
+    }
+
+    /// How many members were not named, here and in arrays inside.
+    pub fn unnamed_count(&self) -> usize {
+        let own = self.members.iter().filter(|member| member.state == MemberStateDocument::NotNamed).count();
+        own + self.inner_arrays().chain(&self.unattached).map(Self::unnamed_count).sum::<usize>()
+    }
+
+    /// How many drives it takes, here and in arrays inside; an array inside that is not there counts as one.
+    pub fn drive_count(&self) -> usize {
+        self.members.iter().map(|member| member.array.as_deref().map_or(1, Self::drive_count)).sum()
+    }
+}

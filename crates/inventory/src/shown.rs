@@ -1,0 +1,129 @@
+//! Which members an array is shown with, though not all are named and some cannot be opened.
+//!
+//! | a drive | what is shown |
+//! | --- | --- |
+//! | is named and is a member | the member |
+//! | is named, and cannot be opened or is no member | its problem is told; the array as it is without it |
+//! | is not named, is where this host last saw a member, and says that it is the member | the member, among [`Shown::unnamed`] |
+//! | is not named, and not found there | that nobody named it, by [`Shown::is_counted_on`] |
+
+use std::path::{Path, PathBuf};
+
+use shoal_md::{Candidate, Uuid};
+use shoal_memory::Member;
+use shoal_unattended::members::absent;
+use shoal_volume::Role;
+
+use crate::environment::Environment;
+use crate::look::{self, Look, Seen};
+use crate::present::{PresentError, places};
+use crate::search::{Named, SearchError, member_paths, outer_superblock};
+
+/// The members that an array is shown with.
+#[derive(Debug)]
+pub struct Shown {
+    /// Where they are.
+    pub paths: Vec<PathBuf>,
+    /// Those of them that were not named, and are where this host last saw them.
+    pub unnamed: Vec<PathBuf>,
+    /// Of each array, the roles of members that it counts on and that are not among them.
+    counted_on: Vec<(Uuid, Vec<Role>)>,
+    named_count: usize,
+    is_searched: bool,
+}
+
+impl Shown {
+    /// Whether all drives of an array of `drive_count` were named, or looked for: what is missing then is missing.
+    pub fn is_all(&self, drive_count: usize) -> bool {
+        self.is_searched || self.named_count >= drive_count
+    }
+
+    /// Whether the array with this UUID counts on a member in a role where none is shown. What is not known to have
+    /// failed is counted on.
+    pub fn is_counted_on(&self, array: &str, role: Role) -> bool {
+        let known = self.counted_on.iter().find(|(uuid, _)| uuid.to_string() == array);
+        known.is_none_or(|(_, roles)| roles.contains(&role))
+    }
+}
+
+/// The members to show an array with. What is wrong with single drives is told.
+///
+/// # Errors
+/// None of them can be shown.
+pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown, PresentError> {
+    let is_searched = named.scan.is_some() || named.uuid.is_some();
+    let named_paths = member_paths(environment, named)?;
+    let (mut members, mut refusals) = (Vec::new(), Vec::new());
+    for looked in look::look(environment, &named_paths) {
+        match looked {
+            Look::Member(seen) => members.push(*seen),
+            Look::No(why) => refusals.push(why),
+            Look::Silent => {}
+        }
+    }
+    if members.is_empty() && !refusals.is_empty() {
+        return Err(SearchError::NoMember(refusals.swap_remove(0)).into());
+    }
+    refusals.iter().for_each(|why| environment.tell(&format!("{why}: the array is shown without it")));
+    let remembered = if is_searched { Vec::new() } else { remembered(environment, &members) };
+    let unnamed = remembered.iter().map(|seen| seen.path.clone()).collect();
+    members.extend(remembered);
+    Ok(Shown {
+        unnamed,
+        counted_on: counted_on(&members),
+        paths: members.into_iter().map(|seen| seen.path).collect(),
+        named_count: named_paths.len(),
+        is_searched,
+    })
+}
+
+/// Members that were not named and are where this host saw them last.
+fn remembered(environment: &Environment, members: &[Seen]) -> Vec<Seen> {
+    let candidates: Vec<_> = members.iter().map(Seen::candidate).collect();
+    let of_group = |group: Vec<usize>| {
+        let group: Vec<_> = group.into_iter().map(|index| &members[index]).collect();
+        remembered_of(environment, &group).unwrap_or_default()
+    };
+    shoal_md::group_by_array(&candidates).into_iter().flat_map(of_group).collect()
+}
+
+/// Those of one array; none if this host has not run it.
+fn remembered_of(environment: &Environment, group: &[&Seen]) -> Option<Vec<Seen>> {
+    // What is wrong with a book is told when the array is opened.
+    let book = environment.store()?.read(group.first()?.superblock.array_uuid).ok()??;
+    let candidates: Vec<_> = group.iter().map(|seen| seen.candidate()).collect();
+    // One that failed is no part of the array, though its drive is there.
+    let roles = absent(&candidates).ok()?;
+    let is_absent = |member: &&Member| {
+        member.role.is_some_and(|role| roles.iter().any(|absent| absent.0 == role))
+            && group.iter().all(|seen| seen.superblock.device_uuid != member.uuid)
+    };
+    let of_member = |member: &Member| {
+        let found = look::members(environment, &places(Path::new(&member.drive), group));
+        let is_it =
+            |seen: &Seen| (seen.superblock.array_uuid, seen.superblock.device_uuid) == (book.array(), member.uuid);
+        found.into_iter().find(is_it)
+    };
+    Some(book.members().iter().filter(is_absent).filter_map(of_member).collect())
+}
+
+/// By array, also of those whose members are arrays: what these say lies in their content.
+fn counted_on(members: &[Seen]) -> Vec<(Uuid, Vec<Role>)> {
+    let candidates: Vec<_> = members.iter().map(Seen::candidate).collect();
+    let groups = shoal_md::group_by_array(&candidates);
+    let outer = |group: &Vec<usize>| {
+        let paths: Vec<_> = group.iter().map(|&index| members[index].path.clone()).collect();
+        let inner = members[*group.first()?].superblock.array_uuid;
+        Some(Candidate { drive: inner.to_string(), superblock: outer_superblock(&paths)? })
+    };
+    let around: Vec<_> = groups.iter().filter_map(outer).collect();
+    roles_counted_on(&candidates).into_iter().chain(roles_counted_on(&around)).collect()
+}
+
+fn roles_counted_on(candidates: &[Candidate]) -> Vec<(Uuid, Vec<Role>)> {
+    let of_group = |group: Vec<usize>| {
+        let group: Vec<_> = group.into_iter().map(|index| candidates[index].clone()).collect();
+        Some((group.first()?.superblock.array_uuid, absent(&group).ok()?))
+    };
+    shoal_md::group_by_array(candidates).into_iter().filter_map(of_group).collect()
+}
