@@ -644,7 +644,7 @@ export interface Recommendation {
  */
 export interface Configuration {
   /**
-   * What it holds.
+   * What it holds on all of its drives, whatever part of them is measured.
    */
   capacity_bytes: number;
   /**

@@ -34,6 +34,12 @@ pub struct ArrayDocument {
     pub health: HealthDocument,
     /// How many members may be lost in any combination, when all are there.
     pub redundancy: u32,
+    /// How many more drives may be lost in any combination, as the array is now, over all levels of a nest.
+    #[serde(default)]
+    pub drives_to_spare: u32,
+    /// The same when all of its members are there and in sync.
+    #[serde(default)]
+    pub drives_to_spare_when_whole: u32,
     /// What makes mirrors or parity agree with the data after a crash: "resync", "bitmap", "ppl" or "journal"; left out
     /// without redundancy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,6 +193,7 @@ impl fmt::Display for MemberStateDocument {
 
 impl From<&ArrayStatus> for ArrayDocument {
     fn from(status: &ArrayStatus) -> Self {
+        let survival = status.survival();
         Self {
             name: status.name.clone(),
             uuid: status.uuid.clone(),
@@ -195,6 +202,8 @@ impl From<&ArrayStatus> for ArrayDocument {
             capacity_bytes: status.problem.is_none().then_some(status.capacity_bytes),
             health: status.health.into(),
             redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
+            drives_to_spare: survival.now,
+            drives_to_spare_when_whole: survival.whole,
             consistency_policy: status.consistency.as_ref().map(ConsistencyDocument::from),
             journal: status.consistency.as_ref().and_then(journal),
             needs_resync: status.needs_resync,

@@ -18,6 +18,7 @@ use crate::environment::Environment;
 use crate::look::{self, Look, Seen};
 use crate::present::{PresentError, places};
 use crate::search::{Named, SearchError, member_paths, outer_superblock};
+use crate::simulated;
 
 /// The members that an array is shown with.
 #[derive(Debug)]
@@ -52,6 +53,7 @@ impl Shown {
 /// None of them can be shown.
 pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown, PresentError> {
     let is_searched = named.scan.is_some() || named.uuid.is_some();
+    simulated::refuse(&named.drives).map_err(SearchError::from)?;
     let named_paths = member_paths(environment, named)?;
     let (mut members, mut refusals) = (Vec::new(), Vec::new());
     for looked in look::look(environment, &named_paths) {

@@ -10,11 +10,13 @@
 //! 3. **Expectations** of an array come from its members, measured alone, and from all drives at once, which shows
 //!    what the buses let through. (`expected`)
 //! 4. **Places.** For each purpose the leader and everything tied with it come first, then the same again with the
-//!    rest. Among ties: the array that survives more failures, then the one that holds markedly more, then the chunk
-//!    nearest to md's default, then fewer members. (`ranking`)
+//!    rest. Among ties the order is that of the figure that is shown; between equal figures: the array that survives more
+//!    failures, then the one that holds markedly more, then the chunk nearest to md's default, then fewer members.
+//!    (`ranking`)
 //! 5. **Fit to be ranked** is an array whose content was read back without a wrong block and whose workloads all have
 //!    a result that is not invalid. The recommendation is the overall leader among arrays whose results are all valid;
-//!    only if there is none, among suspect ones, and then it says so. (`recommendation`)
+//!    only if there is none, among suspect ones, and then it says so. Of arrays that share its place the one is
+//!    recommended that survives more failures, then as above. (`recommendation`)
 
 use crate::model::{Analysis, ArraySummary, Configuration, StudyReport};
 

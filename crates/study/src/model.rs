@@ -154,7 +154,7 @@ pub struct Configuration {
     pub chunk_bytes: Option<u64>,
     /// The drives, in the order of their roles.
     pub members: Vec<u32>,
-    /// What it holds.
+    /// What it holds on all of its drives, whatever part of them is measured.
     pub capacity_bytes: u64,
     /// How many drives may fail, in any combination, without loss.
     pub redundancy: u32,

@@ -38,9 +38,14 @@ export function ranking(report: StudyReport): HTMLElement {
 function rankingTable(report: StudyReport, { purpose, rule, entries }: Ranking): HTMLElement {
   const { score, show } = PURPOSES[purpose];
   type Row = RankingEntry & { place: number };
-  const rows: Row[] = entries.map((entry, index) => ({ ...entry, place: index + 1 }));
+  // What is tied shares the place of the first of its group, as in the terminal.
+  let place = 0;
+  const rows: Row[] = entries.map((entry, index) => {
+    place = entry.tied ? place : index + 1;
+    return { ...entry, place };
+  });
   const columns: Column<Row>[] = [
-    { label: "Place", value: (row) => row.place, cell: (row) => `${row.place}${row.tied ? " =" : ""}`, title: "= tied with the place before" },
+    { label: "Place", value: (row) => row.place, cell: (row) => `${row.place}${row.tied ? " =" : ""}`, title: "= tied with the first of this place" },
     { label: "Array", value: (row) => report.analysis.arrays[row.array]?.name ?? "" },
     { label: score, value: (row) => row.score, cell: (row) => show(row.score) },
     { label: "What one gets", value: (row) => row.reasons.join(", ") },
@@ -48,7 +53,7 @@ function rankingTable(report: StudyReport, { purpose, rule, entries }: Ranking):
   return element(
     "div",
     { class: "card" },
-    element("p", {}, `${rule} “=” marks a tie with the place before: within the spread of the repeats.`),
+    element("p", {}, `${rule} “=” marks a tie with the first of the same place: within the spread of the repeats.`),
     table(`Ranking: ${PURPOSES[purpose].name}`, columns, rows),
   );
 }

@@ -235,30 +235,29 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
 
 /// Which losses the array is sure to survive as it is now.
 fn survives(array: &ArrayDocument) -> String {
-    let whole = members(array.redundancy);
-    // Members that are arrays say for themselves what they survive.
-    let lacking = array.members.iter().filter(|member| member.state != MemberStateDocument::InSync).count();
-    let left = array.redundancy.saturating_sub(u32::try_from(lacking).unwrap_or(u32::MAX));
-    if array.needs_resync && array.has_parity() && array.health == HealthDocument::Optimal {
-        return format!(
-            "parity is not in sync yet: a loss now may cost data; after the resync survives the loss of {whole}"
-        );
-    }
-    match (array.health, left) {
-        (HealthDocument::Optimal | HealthDocument::Degraded, left) if left == array.redundancy => {
-            format!("survives the loss of {whole}")
-        }
-        (HealthDocument::Degraded, 0) => {
-            format!("is not sure to survive the loss of another member now; when whole, of {whole}")
-        }
-        (HealthDocument::Degraded, left) => {
-            format!("survives the loss of {} now; when whole, of {whole}", members(left))
-        }
-        (HealthDocument::Unknown, _) => {
+    let (now, when_whole) = (array.drives_to_spare, array.drives_to_spare_when_whole);
+    let whole = drives(when_whole);
+    let is_unsynced = |array: &ArrayDocument| array.needs_resync && array.has_parity();
+    match array.health {
+        HealthDocument::Unknown => {
             "how it is cannot be told: name its other members too, or say with --scan in which directory they are"
                 .to_owned()
         }
-        (HealthDocument::Optimal | HealthDocument::Failed, _) => "has lost more members than it survives".to_owned(),
+        HealthDocument::Failed => "has lost more members than it survives".to_owned(),
+        HealthDocument::Optimal if is_unsynced(array) || array.inner_arrays().any(is_unsynced) => {
+            format!(
+                "parity is not in sync yet: a loss now may cost data; after the resync survives the loss of {whole}"
+            )
+        }
+        HealthDocument::Optimal | HealthDocument::Degraded if now == when_whole => {
+            format!("survives the loss of {whole}")
+        }
+        HealthDocument::Optimal | HealthDocument::Degraded if now == 0 => {
+            format!("is not sure to survive the loss of another drive now; when whole, of {whole}")
+        }
+        HealthDocument::Optimal | HealthDocument::Degraded => {
+            format!("survives the loss of {} now; when whole, of {whole}", drives(now))
+        }
     }
 }
 
@@ -272,10 +271,10 @@ pub(super) fn lacking(array: &ArrayDocument) -> u32 {
     array.members.iter().map(of_member).sum()
 }
 
-fn members(count: u32) -> String {
+fn drives(count: u32) -> String {
     match count {
-        0 => "no member".to_owned(),
-        1 => "any one member".to_owned(),
-        count => format!("any {count} members"),
+        0 => "no drive".to_owned(),
+        1 => "any one drive".to_owned(),
+        count => format!("any {count} drives"),
     }
 }

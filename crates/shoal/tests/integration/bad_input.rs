@@ -125,6 +125,13 @@ fn an_array_of_arrays_and_an_array_beside_it() {
 }
 
 #[test]
+fn more_of_a_drive_than_there_is() {
+    let bay = Bay::new(3);
+    bay.refused("create --level 5 --size 1T d0 d1 d2", USAGE, &["--size 1 TiB", "d0 has 8 MiB", "leave --size out"]);
+    bay.done("create --level 5 --size 7M d0 d1 d2");
+}
+
+#[test]
 fn damaged_superblocks() {
     let bay = Bay::new(3);
     bay.done("create --level 5 --chunk 64K d0 d1 d2");

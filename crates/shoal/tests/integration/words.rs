@@ -13,10 +13,11 @@ fn text(ran: Ran) -> String {
 #[test]
 fn an_array_says_what_it_survives_now() {
     for (options, drives, failed, now) in [
-        ("--level 5", 3, "d1", "is not sure to survive the loss of another member now; when whole, of any one member"),
-        ("--level 6", 4, "d1", "survives the loss of any one member now; when whole, of any 2 members"),
-        ("--level 1", 3, "d1", "survives the loss of any one member now; when whole, of any 2 members"),
-        ("--level 51", 6, "d1", "survives the loss of any one member"),
+        ("--level 5", 3, "d1", "is not sure to survive the loss of another drive now; when whole, of any one drive"),
+        ("--level 6", 4, "d1", "survives the loss of any one drive now; when whole, of any 2 drives"),
+        ("--level 1", 3, "d1", "survives the loss of any one drive now; when whole, of any 2 drives"),
+        ("--level 51", 6, "d1", "survives the loss of any 2 drives now; when whole, of any 3 drives"),
+        ("--level 50", 6, "d1", "is not sure to survive the loss of another drive now; when whole, of any one drive"),
     ] {
         let bay = Bay::new(drives);
         bay.done(&format!("create {options} {}", names(0..drives)));

@@ -227,7 +227,7 @@ impl<'a> Candidate<'a> {
         })
     }
 
-    /// Decides among ties; smaller is better, and no two arrays of a study are equal.
+    /// Decides between equal figures; smaller is better, and no two arrays of a study are equal.
     pub(super) fn preference(&self) -> Preference {
         let chunk_bytes = self.configuration.chunk_bytes.unwrap_or(DEFAULT_CHUNK_BYTES).max(1);
         Preference {
@@ -310,7 +310,8 @@ struct Placed<'a> {
 }
 
 /// Orders by the criteria from number `depth` on: the leader and everything tied with it, ordered by the criteria
-/// after, then the same with the rest. Being tied is not transitive, so this is no sort by a key.
+/// after, then the same with the rest. Being tied is not transitive, so this is no sort by a key: all of a group are tied
+/// with its first, and by the last criterion, which is the one that is shown, none goes before a better one.
 fn ordered(mut contenders: Vec<Contender>, depth: usize) -> Vec<Placed> {
     let mut placed = Vec::new();
     while let Some(leader) = leader(&contenders, depth) {
@@ -319,7 +320,8 @@ fn ordered(mut contenders: Vec<Contender>, depth: usize) -> Vec<Placed> {
         placed.extend(ordered(group, depth + 1));
         contenders = rest;
     }
-    contenders.sort_by_key(|contender| contender.candidate.preference());
+    let shown = |contender: &Contender| contender.criteria.last().map(|criterion| criterion.value());
+    contenders.sort_by_key(|contender| (Reverse(shown(contender)), contender.candidate.preference()));
     placed.extend(contenders.into_iter().enumerate().map(|(at, contender)| Placed { contender, tied: at > 0 }));
     placed
 }

@@ -1,5 +1,7 @@
 //! What to do, in two sentences.
 
+use std::cmp::Ordering;
+
 use shoal_bench::Verdict;
 
 use super::ranking::{Candidate, RANKED, Range};
@@ -9,12 +11,15 @@ use crate::model::{
     ArraySummary, Configuration, Metric, Purpose, Ranking, RankingEntry, Recommendation, StudyReport, WorkloadSummary,
 };
 
-/// Recommends the overall leader among arrays whose results are all valid, or, failing any, among the ranked.
+/// Recommends the overall leader among arrays whose results are all valid, or, failing any, among the ranked; of those that
+/// are tied with it the one that is preferred for what it is.
 pub(super) fn recommend(report: &StudyReport, summaries: &[ArraySummary], rankings: &[Ranking]) -> Recommendation {
     let study = Study { report, summaries, rankings };
     let ranked = study.entries(Purpose::Overall);
-    let valid = ranked.iter().position(|entry| study.verdict(entry.array) == Some(Verdict::Valid));
-    let Some(winner) = valid.or_else(|| (!ranked.is_empty()).then_some(0)) else { return study.nothing() };
+    let is_valid = |entry: &RankingEntry| study.verdict(entry.array) == Some(Verdict::Valid);
+    let valid = ranked.iter().position(is_valid);
+    let Some(leader) = valid.or_else(|| (!ranked.is_empty()).then_some(0)) else { return study.nothing() };
+    let winner = study.preferred_of_ties(ranked, leader, |entry| valid.is_none() || is_valid(entry));
     let Some(chosen) = study.array(ranked[winner].array) else { return study.nothing() };
     let runner_up = ranked.get(if winner == 0 { 1 } else { 0 });
     let next = runner_up.and_then(|entry| study.array(entry.array));
@@ -53,6 +58,20 @@ impl<'a> Study<'a> {
     fn entries(&self, purpose: Purpose) -> &'a [RankingEntry] {
         let ranking = self.rankings.iter().find(|ranking| ranking.purpose == purpose);
         ranking.map_or(&[], |ranking| &ranking.entries)
+    }
+
+    /// The place of the array that is preferred among those that share a place with the leader.
+    fn preferred_of_ties(
+        &self,
+        ranked: &[RankingEntry],
+        leader: usize,
+        may_win: impl Fn(&RankingEntry) -> bool,
+    ) -> usize {
+        let first = first_of_place(ranked, leader);
+        let same_place =
+            (first..ranked.len()).filter(|&at| first_of_place(ranked, at) == first && may_win(&ranked[at]));
+        let preference = |&at: &usize| Some(candidate(&self.array(ranked[at].array)?)?.preference());
+        same_place.min_by_key(preference).unwrap_or(leader)
     }
 
     fn array(&self, array: u32) -> Option<Ranked<'a>> {
@@ -123,12 +142,9 @@ impl<'a> Study<'a> {
         }
         let entries = self.entries(Purpose::Overall);
         let places = |array: u32| entries.iter().position(|entry| entry.array == array);
-        let tied = match (places(chosen.array), places(next.array)) {
-            (Some(above), Some(below)) if above < below => entries[above + 1..=below].iter().all(|entry| entry.tied),
-            _ => false,
-        };
-        if tied {
-            return format!("the same within the spread, but {}", tie_break(chosen, next));
+        let place = |array: u32| places(array).map(|at| first_of_place(entries, at));
+        if place(chosen.array) == place(next.array) {
+            return format!("the same within the spread, {}", beside(chosen, next));
         }
         let behind = |array| places(array).map_or(0, |at| entries[at].score);
         let percent = percent_below(behind(next.array), behind(chosen.array));
@@ -156,6 +172,11 @@ impl<'a> Study<'a> {
     }
 }
 
+/// Where the first of those is that share a place with the entry at `at`.
+fn first_of_place(entries: &[RankingEntry], at: usize) -> usize {
+    (0..=at).rev().find(|&above| !entries[above].tied).unwrap_or(0)
+}
+
 /// The array as the ranking sees it.
 fn candidate<'a>(ranked: &Ranked<'a>) -> Option<Candidate<'a>> {
     let measured: Vec<Metric> = RANKED.into_iter().filter(|metric| ranked.workload(*metric).is_some()).collect();
@@ -177,21 +198,27 @@ fn small_requests(chosen: &Ranked) -> Option<String> {
     })
 }
 
-/// Why the chosen one goes before one that it is tied with.
-fn tie_break(chosen: &Ranked, next: &Ranked) -> String {
+/// What tells one that the chosen one is tied with from it.
+fn beside(chosen: &Ranked, next: &Ranked) -> String {
     let (Some(better), Some(other)) = (candidate(chosen), candidate(next)) else { return "listed later".to_owned() };
     let (better, other) = (better.preference(), other.preference());
-    if better.redundancy != other.redundancy {
-        "it survives fewer failures".to_owned()
-    } else if better.capacity_steps != other.capacity_steps {
-        "it holds less".to_owned()
-    } else if better.chunk_doublings_from_default != other.chunk_doublings_from_default {
-        format!("its chunk is farther from md's default of {}", wording::binary_bytes(super::DEFAULT_CHUNK_BYTES))
-    } else if better.members != other.members {
-        "it needs more drives".to_owned()
-    } else {
-        "it is listed later in the plan".to_owned()
-    }
+    // What is smaller in a preference is better.
+    let told = |ordering: Ordering, worse: &str, more: &str| match ordering {
+        Ordering::Equal => None,
+        Ordering::Less => Some(format!("but {worse}")),
+        Ordering::Greater => Some(format!("and {more}")),
+    };
+    let default = wording::binary_bytes(super::DEFAULT_CHUNK_BYTES);
+    let [farther, nearer] =
+        ["farther from", "nearer to"].map(|how| format!("its chunk is {how} md's default of {default}"));
+    told(better.redundancy.cmp(&other.redundancy), "it survives fewer failures", "it survives more failures")
+        .or_else(|| told(better.capacity_steps.cmp(&other.capacity_steps), "it holds less", "it holds more"))
+        .or_else(|| {
+            let chunks = better.chunk_doublings_from_default.cmp(&other.chunk_doublings_from_default);
+            told(chunks, &farther, &nearer)
+        })
+        .or_else(|| told(better.members.cmp(&other.members), "it needs more drives", "it needs fewer drives"))
+        .unwrap_or_else(|| "but it is listed later in the plan".to_owned())
 }
 
 /// By how many percent `value` is below `whole`; 0 if it is not.

@@ -1,6 +1,7 @@
 //! Arrays: built, measured, verified.
 
 use shoal_bench::{BenchError, Blocks, Conditions, TargetDescription, TargetKind, Verification, Verified};
+use shoal_plan::arrays::capacity;
 use shoal_volume::{ArrayVolume, ConsistencyPolicy, CreateOptions, Health, MinorVersion, OpenOptions, Volume, World};
 
 use super::cell::Cell;
@@ -8,7 +9,7 @@ use super::progress::Tracker;
 use super::{StepError, Study, Watch};
 use crate::analysis::array_name;
 use crate::bay::{Bay, Opened, Requests};
-use crate::model::{self, ArrayResult, Configuration};
+use crate::model::{self, ArrayResult, Configuration, DriveDescription};
 use crate::plan::PlannedArray;
 use crate::running::RunningArray;
 
@@ -33,7 +34,7 @@ impl<B: Bay> Study<'_, B> {
     ) -> Result<(), StepError> {
         let mut volume = self.build(planned, self.requests())?;
         let begun = volume.content().now();
-        let configuration = configuration(planned, volume.as_ref());
+        let configuration = configuration(planned, self.bay.drives(), volume.as_ref());
         let mut cell = self.array_cell(&configuration, volume.as_ref(), seed);
         let result = result.get_or_insert(ArrayResult { configuration, measurements: Vec::new(), verification: None });
         let workloads = &self.plan.factors.workloads;
@@ -161,12 +162,20 @@ fn verified_blocks<V: Volume + ?Sized>(volume: &V, verify_bytes: u64) -> Result<
     Ok(blocks.map_err(BenchError::Workload)?)
 }
 
-/// What was built.
-pub(crate) fn configuration(planned: &PlannedArray, volume: &dyn RunningArray) -> Configuration {
+/// What was built, with what it holds on all of the drives, whatever part of them is measured.
+pub(crate) fn configuration(
+    planned: &PlannedArray,
+    drives: &[DriveDescription],
+    volume: &dyn RunningArray,
+) -> Configuration {
     let status = volume.status();
+    let sizes: Option<Vec<u64>> =
+        planned.members.iter().map(|&member| Some(drives.get(member as usize)?.size_bytes)).collect();
+    let chunk_bytes = planned.chunk_bytes.unwrap_or(NO_CHUNK_BYTES);
+    let whole = sizes.and_then(|sizes| capacity(planned.level, &sizes, chunk_bytes).ok());
     Configuration {
-        capacity_bytes: volume.content().size_bytes(),
-        redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
+        capacity_bytes: whole.map_or_else(|| volume.content().size_bytes(), |whole| whole.usable_bytes),
+        redundancy: status.survival().whole,
         ..planned_configuration(planned)
     }
 }

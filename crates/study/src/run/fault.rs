@@ -90,7 +90,7 @@ impl FaultStory {
         drives.truncate(self.array.members.len());
         let array = build(Opened { world, plan, drives }, &self.array, self.drive_bytes_limit, open)?;
         let mut volume = bay.run(array, ids, requests).map_err(StepError::Run)?;
-        let configuration = configuration(&self.array, volume.as_ref());
+        let configuration = configuration(&self.array, bay.drives(), volume.as_ref());
         let scene = Scene {
             story: self,
             blocks: whole(volume.as_ref())?,

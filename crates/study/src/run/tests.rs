@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_bench::{Limit, TargetKind, Verdict, Workload};
 use shoal_drive::{Access, Drive, IoLoop};
+use shoal_plan::arrays::capacity;
 use shoal_volume::{ArrayLevel, BufferPlan, OpenOptions, RealWorld};
 use tempfile::TempDir;
 
@@ -117,8 +118,14 @@ fn a_whole_study_measures_and_verifies_everything() {
         assert!(array.measurements.iter().all(|measurement| measurement.ios > 0));
         let verification = array.verification.unwrap();
         assert_eq!(verification.wrong_blocks, 0);
-        // Twice all of it, in whole requests.
-        assert_eq!(verification.bytes, array.configuration.capacity_bytes / MIB * MIB * 2);
+        // Twice all of what was built on a part of the drives, in whole requests; what it holds is said of all of them.
+        let holds = |drive_bytes| {
+            let level = ArrayLevel::parse(&array.configuration.level, None, 4).unwrap();
+            let chunk_bytes = u32::try_from(array.configuration.chunk_bytes.unwrap()).unwrap();
+            capacity(level, &[drive_bytes; 4], chunk_bytes).unwrap().usable_bytes
+        };
+        assert_eq!(verification.bytes, holds(plan.factors.drive_bytes_limit) / MIB * MIB * 2);
+        assert_eq!(array.configuration.capacity_bytes, holds(32 * MIB));
     }
     // Reads keep to what was written before.
     let all = seen.alone.iter().flat_map(|drive| &drive.measurements);

@@ -66,11 +66,11 @@ fn a_clear_lead_decides_and_says_so() {
 }
 
 #[test]
-fn differences_within_the_spread_are_ties_and_the_default_chunk_wins_them() {
+fn differences_within_the_spread_are_ties_and_the_default_chunk_is_recommended() {
     let default_chunk = array(sample::configuration("5", 6, 512 * KIB), &[95, 99, 110], &[50, 52, 56]);
     let other = array(sample::configuration("5", 6, 64 * KIB), &[98, 106, 112], &[51, 55, 58]);
     let report = study(vec![other, default_chunk]);
-    assert_eq!(order(&report.analysis, Purpose::Throughput), [1, 0]);
+    assert_eq!(order(&report.analysis, Purpose::Throughput), [0, 1], "by the figure that is shown");
     assert!(report.analysis.rankings[0].entries[1].tied);
     assert!(!report.analysis.rankings[0].entries[0].tied);
     assert_eq!(report.analysis.recommendation.array, Some(1));
@@ -79,11 +79,11 @@ fn differences_within_the_spread_are_ties_and_the_default_chunk_wins_them() {
 }
 
 #[test]
-fn among_ties_the_safer_array_wins() {
+fn among_ties_the_safer_array_is_recommended() {
     let raid5 = array(sample::configuration("5", 4, 512 * KIB), &[95, 100, 105], &[50, 52, 56]);
     let raid6 = array(sample::configuration("6", 5, 512 * KIB), &[94, 99, 106], &[49, 52, 57]);
     let report = study(vec![raid5, raid6]);
-    assert_eq!(order(&report.analysis, Purpose::Throughput), [1, 0]);
+    assert_eq!(order(&report.analysis, Purpose::Throughput), [0, 1]);
     assert_eq!(order(&report.analysis, Purpose::Safety), [1, 0]);
     assert_eq!(report.analysis.recommendation.array, Some(1));
 }

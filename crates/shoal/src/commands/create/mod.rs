@@ -2,9 +2,10 @@
 
 mod simulated;
 
-use shoal_drive::Access;
+use shoal_drive::{Access, Drive};
 use shoal_inventory::{Purpose, SimulatedDrives, host_memory, open_drives};
 use shoal_running::{Handle, Host, HostWorld};
+use shoal_text::format_size;
 use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, Level, MinorVersion, Trust};
 
 use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, Metadata, Policy};
@@ -47,9 +48,26 @@ pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     make(cli, args, &create)
 }
 
+/// Refuses a drive of which more is to be used than there is.
+fn refuse_small(drive: &Drive, size_bytes: u64) -> Result<(), Failure> {
+    if drive.size_bytes() >= size_bytes {
+        return Ok(());
+    }
+    let (path, has) = (drive.path().display(), format_size(drive.size_bytes()));
+    Err(Failure::Usage(format!(
+        "--size {}: {path} has {has}: give no more than the smallest drive has, or leave --size out to use all of it",
+        format_size(size_bytes)
+    )))
+}
+
 /// Makes it of real drives.
 fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Failure> {
-    drop(open_drives(&args.drives, Access::Read)?); // what is no drive is told before what a drive holds
+    // What is no drive, or too small, is told before what a drive holds.
+    let drives = open_drives(&args.drives, Access::Read)?;
+    if let Some(size) = args.size {
+        drives.iter().try_for_each(|drive| refuse_small(drive, size))?;
+    }
+    drop(drives);
     let wipeable = check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     let opened = join(cli, wipeable.open()?, 1, 4096)?;
     let options = open_options(cli, true, false)?;
