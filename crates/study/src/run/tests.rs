@@ -121,8 +121,7 @@ fn a_whole_study_measures_and_verifies_everything() {
         // Twice all of what was built on a part of the drives, in whole requests; what it holds is said of all of them.
         let holds = |drive_bytes| {
             let level = ArrayLevel::parse(&array.configuration.level, None, 4).unwrap();
-            let chunk_bytes = u32::try_from(array.configuration.chunk_bytes.unwrap()).unwrap();
-            capacity(level, &[drive_bytes; 4], chunk_bytes).unwrap().usable_bytes
+            capacity(level, &[drive_bytes; 4], array.configuration.chunk_bytes.unwrap() as u32).unwrap().usable_bytes
         };
         assert_eq!(verification.bytes, holds(plan.factors.drive_bytes_limit) / MIB * MIB * 2);
         assert_eq!(array.configuration.capacity_bytes, holds(32 * MIB));
