@@ -73,3 +73,60 @@ fn a_former_member_that_was_added_again_is_no_former_member_any_more() {
     array.fail_drive(DriveId(1)).unwrap();
     assert_eq!(array.status().health, Health::Degraded);
 }
+
+/// Bytes that differ from sector to sector.
+fn numbered(length: u32) -> Vec<u8> {
+    (0..length).map(|at| (at / 512 % 251) as u8).collect()
+}
+
+const SLOW: Background = Background { rate_min_bytes_per_s: 500_000, rate_max_bytes_per_s: 500_000, depth: 1 };
+const FAST: Background = Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 30, depth: 4 };
+
+/// Member 1 was replaced by drive 3 and failed: the array on the others and that one is whole, and has all that was written.
+fn assert_replaced(mut array: ArrayVolume<SimulatedWorld>, bytes: &[u8], told: &str) {
+    array.set_background(FAST);
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal, "{told}");
+    array.rest().unwrap();
+    let mut contents = array.world().picture();
+    drop(array);
+    contents.iter_mut().for_each(|content| content.set_gone(false));
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let mut array =
+        ArrayVolume::open(world, plan, &[DriveId(0), DriveId(2), DriveId(3)], &OpenOptions::writable()).unwrap();
+    assert_eq!(array.status().health, Health::Optimal, "{told}");
+    array.fail_drive(DriveId(0)).unwrap();
+    let mut read = Vec::new();
+    read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
+    assert!(read == bytes, "{told}: the replacement does not have what its superblock says");
+}
+
+/// The replacement takes the place of an original that fails: it is filled, and not the drive that it replaces.
+#[test]
+fn a_replacement_whose_original_fails_while_it_is_copied_is_what_is_filled() {
+    for runs_ms in [0, 50, 150] {
+        let bytes = numbered(1 << 20);
+        let mut array = create("5", 3, blank(4));
+        write_from(&mut array, 0, &mut &*bytes).unwrap();
+        array.set_background(SLOW);
+        array.replace_drive(DriveId(1), DriveId(3)).unwrap();
+        array.run_background(Duration::from_millis(runs_ms)).unwrap();
+        array.fail_drive(DriveId(1)).unwrap();
+        assert_replaced(array, &bytes, &format!("failed after {runs_ms} ms"));
+    }
+}
+
+/// The same of one that fails before the copying has begun, which waits for what the original was asked before.
+#[test]
+fn a_replacement_whose_original_fails_before_it_is_copied_is_what_is_filled() {
+    let bytes = numbered(1 << 20);
+    let mut array = create("5", 3, blank(4));
+    array.add_drive(DriveId(3)).unwrap();
+    write_from(&mut array, 0, &mut &*bytes).unwrap();
+    array.world_mut().simulation_mut().stall(1, 1_000_000_000_000);
+    let span = array.request_span(0, 8192);
+    array.arena().write(array.request_memory(0), &bytes[..8192]);
+    array.submit(Request { id: RequestId(3), command: Command::Write { offset: 0, span } });
+    array.replace_drive(DriveId(1), DriveId(3)).unwrap();
+    assert_replaced(array, &bytes, "failed before the copying");
+}
