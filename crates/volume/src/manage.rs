@@ -49,16 +49,15 @@ impl<W: World> ArrayVolume<W> {
     /// holds stays as it is.
     pub fn remove_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
-        let Ok(Seat { node, duty, .. }) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
-        if let Duty::Member(_) | Duty::Replacement(_) | Duty::Journal(_) = duty {
-            return Err(ManageError::InUse { drive: name });
-        }
+        let Ok(seat) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
+        let node = self.removable(drive, seat)?.node;
         // A mirror that the drive was part of may still have I/O in flight.
         self.tree.wait_for(|tree| !tree.nodes[node.0].has_draining_mirrors())?;
         self.settle()?;
-        let Seat { slot, .. } = self.seat(drive)?;
+        // A spare may have been given a role meanwhile.
+        let Seat { slot, .. } = self.removable(drive, self.seat(drive)?)?;
         let it = &mut self.tree.nodes[node.0];
-        let Slot { number, buffer, .. } = it.slots.remove(slot);
+        let Slot { number, buffer, .. } = it.remove_slot(slot);
         self.tree.keep_notes(drive, buffer);
         let it = &mut self.tree.nodes[node.0];
         // One that was out when the array was put together has no number in its superblocks.
@@ -66,6 +65,16 @@ impl<W: World> ArrayVolume<W> {
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         Ok(self.settle_if_they_answer()?)
+    }
+
+    /// Refuses a seat whose drive is at work.
+    fn removable(&self, drive: DriveId, seat: Seat) -> Result<Seat, ManageError> {
+        match seat.duty {
+            Duty::Spare | Duty::Out => Ok(seat),
+            Duty::Member(_) | Duty::Replacement(_) | Duty::Journal(_) => {
+                Err(ManageError::InUse { drive: self.tree.world.facts(drive).name })
+            }
+        }
     }
 
     /// Copies a member that still works to another drive, which takes its place when that is done; the old one is out

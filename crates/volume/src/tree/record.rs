@@ -98,6 +98,15 @@ impl Recorder {
         Self { unsure, ..Self::default() }
     }
 
+    /// A slot is taken away.
+    pub(super) fn slot_removed(&mut self, slot: usize) {
+        debug_assert!(self.run.is_none(), "a run knows its slots by their places");
+        for known in [&mut self.unfit, &mut self.unsure] {
+            known.retain(|other| *other != slot);
+            known.iter_mut().filter(|other| **other > slot).for_each(|other| *other -= 1);
+        }
+    }
+
     fn is_settling(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.stage == Stage::Settling)
     }

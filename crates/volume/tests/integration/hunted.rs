@@ -2,6 +2,7 @@
 
 mod refusals;
 mod replacements;
+mod returns;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
