@@ -4,7 +4,7 @@ use shoal_array::{CommandError, Health, MemberState, Role};
 use shoal_drive::DriveId;
 
 use crate::array_volume::{ArrayVolume, ManageError};
-use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
+use crate::tree::{Duty, JournalLog, NodeId, Slot, Target, Waiter};
 use crate::world::World;
 
 /// How long a drive that is taken out may take over what it has.
@@ -20,16 +20,21 @@ struct Seat {
 
 impl<W: World> ArrayVolume<W> {
     /// Takes a member out, for good; a replacement that was being filled for it becomes the member. Or stops the filling
-    /// of a replacement. Refused where data would be lost by it.
+    /// of a replacement, or goes on without the write journal. Refused where data would be lost by it.
     pub fn fail_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
-        let Seat { node, duty, .. } = self.seat(drive)?;
+        let Seat { node, slot, duty } = self.seat(drive)?;
         let now = self.tree.world.now();
         let it = &mut self.tree.nodes[node.0];
         let failed = match duty {
             Duty::Member(role) if it.cannot_spare(role) => Err(CommandError::NoRedundancy),
             Duty::Member(role) => it.array.fail_member(now, role),
             Duty::Replacement(role) => it.fail_replacement(now, role),
-            Duty::Spare | Duty::Journal(_) | Duty::Out => return Err(self.not_a_member(drive)),
+            Duty::Journal(JournalLog::Unreplayed) => Err(CommandError::NoRedundancy),
+            Duty::Journal(JournalLog::Empty) => {
+                self.tree.drop_slot(now, node, slot);
+                Ok(())
+            }
+            Duty::Spare | Duty::Out => return Err(self.not_a_member(drive)),
         };
         failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
         self.part_with(drive)?;

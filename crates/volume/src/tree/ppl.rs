@@ -137,6 +137,14 @@ impl Logs {
         self.by_notes.get(&notes).is_some_and(|log| log.unit.is_some())
     }
 
+    /// Whether something is under way, or waits, for the log of these notes: nobody else gets them meanwhile.
+    pub(super) fn are_at_work(&self, notes: u32) -> bool {
+        let has_flush = |flushes: &Flushes| !flushes.under_way.is_empty() || !flushes.next.is_empty();
+        let log = self.by_notes.get(&notes);
+        log.is_some_and(|log| log.unit.is_some() || !log.waiting.is_empty())
+            || self.flushes.get(&notes).is_some_and(has_flush)
+    }
+
     /// A member has moved to another drive, with that one's notes: what waits for its log waits there.
     pub(super) fn move_waiting(&mut self, from: u32, to: u32) {
         let waiting = self.by_notes.get_mut(&from).map(|log| std::mem::take(&mut log.waiting));
