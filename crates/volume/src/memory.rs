@@ -94,6 +94,7 @@ impl HostMemory {
     /// Begins anew with what was kept, for an array that is put together once more: what somebody said before counts no
     /// more.
     pub(crate) fn start_over(&mut self) {
+        self.tell_flushed(|_| true);
         self.trust = Trust::Known;
         self.anew.clear();
         self.found.clear();

@@ -3,32 +3,6 @@
 use super::*;
 use crate::support::world_of_slow_sticks;
 
-/// Every book that a host has written.
-#[derive(Clone, Default)]
-struct Books(Arc<Mutex<Vec<Book>>>);
-
-impl Keeper for Books {
-    fn recall(&mut self, _array: Uuid) -> Option<Book> {
-        self.0.lock().unwrap().last().cloned()
-    }
-
-    fn keep(&mut self, book: Book) {
-        self.0.lock().unwrap().push(book);
-    }
-
-    fn is_settled(&mut self) -> bool {
-        true
-    }
-
-    fn trouble(&mut self) -> Option<String> {
-        None
-    }
-
-    fn take_remarks(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 /// A mirror whose second drive takes its time.
 fn create_beside_a_slow_one() -> ArrayVolume<SimulatedWorld> {
     let consistency = ConsistencyPolicy::Bitmap { chunk_bytes: Some(16384) };
@@ -72,4 +46,20 @@ fn a_member_that_comes_back_undoes_no_update_that_is_written_meanwhile() {
             assert_eq!(pair[0].members(), pair[1].members(), "back after {after_us} us: two updates of one count");
         }
     }
+}
+
+/// All drives are away for less than the second after which it is told that an update is flushed. It is known when they are
+/// back: who lacks it then has lost it.
+#[test]
+fn an_update_that_was_flushed_before_all_drives_were_away_is_remembered_as_flushed() {
+    let mut books = Books::default();
+    let mut array = create("1", 2, blank(2));
+    array.remember_in(HostMemory::new(Box::new(books.clone()), Trust::Known));
+    let span = array.request_span(0, 4096);
+    assert!(ask(&mut array, Command::Write { offset: 0, span }));
+    assert!(ask(&mut array, Command::Flush));
+    let written = events_on(&mut array.world().picture());
+    assert!(array.part().assemble(&ids(0..2), &OpenOptions::writable()).is_ok());
+    let flushed = books.recall(Uuid([0; 16])).unwrap().flushed_events();
+    assert!(flushed >= written, "{flushed} is remembered as flushed, and {written} was");
 }
