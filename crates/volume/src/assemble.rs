@@ -12,7 +12,7 @@ mod replacements;
 mod resync;
 mod stranger;
 
-use shoal_array::{Array, BadBlocks, Config, Fault, Health, Instant, MemberState, Role, Scratch, Shape};
+use shoal_array::{Array, BadBlocks, Config, Fault, Health, Instant, Role, Scratch, Shape};
 use shoal_md::{Assembly, Candidate, Membership, Superblock};
 
 use crate::OpenOptions;
