@@ -132,6 +132,14 @@ impl HostMemory {
         book.moved_from(superblock.device_uuid, hardware).map(str::to_owned)
     }
 
+    /// The update that a former member had when it left, if it has lost that since. It was never more than one behind: what it
+    /// lacks it had flushed.
+    pub(crate) fn lost_update(&mut self, superblock: &Superblock) -> Option<u64> {
+        let book = self.keeper.recall(superblock.array_uuid)?;
+        let left_at = book.one_that_left(superblock.device_uuid)?.events;
+        (superblock.events.saturating_add(1) < left_at).then_some(left_at)
+    }
+
     /// What people should know, a sentence each, once.
     pub(crate) fn take_remarks(&mut self) -> Vec<String> {
         self.remarks.append(&mut self.keeper.take_remarks());

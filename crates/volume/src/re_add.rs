@@ -32,6 +32,7 @@ impl<W: World> ArrayVolume<W> {
         let node = self.former_node(&superblock);
         let back = Candidate { drive: name.clone(), superblock };
         self.refuse_copy(target, &back)?;
+        self.refuse_lossy(&back)?;
         self.settle()?;
         self.readmission(node, &back)?;
         self.adopt_bits(node, target, &back.superblock)?;
@@ -56,6 +57,21 @@ impl<W: World> ArrayVolume<W> {
             drive: back.drive.clone(),
             problem: format!(
                 "it is on other hardware than the member that it says it is (last seen as {was}), perhaps a copy"
+            ),
+        })
+    }
+
+    /// Refuses a drive that has lost updates which it had flushed as a member: with them it may have lost blocks whose bits are
+    /// cleared. One that has lost blocks alone shows nothing of it.
+    fn refuse_lossy(&mut self, back: &Candidate) -> Result<(), ManageError> {
+        let lost = self.tree.memory.as_mut().and_then(|memory| memory.lost_update(&back.superblock));
+        let Some(left_at) = lost else { return Ok(()) };
+        let events = back.superblock.events;
+        Err(ManageError::NoFormerMember {
+            drive: back.drive.clone(),
+            problem: format!(
+                "it is at update {events}, and had flushed update {} when it left: it loses what it flushes",
+                left_at - 1
             ),
         })
     }

@@ -1,5 +1,6 @@
 //! What the fault hunter found in arrays, each find as the shortest story that shows it.
 
+mod limits;
 mod refusals;
 mod replacements;
 mod returns;

@@ -63,3 +63,31 @@ fn an_update_that_was_flushed_before_all_drives_were_away_is_remembered_as_flush
     let flushed = books.recall(Uuid([0; 16])).unwrap().flushed_events();
     assert!(flushed >= written, "{flushed} is remembered as flushed, and {written} was");
 }
+
+/// It says that it has flushed what it has not, was away, and has lost its power: nobody knows what else it lacks.
+#[test]
+fn a_former_member_that_has_lost_updates_which_it_had_flushed_is_no_former_member() {
+    for (lost, is_taken) in [(0, true), (1, true), (2, false), (3, false)] {
+        let consistency = ConsistencyPolicy::Bitmap { chunk_bytes: Some(16384) };
+        let options = CreateOptions { consistency, ..create_options("1", None, 4096) };
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, blank(2));
+        let mut array = ArrayVolume::create(world, plan, &ids(0..2), &options, &OpenOptions::writable()).unwrap();
+        array.remember_in(HostMemory::new(Box::new(Books::default()), Trust::Known));
+        for _ in 0..4 {
+            let span = array.request_span(0, 4096);
+            assert!(ask(&mut array, Command::Write { offset: 0, span }));
+            let end = array.now().after_ns(300_000_000);
+            while array.now() < end {
+                array.turn(Duration::from_millis(10), &mut Vec::new()).unwrap();
+            }
+        }
+        array.fail_drive(DriveId(1)).unwrap();
+        let content = array.world_mut().content_mut(1);
+        let mut own = read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap();
+        own.events -= lost;
+        content.write(own.super_offset_bytes(), own.encode().as_slice()).unwrap();
+        content.flush().unwrap();
+        let taken = array.re_add_drive(DriveId(1));
+        assert_eq!(taken.is_ok(), is_taken, "it has lost {lost} updates: {taken:?}");
+    }
+}
