@@ -79,6 +79,7 @@ mod journal;
 mod level;
 mod manage;
 mod memory;
+mod namesake;
 mod overlay;
 mod ppl;
 mod re_add;

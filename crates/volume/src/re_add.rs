@@ -29,6 +29,7 @@ impl<W: World> ArrayVolume<W> {
         }
         let superblock = probe(&mut self.tree, target)
             .map_err(|problem| ManageError::NoFormerMember { drive: name.clone(), problem: problem.to_string() })?;
+        self.ask_namesake(drive)?;
         let node = self.former_node(&superblock);
         let back = Candidate { drive: name.clone(), superblock };
         self.refuse_copy(target, &back)?;

@@ -15,6 +15,7 @@ impl<W: World> ArrayVolume<W> {
     /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the array or in one inside
     /// it, its rebuild starts. What the drive holds is lost.
     pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        self.ask_namesake(drive)?;
         let node = self.node_in_need();
         self.make_spare(node, drive)?;
         Ok(self.settle_if_they_answer()?)

@@ -14,8 +14,8 @@ use shoal_sim::{Content, Fault, Misbehaviour, MisbehaviourKind};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
     ArrayVolume, Background, Cause, Command, ConsistencyPolicy, CreateOptions, DriveId, Event, Features, Health,
-    HostMemory, LiveVolume, MemberState, OpenError, OpenOptions, Request, RequestId, ScrubMode, SimulatedWorld, Trust,
-    Volume, read_superblock,
+    HostMemory, LiveVolume, ManageError, MemberState, OpenError, OpenOptions, Request, RequestId, ScrubMode,
+    SimulatedWorld, Trust, Volume, read_superblock,
 };
 
 use crate::support::{create_options, world_of_sticks};

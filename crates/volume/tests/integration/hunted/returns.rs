@@ -91,3 +91,47 @@ fn a_former_member_that_has_lost_updates_which_it_had_flushed_is_no_former_membe
         assert_eq!(taken.is_ok(), is_taken, "it has lost {lost} updates: {taken:?}");
     }
 }
+
+/// A drive was away for a moment while nothing was asked of it: the array has a dead handle, and counts on it.
+fn blink(array: &mut ArrayVolume<SimulatedWorld>, drive: u32) -> DriveId {
+    array.rest().unwrap();
+    array.world_mut().unplug(DriveId(drive));
+    array.world_mut().replug(DriveId(drive))
+}
+
+#[test]
+fn a_member_that_blinked_while_nothing_was_asked_of_it_can_be_re_added() {
+    let mut array = create_beside_a_slow_one();
+    write_from(&mut array, 0, &mut vec![7; 4096].as_slice()).unwrap();
+    let back = blink(&mut array, 1);
+    array.re_add_drive(back).unwrap();
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal);
+    assert_copies_agree(&mut array);
+}
+
+/// It is its own array that needs it, and no other one.
+#[test]
+fn a_member_that_blinked_is_not_made_a_spare_of_an_array_beside_its_own() {
+    let mut array = create("50", 6, blank(6));
+    write_from(&mut array, 0, &mut vec![7; 64 << 10].as_slice()).unwrap();
+    let back = blink(&mut array, 5);
+    array.add_drive(back).unwrap();
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal);
+    // Its place is filled: the array does without any other of that group.
+    array.fail_drive(DriveId(4)).unwrap();
+    let mut content = Vec::new();
+    read_to(&mut array, 0, 64 << 10, &mut content).unwrap();
+    assert!(content.iter().all(|byte| *byte == 7));
+}
+
+#[test]
+fn a_last_copy_that_blinked_is_not_wiped() {
+    let mut array = create("1", 2, blank(2));
+    write_from(&mut array, 0, &mut vec![7; 4096].as_slice()).unwrap();
+    array.fail_drive(DriveId(0)).unwrap();
+    let back = blink(&mut array, 1);
+    let error = array.add_drive(back).unwrap_err();
+    assert!(matches!(error, ManageError::ActiveMember { .. }), "{error}");
+}
