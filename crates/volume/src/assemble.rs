@@ -8,11 +8,12 @@
 mod error;
 mod incomplete;
 mod left_out;
+mod replacements;
 mod resync;
 mod stranger;
 
-use shoal_array::{Array, BadBlocks, Config, Fault, Health, Instant, MemberState, Role, Scratch, Shape};
-use shoal_md::{Assembly, Candidate, Membership, Replacement, Superblock};
+use shoal_array::{Array, BadBlocks, Config, Fault, Health, Instant, Role, Scratch, Shape};
+use shoal_md::{Assembly, Candidate, Membership, Superblock};
 
 use crate::OpenOptions;
 use crate::bad_blocks::read_bad_blocks;
@@ -32,6 +33,7 @@ pub(crate) use incomplete::refuse_incomplete;
 pub(crate) use left_out::unused;
 use left_out::without_unlisted_blocks;
 pub use left_out::{Cause, LeftOut};
+use replacements::{has_copies_anew, replacements, resume_replacements};
 use resync::resync;
 use stranger::refuse_stranger;
 
@@ -259,8 +261,8 @@ fn behind(
 pub(crate) const UPDATES_APART: u32 = 2;
 
 /// How many updates have to say what was found before the array is written: who is absent, from
-/// where on an array with partial parity logs is in doubt, and whose rebuild begins anew. All that has to be
-/// known before logs are made empty. None where no flush can be answered, or no member can be missed. An array of which
+/// where on an array with partial parity logs is in doubt, whose rebuild begins anew, and who is copied to anew. All that
+/// has to be known before logs are made empty: what they hold fits those that are there now. None where no flush can be answered, or no member can be missed. An array of which
 /// too little is there is left as it is: no flush of it succeeds, and those that are absent may be
 /// all that can bring it back.
 fn updates_due(
@@ -276,7 +278,7 @@ fn updates_due(
         true if membership.says_more(assembly, candidates) => UPDATES_APART,
         true => {
             let is_in_doubt = has_logs(&assembly.superblock) && array.resync_position().is_some();
-            u32::from(is_in_doubt || engine.has_rebuilds_anew)
+            u32::from(is_in_doubt || engine.has_rebuilds_anew || has_copies_anew(assembly))
         }
         false => 0,
     }
@@ -321,29 +323,6 @@ fn options_for(assembly: &Assembly, options: &OpenOptions) -> Result<OpenOptions
         return Err(OpenError::DirtyDegraded { name: assembly.name() });
     }
     Ok(options)
-}
-
-/// Replacements that are being filled for members in sync.
-fn replacements(assembly: &Assembly) -> impl Iterator<Item = (Role, Replacement)> {
-    let of_role = |(role, slot): (Role, &shoal_md::Slot)| {
-        let replacement = slot.replacement.filter(|_| slot.state == MemberState::InSync)?;
-        Some((role, replacement))
-    };
-    (0..).map(Role).zip(&assembly.slots).filter_map(of_role)
-}
-
-/// Goes on filling replacements where that stood.
-fn resume_replacements<W: World>(tree: &mut Tree<W>, node: NodeId, assembly: &Assembly) -> Result<(), OpenError> {
-    let now = tree.world.now();
-    for (role, replacement) in replacements(assembly) {
-        let slots = &tree.nodes[node.0].slots;
-        let slot = slots.iter().position(|slot| slot.duty == Duty::Replacement(role)).expect("it got one");
-        // Where writes were under way in a crash, the two may differ.
-        let position_bytes = if assembly.superblock.is_clean() { replacement.position_bytes } else { 0 };
-        let started = tree.start_replacement(now, node, role, slot, Some(position_bytes));
-        started.ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })?;
-    }
-    Ok(())
 }
 
 /// Members in role order, then spares, then replacements.

@@ -80,6 +80,7 @@ mod level;
 mod manage;
 mod manage_error;
 mod memory;
+mod namesake;
 mod overlay;
 mod ppl;
 mod re_add;

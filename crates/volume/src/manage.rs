@@ -5,7 +5,7 @@ use shoal_drive::DriveId;
 
 use crate::array_volume::ArrayVolume;
 use crate::manage_error::ManageError;
-use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
+use crate::tree::{Duty, JournalLog, NodeId, Slot, Target, Waiter};
 use crate::world::World;
 
 /// How long a drive that is taken out may take over what it has.
@@ -21,16 +21,21 @@ struct Seat {
 
 impl<W: World> ArrayVolume<W> {
     /// Takes a member out, for good; a replacement that was being filled for it becomes the member. Or stops the filling
-    /// of a replacement. Refused where data would be lost by it.
+    /// of a replacement, or goes on without the write journal. Refused where data would be lost by it.
     pub fn fail_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
-        let Seat { node, duty, .. } = self.seat(drive)?;
+        let Seat { node, slot, duty } = self.seat(drive)?;
         let now = self.tree.world.now();
         let it = &mut self.tree.nodes[node.0];
         let failed = match duty {
             Duty::Member(role) if it.cannot_spare(role) => Err(CommandError::NoRedundancy),
             Duty::Member(role) => it.array.fail_member(now, role),
             Duty::Replacement(role) => it.fail_replacement(now, role),
-            Duty::Spare | Duty::Journal(_) | Duty::Out => return Err(self.not_a_member(drive)),
+            Duty::Journal(JournalLog::Unreplayed) => Err(CommandError::NoRedundancy),
+            Duty::Journal(JournalLog::Empty) => {
+                self.tree.drop_slot(now, node, slot);
+                Ok(())
+            }
+            Duty::Spare | Duty::Out => return Err(self.not_a_member(drive)),
         };
         failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
         self.part_with(drive)?;
@@ -50,16 +55,15 @@ impl<W: World> ArrayVolume<W> {
     /// holds stays as it is.
     pub fn remove_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
-        let Ok(Seat { node, duty, .. }) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
-        if let Duty::Member(_) | Duty::Replacement(_) | Duty::Journal(_) = duty {
-            return Err(ManageError::InUse { drive: name });
-        }
+        let Ok(seat) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
+        let node = self.removable(drive, seat)?.node;
         // A mirror that the drive was part of may still have I/O in flight.
         self.tree.wait_for(|tree| !tree.nodes[node.0].has_draining_mirrors())?;
         self.settle()?;
-        let Seat { slot, .. } = self.seat(drive)?;
+        // A spare may have been given a role meanwhile.
+        let Seat { slot, .. } = self.removable(drive, self.seat(drive)?)?;
         let it = &mut self.tree.nodes[node.0];
-        let Slot { number, buffer, .. } = it.slots.remove(slot);
+        let Slot { number, buffer, .. } = it.remove_slot(slot);
         self.tree.keep_notes(drive, buffer);
         let it = &mut self.tree.nodes[node.0];
         // One that was out when the array was put together has no number in its superblocks.
@@ -69,9 +73,20 @@ impl<W: World> ArrayVolume<W> {
         Ok(self.settle_if_they_answer()?)
     }
 
+    /// Refuses a seat whose drive is at work.
+    fn removable(&self, drive: DriveId, seat: Seat) -> Result<Seat, ManageError> {
+        match seat.duty {
+            Duty::Spare | Duty::Out => Ok(seat),
+            Duty::Member(_) | Duty::Replacement(_) | Duty::Journal(_) => {
+                Err(ManageError::InUse { drive: self.tree.world.facts(drive).name })
+            }
+        }
+    }
+
     /// Copies a member that still works to another drive, which takes its place when that is done; the old one is out
     /// then. The new one is a spare of the same array, or a drive that no array uses: what that one holds is lost.
     pub fn replace_drive(&mut self, old: DriveId, new: DriveId) -> Result<(), ManageError> {
+        self.ask_namesake(new)?;
         let (node, _) = self.replaceable(old)?;
         self.make_spare_of(node, new)?;
         self.settle()?;

@@ -94,6 +94,7 @@ impl HostMemory {
     /// Begins anew with what was kept, for an array that is put together once more: what somebody said before counts no
     /// more.
     pub(crate) fn start_over(&mut self) {
+        self.tell_flushed(|_| true);
         self.trust = Trust::Known;
         self.anew.clear();
         self.found.clear();
@@ -129,6 +130,14 @@ impl HostMemory {
     pub(crate) fn moved_from(&mut self, superblock: &Superblock, hardware: Option<&str>) -> Option<String> {
         let book = self.keeper.recall(superblock.array_uuid)?;
         book.moved_from(superblock.device_uuid, hardware).map(str::to_owned)
+    }
+
+    /// The update that a former member had when it left, if it has lost that since. It was never more than one behind: what it
+    /// lacks it had flushed.
+    pub(crate) fn lost_update(&mut self, superblock: &Superblock) -> Option<u64> {
+        let book = self.keeper.recall(superblock.array_uuid)?;
+        let left_at = book.one_that_left(superblock.device_uuid)?.events;
+        (superblock.events.saturating_add(1) < left_at).then_some(left_at)
     }
 
     /// What people should know, a sentence each, once.

@@ -13,7 +13,7 @@ use shoal_md::{Candidate, Membership, Readmission, Superblock};
 
 use crate::array_volume::ArrayVolume;
 use crate::assemble::probe;
-use crate::bad_blocks::read_bad_blocks;
+use crate::bad_blocks::{BadBlockNotes, read_bad_blocks};
 use crate::bitmap::read_copy;
 use crate::manage_error::ManageError;
 use crate::tree::{BitmapCopy, Duty, NodeId, Place, Slot, Target, Waiter};
@@ -30,14 +30,20 @@ impl<W: World> ArrayVolume<W> {
         }
         let superblock = probe(&mut self.tree, target)
             .map_err(|problem| ManageError::NoFormerMember { drive: name.clone(), problem: problem.to_string() })?;
+        self.ask_namesake(drive)?;
         let node = self.former_node(&superblock);
         let back = Candidate { drive: name.clone(), superblock };
         self.refuse_copy(target, &back)?;
+        self.refuse_lossy(&back)?;
         self.settle()?;
         self.readmission(node, &back)?;
         self.adopt_bits(node, target, &back.superblock)?;
+        let bad_blocks = read_bad_blocks(&mut self.tree, target, &back.superblock)
+            .map_err(|problem| ManageError::NoFormerMember { drive: name, problem: problem.to_string() })?;
+        // From here on nothing is waited for: what is recorded meanwhile would be undone.
+        self.settle()?;
         let (membership, readmission) = self.readmission(node, &back)?;
-        self.seat_again(node, target, membership, readmission, &back)?;
+        self.seat_again(node, target, (membership, readmission), bad_blocks, &back)?;
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         Ok(self.settle_if_they_answer()?)
@@ -53,6 +59,21 @@ impl<W: World> ArrayVolume<W> {
             drive: back.drive.clone(),
             problem: format!(
                 "it is on other hardware than the member that it says it is (last seen as {was}), perhaps a copy"
+            ),
+        })
+    }
+
+    /// Refuses a drive that has lost updates which it had flushed as a member: with them it may have lost blocks whose bits are
+    /// cleared. One that has lost blocks alone shows nothing of it.
+    fn refuse_lossy(&mut self, back: &Candidate) -> Result<(), ManageError> {
+        let lost = self.tree.memory.as_mut().and_then(|memory| memory.lost_update(&back.superblock));
+        let Some(left_at) = lost else { return Ok(()) };
+        let events = back.superblock.events;
+        Err(ManageError::NoFormerMember {
+            drive: back.drive.clone(),
+            problem: format!(
+                "it is at update {events}, and had flushed update {} when it left: it loses what it flushes",
+                left_at - 1
             ),
         })
     }
@@ -95,15 +116,15 @@ impl<W: World> ArrayVolume<W> {
         &mut self,
         node: NodeId,
         target: Target,
-        membership: Membership,
-        Readmission { dev_number, role }: Readmission,
+        (membership, Readmission { dev_number, role }): (Membership, Readmission),
+        bad_blocks: BadBlockNotes,
         back: &Candidate,
     ) -> Result<(), ManageError> {
         let name = back.drive.as_str();
-        let bad_blocks = read_bad_blocks(&mut self.tree, target, &back.superblock)
-            .map_err(|problem| ManageError::NoFormerMember { drive: name.to_owned(), problem: problem.to_string() })?;
         let was_here = |slot: &Slot| slot.place.target == target && slot.duty == Duty::Out;
-        self.tree.nodes[node.0].slots.retain(|slot| !was_here(slot));
+        while let Some(slot) = self.tree.nodes[node.0].slots.iter().position(was_here) {
+            self.tree.nodes[node.0].remove_slot(slot);
+        }
         let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: name.to_owned() })?;
         let now = self.tree.world.now();
         let it = &mut self.tree.nodes[node.0];

@@ -16,6 +16,7 @@ impl<W: World> ArrayVolume<W> {
     /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the array or in one inside
     /// it, its rebuild starts. What the drive holds is lost.
     pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        self.ask_namesake(drive)?;
         let node = self.node_in_need();
         self.make_spare(node, drive)?;
         Ok(self.settle_if_they_answer()?)
@@ -31,22 +32,30 @@ impl<W: World> ArrayVolume<W> {
         if self.tree.nodes[node.0].array.health() == Health::Failed {
             return Err(self.refused(drive, "cannot be added", CommandError::NoRedundancy));
         }
-        let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: facts.name.clone() })?;
+        let no_room = || ManageError::NoRoom { drive: facts.name.clone() };
+        self.tree.free_notes().ok_or_else(no_room)?;
         let uuid = Uuid(self.tree.world.random_bytes());
-        let member = NewMember { drive: facts.name, size_bytes: facts.size_bytes, uuid };
+        let member = NewMember { drive: facts.name.clone(), size_bytes: facts.size_bytes, uuid };
         // Found out before the drive loses anything.
-        self.tree.nodes[node.0].membership.clone().add_spare(&member)?;
+        let mut membership = self.tree.nodes[node.0].membership.clone();
+        let dev_number = membership.add_spare(&member)?;
+        let superblock = membership.superblock(dev_number).expect("it was added just now");
+        let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
         clear_superblocks(&mut self.tree, Target::Drive(drive))?;
+        let log = match place.log {
+            Some(log) => {
+                let cleared = self.tree.clear_log(place.target, log, None, array_uuid)?;
+                Some((log, cleared.map_err(|_| CreateError::Write { drive: self.tree.name(place.target) })?))
+            }
+            None => None,
+        };
+        // From here on nothing is waited for: it is a spare when all that it needs is there, or not at all.
+        let buffer = self.tree.free_notes().ok_or_else(no_room)?;
         let it = &mut self.tree.nodes[node.0];
         let dev_number = it.membership.add_spare(&member)?;
-        let superblock = it.membership.superblock(dev_number).expect("it was added just now");
-        let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
-        if let Some(log) = place.log {
-            let cleared = self.tree.clear_log(place.target, log, None, array_uuid)?;
-            let generation = cleared.map_err(|_| CreateError::Write { drive: self.tree.name(place.target) })?;
-            self.tree.nodes[node.0].logs.insert(buffer, log, generation);
+        if let Some((log, generation)) = log {
+            it.logs.insert(buffer, log, generation);
         }
-        let it = &mut self.tree.nodes[node.0];
         let superblock = it.membership.superblock(dev_number).expect("it was added just now");
         let bad_blocks = BadBlockNotes::empty(superblock);
         let number = it.membership.number_of(superblock).expect("it was added just now");

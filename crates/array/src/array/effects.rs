@@ -28,6 +28,8 @@ pub(super) enum Purpose {
     Overtaken,
     /// A flush of one member.
     Flush(Key<Active>),
+    /// The flush at the end of the member's rebuild.
+    Rebuilt,
     /// The operation's present phase; the number is the transfer's place in the plan.
     Op(Key<Op>, usize),
     /// The log's entries for the operation's present phase.
@@ -145,11 +147,12 @@ impl Array {
                 self.overtaken_ended(role, &outcome);
             }
             (Purpose::Flush(request), Some(role)) => self.flush_ended(request, role, &outcome),
+            (Purpose::Rebuilt, Some(role)) => self.rebuild_flushed(role, &outcome),
             (Purpose::Op(op, place), Some(_)) => self.op_transfer_ended(op, place, &outcome),
             (Purpose::Op(op, step), None) => self.op_step_ended(op, step, outcome),
             (Purpose::Log(op), _) => self.log_ended(op, &outcome),
             (Purpose::Record(epoch), _) => self.record_ended(epoch, &outcome),
-            (Purpose::Piece { .. } | Purpose::Overtaken | Purpose::Flush(_), None) => {
+            (Purpose::Piece { .. } | Purpose::Overtaken | Purpose::Flush(_) | Purpose::Rebuilt, None) => {
                 unreachable!("pieces and flushes are member I/O")
             }
         }

@@ -17,7 +17,23 @@ pub enum ReadOnlyReason {
     /// A field that nobody used when this was written.
     #[error("its superblock uses a field that is not known")]
     UnknownField,
+    /// No array gets there by itself. What cannot be counted cannot be told from what was there before.
+    #[error("a superblock's count of updates is at the end of what can be counted: it is damaged or forged")]
+    CountedOut,
 }
+
+impl ReadOnlyReason {
+    /// What to do to have it written.
+    pub fn way_out(self) -> &'static str {
+        match self {
+            Self::CountedOut => "copy what it holds to a new array",
+            Self::Legacy | Self::BitmapInSuperblock | Self::LogicalBlockSize | Self::UnknownField => "let Linux run it",
+        }
+    }
+}
+
+/// Counts of updates beyond leave no room for those that are to come.
+const EVENTS_MAX: u64 = u64::MAX - (1 << 32);
 
 /// Why the array can be shown, and neither read nor written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -55,6 +71,9 @@ pub(super) fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReas
     }
     if superblocks.iter().any(|superblock| superblock.padding.iter().any(|byte| *byte != 0)) {
         reasons.push(ReadOnlyReason::UnknownField);
+    }
+    if superblocks.iter().any(|superblock| superblock.events > EVENTS_MAX) {
+        reasons.push(ReadOnlyReason::CountedOut);
     }
     reasons
 }

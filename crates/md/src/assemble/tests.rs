@@ -167,7 +167,8 @@ fn every_feature_that_forbids_something_is_named() {
     let mut members = array(1, RAID5, 3, 0);
     members[1].superblock.logical_block_bytes = 4096;
     members[2].superblock.padding[27] = 1;
-    let expected = [ReadOnlyReason::LogicalBlockSize, ReadOnlyReason::UnknownField];
+    members.iter_mut().for_each(|member| member.superblock.events = u64::MAX - 1);
+    let expected = [ReadOnlyReason::LogicalBlockSize, ReadOnlyReason::UnknownField, ReadOnlyReason::CountedOut];
     assert_eq!(assemble(&members).unwrap().read_only, expected);
 }
 

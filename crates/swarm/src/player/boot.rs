@@ -193,10 +193,13 @@ impl<'a> Player<'a> {
     /// Opens the array over the drives that are there, as its owner does who is refused where that may be: which drives
     /// those are, and what came of it.
     fn open_insisting(&mut self, mut contents: Vec<Content>) -> (Vec<usize>, Result<ArrayVolume<Watched>, OpenError>) {
+        let books = self.books.copied();
         let (mut given, opened) = self.open_answering(&contents);
         let array = match opened {
             Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
                 self.counts.forced += 1;
+                // An array inside may have been written to by then. What is opened now are the drives as they were.
+                self.books = books;
                 self.widen_holes();
                 self.open_forced(contents, &mut given)
             }

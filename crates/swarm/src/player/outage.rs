@@ -37,7 +37,9 @@ impl Player<'_> {
         self.chronicle.borrow_mut().resume_cuts(cuts);
         ended?;
         self.note_struck();
-        self.promises.drives_lost_power(self.refusals > refusals);
+        if !self.has_recovered() {
+            self.promises.drives_lost_power(self.refusals > refusals);
+        }
         self.open_again(&drives)?;
         Ok(true)
     }
@@ -57,6 +59,13 @@ impl Player<'_> {
             self.promises.flush_failed();
         }
         self.open_again(&[])
+    }
+
+    /// Whether an array that had lost too much has all of its content again: a member that was all but filled is so now, and
+    /// has recorded what the others lost.
+    fn has_recovered(&self) -> bool {
+        let is_of_rows = self.scenario.groups() == 1 && self.has_parity();
+        is_of_rows && self.array().status().health != Health::Failed && self.array().is_recorded()
     }
 
     /// What an array that has lost too much still does: it answers.

@@ -58,7 +58,7 @@ pub enum OpenError {
         cause: shoal_array::ShapeError,
     },
     /// Writing would harm it.
-    #[error("array {name} can only be read: {reason}: let Linux run it")]
+    #[error("array {name} can only be read: {reason}: {}", .reason.way_out())]
     ReadOnly {
         /// The array.
         name: String,

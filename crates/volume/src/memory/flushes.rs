@@ -30,7 +30,7 @@ impl HostMemory {
     }
 
     /// Remembers those updates as flushed for which it is time.
-    fn tell_flushed(&mut self, is_time: impl Fn(Instant) -> bool) {
+    pub(super) fn tell_flushed(&mut self, is_time: impl Fn(Instant) -> bool) {
         let is_due = |flushed: &Flushed| flushed.told_at.is_some_and(&is_time);
         let due: Vec<_> = self.flushed.iter().filter(|(_, it)| is_due(it)).map(|(array, _)| *array).collect();
         for array in due {

@@ -17,9 +17,11 @@ impl<W> Tree<W> {
     fn all_free_notes(&self) -> impl Iterator<Item = u32> {
         let is_stuck = |number: &u32| self.stuck_notes.iter().any(|(_, stuck)| stuck == number);
         let has_slot = |number: &u32| self.nodes.iter().flat_map(|node| &node.slots).any(|slot| slot.buffer == *number);
+        let has_log = |number: &u32| self.nodes.iter().any(|node| node.logs.are_at_work(*number));
         let is_promised = |number: &u32| self.promised_notes.contains(number);
         let taken = move |number: &u32| {
-            self.small == Some(*number) || is_stuck(number) || is_promised(number) || has_slot(number)
+            let is_kept = self.small == Some(*number) || is_stuck(number) || is_promised(number);
+            is_kept || has_slot(number) || has_log(number)
         };
         (0..self.plan.slot_count).filter(move |number| !taken(number))
     }

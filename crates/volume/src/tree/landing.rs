@@ -84,6 +84,22 @@ impl<W: World> Tree<W> {
             self.put_replayed(engine.node, role, io);
         }
         self.watch_original(now, engine, role, &outcome);
+        if io == MemberIo::Flush && outcome != Outcome::Done {
+            let it = &mut self.nodes[engine.node.0];
+            if let Some(slot) = it.slot_of(engine.mirror.unwrap_or(role)) {
+                it.recorder.note_refusal(slot);
+            }
+        }
         self.ready.push_back((engine, id, outcome));
+    }
+
+    /// Hands engines what has ended.
+    pub(super) fn tell_outcomes(&mut self, now: Instant) -> bool {
+        let mut moved = false;
+        while let Some((engine, id, outcome)) = self.ready.pop_front() {
+            self.engine(engine).handle_outcome(now, id, outcome);
+            moved = true;
+        }
+        moved
     }
 }

@@ -279,7 +279,8 @@ impl Node {
             let Some(slot) = self.slots.iter().position(|slot| slot.duty == Duty::Replacement(role)) else { continue };
             let is_missing = mirror.phase != Phase::Opening && mirror.state(REPLACEMENT) == MemberState::Missing;
             let has_failed = is_missing && mirror.successor.is_none();
-            let is_alone = mirror.state(ORIGINAL) == MemberState::Missing;
+            // Once the member has failed as a whole it misses writes, and its replacement is no more than a successor.
+            let is_alone = mirror.takes_io() && mirror.state(ORIGINAL) == MemberState::Missing;
             let known = if has_failed {
                 self.slots[slot].duty = Duty::Out;
                 self.membership.fail(replacement)

@@ -257,10 +257,7 @@ impl<W: World> Tree<W> {
                 self.io_ended(now, pending, Err(Errno::NODEV.into()));
                 moved = true;
             }
-            while let Some((engine, id, outcome)) = self.ready.pop_front() {
-                self.engine(engine).handle_outcome(now, id, outcome);
-                moved = true;
-            }
+            moved |= self.tell_outcomes(now);
             for index in 0..self.nodes.len() {
                 let node = NodeId(index);
                 for place in 0..=self.nodes[index].mirrors.len() {

@@ -132,6 +132,12 @@ impl Node {
         self.slots.iter().position(|slot| slot.duty == Duty::Member(role))
     }
 
+    /// Takes a slot away, while no superblock and no bitmap is being written: those behind it move up.
+    pub(crate) fn remove_slot(&mut self, slot: usize) -> Slot {
+        self.recorder.slot_removed(slot);
+        self.slots.remove(slot)
+    }
+
     /// No superblock and no bitmap is being written, or waits for it.
     pub(crate) fn is_settled(&self) -> bool {
         self.recorder.is_idle() && self.intent.as_ref().is_none_or(Intent::is_idle)

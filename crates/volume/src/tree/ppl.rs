@@ -6,8 +6,9 @@
 //! ```text
 //!  waiting ──► writing ──► flushing ──► open ───────────► settling ──► over; the next unit begins
 //!  (entries     header and   the log's    answered: the      all members that
-//!   gather)     parity in    member       engine writes      were written are
-//!               one write                 these stripes      flushed
+//!   gather)     parity in    member       engine writes      were written, and
+//!               one write                 these stripes      their replacements,
+//!                                                            are flushed
 //! ```
 //!
 //! * The engine hears of a unit only when it is durable. So of a unit that a crash tears, no stripe was written.
@@ -45,7 +46,7 @@ use crate::world::World;
 
 use log::{Log, Waiting};
 
-use super::{Duty, NodeId, Pending, Tree, Waiter};
+use super::{Duty, NodeId, Pending, Slot, Tree, Waiter};
 
 /// The logs of an array's members, by the number of the member's notes, and the flushes that they wait for.
 #[derive(Debug, Default)]
@@ -135,6 +136,14 @@ impl Logs {
     /// Whether the log of these notes holds what is still needed.
     pub(super) fn has_unit(&self, notes: u32) -> bool {
         self.by_notes.get(&notes).is_some_and(|log| log.unit.is_some())
+    }
+
+    /// Whether something is under way, or waits, for the log of these notes: nobody else gets them meanwhile.
+    pub(super) fn are_at_work(&self, notes: u32) -> bool {
+        let has_flush = |flushes: &Flushes| !flushes.under_way.is_empty() || !flushes.next.is_empty();
+        let log = self.by_notes.get(&notes);
+        log.is_some_and(|log| log.unit.is_some() || !log.waiting.is_empty())
+            || self.flushes.get(&notes).is_some_and(has_flush)
     }
 
     /// A member has moved to another drive, with that one's notes: what waits for its log waits there.
@@ -330,12 +339,12 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// All writes of a unit have ended: they are flushed, and then it is over.
+    /// All writes of a unit have ended: they are flushed, by replacements as well, and then it is over.
     fn settle_unit(&mut self, now: Instant, node: NodeId, notes: u32) {
         let written = std::mem::take(&mut self.unit(node, notes).written);
-        let it = &self.nodes[node.0];
-        let slots = written.iter().filter_map(|role| it.slot_of(*role));
-        let members: Vec<u32> = slots.map(|slot| it.slots[slot].buffer).collect();
+        let has_part =
+            |slot: &&Slot| matches!(slot.duty, Duty::Member(role) | Duty::Replacement(role) if written.contains(&role));
+        let members: Vec<u32> = self.nodes[node.0].slots.iter().filter(has_part).map(|slot| slot.buffer).collect();
         let unit = self.unit(node, notes);
         (unit.stage, unit.flushes) = (Stage::Settling, members.len());
         if members.is_empty() {

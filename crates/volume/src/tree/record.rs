@@ -24,8 +24,9 @@
 //! together, and come back; none that was left may say by then that they failed. Who asked is told: the engine must not
 //! answer for it.
 //!
-//! A member that has to stay and does not take its superblock, or the flush behind it, may lack that update. The others have
-//! it. If they got the next one too before it did, a power cut would leave it two updates behind: stale by md's rule, and it is
+//! A member that has to stay and does not take its superblock, or the flush behind it, may lack that update. So does one that
+//! refuses a flush of somebody else while its superblock is not flushed: that takes it along, and the run's own flush covers
+//! nothing of it. The others have it. If they got the next one too before it did, a power cut would leave it two updates behind: stale by md's rule, and it is
 //! the one that is needed most. So it gets the next one *first*. If it fails again the update is given up, and the next one
 //! has the same count.
 //!
@@ -36,6 +37,7 @@
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
 //! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change must last.
 
+mod refusal;
 mod run;
 
 use shoal_array::{EffectId, Fault, Health, Instant, MemberState, Outcome, Role};
@@ -98,6 +100,20 @@ impl Recorder {
         Self { unsure, ..Self::default() }
     }
 
+    /// A slot has refused a flush.
+    pub(super) fn note_refusal(&mut self, slot: usize) {
+        self.run.iter_mut().for_each(|run| run.note_refusal(slot));
+    }
+
+    /// A slot is taken away.
+    pub(super) fn slot_removed(&mut self, slot: usize) {
+        debug_assert!(self.run.is_none(), "a run knows its slots by their places");
+        for known in [&mut self.unfit, &mut self.unsure] {
+            known.retain(|other| *other != slot);
+            known.iter_mut().filter(|other| **other > slot).for_each(|other| *other -= 1);
+        }
+    }
+
     fn is_settling(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.stage == Stage::Settling)
     }
@@ -134,12 +150,9 @@ impl Node {
     fn is_run_outdated(&self) -> bool {
         let is_lost =
             |(slot, role): &(usize, Role)| self.slots[*slot].duty != Duty::Member(*role) || !self.stays(*slot);
-        self.recorder.run.as_ref().is_some_and(|run| {
-            let has_refused = |role: &Role| !run.refused_flush.contains(role);
-            !run.failed.is_empty()
-                || run.members.iter().any(is_lost)
-                || self.array.refused_flush().iter().any(has_refused)
-        })
+        let is_outdated =
+            |run: &Run| !run.failed.is_empty() || !run.refused.is_empty() || run.members.iter().any(is_lost);
+        self.recorder.run.as_ref().is_some_and(is_outdated)
     }
 
     /// Whether a slot that should have failed has not: it is the last that has some data.
@@ -208,15 +221,16 @@ impl<W: World> Tree<W> {
         let events = membership.superblocks().iter().map(|superblock| superblock.events).max();
         self.remember(node, &slots, events.unwrap_or_default());
         let it = &mut self.nodes[node.0];
-        let (members, refused_flush) = (it.members_in(&slots), it.array.refused_flush().to_vec());
+        let members = it.members_in(&slots);
         let first = slots.iter().copied().filter(|slot| it.recorder.unsure.contains(slot)).collect();
         it.recorder.run = Some(Run {
             stage,
             outstanding: 0,
             slots,
             failed,
+            refused: Vec::new(),
+            unflushed: Vec::new(),
             members,
-            refused_flush,
             unfit,
             first,
             time,
@@ -253,15 +267,14 @@ impl<W: World> Tree<W> {
 
     /// A slot has done one thing of a run's stage.
     pub(super) fn record_step_done(&mut self, now: Instant, node: NodeId, slot: usize, good: bool) {
+        // What drives have answered before this, the flushes of others too, is known before the run is judged.
+        self.tell_outcomes(now);
         let run = self.nodes[node.0].recorder.run.as_mut().expect("only a run writes notes");
-        if !good {
-            run.slots.retain(|&other| other != slot);
-            run.failed.push(slot);
-            if run.stage.is_flush() {
-                self.flush_refused(now, node, slot);
-            } else {
-                self.drop_slot(now, node, slot);
-            }
+        run.step_done(slot, good);
+        match run.stage.is_flush() {
+            _ if good => {}
+            true => self.flush_refused(now, node, slot),
+            false => self.drop_slot(now, node, slot),
         }
         let run = self.nodes[node.0].recorder.run.as_mut().expect("it was there just now");
         run.outstanding -= 1;
@@ -313,46 +326,15 @@ impl<W: World> Tree<W> {
         self.start_waiting_run(now, node);
     }
 
-    /// A slot has not taken a flush: what it answered before may be lost.
-    pub(super) fn flush_refused(&mut self, now: Instant, node: NodeId, slot: usize) {
-        let it = &mut self.nodes[node.0];
-        match it.slots[slot].duty {
-            Duty::Member(role) => it.array.flush_failed(now, role),
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => self.drop_slot(now, node, slot),
-        }
-    }
-
-    /// A slot does not take its notes: a spare is out at once, a member fails by the engine's rules.
-    pub(crate) fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
-        let it = &mut self.nodes[node.0];
-        match it.slots[slot].duty {
-            Duty::Member(role) => {
-                // Refused for the last copy of a mirror, which stays in service: reads may still work.
-                let _ = it.array.fail_member(now, role);
-            }
-            Duty::Replacement(role) => {
-                let _ = it.fail_replacement(now, role);
-            }
-            // It stays: the run fails, see `stays`.
-            Duty::Journal(JournalLog::Unreplayed) => {}
-            Duty::Journal(JournalLog::Empty) => {
-                let number = it.slots[slot].number.get();
-                it.slots[slot].duty = Duty::Out;
-                it.membership.retire_journal(number).expect("a journal in use is in the superblocks");
-                it.recorder.next.push(Waiter::Nobody);
-            }
-            Duty::Spare | Duty::Out => it.slots[slot].duty = Duty::Out,
-        }
-    }
-
     fn finish_run(&mut self, now: Instant, node: NodeId) {
         let it = &mut self.nodes[node.0];
         let run = it.recorder.run.take().expect("only a run under way is finished");
         let is_member = |slot: &usize| matches!(it.slots[*slot].duty, Duty::Member(_));
-        let is_recorded = run.slots.iter().any(is_member) && !run.failed.iter().any(|slot| it.stays(*slot));
+        let lost = || run.failed.iter().chain(&run.refused).copied();
+        let lacking: Vec<_> = lost().filter(|slot| it.stays(*slot)).collect();
+        let is_recorded = run.slots.iter().any(is_member) && lacking.is_empty();
         let outcome = if is_recorded { Outcome::Done } else { Outcome::Failed(Fault::Gone) };
-        let is_flushed = is_recorded && run.failed.is_empty();
-        let lacking: Vec<_> = run.failed.iter().copied().filter(|slot| it.stays(*slot)).collect();
+        let is_flushed = is_recorded && lost().next().is_none();
         it.recorder.unsure.retain(|slot| !run.slots.contains(slot));
         it.recorder.unsure.extend(lacking);
         let events = it.events();

@@ -234,6 +234,8 @@ impl<W: World> Tree<W> {
     fn close_mirror(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let it = &mut self.nodes[node.0];
         let Mirror { role, replacement, .. } = it.mirrors[place];
+        // The original is out before the replacement gets its role: else it would be the one that is found by it, and filled.
+        it.renew_membership();
         let succeeded = it.mirrors[place].successor.clone().map(|successor| it.succeed(now, place, &successor));
         if succeeded == Some(Err(CommandError::Busy)) {
             return false;

@@ -1,7 +1,9 @@
 //! What the fault hunter found in arrays, each find as the shortest story that shows it.
 
+mod limits;
 mod refusals;
 mod replacements;
+mod returns;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,8 +14,8 @@ use shoal_sim::{Content, Fault, Misbehaviour, MisbehaviourKind};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
     ArrayVolume, Background, Cause, Command, ConsistencyPolicy, CreateOptions, DriveId, Event, Features, Health,
-    HostMemory, LiveVolume, MemberState, OpenError, OpenOptions, Request, RequestId, ScrubMode, SimulatedWorld, Trust,
-    Volume, read_superblock,
+    HostMemory, LiveVolume, ManageError, MemberState, OpenError, OpenOptions, Request, RequestId, ScrubMode,
+    SimulatedWorld, Trust, Volume, read_superblock,
 };
 
 use crate::support::{create_options, world_of_sticks};
@@ -256,6 +258,32 @@ impl Keeper for Notebook {
 
     fn keep(&mut self, book: Book) {
         *self.0.lock().unwrap() = Some(book);
+    }
+
+    fn is_settled(&mut self) -> bool {
+        true
+    }
+
+    fn trouble(&mut self) -> Option<String> {
+        None
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Every book that a host has written.
+#[derive(Clone, Default)]
+struct Books(Arc<Mutex<Vec<Book>>>);
+
+impl Keeper for Books {
+    fn recall(&mut self, _array: Uuid) -> Option<Book> {
+        self.0.lock().unwrap().last().cloned()
+    }
+
+    fn keep(&mut self, book: Book) {
+        self.0.lock().unwrap().push(book);
     }
 
     fn is_settled(&mut self) -> bool {

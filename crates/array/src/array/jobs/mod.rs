@@ -64,6 +64,7 @@ impl Array {
                 MemberState::Rebuilding { .. } | MemberState::Missing => self.members.renewed(role),
             }
         }
+        self.end_rebuild();
         self.end_resync();
     }
 

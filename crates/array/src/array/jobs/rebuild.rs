@@ -5,6 +5,11 @@
 //! step that is done keeps its slice until the position has passed it: nobody may write there and treat the member as lost
 //! after it was filled.
 //!
+//! *The end.* All that was written to the member is flushed before it is one in sync, by a flush that is begun after the
+//! last step. Until then the others are needed: whoever has the last good copy is not let go for one that may lose with its
+//! power, or with the flush that it refuses, what had been flushed on that other. If the member does not take the flush it
+//! fails, as it can be spared. A rebuild that is found at its end when the array starts does the same.
+//!
 //! *What nobody has.* A block that can be had from no other member becomes a bad block of the one that is being filled, and
 //! is told as [`Event::Lost`]; the rebuild goes on. See [`crate::array::bad_blocks`] for the order in which that
 //! becomes durable. If the member's log has no room for it, or there are too few members, the rebuild stops: it waits for
@@ -20,12 +25,13 @@ use core::ops::Range;
 
 use crate::array::{
     Array, CommandError, Event, Progress, Regions,
+    effects::Purpose,
     guide::Ahead,
     member::{Change, Protection},
     op::{Ended, Kind, Op},
     slab::Key,
 };
-use crate::{Home, MemberState, Role};
+use crate::{Home, MemberIo, MemberState, Outcome, Role};
 
 use super::steps::{StepProgress, Steps};
 
@@ -45,11 +51,29 @@ pub(super) struct Rebuild {
     total: u64,
     pub(super) steps: Steps,
     stopped_at: Option<u64>,
+    flush: FinalFlush,
+}
+
+/// The flush of all that a rebuild has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FinalFlush {
+    NotBegun,
+    UnderWay,
+    Done,
 }
 
 impl Rebuild {
     fn is_over(&self) -> bool {
-        self.steps.in_flight() == 0 && (self.stopped_at.is_some() || self.steps.cursor >= self.total)
+        let is_complete = self.is_gone_through() && (self.aim == Aim::Renew || self.flush == FinalFlush::Done);
+        is_complete || self.steps.in_flight() == 0 && self.stopped_at.is_some()
+    }
+
+    fn is_gone_through(&self) -> bool {
+        self.steps.in_flight() == 0 && self.stopped_at.is_none() && self.steps.cursor >= self.total
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.aim == Aim::Fill && self.flush == FinalFlush::NotBegun && self.is_gone_through()
     }
 
     pub(super) fn wants_step(&self, depth: usize) -> bool {
@@ -104,7 +128,8 @@ impl Array {
 
     fn list(&mut self, role: Role, aim: Aim, range: Range<u64>) {
         let (position, total) = (range.start, range.end);
-        self.jobs.rebuilds.push_back(Rebuild { role, aim, total, steps: Steps::from(position), stopped_at: None });
+        let (steps, flush) = (Steps::from(position), FinalFlush::NotBegun);
+        self.jobs.rebuilds.push_back(Rebuild { role, aim, total, steps, stopped_at: None, flush });
     }
 
     /// Has all that a last copy holds written to it again, as it refused a flush. One that is under way begins anew.
@@ -210,8 +235,25 @@ impl Array {
         }
     }
 
-    /// Ends rebuilds that have nothing left to do.
+    /// The flush at the end of a member's rebuild has ended.
+    pub(in crate::array) fn rebuild_flushed(&mut self, role: Role, outcome: &Outcome) {
+        if *outcome != Outcome::Done {
+            self.member_gave_up(role);
+        }
+        let flushed = |rebuild: &&mut Rebuild| rebuild.role == role && rebuild.flush == FinalFlush::UnderWay;
+        if let Some(rebuild) = self.jobs.rebuilds.iter_mut().find(flushed) {
+            rebuild.flush = FinalFlush::Done;
+        }
+    }
+
+    /// Flushes what is filled, and ends rebuilds that have nothing left to do.
     pub(super) fn end_rebuild(&mut self) {
+        while let Some(index) = self.jobs.rebuilds.iter().position(Rebuild::wants_flush) {
+            let rebuild = &mut self.jobs.rebuilds[index];
+            rebuild.flush = FinalFlush::UnderWay;
+            let role = rebuild.role;
+            self.issue_io(role, MemberIo::Flush, Purpose::Rebuilt);
+        }
         while let Some(index) = self.jobs.rebuilds.iter().position(Rebuild::is_over) {
             let Some(rebuild) = self.jobs.rebuilds.remove(index) else { return };
             let Rebuild { role, aim, stopped_at, .. } = rebuild;

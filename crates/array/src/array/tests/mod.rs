@@ -8,6 +8,7 @@ mod guided;
 mod hostile;
 mod liars;
 mod put_off;
+mod rebuilds;
 mod resync;
 mod rig;
 

@@ -19,6 +19,10 @@ pub(super) struct Rig {
     pub(super) gone: Vec<u16>,
     /// Members that take no write any more.
     pub(super) stuck: Vec<u16>,
+    /// Members that take no flush.
+    pub(super) unflushable: Vec<u16>,
+    /// By role: bytes that the member had been written by its last flush.
+    pub(super) flushed: Vec<u64>,
     buffers: Vec<Vec<u8>>,
     free: Vec<u32>,
     in_flight: VecDeque<Effect>,
@@ -67,10 +71,12 @@ impl Rig {
         Self {
             array: Array::new(config).unwrap(),
             written: vec![0; members.len()],
+            flushed: vec![0; members.len()],
             members,
             unreadable: vec![],
             gone: vec![],
             stuck: vec![],
+            unflushable: vec![],
             buffers: vec![vec![0; bytes_each as usize]; count as usize],
             free: vec![],
             in_flight: VecDeque::new(),
@@ -263,7 +269,9 @@ impl Rig {
                 self.unreadable
                     .retain(|(bad, block)| !(*bad == role.0 && offset <= block * BLOCK && (block + 1) * BLOCK <= end));
             }
-            MemberIo::Flush | MemberIo::Discard { .. } => {}
+            MemberIo::Flush if self.unflushable.contains(&role.0) => return Outcome::Failed(Fault::Gone),
+            MemberIo::Flush => self.flushed[role.index()] = self.written[role.index()],
+            MemberIo::Discard { .. } => {}
         }
         Outcome::Done
     }

@@ -30,6 +30,10 @@ impl Stage {
         matches!(self, Self::WritingFirst | Self::FlushingFirst)
     }
 
+    fn writes_superblocks(self) -> bool {
+        matches!(self, Self::WritingFirst | Self::Writing)
+    }
+
     pub(super) fn is_flush(self) -> bool {
         matches!(self, Self::Settling | Self::Securing | Self::FlushingFirst | Self::Flushing)
     }
@@ -43,9 +47,12 @@ pub(super) struct Run {
     pub(super) slots: Vec<usize>,
     /// Those that have failed at something.
     pub(super) failed: Vec<usize>,
-    /// The members that it began with, by slot, and who of them had refused a flush.
+    /// Those that have refused a flush of somebody else, and with it may have lost what the run has done there.
+    pub(super) refused: Vec<usize>,
+    /// Those whose superblocks are written and not flushed yet.
+    pub(super) unflushed: Vec<usize>,
+    /// The members that it began with, by slot.
     pub(super) members: Vec<(usize, Role)>,
-    pub(super) refused_flush: Vec<Role>,
     /// Those that had failed when it was begun anew, and are no members yet, or not any more: they are left out.
     pub(super) unfit: Vec<usize>,
     /// Those that lack the last update, as far as is known: they get this one before the others do.
@@ -58,6 +65,25 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// A slot has done its part of the stage.
+    pub(super) fn step_done(&mut self, slot: usize, good: bool) {
+        if !good {
+            self.slots.retain(|&other| other != slot);
+            self.failed.push(slot);
+        } else if self.stage.is_flush() {
+            self.unflushed.retain(|&other| other != slot);
+        } else if self.stage.writes_superblocks() {
+            self.unflushed.push(slot);
+        }
+    }
+
+    /// A slot has refused a flush, this run's or another one.
+    pub(super) fn note_refusal(&mut self, slot: usize) {
+        if self.stage.is_revocable() || self.unflushed.contains(&slot) {
+            self.refused.push(slot);
+        }
+    }
+
     /// The stage after this one; none after the last.
     pub(super) fn next_stage(&self) -> Option<Stage> {
         Some(match self.stage {

@@ -1,5 +1,8 @@
 //! Members that are replaced.
 
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
 use super::*;
 
 /// A replacement is a copy. What its original could not read the others have, and it is to have it, too, also if the array
@@ -72,4 +75,127 @@ fn a_former_member_that_was_added_again_is_no_former_member_any_more() {
     array.remove_drive(DriveId(1)).expect_err("it is a member");
     array.fail_drive(DriveId(1)).unwrap();
     assert_eq!(array.status().health, Health::Degraded);
+}
+
+/// Bytes that differ from sector to sector.
+fn numbered(length: u32) -> Vec<u8> {
+    (0..length).map(|at| (at / 512 % 251) as u8).collect()
+}
+
+const SLOW: Background = Background { rate_min_bytes_per_s: 500_000, rate_max_bytes_per_s: 500_000, depth: 1 };
+const FAST: Background = Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 30, depth: 4 };
+
+/// Member 1 was replaced by drive 3 and failed: the array on the others and that one is whole, and has all that was written.
+fn assert_replaced(mut array: ArrayVolume<SimulatedWorld>, bytes: &[u8], told: &str) {
+    array.set_background(FAST);
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal, "{told}");
+    array.rest().unwrap();
+    let mut contents = array.world().picture();
+    drop(array);
+    contents.iter_mut().for_each(|content| content.set_gone(false));
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let mut array =
+        ArrayVolume::open(world, plan, &[DriveId(0), DriveId(2), DriveId(3)], &OpenOptions::writable()).unwrap();
+    assert_eq!(array.status().health, Health::Optimal, "{told}");
+    array.fail_drive(DriveId(0)).unwrap();
+    let mut read = Vec::new();
+    read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
+    assert!(read == bytes, "{told}: the replacement does not have what its superblock says");
+}
+
+/// The replacement takes the place of an original that fails: it is filled, and not the drive that it replaces.
+#[test]
+fn a_replacement_whose_original_fails_while_it_is_copied_is_what_is_filled() {
+    for runs_ms in [0, 50, 150] {
+        let bytes = numbered(1 << 20);
+        let mut array = create("5", 3, blank(4));
+        write_from(&mut array, 0, &mut &*bytes).unwrap();
+        array.set_background(SLOW);
+        array.replace_drive(DriveId(1), DriveId(3)).unwrap();
+        array.run_background(Duration::from_millis(runs_ms)).unwrap();
+        array.fail_drive(DriveId(1)).unwrap();
+        assert_replaced(array, &bytes, &format!("failed after {runs_ms} ms"));
+    }
+}
+
+/// The same of one that fails before the copying has begun, which waits for what the original was asked before.
+#[test]
+fn a_replacement_whose_original_fails_before_it_is_copied_is_what_is_filled() {
+    let bytes = numbered(1 << 20);
+    let mut array = create("5", 3, blank(4));
+    array.add_drive(DriveId(3)).unwrap();
+    write_from(&mut array, 0, &mut &*bytes).unwrap();
+    array.world_mut().simulation_mut().stall(1, 1_000_000_000_000);
+    let span = array.request_span(0, 8192);
+    array.arena().write(array.request_memory(0), &bytes[..8192]);
+    array.submit(Request { id: RequestId(3), command: Command::Write { offset: 0, span } });
+    array.replace_drive(DriveId(1), DriveId(3)).unwrap();
+    assert_replaced(array, &bytes, "failed before the copying");
+}
+
+fn opened(contents: Vec<Content>, drives: std::ops::Range<u32>) -> ArrayVolume<SimulatedWorld> {
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let options = OpenOptions { background: SLOW, ..OpenOptions::writable() };
+    ArrayVolume::open(world, plan, &ids(drives), &options).unwrap()
+}
+
+/// An array with logs whose first member is copied to the last drive, and whose first MiB is.
+fn copied_beside_logs() -> ArrayVolume<SimulatedWorld> {
+    let options = CreateOptions { consistency: ConsistencyPolicy::Ppl, ..create_options("5", None, 4096) };
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, blank(4));
+    let mut array = ArrayVolume::create(world, plan, &ids(0..3), &options, &OpenOptions::writable()).unwrap();
+    write_from(&mut array, 0, &mut vec![7; 1 << 20].as_slice()).unwrap();
+    array.set_background(SLOW);
+    array.replace_drive(DriveId(0), DriveId(3)).unwrap();
+    array.run_background(Duration::from_millis(1500)).unwrap();
+    array.rest().unwrap();
+    array
+}
+
+/// What a log is let go of is on both drives for good: the replacement may be all that is left of the two.
+#[test]
+fn a_replacement_has_flushed_what_no_log_holds_any_more() {
+    for seed in 0..8 {
+        let mut array = copied_beside_logs();
+        let span = array.request_span(0, 4096);
+        array.arena().write(array.request_memory(0), &[9; 4096]);
+        // Rows with their parity on one member, and so in one log.
+        for row in [90, 93, 96] {
+            assert!(ask(&mut array, Command::Write { offset: row * 8192, span }));
+        }
+        let mut contents = array.world().picture();
+        drop(array);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        contents.iter_mut().for_each(|content| content.cut_power(&mut random));
+        let mut array = opened(contents, 1..4);
+        array.set_background(FAST);
+        finish(&mut array);
+        assert_copies_agree(&mut array);
+    }
+}
+
+/// Power was cut while both were written: what is replayed of the log fits the original. From then on nothing says that the
+/// replacement has what it had been said to have, whoever is there at the next start.
+#[test]
+fn a_replacement_that_is_copied_anew_after_a_crash_is_said_to_be() {
+    let mut array = copied_beside_logs();
+    let span = array.request_span(0, 4096);
+    array.arena().write(array.request_memory(0), &[9; 4096]);
+    // On the first member, 360 KiB from the start of its data.
+    assert!(ask(&mut array, Command::Write { offset: 90 * 8192, span }));
+    let area = array.content_map().data_area(DriveId(1)).unwrap();
+    let mut contents = array.world().picture();
+    drop(array);
+    let mut written = [0; 4096];
+    contents[3].read(area.start + 90 * 4096, &mut written).unwrap();
+    assert_eq!(written, [9; 4096], "it was copied so far");
+    // The replacement loses the write with its power.
+    contents[3].write(area.start + 90 * 4096, &[7; 4096]).unwrap();
+    contents.iter_mut().for_each(|content| content.flush().unwrap());
+    let contents = opened(contents, 0..4).world().picture();
+    let mut array = opened(contents, 1..4);
+    array.set_background(FAST);
+    finish(&mut array);
+    assert_copies_agree(&mut array);
 }

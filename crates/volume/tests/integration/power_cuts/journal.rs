@@ -5,7 +5,9 @@
 use shoal_drive::DriveId;
 use shoal_md::{Features, JOURNAL_BLOCK_BYTES, Journal, SECTOR_BYTES};
 use shoal_volume::transfer::{read_to, write_from};
-use shoal_volume::{ArrayVolume, BufferPlan, Health, OpenError, OpenOptions, Superblock, Volume, read_superblock};
+use shoal_volume::{
+    ArrayVolume, BufferPlan, Health, ManageError, OpenError, OpenOptions, Superblock, Volume, read_superblock,
+};
 
 use crate::support::create_options;
 
@@ -268,5 +270,31 @@ fn a_member_that_dies_while_a_journal_is_replayed_has_failed() {
             killed.check(media.clone(), &others).unwrap();
             killed.check(media, &all()).unwrap();
         }
+    }
+}
+
+/// Whenever it fails in an array that runs, or is said to, it can be taken away, and the members ask for it no more.
+#[test]
+fn a_journal_that_failed_can_be_removed() {
+    let killed = Killed::new();
+    for dies_after in (0..12).map(Some).chain([None]) {
+        let (world, plan) = world(killed.media.clone(), Trace::default());
+        let mut array = ArrayVolume::open(world, plan, &all(), &OpenOptions::writable()).unwrap();
+        let journal = DriveId(JOURNAL as u32);
+        if let Some(number) = dies_after {
+            let now = array.world_mut().numbers();
+            array.world_mut().doom(JOURNAL, now + number);
+        }
+        let row = killed.content[..2 * CHUNK_BYTES as usize].to_vec();
+        write_from(&mut array, 0, &mut &row[..]).unwrap();
+        assert!(
+            matches!(array.remove_drive(journal), Err(ManageError::InUse { .. })),
+            "nobody knows yet that it failed"
+        );
+        array.fail_drive(journal).unwrap();
+        array.remove_drive(journal).unwrap();
+        write_from(&mut array, 0, &mut &row[..]).unwrap();
+        let media = array.close().unwrap().media().to_vec();
+        killed.check(media, &all()[..MEMBERS]).unwrap_or_else(|error| panic!("{dies_after:?}: {error}"));
     }
 }

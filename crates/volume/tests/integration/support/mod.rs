@@ -17,7 +17,7 @@ use shoal_volume::{
 
 mod sticks;
 
-pub(crate) use sticks::{create_options, usb_stick, world_of_sticks};
+pub(crate) use sticks::{create_options, usb_stick, world_of_slow_sticks, world_of_sticks};
 
 const DRIVE_BYTES: u64 = 6 << 20;
 

@@ -30,10 +30,23 @@ pub(crate) fn usb_stick(size_bytes: u64) -> DriveModel {
 
 /// Sticks of `size_bytes` with contents that are given; nothing holds them up but their own 100 us a command.
 pub(crate) fn world_of_sticks(size_bytes: u64, contents: Vec<Content>) -> (SimulatedWorld, BufferPlan) {
+    let command_ns = vec![100_000; contents.len()];
+    world_of_slow_sticks(size_bytes, contents, &command_ns)
+}
+
+/// The same with what each takes for a command.
+pub(crate) fn world_of_slow_sticks(
+    size_bytes: u64,
+    contents: Vec<Content>,
+    command_ns: &[u64],
+) -> (SimulatedWorld, BufferPlan) {
     let bytes_per_s = PerDirection { read: 100_000_000, write: 100_000_000 };
-    let model = stick(size_bytes, Flash { bytes_per_s, ..Flash::default() });
+    let model = |&ns: &u64| {
+        let command_ns = PerDirection { read: ns, write: ns };
+        (DriveModel { command_ns, ..stick(size_bytes, Flash { bytes_per_s, ..Flash::default() }) }, 0)
+    };
     let buses = vec![Bus { kind: BusKind::Direct, upstream: None }];
-    let topology = Topology { buses, drives: vec![(model, 0); contents.len()] };
+    let topology = Topology { buses, drives: command_ns.iter().map(model).collect() };
     let plan = BufferPlan::for_drives(contents.len(), 4, 64 << 10).with_room_for(4);
     let contents = Contents::Given(contents);
     (SimulatedWorld::new(&topology, &HostModel::default(), contents, plan, 1).unwrap(), plan)

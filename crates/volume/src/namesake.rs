@@ -1,0 +1,64 @@
+//! A drive comes to an array that has another one of its name.
+//!
+//! A member that was away for a moment while nothing was asked of it is back as another drive of the world, and the array still
+//! counts on the one that it had, whose handle is dead. So before a newcomer is judged, the one that is seated under its device
+//! UUID is asked for its superblock. If it does not answer with that, it has failed, by the usual path, and what becomes of the
+//! newcomer is judged by what the array is then. If it does, the newcomer is a copy of it.
+//!
+//! One that cannot be spared stays: what the newcomer holds may be all that there is.
+
+use shoal_drive::DriveId;
+use shoal_md::SUPERBLOCK_BYTES;
+
+use crate::array_volume::{ArrayVolume, ManageError};
+use crate::assemble::{OpenError, probe};
+use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
+use crate::world::World;
+
+impl<W: World> ArrayVolume<W> {
+    /// Lets the one that has a newcomer's seat fail if it is dead. Refused if it is and cannot be spared.
+    pub(crate) fn ask_namesake(&mut self, newcomer: DriveId) -> Result<(), ManageError> {
+        let Some((node, slot)) = self.namesake(newcomer)? else { return Ok(()) };
+        let Slot { place, number, duty, .. } = self.tree.nodes[node.0].slots[slot];
+        let mut superblock = [0; SUPERBLOCK_BYTES];
+        if self.tree.read_small(place.target, place.super_offset_bytes, &mut superblock)?.is_ok() {
+            return Ok(());
+        }
+        let it = &self.tree.nodes[node.0];
+        // It may have failed by this read, or while it was waited for.
+        let Some(slot) = it.slots.iter().position(|slot| slot.number == number && slot.duty == duty) else {
+            return Ok(());
+        };
+        let is_needed = match duty {
+            Duty::Member(role) => it.cannot_spare(role) || it.array.is_last_copy(role),
+            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => false,
+        };
+        if is_needed {
+            let drive = self.tree.world.facts(newcomer).name;
+            return Err(ManageError::ActiveMember { drive, array: it.facts.name() });
+        }
+        let now = self.tree.world.now();
+        self.tree.drop_slot(now, node, slot);
+        self.tree.record(now, node, Waiter::Nobody);
+        Ok(self.settle_if_they_answer()?)
+    }
+
+    /// The slot of the drive in use that has the device UUID of this other one.
+    fn namesake(&mut self, newcomer: DriveId) -> Result<Option<(NodeId, usize)>, ManageError> {
+        let superblock = match probe(&mut self.tree, Target::Drive(newcomer)) {
+            Ok(superblock) => superblock,
+            Err(OpenError::Volume(broken)) => return Err(broken.into()),
+            Err(_) => return Ok(None),
+        };
+        let mut nodes = (0..).map(NodeId).zip(&self.tree.nodes);
+        let Some((id, node)) = nodes.find(|(_, node)| node.facts.array_uuid == superblock.array_uuid) else {
+            return Ok(None);
+        };
+        let is_namesake = |slot: &Slot| {
+            let own = node.membership.superblock(slot.number.get());
+            let is_other = slot.duty != Duty::Out && slot.place.target != Target::Drive(newcomer);
+            is_other && own.is_ok_and(|own| own.device_uuid == superblock.device_uuid)
+        };
+        Ok(node.slots.iter().position(is_namesake).map(|slot| (id, slot)))
+    }
+}

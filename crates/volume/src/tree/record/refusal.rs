@@ -1,0 +1,42 @@
+//! What becomes of a slot that does not take what it is given.
+
+use shoal_array::Instant;
+
+use super::super::{Duty, JournalLog, NodeId, Tree};
+use super::Waiter;
+use crate::world::World;
+
+impl<W: World> Tree<W> {
+    /// A slot has not taken a flush: what it answered before may be lost.
+    pub(in super::super) fn flush_refused(&mut self, now: Instant, node: NodeId, slot: usize) {
+        let it = &mut self.nodes[node.0];
+        it.recorder.note_refusal(slot);
+        match it.slots[slot].duty {
+            Duty::Member(role) => it.array.flush_failed(now, role),
+            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => self.drop_slot(now, node, slot),
+        }
+    }
+
+    /// A slot does not take its notes: a spare is out at once, a member fails by the engine's rules.
+    pub(crate) fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
+        let it = &mut self.nodes[node.0];
+        match it.slots[slot].duty {
+            Duty::Member(role) => {
+                // Refused for the last copy of a mirror, which stays in service: reads may still work.
+                let _ = it.array.fail_member(now, role);
+            }
+            Duty::Replacement(role) => {
+                let _ = it.fail_replacement(now, role);
+            }
+            // It stays: the run fails, see `stays`.
+            Duty::Journal(JournalLog::Unreplayed) => {}
+            Duty::Journal(JournalLog::Empty) => {
+                let number = it.slots[slot].number.get();
+                it.slots[slot].duty = Duty::Out;
+                it.membership.retire_journal(number).expect("a journal in use is in the superblocks");
+                it.recorder.next.push(Waiter::Nobody);
+            }
+            Duty::Spare | Duty::Out => it.slots[slot].duty = Duty::Out,
+        }
+    }
+}
