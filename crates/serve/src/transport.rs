@@ -22,6 +22,17 @@ pub(crate) enum Transport {
     Tls(Box<Tls>),
 }
 
+/// How far a client has ended its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Open,
+    /// It will say nothing more, and may or may not listen: over TCP nothing tells one that has closed its socket from one
+    /// that has said its last word.
+    Silent,
+    /// It hears nothing.
+    Closed,
+}
+
 /// A TLS session over a socket.
 #[derive(Debug)]
 pub(crate) struct Tls {
@@ -81,13 +92,16 @@ impl Transport {
         }
     }
 
-    /// Whether the client has ended the connection: it hears no answer, or will say nothing more. Over TCP nothing tells a
-    /// client that has closed its socket from one that has said its last word.
-    pub(crate) fn has_gone(&self) -> bool {
+    /// How far the client has ended the connection.
+    pub(crate) fn end(&self) -> End {
         let mut it = [PollFd::from_borrowed_fd(self.socket(), PollFlags::RDHUP)];
-        // The other two are told unasked.
-        let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::RDHUP;
-        poll(&mut it, Some(&Timespec::default())).is_ok() && it[0].revents().intersects(gone)
+        let told = poll(&mut it, Some(&Timespec::default())).map_or(PollFlags::empty(), |_| it[0].revents());
+        // These two are told unasked.
+        match (told.intersects(PollFlags::HUP | PollFlags::ERR), told.contains(PollFlags::RDHUP)) {
+            (true, _) => End::Closed,
+            (false, true) => End::Silent,
+            (false, false) => End::Open,
+        }
     }
 
     /// Says goodbye, as far as that can be done without waiting.

@@ -34,6 +34,7 @@ use crate::export::Exports;
 use crate::output::{Output, Reply};
 use crate::pool::Pool;
 use crate::slab::{Key, Slab};
+use crate::transport::End;
 
 use attention::Attention;
 use intake::BATCH_BYTES;
@@ -156,7 +157,7 @@ impl Exporter {
     /// Clients that are connected. Those that have gone do not count, even if that was not heeded
     /// yet.
     pub fn connections(&self) -> usize {
-        self.connections.iter().filter(|(_, it)| !it.transport.has_gone()).count()
+        self.connections.iter().filter(|(_, it)| it.transport.end() != End::Closed).count()
     }
 
     /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long the owner may wait
@@ -251,19 +252,21 @@ impl Exporter {
     /// Drops connections whose clients have ended them, with what was not read of them. A client that was not answered may
     /// connect again and ask again: what it asked the first time must not be begun after what it asks the second time.
     fn forget_the_gone(&mut self, volume: &mut dyn Volume) {
-        let gone = self.connections.iter().filter(|(_, it)| it.transport.has_gone());
-        let gone: Vec<Key> = gone.map(|(key, _)| key).collect();
-        gone.into_iter().for_each(|key| self.drop_connection(volume, key));
+        let all: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
+        for key in all {
+            if self.connections.at_mut(key).is_some_and(Connection::has_gone) || self.is_left_waiting(key) {
+                self.drop_connection(volume, key);
+            }
+        }
     }
 
     fn welcome(&mut self, volume: &mut dyn Volume, arrival: Arrival) {
         let Arrival { transport, agreement, rest, seat, exports } = arrival;
-        // Handshakes may end in another order than that in which clients came, so one that has gone may come in last.
-        if self.is_ending || transport.has_gone() {
+        if self.is_ending {
             return;
         }
         let interest = EventFlags::IN;
-        let connection = Connection {
+        let mut connection = Connection {
             transport,
             agreement,
             input: Input::new(&rest),
@@ -280,6 +283,10 @@ impl Exporter {
             moved_at: self.now,
             seat,
         };
+        // Handshakes may end in another order than that in which clients came, so one that has gone may come in last.
+        if connection.transport.end() == End::Closed || self.connections.len() > 0 && connection.has_gone() {
+            return;
+        }
         let key = self.connections.insert(connection);
         let socket = self.connections.get(key).expect("it was just put there").transport.socket();
         if epoll::add(&self.epoll, socket, EventData::new_u64(key.number()), interest).is_err() {

@@ -32,6 +32,7 @@ use super::Exporter;
 use super::pieces::{Piece, Role, Transaction};
 use crate::connection::Part;
 use crate::slab::Key;
+use crate::transport::End;
 
 /// More are not mended at a time, however small the blocks.
 const SLOTS_MAX: usize = 16;
@@ -211,6 +212,15 @@ impl Exporter {
             }
             _ => {}
         }
+    }
+
+    /// Whether a client that will say nothing more, and may have gone, has something that waits.
+    pub(super) fn is_left_waiting(&self, key: Key) -> bool {
+        let slots = self.ragged.mended().filter(|it| it.stage == Stage::Waits).map(|it| &it.piece);
+        let waiting = self.ragged.waiting.iter().map(|(piece, _)| piece).chain(&self.ragged.held).chain(slots);
+        let is_its = |piece: &Piece| self.transactions.get(piece.transaction).is_some_and(|it| it.connection == key);
+        let is_silent = || self.connections.get(key).is_some_and(|it| it.transport.end() != End::Open);
+        waiting.into_iter().any(is_its) && is_silent()
     }
 
     /// Drops what waits of clients that have gone: begun later, it could undo what they have asked for since, when they came
