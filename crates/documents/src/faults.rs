@@ -28,6 +28,7 @@ impl HasFault for OpenError {
             | Self::Doubt { .. }
             | Self::NotRemembered { .. }
             | Self::Shape(ShapeUnknown::Refused { .. }) => Fault::Refused,
+            Self::InUse { .. } => Fault::Busy,
             Self::NoMember { .. } | Self::Assemble(_) | Self::Stranger { .. } | Self::Shape(_) => Fault::Usage,
             _ => Fault::Failed,
         }

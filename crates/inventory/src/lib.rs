@@ -36,7 +36,7 @@ pub use lacking::lacking;
 pub use look::{Look, NoMember, PATIENCE, Seen, Silence, arrays, look, look_within, member, members};
 pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
 pub use present::{Intent, PresentError, members_to_open, refuse_silent};
-pub use remembered::{Purpose, host_memory, keeper, remember, store, trust};
+pub use remembered::{ArrayInUse, Held, Purpose, hold, host_memory, keeper, remember, store, trust};
 pub use search::{Named, SearchError, files_in, machine_drives, member_paths, named_drives, outer_superblock};
 pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use shoal_documents::{Fault, HasFault};
-use shoal_drive::{Access, Drive, DriveKey, OpenError};
+use shoal_drive::{Access, Drive, DriveKey, OpenError, disk_sequence};
 use shoal_md::{Candidate, Superblock, Uuid};
 use shoal_memory::Found;
 use shoal_volume::ProbeError;
@@ -90,6 +90,8 @@ pub struct Seen {
     pub superblock: Superblock,
     /// By what it is known again.
     pub hardware: Option<String>,
+    /// The number of the disk that it is, or lies on; see [`disk_sequence`].
+    pub disk_sequence: Option<u64>,
 }
 
 impl Seen {
@@ -203,6 +205,7 @@ fn look_at(path: &Path) -> Look {
             key: drive.key(),
             superblock,
             hardware: drive.hardware(),
+            disk_sequence: disk_sequence(path),
         })),
         Err(problem) => Look::No(NoMember::Superblock { path: path.to_owned(), problem }),
     }

@@ -1,7 +1,9 @@
 //! What this host remembers of its arrays: who may see it, who writes it, and how much is believed
 //! beyond it.
 
-use shoal_memory::{Book, FileKeeper, Found, Keeper, Reader, Sight, Store};
+use shoal_documents::{Fault, HasFault};
+use shoal_md::Uuid;
+use shoal_memory::{Book, FileKeeper, Found, Hold, Keeper, Reader, Sight, Store, Taken};
 use shoal_volume::{HostMemory, Trust};
 
 use crate::environment::{Environment, EnvironmentError, STATE_VARIABLE};
@@ -43,6 +45,46 @@ pub fn host_memory(environment: &Environment, purpose: Purpose) -> Option<HostMe
 pub fn keeper(environment: &Environment) -> Result<Box<dyn Keeper>, EnvironmentError> {
     let store = environment.store().ok_or(EnvironmentError::NoHome { what: "remember arrays" })?;
     Ok(Box::new(FileKeeper::new(store)))
+}
+
+/// Arrays that this process holds: no other one of this host runs them, or changes what their
+/// members say.
+#[derive(Debug)]
+pub struct Held {
+    #[expect(dead_code, reason = "what it holds it holds until it is dropped")]
+    keeper: Option<FileKeeper>,
+}
+
+/// Another process of this host has an array.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "array {array} is busy: {} of this host uses it, if with other members: wait for that, or `shoal stop --uuid {array}` first",
+    process_id.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
+)]
+pub struct ArrayInUse {
+    /// Its UUID.
+    pub array: Uuid,
+    /// Which process, if it says so.
+    pub process_id: Option<u32>,
+}
+
+impl HasFault for ArrayInUse {
+    fn fault(&self) -> Fault {
+        Fault::Busy
+    }
+}
+
+/// Holds arrays, for who does not open them with what this host remembers. That it cannot be known
+/// whether others have them is told.
+pub fn hold(environment: &Environment, arrays: &[Uuid]) -> Result<Held, ArrayInUse> {
+    let Some(store) = store(environment) else { return Ok(Held { keeper: None }) };
+    let mut keeper = FileKeeper::new(store);
+    for &array in arrays {
+        let held = keeper.hold(array, Hold::Alone);
+        held.map_err(|Taken { process_id }| ArrayInUse { array, process_id })?;
+    }
+    environment.tell_all(&keeper.take_remarks());
+    Ok(Held { keeper: Some(keeper) })
 }
 
 /// Where books lie. That there is no place for them is told.

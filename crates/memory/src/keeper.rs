@@ -11,15 +11,28 @@ use std::time::{Duration, Instant};
 use shoal_md::Uuid;
 
 use crate::book::Book;
+use crate::lock::{Hold, Lock, LockError};
 use crate::store::{Store, StoreError};
 
 /// How long an array's superblocks wait for what this host remembers of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Another process of this host has the array: which, if it says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The process.
+    pub process_id: Option<u32>,
+}
+
 /// Who remembers arrays for those who run them.
 pub trait Keeper: Send {
     /// What is remembered of an array; none if nothing is, or it cannot be read, which is a remark.
     fn recall(&mut self, array: Uuid) -> Option<Book>;
+    /// Holds an array for as long as this is there, if no other process of this host does. That it cannot be known is a
+    /// remark. Who keeps nothing keeps nobody away.
+    fn hold(&mut self, _array: Uuid, _hold: Hold) -> Result<(), Taken> {
+        Ok(())
+    }
     /// Begins to make a book durable, and recalls it at once.
     fn keep(&mut self, book: Book);
     /// Whether all that was to be kept is durable, or has been given up, which is a remark.
@@ -70,6 +83,7 @@ pub struct FileKeeper {
     store: Store,
     known: BTreeMap<Uuid, Option<Book>>,
     writer: Option<Writer>,
+    held: BTreeMap<Uuid, Option<Lock>>,
     remarks: Vec<String>,
 }
 
@@ -90,7 +104,7 @@ struct Writer {
 impl FileKeeper {
     /// Of the books in this store.
     pub fn new(store: Store) -> Self {
-        Self { store, known: BTreeMap::new(), writer: None, remarks: Vec::new() }
+        Self { store, known: BTreeMap::new(), writer: None, held: BTreeMap::new(), remarks: Vec::new() }
     }
 
     /// The thread is started when there is something to write: most who look at an array change nothing.
@@ -141,6 +155,26 @@ impl Keeper for FileKeeper {
             self.known.insert(array, book);
         }
         self.known[&array].clone()
+    }
+
+    fn hold(&mut self, array: Uuid, hold: Hold) -> Result<(), Taken> {
+        if self.held.contains_key(&array) {
+            return Ok(());
+        }
+        let lock = match self.store.lock(array, hold) {
+            Ok(lock) => Some(lock),
+            Err(LockError::Taken { process_id }) => return Err(Taken { process_id }),
+            Err(LockError::Store(error)) => {
+                self.remarks.push(format!(
+                    "nothing keeps another process of this host from starting the array with other members: {error}"
+                ));
+                None
+            }
+        };
+        self.held.insert(array, lock);
+        // What was read before may be older than what the one before has written.
+        self.known.remove(&array);
+        Ok(())
     }
 
     fn keep(&mut self, book: Book) {

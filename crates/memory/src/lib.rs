@@ -66,6 +66,10 @@
 //! **Arrays inside an array** are judged one by one, and then together ([`Standing`]): if another host has run one of them and
 //! members of another are missing, what became of that one there may be on those. Joined, they would be of two times.
 //!
+//! **One process at a time** runs an array on this host, or changes what its members say: it [holds](Keeper::hold) the
+//! array meanwhile, whichever of its members it has. Where that cannot be locked it is told, and nothing keeps two processes
+//! with different members apart.
+//!
 //! **Without a book**, on another machine or the first time, all members must be there that the freshest one counts on, as
 //! mdadm wants it without `--run`; or somebody says that the array is to start degraded.
 //!
@@ -79,10 +83,12 @@
 mod book;
 mod judge;
 mod keeper;
+mod lock;
 mod store;
 mod table;
 
 pub use book::{Book, BookError, GivenUp, Left, Member, Sight};
 pub use judge::{Doubt, Found, Judgement, Run, Standing, Suspicion, judge};
-pub use keeper::{FileKeeper, Keeper, Reader};
+pub use keeper::{FileKeeper, Keeper, Reader, Taken};
+pub use lock::{Hold, Lock, LockError};
 pub use store::{Store, StoreError};

@@ -81,6 +81,11 @@ impl Store {
         Ok(Some(book))
     }
 
+    pub(crate) fn make_directory(&self) -> Result<(), StoreError> {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
+        made.map_err(|error| StoreError::System { path: self.directory.clone(), error })
+    }
+
     /// Has nothing remembered of an array that is no more.
     pub fn forget(&self, array: Uuid) -> Result<(), StoreError> {
         let path = self.path(array);
@@ -100,8 +105,7 @@ impl Store {
             move |error: io::Error| StoreError::System { path, error }
         };
         let is_new = !self.directory.is_dir();
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
-        made.map_err(system(&self.directory))?;
+        self.make_directory()?;
         // What a crash left there may be anything.
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(system(&new)(error)),

@@ -4,7 +4,7 @@ use std::io;
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, OpenError};
-use shoal_inventory::{Environment, remember, store};
+use shoal_inventory::{ArrayInUse, Environment, hold, remember, store};
 use shoal_memory::StoreError;
 use shoal_volume::Superblock;
 
@@ -20,6 +20,9 @@ pub enum ApplyError {
         /// The member.
         member: String,
     },
+    /// Another process of this host has the array.
+    #[error(transparent)]
+    InUse(#[from] ArrayInUse),
     /// A member does not open for writing.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -46,6 +49,7 @@ impl HasFault for ApplyError {
     fn fault(&self) -> Fault {
         match self {
             Self::CutOff { .. } | Self::Changed { .. } => Fault::Refused,
+            Self::InUse(error) => error.fault(),
             Self::Open(error) => error.fault(),
             Self::Io { .. } | Self::Memory(_) => Fault::Failed,
         }
@@ -58,6 +62,10 @@ pub fn apply(environment: &Environment, plan: &Plan) -> Result<(), ApplyError> {
     if let Some((member, _)) = mended.iter().find(|(member, _)| member.present_bytes < member.size_bytes) {
         return Err(ApplyError::CutOff { member: member.name.clone() });
     }
+    let mut arrays: Vec<_> = plan.groups.iter().map(|group| group.members[0].superblock.array_uuid).collect();
+    arrays.sort();
+    arrays.dedup();
+    let held = hold(environment, &arrays)?;
     let mut drives = Vec::new();
     for (member, _) in &mended {
         let drive = Drive::open(&member.path, Access::Write)?;
@@ -71,7 +79,9 @@ pub fn apply(environment: &Environment, plan: &Plan) -> Result<(), ApplyError> {
     }
     drop(drives);
     let is_mended = |group: &&Group| group.used().iter().any(|(_, mended)| mended.is_some());
-    plan.groups.iter().filter(is_mended).try_for_each(|group| remember_anew(environment, group))
+    let remembered = plan.groups.iter().filter(is_mended).try_for_each(|group| remember_anew(environment, group));
+    drop(held);
+    remembered
 }
 
 /// What this host has seen of it before would speak against what it was made to be now: its memory

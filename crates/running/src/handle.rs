@@ -11,6 +11,7 @@ use shoal_inventory::{ActiveMember, WipeError};
 use shoal_volume::Volume;
 
 use crate::engine::EngineError;
+use crate::silence::Silence;
 
 /// An array that commands act on, whether this process runs it or another one.
 pub trait Handle {
@@ -86,6 +87,14 @@ pub enum ExecuteError {
         /// What happened instead.
         why: String,
     },
+    /// The process that runs the array says nothing.
+    #[error("{}: the process that runs the array {how}", socket.display())]
+    Silent {
+        /// Where it was reached.
+        socket: PathBuf,
+        /// What is known of it.
+        how: Silence,
+    },
     /// The array is about to end.
     #[error("the array is being stopped")]
     Ending,
@@ -103,6 +112,7 @@ impl HasFault for ExecuteError {
             Self::Speed(error) => error.fault(),
             Self::Remote(error) => error.fault(),
             Self::Former { .. } => Fault::Refused,
+            Self::Silent { .. } => Fault::Busy,
             Self::Spare { .. } | Self::NotText { .. } | Self::Relative { .. } => Fault::Usage,
             Self::Directory(_) | Self::Gone { .. } | Self::Ending | Self::NotAtRest(_) => Fault::Failed,
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, BackgroundDocument, SimulatedDocument, StateDocument, WorkDocument};
-use shoal_inventory::{Environment, Opened};
+use shoal_inventory::{Environment, Held, Opened};
 use shoal_volume::{
     ArrayVolume, Background, Completion, Health, HostMemory, MemberState, OpenOptions, Progress, ScrubMode, Volume,
 };
@@ -28,6 +28,9 @@ pub struct Host {
     pub(super) background: Background,
     /// When it was looked for slow members.
     suspected_at: Instant,
+    /// The array, where its engine does not hold it itself.
+    #[expect(dead_code, reason = "dropping it is its use")]
+    held: Option<Held>,
 }
 
 /// How often it is looked for slow members.
@@ -65,7 +68,13 @@ impl Host {
             bulletin,
             background,
             suspected_at: Instant::now(),
+            held: None,
         }
+    }
+
+    /// The same, which keeps other processes of this host from the array.
+    pub(crate) fn holding(self, held: Held) -> Self {
+        Self { held: Some(held), ..self }
     }
 
     /// Takes an array of simulated drives, so named.

@@ -4,16 +4,20 @@
 //!
 //! A server that was killed and started again says the same, of devices and of image files, which
 //! have the number of the disk that they lie on. A drive of which the kernel tells no number
-//! (simulated, in memory, over a network, before Linux 5.15) is left out.
+//! (simulated, in memory, over a network, before Linux 5.15) is left out, and so is one that does
+//! not answer: who asks may be the owner of a running array, and waits for no drive.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use shoal_documents::{ArrayDocument, MemberDocument};
-use shoal_drive::{Access, Drive, disk_sequence, newest_disk_sequence};
-use shoal_inventory::probe;
+use shoal_drive::newest_disk_sequence;
+use shoal_inventory::{Look, Seen, look_within};
 use shoal_volume::NEWEST;
+
+/// How long drives may take to say who they are: they have answered just now.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Digits of a member's UUID by which it is known: enough to tell a handful apart.
 const NAME_DIGITS: usize = 16;
@@ -23,8 +27,10 @@ const NAME_DIGITS: usize = 16;
 /// between. So many outages of its drives this process has lived through after which something may
 /// have been lost: of drives without a number nothing else tells that.
 pub fn incarnation(array: &ArrayDocument, outages: u32) -> String {
-    let mut words = Vec::new();
-    add(array, &mut words);
+    let mut drives = Vec::new();
+    add(array, &mut drives);
+    let seen = look_within(&drives, PATIENCE).into_iter().filter_map(Look::member);
+    let mut words: Vec<String> = seen.filter_map(|seen| word(&seen)).collect();
     if array.write_back.is_some() {
         words.push(format!("write-back=of-{}", process_start_ns()));
     }
@@ -42,20 +48,21 @@ fn process_start_ns() -> u128 {
     *START.get_or_init(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
 }
 
-fn add(array: &ArrayDocument, words: &mut Vec<String>) {
+/// The drives of an array and of those inside it.
+fn add(array: &ArrayDocument, drives: &mut Vec<PathBuf>) {
     for MemberDocument { drive, array, replacement, .. } in &array.members {
         let copied_to = replacement.as_ref().map(|it| &it.drive);
-        words.extend(drive.iter().chain(copied_to).filter_map(|drive| word(Path::new(drive))));
+        drives.extend(drive.iter().chain(copied_to).map(PathBuf::from));
         if let Some(inner) = array {
-            add(inner, words);
+            add(inner, drives);
         }
     }
 }
 
-fn word(drive: &Path) -> Option<String> {
-    let number = disk_sequence(drive)?;
-    let superblock = probe(&Drive::open(drive, Access::Read).ok()?).ok()?;
-    let digits = superblock
+fn word(seen: &Seen) -> Option<String> {
+    let number = seen.disk_sequence?;
+    let digits = seen
+        .superblock
         .device_uuid
         .to_string()
         .chars()

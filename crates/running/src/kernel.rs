@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use shoal_documents::{ArrayDocument, EngineDocument, Fault, HasFault, StateDocument};
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{
-    DrivesError, Environment, Named, Purpose, SearchError, WipeError, candidate_at, host_memory, join_for,
-    member_paths, members_to_open, named_drives, open_drives, refuse_counted_on, remember,
+    DrivesError, Environment, Named, Purpose, SearchError, WipeError, arrays, candidate_at, hold, host_memory,
+    join_for, member_paths, members_to_open, named_drives, open_drives, refuse_counted_on, remember,
 };
 use shoal_md::Candidate;
 use shoal_mdadm::{Growth, Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
@@ -101,8 +101,10 @@ pub(super) fn host_by_kernel(
     opening: Opening,
     requests: (u32, u32),
 ) -> Result<Host, ClaimError> {
-    let background = opening.options(setup).background;
-    Ok(Host::of(&setup.environment, claim_for_kernel(setup, address, opening, requests)?, background))
+    let (environment, background) = (&setup.environment, opening.options(setup).background);
+    let held = hold(environment, &arrays(environment, &member_paths(environment, &address.named)?))?;
+    let array = claim_for_kernel(setup, address, opening, requests)?;
+    Ok(Host::of(environment, array, background).holding(held))
 }
 
 /// How the array that is named is, and what the kernel does with it, if the kernel runs it and no

@@ -23,6 +23,7 @@
 //! a client needs no second way of listening.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
 mod bulletin;
 mod client;
@@ -43,6 +44,7 @@ mod seats;
 mod server;
 mod service;
 mod session;
+mod silence;
 mod traffic;
 mod watch;
 mod wire;
@@ -62,6 +64,7 @@ pub use place::{
 pub use reach::{ReachError, Users, claim, reach, reach_running, simulate};
 pub use server::{RunError, Server, StartError, Stopper};
 pub use service::Service;
+pub use silence::Silence;
 pub use watch::{WatchError, host_name, or_alert, tell_gone};
 pub use wire::ConnectError;
 pub use world::{HostWorld, NewDriveError};

@@ -8,7 +8,8 @@ use std::time::Duration;
 use shoal_documents::{Fault, HasFault, protocol};
 use shoal_drive::IoEngine;
 use shoal_inventory::{
-    DrivesError, Environment, Intent, JoinError, Named, NewcomerError, PresentError, Purpose, SearchError, trust,
+    ArrayInUse, DrivesError, Environment, Intent, JoinError, Named, NewcomerError, PresentError, Purpose, SearchError,
+    trust,
 };
 use shoal_mdadm::KernelError;
 use shoal_volume::{CreateError, Incomplete, OpenError, OpenOptions, Parity, SILENCE, SimulatedWorldError, Trust};
@@ -146,6 +147,9 @@ pub enum ClaimError {
     /// They are no array that could be opened.
     #[error(transparent)]
     Array(#[from] OpenError),
+    /// Another process of this host has it.
+    #[error(transparent)]
+    InUse(#[from] ArrayInUse),
     /// The drive that is to come to it may not.
     #[error(transparent)]
     Newcomer(#[from] NewcomerError),
@@ -208,6 +212,7 @@ impl HasFault for ClaimError {
             Self::Drives(error) => error.fault(),
             Self::Join(error) => error.fault(),
             Self::Array(error) => error.fault(),
+            Self::InUse(error) => error.fault(),
             Self::Newcomer(error) => error.fault(),
             Self::Kernel(error) => kernel_fault(error),
             Self::Create(error) => error.fault(),

@@ -96,13 +96,24 @@ pub(super) fn may_administer(stream: &UnixStream) -> bool {
     peer(stream).is_ok_and(|user| user == own_user() || user == 0)
 }
 
-/// Whether what the server at the other end says can be believed: it is the same user's or root's,
-/// or this is root, who has named the socket.
-pub(super) fn may_be_believed(stream: &UnixStream) -> bool {
-    peer(stream).is_ok_and(|user| user == own_user() || user == 0 || own_user() == 0)
+/// Whether what the server at the other end says can be believed: it is the same user's or root's;
+/// or this is root, and only that user can have put the socket there.
+pub(super) fn may_be_believed(stream: &UnixStream, socket: &Path) -> bool {
+    let is_at_home = |user: u32| {
+        let is_of_user = |path: &Path| path.metadata().is_ok_and(|it| it.uid() == user);
+        let directory = socket.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let is_closed = directory.metadata().is_ok_and(|it| it.mode() & 0o022 == 0);
+        own_user() == 0 && is_closed && is_of_user(directory) && is_of_user(socket)
+    };
+    peer(stream).is_ok_and(|user| user == own_user() || user == 0 || is_at_home(user))
 }
 
 /// The user at the other end.
 fn peer(stream: &UnixStream) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(stream.as_fd())?.uid.as_raw())
+}
+
+/// The process that listens at the other end.
+pub(super) fn process_at(stream: &UnixStream) -> Option<i32> {
+    Some(rustix::net::sockopt::socket_peercred(stream.as_fd()).ok()?.pid.as_raw_pid())
 }

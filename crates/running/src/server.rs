@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use shoal_documents::protocol::{REQUESTS_MAX, TRANSFER_BYTES_MAX};
 use shoal_documents::{ArrayDocument, Fault, HasFault, RunningDocument, StateDocument};
 use shoal_serve::Bell;
-use shoal_volume::{ArrayStatus, MemberOn, VolumeError};
+use shoal_volume::{ArrayStatus, Completion, MemberOn, VolumeError};
 
 use crate::clients::welcome;
 use crate::engine::{EngineError, Resumption};
@@ -210,10 +210,7 @@ impl Server {
             self.host.turn(self.watch.patience(patience), &mut completions)?;
             self.watch.came_round();
             self.resume();
-            if let Some(service) = &mut self.service {
-                service.finish(self.host.array.as_mut(), &mut completions);
-            }
-            self.traffic.finish(self.host.array.as_ref(), &mut completions);
+            self.finish(&mut completions);
             self.tell_news();
         };
         self.watch.end();
@@ -242,6 +239,19 @@ impl Server {
         if let Some(service) = &mut self.service {
             let array = ArrayDocument::from(&self.host.array.status());
             service.resumed(resumption, &incarnation(&array, self.traffic.outages()));
+        }
+    }
+
+    /// Answers what is done. Of a flush that is refused all hear, whoever asked for it.
+    fn finish(&mut self, completions: &mut Vec<Completion>) {
+        let array = self.host.array.as_mut();
+        let is_refused_to_clients = self.service.as_mut().is_some_and(|service| service.finish(array, completions));
+        let is_refused_to_sessions = self.traffic.finish(array, completions);
+        if is_refused_to_clients {
+            self.traffic.lose_unflushed();
+        }
+        if let Some(service) = self.service.as_mut().filter(|_| is_refused_to_sessions) {
+            service.lose_unflushed();
         }
     }
 

@@ -54,9 +54,15 @@ impl Service {
         self.exporter.serve(array)
     }
 
-    /// Takes out, and sends, the answers to what clients wanted.
-    pub(super) fn finish(&mut self, array: &mut dyn LiveVolume, completions: &mut Vec<Completion>) {
+    /// Takes out, and sends, the answers to what clients wanted. Returns whether a flush was refused.
+    pub(super) fn finish(&mut self, array: &mut dyn LiveVolume, completions: &mut Vec<Completion>) -> bool {
         self.exporter.finish(array, completions);
+        self.exporter.take_refusal()
+    }
+
+    /// What was answered and not flushed may be lost.
+    pub(super) fn lose_unflushed(&mut self) {
+        self.exporter.lose_unflushed();
     }
 
     /// The array goes on after an outage of its drives, which go by this word now.

@@ -17,7 +17,7 @@ pub(super) struct Traffic {
     free: Vec<u32>,
     in_flight: HashMap<u64, InFlight>,
     next_id: u64,
-    /// Of the drives, after which what had been answered and not flushed may be lost.
+    /// Of the drives, or flushes that they have refused, after which what had been answered and not flushed may be lost.
     outages: u32,
 }
 
@@ -82,13 +82,20 @@ impl Traffic {
         self.outages
     }
 
-    /// Answers what is done.
-    pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) {
+    /// Answers what is done. Returns whether a flush was refused, which the volume says once: for other sessions it is as if
+    /// what was answered and not flushed were lost.
+    pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) -> bool {
+        let outages_before = self.outages;
         for completion in completions.drain(..) {
             let done = self.in_flight.remove(&completion.id.0).expect("the volume answers what was submitted, once");
             self.free.extend(done.buffer);
             let is_flush = matches!(done.content, Content::Flush);
+            let is_refused = is_flush && completion.result.is_err();
             let is_lost = is_flush && (done.outages < self.outages || done.reply.heard.catch_up(self.outages));
+            if is_refused {
+                self.lose_unflushed();
+                done.reply.heard.catch_up(self.outages);
+            }
             let result = if is_lost { Err(RequestError::Failed) } else { completion.result };
             match (result, done.content, done.buffer) {
                 (Err(error), _, _) => done.reply.send(Outcome::Fault(error.into()), Vec::new()),
@@ -100,6 +107,7 @@ impl Traffic {
                 (Ok(()), _, _) => done.reply.send(Outcome::Done {}, Vec::new()),
             }
         }
+        self.outages > outages_before
     }
 }
 

@@ -3,14 +3,17 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::Serialize;
 use shoal_documents::protocol::{Answer, Request};
 use shoal_documents::{Fault, HasFault};
 
 use crate::handle::ExecuteError;
 use crate::place;
+use crate::silence::{PATIENCE, Silence};
 
 /// Why a running array is not reached.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +25,10 @@ pub enum ConnectError {
         socket: PathBuf,
     },
     /// Whoever listens there is not to be believed.
-    #[error("{}: it is another user's: remove it", socket.display())]
+    #[error(
+        "{}: whoever listens there is another user, who may have been there first: remove it, or ask as that user",
+        socket.display()
+    )]
     Stranger {
         /// Where they listen.
         socket: PathBuf,
@@ -53,6 +59,11 @@ impl HasFault for ConnectError {
     }
 }
 
+/// How often it is looked whether the process can answer at all.
+const GLANCE: Duration = Duration::from_secs(1);
+/// Connections that a process has not taken fill its queue: it is tried again after so long.
+const CONNECT_AGAIN: Duration = Duration::from_millis(50);
+
 /// No answer is longer: a state with all the places that are listed in it stays far below.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
@@ -62,6 +73,8 @@ pub(super) struct Wire {
     socket: PathBuf,
     stream: UnixStream,
     answers: BufReader<UnixStream>,
+    /// The process that listens there.
+    process: Option<i32>,
 }
 
 impl Wire {
@@ -74,19 +87,24 @@ impl Wire {
                 _ => ConnectError::System { socket, source },
             }
         };
-        let stream = match UnixStream::connect(socket) {
+        let stream = match open(socket) {
             Ok(stream) => stream,
             // Never there, or left behind by a process that was killed.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 return Ok(None);
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let silent = ExecuteError::Silent { socket: socket.to_owned(), how: Silence::Unknown };
+                return Err(silent.into());
+            }
             Err(error) => return Err(failure(error)),
         };
-        if !place::may_be_believed(&stream) {
+        if !place::may_be_believed(&stream, socket) {
             return Err(ConnectError::Stranger { socket: socket.to_owned() });
         }
+        let process = place::process_at(&stream);
         let answers = BufReader::new(stream.try_clone().map_err(failure)?);
-        Ok(Some(Self { socket: socket.to_owned(), stream, answers }))
+        Ok(Some(Self { socket: socket.to_owned(), stream, answers, process }))
     }
 
     /// Where it was reached.
@@ -114,6 +132,22 @@ impl Wire {
         }
     }
 
+    /// Waits for an answer: for as long as it takes, or for so long; but not for a process that was stopped.
+    pub(super) fn wait(&mut self, patience: Option<Duration>) -> Result<(), ExecuteError> {
+        let begun = Instant::now();
+        // Closed, or broken: whoever receives finds out how.
+        while matches!(self.is_readable(Some(GLANCE)), Ok(false)) {
+            let how = match self.process {
+                Some(process) if is_stopped(process) => Silence::Stopped(process),
+                _ if patience.is_none_or(|patience| begun.elapsed() < patience) => continue,
+                Some(process) => Silence::TooLong(process),
+                None => Silence::Unknown,
+            };
+            return Err(ExecuteError::Silent { socket: self.socket.clone(), how });
+        }
+        Ok(())
+    }
+
     /// Waits for an answer's line.
     pub(super) fn receive(&mut self) -> io::Result<Answer> {
         let mut line = Vec::new();
@@ -128,4 +162,30 @@ impl Wire {
     pub(super) fn receive_content(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.answers.read_exact(bytes)
     }
+}
+
+/// Connects, without waiting for ever for a process that takes no connections.
+fn open(socket: &Path) -> io::Result<UnixStream> {
+    let begun = Instant::now();
+    let address = SocketAddrUnix::new(socket)?;
+    loop {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let stream = UnixStream::from(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?);
+        match connect(&stream, &address) {
+            Ok(()) => {
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(Errno::AGAIN) if begun.elapsed() < PATIENCE => std::thread::sleep(CONNECT_AGAIN),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Whether a process was stopped by a signal, or by who looks into it: by proc_pid_stat(5).
+fn is_stopped(process: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // A name may hold whatever it likes, brackets included.
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('T' | 't'))
 }

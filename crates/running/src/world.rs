@@ -9,6 +9,10 @@ use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Drive, DriveKey, Finished, Io, LoopError};
 use shoal_volume::{Arena, DriveFacts, DriveId, Instant, RealWorld, SimulatedWorld, World};
 
+/// How long it may take to find out what a path leads to: the file system of a drive that hangs does
+/// not say.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Why an open drive does not come into the world of an array.
 #[derive(Debug, thiserror::Error)]
 pub enum NewDriveError {
@@ -52,7 +56,7 @@ impl HostWorld {
     pub(super) fn find(&self, path: &Path) -> Option<DriveId> {
         match self {
             Self::Real(world) => {
-                let key = DriveKey::of_path(path).ok();
+                let key = key_within(path, PATIENCE);
                 let same = |drive: &&DriveId| {
                     let open = world.drive(**drive);
                     key.map_or(open.path() == path, |key| open.key() == key)
@@ -102,6 +106,18 @@ impl HostWorld {
             Self::Simulated(world) => world.as_mut(),
         }
     }
+}
+
+/// What a path leads to, if that is found out in time: whoever asks owns an array that others use.
+fn key_within(path: &Path, patience: Duration) -> Option<DriveKey> {
+    let (answer, answered) = std::sync::mpsc::channel();
+    let path = path.to_owned();
+    // Whoever asked may not wait any more.
+    let ask = move || {
+        let _ = answer.send(DriveKey::of_path(&path).ok());
+    };
+    std::thread::Builder::new().name("shoal-look".to_owned()).spawn(ask).ok()?;
+    answered.recv_timeout(patience).ok().flatten()
 }
 
 impl World for HostWorld {

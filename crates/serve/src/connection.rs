@@ -8,8 +8,9 @@ use crate::door::Seat;
 use crate::negotiation::Agreement;
 use crate::output::Output;
 use crate::protocol::REQUEST_BYTES;
+use crate::request::Header;
 use crate::slab::Key;
-use crate::transport::Transport;
+use crate::transport::{End, Transport};
 
 /// Requests are received in bunches of so many bytes; of a write's payload only what comes along is copied.
 const INPUT_BYTES: usize = 8 << 10;
@@ -43,6 +44,21 @@ pub(crate) struct Connection {
     /// Its place among the clients, kept for as long as it is one.
     #[expect(dead_code, reason = "dropping it is its use")]
     pub(crate) seat: Seat,
+}
+
+impl Connection {
+    /// Whether the client has gone, and may have come again: it hears nothing any more; or it will say nothing more and has
+    /// not been listened to to the end, goodbyes apart.
+    pub(crate) fn has_gone(&mut self) -> bool {
+        match self.transport.end() {
+            End::Open => false,
+            End::Closed => true,
+            End::Silent => {
+                while self.input.has_room() && self.input.receive(&mut self.transport) == Received::Something {}
+                !matches!(self.reading, Reading::Request) || !self.input.is_over()
+            }
+        }
+    }
 }
 
 /// What the next bytes from the client are.
@@ -143,6 +159,17 @@ impl Input {
     /// Whether a request has begun to come.
     pub(crate) fn is_empty(&self) -> bool {
         self.start == self.end
+    }
+
+    /// Whether nothing is left but a goodbye, if anything is.
+    fn is_over(&self) -> bool {
+        let left = &self.bytes[self.start..self.end];
+        let last = left.first_chunk().filter(|_| left.len() == REQUEST_BYTES).and_then(Header::parse);
+        left.is_empty() || last.is_some_and(|header| header.is_goodbye())
+    }
+
+    fn has_room(&self) -> bool {
+        self.end - self.start < self.bytes.len()
     }
 
     /// Takes up to `count` bytes out.

@@ -9,6 +9,12 @@ use shoal_volume::{Arena, Memory, Piece};
 use crate::protocol::{Errno as NbdErrno, SIMPLE_REPLY, STRUCTURED_REPLY, chunk};
 use crate::transport::Transport;
 
+/// Nothing more is read for a client that has so much to take. What lies there for long has left the processor's cache, and
+/// is sent at less than half the speed.
+const UNSENT_BYTES_MAX: usize = 512 << 10;
+/// Nor for one that has so many answers to take, however short they are: each takes memory.
+const REPLIES_MAX: usize = 1024;
+
 /// An answer, or a chunk of one.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -102,9 +108,9 @@ impl Output {
         self.replies.is_empty()
     }
 
-    /// What the client has not taken yet.
-    pub(crate) fn unsent_bytes(&self) -> usize {
-        self.unsent
+    /// Whether the client has so much to take that nothing more is to be read for it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.unsent > UNSENT_BYTES_MAX || self.replies.len() >= REPLIES_MAX
     }
 
     pub(crate) fn push(&mut self, reply: Reply) {

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use openssl::error::ErrorStack;
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion,
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslMode, SslOptions, SslSessionCacheMode, SslVerifyMode,
+    SslVersion,
 };
 use openssl::x509::X509;
 
@@ -127,6 +128,8 @@ fn builder() -> Result<SslContextBuilder, ErrorStack> {
     context.set_min_proto_version(Some(SslVersion::TLS1_2))?;
     context.set_options(SslOptions::NO_TICKET | SslOptions::NO_RENEGOTIATION | SslOptions::NO_COMPRESSION);
     context.set_session_cache_mode(SslSessionCacheMode::OFF);
+    // What a socket did not take is offered again from another place in memory, with more behind it.
+    context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
     context.set_num_tickets(0)?;
     Ok(context)
 }

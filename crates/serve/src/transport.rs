@@ -22,6 +22,17 @@ pub(crate) enum Transport {
     Tls(Box<Tls>),
 }
 
+/// How far a client has ended its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Open,
+    /// It will say nothing more, and may or may not listen: over TCP nothing tells one that has closed its socket from one
+    /// that has said its last word.
+    Silent,
+    /// It hears nothing.
+    Closed,
+}
+
 /// A TLS session over a socket.
 #[derive(Debug)]
 pub(crate) struct Tls {
@@ -78,6 +89,18 @@ impl Transport {
         match self {
             Self::Plain(socket) => arena.send_to(socket.as_fd(), pieces),
             Self::Tls(tls) => tls.send(arena, pieces),
+        }
+    }
+
+    /// How far the client has ended the connection.
+    pub(crate) fn end(&self) -> End {
+        let mut it = [PollFd::from_borrowed_fd(self.socket(), PollFlags::RDHUP)];
+        let told = poll(&mut it, Some(&Timespec::default())).map_or(PollFlags::empty(), |_| it[0].revents());
+        // These two are told unasked.
+        match (told.intersects(PollFlags::HUP | PollFlags::ERR), told.contains(PollFlags::RDHUP)) {
+            (true, _) => End::Closed,
+            (false, true) => End::Silent,
+            (false, false) => End::Open,
         }
     }
 
@@ -178,5 +201,77 @@ impl Write for Wire {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use openssl::ssl::{Ssl, SslContext, SslMethod};
+
+    use super::*;
+    use crate::tls::TlsFiles;
+
+    /// What takes longer hangs, however busy the machine is.
+    const PATIENCE: Duration = Duration::from_secs(180);
+    const LENGTH: usize = 3 << 20;
+
+    /// Reads everything that comes, once it is told to.
+    fn client(stream: UnixStream, may_read: std::sync::mpsc::Receiver<()>) -> Vec<u8> {
+        let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
+        context.set_cipher_list("PSK").unwrap();
+        context.set_psk_client_callback(|_, _, name, key| {
+            name[..6].copy_from_slice(b"alice\0");
+            key[..16].copy_from_slice(&[0x11; 16]);
+            Ok(16)
+        });
+        let mut stream = SslStream::new(Ssl::new(&context.build()).unwrap(), stream).unwrap();
+        stream.connect().unwrap();
+        stream.write_all(b"something").unwrap();
+        may_read.recv().unwrap();
+        let mut bytes = vec![0; LENGTH];
+        stream.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn what_a_client_does_not_take_under_tls_is_taken_later_whatever_happens_meanwhile() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = directory.path().join("keys");
+        std::fs::write(&keys, format!("alice:{}", "11".repeat(16))).unwrap();
+        let (mine, theirs) = UnixStream::pair().unwrap();
+        let (let_read, may_read) = std::sync::mpsc::channel();
+        let client = std::thread::spawn(move || client(theirs, may_read));
+        let socket: Arc<OwnedFd> = Arc::new(OwnedFd::from(mine));
+        let wire = Wire::patient(Arc::clone(&socket), Instant::now() + PATIENCE);
+        let mut stream = SslStream::new(Ssl::new(&TlsFiles::Keys(keys).load().unwrap()).unwrap(), wire).unwrap();
+        stream.accept().unwrap();
+        let mut transport = Transport::tls(stream);
+        let arena = Arena::new(LENGTH).unwrap();
+        let content: Vec<u8> = (0..LENGTH).map(|at| (at / 251) as u8).collect();
+        arena.write(Memory { offset: 0, length: LENGTH as u32 }, &content);
+        let (mut sent, mut is_full) = (0, false);
+        while sent < LENGTH {
+            // First little is offered, then more, as more requests are answered.
+            let length = if is_full { LENGTH - sent } else { (LENGTH - sent).min(100_000) };
+            let rest = Piece::Memory(Memory { offset: sent, length: length as u32 });
+            match transport.send(&arena, &[rest]) {
+                Ok(count) => sent += count,
+                Err(Errno::AGAIN) if is_full => {
+                    poll(&mut [PollFd::new(&*socket, PollFlags::OUT)], None).unwrap();
+                }
+                Err(Errno::AGAIN) => {
+                    is_full = true;
+                    let received = transport.receive_into(&arena, Memory { offset: 0, length: 9 });
+                    assert_eq!(received, Ok(9));
+                    arena.write(Memory { offset: 0, length: 9 }, &content[..9]);
+                    let_read.send(()).unwrap();
+                }
+                Err(error) => panic!("after {sent} bytes: {error}"),
+            }
+        }
+        assert!(client.join().unwrap() == content);
     }
 }

@@ -4,8 +4,8 @@
 
 use shoal_array::Level;
 use shoal_md::{
-    ConsistencyPolicy, CreateError as MdCreateError, CreateRequest, MinorVersion, NewMember, Superblock, Timestamp,
-    Uuid,
+    ConsistencyPolicy, CreateError as MdCreateError, CreateRequest, MinorVersion, NewMember, SECTOR_BYTES, Superblock,
+    Timestamp, Uuid,
 };
 
 use crate::assemble::{OpenError, add_node, record_assembly};
@@ -218,7 +218,14 @@ fn create_node<W: World>(
 ) -> Result<NodeId, CreateError> {
     let creation = shoal_md::plan_creation(&request(tree, targets, level, spare_count, name, options)?)?;
     let bitmap = creation.bitmap.as_ref();
-    let members: Vec<(Target, Superblock)> = targets.iter().copied().zip(creation.superblocks).collect();
+    let mut members: Vec<(Target, Superblock)> = targets.iter().copied().zip(creation.superblocks).collect();
+    if options.metadata == MinorVersion::End {
+        for (target, superblock) in &mut members {
+            // Wherever the data end: at the drive's end it is looked for.
+            let place = options.metadata.superblock_sector(tree.size_bytes(*target) / SECTOR_BYTES);
+            superblock.super_offset_sectors = place.unwrap_or(superblock.super_offset_sectors);
+        }
+    }
     for (target, superblock) in &members {
         clear_superblocks(tree, *target)?;
         if let Some(header) = bitmap {

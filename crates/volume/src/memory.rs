@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use shoal_array::{Instant, Role};
 use shoal_md::{Candidate, MemberUse, Superblock, Timestamp, Uuid};
-use shoal_memory::{Book, Doubt, Found, GivenUp, Judgement, Keeper, Left, Member, Sight, Standing, judge};
+use shoal_memory::{Book, Doubt, Found, GivenUp, Hold, Judgement, Keeper, Left, Member, Sight, Standing, Taken, judge};
 
 use crate::assemble::{Cause, UPDATES_APART, candidates};
 use crate::tree::{Duty, Node, NodeId, Target, Tree};
@@ -156,6 +156,14 @@ impl HostMemory {
     fn judge(&mut self, found: &[Found], options: &OpenOptions) -> Result<Judgement, OpenError> {
         let Some(first) = found.first() else { return Ok(Judgement::default()) };
         let array = first.candidate.superblock.array_uuid;
+        // Before it is looked at: whoever has it may have it remembered otherwise.
+        let hold = if options.writable { Hold::Alone } else { Hold::Shared };
+        let held = self.keeper.hold(array, hold);
+        held.map_err(|Taken { process_id }| OpenError::InUse {
+            name: name_of(&first.candidate.superblock),
+            array_uuid: array,
+            process_id,
+        })?;
         let book = self.keeper.recall(array);
         let judgement = judge(book.as_ref(), found);
         self.standings.insert(array, Standing::of(book.as_ref(), found));
@@ -170,10 +178,7 @@ impl HostMemory {
 
     /// Goes on in spite of a doubt, if that was asked for.
     fn overrule(&mut self, superblock: &Superblock, doubt: &Doubt) -> Result<(), OpenError> {
-        let name = match superblock.name() {
-            name if name.is_empty() => superblock.array_uuid.to_string(),
-            name => name,
-        };
+        let name = name_of(superblock);
         match self.trust {
             Trust::Anything => {}
             Trust::Degraded if doubt.is_for_lack_of_members() => {}
@@ -181,6 +186,14 @@ impl HostMemory {
         }
         self.remark(format!("array {name}: {doubt}"));
         Ok(())
+    }
+}
+
+/// What an array is called.
+fn name_of(superblock: &Superblock) -> String {
+    match superblock.name() {
+        name if name.is_empty() => superblock.array_uuid.to_string(),
+        name => name,
     }
 }
 

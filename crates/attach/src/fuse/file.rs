@@ -145,7 +145,7 @@ impl Filesystem for ArrayFile {
             return reply.error(Errno::EROFS);
         }
         let direct = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES | FopenFlags::FOPEN_NOFLUSH;
-        reply.opened(FileHandle(0), direct);
+        reply.opened(FileHandle(self.requests.openers().open()), direct);
     }
 
     fn read(
@@ -179,8 +179,22 @@ impl Filesystem for ArrayFile {
         self.requests.write(offset, data, flags.intersects(OFlags::DSYNC), reply);
     }
 
-    fn fsync(&self, _request: &Request, _number: INodeNo, _handle: FileHandle, _data_only: bool, reply: ReplyEmpty) {
-        self.requests.flush(reply);
+    fn fsync(&self, _request: &Request, _number: INodeNo, handle: FileHandle, _data_only: bool, reply: ReplyEmpty) {
+        self.requests.flush(handle.0, reply);
+    }
+
+    fn release(
+        &self,
+        _request: &Request,
+        _number: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.requests.openers().close(handle.0);
+        reply.ok();
     }
 
     fn fallocate(

@@ -42,6 +42,7 @@
 
 mod file;
 mod mount_point;
+mod openers;
 mod requests;
 
 use std::io;

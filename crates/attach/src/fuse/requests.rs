@@ -4,6 +4,7 @@ use std::io;
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
+use super::openers::Openers;
 use crate::ranges::{Change, Ranges};
 use crate::{Ability, Answer, Client, Operation};
 
@@ -12,16 +13,21 @@ use crate::{Ability, Answer, Client, Operation};
 pub(super) struct Requests {
     client: Client,
     ranges: Ranges,
+    openers: Openers,
 }
 
 impl Requests {
     /// Starts the thread for long ranges, which ends with the requests.
     pub(super) fn new(client: Client) -> io::Result<Self> {
-        Ok(Self { ranges: Ranges::start(client.clone())?, client })
+        Ok(Self { ranges: Ranges::start(client.clone())?, client, openers: Openers::default() })
     }
 
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    pub(super) fn openers(&self) -> &Openers {
+        &self.openers
     }
 
     /// What lies beyond the end is not there.
@@ -57,13 +63,14 @@ impl Requests {
         self.client.submit(Operation::Write { offset, data: data[..fits].to_vec(), fua }, Box::new(done));
     }
 
-    /// Makes durable what was answered before. A server that cannot has nothing that could be lost.
-    pub(super) fn flush(&self, reply: ReplyEmpty) {
+    /// Makes durable what was answered before, for this opener. A server that cannot has nothing that could be lost.
+    pub(super) fn flush(&self, opener: u64, reply: ReplyEmpty) {
         if !self.client.can(Ability::Flush) {
             return reply.ok();
         }
-        let done = move |answer: Answer| match answer {
-            Ok(_) => reply.ok(),
+        let openers = self.openers.clone();
+        let done = move |answer: Answer| match openers.flushed(opener, answer.map(drop)) {
+            Ok(()) => reply.ok(),
             Err(errno) => reply.error(errno_of(errno)),
         };
         self.client.submit(Operation::Flush, Box::new(done));

@@ -213,7 +213,8 @@ impl<'a> Repetition<'a> {
     }
 
     fn end(&mut self, now_ns: u64) {
-        self.end_ns = self.flush.map_or(now_ns, |(end_ns, _)| end_ns);
+        // Of what was interrupted before it was measured the last answer came before its beginning.
+        self.end_ns = self.flush.map_or(now_ns, |(end_ns, _)| end_ns).max(self.start_ns);
         self.spent = self.before.map(|before| before.until(&CpuTimes::now()));
     }
 

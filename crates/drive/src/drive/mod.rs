@@ -3,6 +3,7 @@
 //! Facts are found at opening and do not change afterwards. Nothing here ever makes a file longer: I/O beyond
 //! [`Drive::size_bytes`] is refused before it reaches the kernel.
 
+mod below;
 mod facts;
 mod key;
 mod lock;
@@ -29,7 +30,8 @@ pub(crate) use lock::patiently;
 pub enum Access {
     /// Reads only; nothing can be written through it.
     Read,
-    /// Reads and writes; a block device is claimed exclusively (O_EXCL), a file is locked against other writers.
+    /// Reads and writes; a block device is claimed exclusively (O_EXCL), a file is locked against other writers. So is what
+    /// lies below a loop device.
     Write,
 }
 
@@ -98,7 +100,10 @@ pub struct Drive {
     access: Access,
     file: Arc<File>,
     lock: Option<lock::FileLock>,
+    /// Kept for as long as the drive is.
+    below: Vec<below::Claim>,
     key: DriveKey,
+    hardware: Option<String>,
     facts: facts::Facts,
 }
 
@@ -117,9 +122,12 @@ impl Drive {
             return Err(OpenError::Empty { path: path.into(), size_bytes });
         }
         let key = DriveKey::from_stat(&stat);
-        let mut drive = Self { path: path.into(), access, file: Arc::new(file), lock: None, key, facts };
+        let hardware = key.device_number().map_or_else(|| hardware::of_file(&file), hardware::of_device);
+        let (path, file, below) = (path.to_owned(), Arc::new(file), Vec::new());
+        let mut drive = Self { path, access, file, lock: None, below, key, hardware, facts };
         if access == Access::Write {
             drive.lock(lock::Kind::Alone)?;
+            drive.claim_below()?;
         }
         Ok(drive)
     }
@@ -135,6 +143,16 @@ impl Drive {
         if self.kind() == DriveKind::File {
             let locked = lock::FileLock::take(&self.file, kind);
             self.lock = locked.map_err(|errno| OpenError::from_errno(&self.path, errno))?;
+        }
+        Ok(())
+    }
+
+    fn claim_below(&mut self) -> Result<(), OpenError> {
+        if let Some(number) = self.key.device_number() {
+            self.below = below::claim(number).map_err(|below::Taken { path: below }| OpenError::Busy {
+                path: self.path.clone(),
+                holder: format!("{}, which it is a loop device over, is in use by another program", below.display()),
+            })?;
         }
         Ok(())
     }
@@ -201,12 +219,10 @@ impl Drive {
     }
 
     /// By what the drive is known again wherever it is plugged in, whatever leads to it: its maker, model and serial number, or
-    /// a file's number and age. None if nothing does. Cheap sticks share theirs with their whole batch.
+    /// a file's number and age. None if nothing does. Cheap sticks share theirs with their whole batch. Whoever asks waits for
+    /// nobody.
     pub fn hardware(&self) -> Option<String> {
-        match self.key.device_number() {
-            Some(number) => hardware::of_device(number),
-            None => hardware::of_file(&self.file),
-        }
+        self.hardware.clone()
     }
 
     /// Tells drives apart whatever the paths are.

@@ -157,3 +157,41 @@ fn a_file_has_one_writer_at_a_time() {
     drop(reader);
     open(Access::Write).unwrap();
 }
+
+#[test]
+fn needs_root_loop_what_somebody_writes_to_is_not_written_to_through_a_loop_device_over_it() {
+    let file = file_of(1 << 20);
+    let (Some(device), Some(other)) = (LoopDevice::attach(file.path(), 512), LoopDevice::attach(file.path(), 512))
+    else {
+        return;
+    };
+    let Some(upper) = LoopDevice::attach(device.path(), 512) else { return };
+    let open = |path: &Path| Drive::open(path, Access::Write);
+    let is_refused = |path: &Path, below: &Path| {
+        let error = open(path).unwrap_err();
+        assert!(matches!(error, OpenError::Busy { .. }), "{error}");
+        assert!(error.to_string().contains(&below.display().to_string()), "{error}");
+    };
+    let writer = open(file.path()).unwrap();
+    is_refused(device.path(), file.path());
+    is_refused(upper.path(), file.path());
+    drop(writer);
+    let writer = open(device.path()).unwrap();
+    is_refused(other.path(), file.path());
+    is_refused(upper.path(), device.path());
+    assert!(matches!(open(file.path()), Err(OpenError::Busy { .. })));
+    drop(writer);
+    drop(open(upper.path()).unwrap());
+    drop(open(file.path()).unwrap());
+}
+
+#[test]
+fn who_a_drive_is_was_found_when_it_was_opened() {
+    let file = file_of(1 << 20);
+    let mut drive = Drive::open(file.path(), Access::Write).unwrap();
+    let hardware = drive.hardware();
+    assert!(hardware.is_some(), "the file system numbers its files");
+    // Whoever would ask it now would wait, or hear of another one.
+    drive.replace_file(File::open("/proc/self/stat").unwrap());
+    assert_eq!(drive.hardware(), hardware);
+}

@@ -33,6 +33,10 @@ impl Engine for Resumable {
 
     fn stop_waiting(&mut self) {
         self.end();
+        if matches!(self.course, Course::Running) {
+            // Nobody would tell clients that it has gone on after another outage: their requests fail.
+            self.course = Course::Over { why: "it is being stopped".to_owned() };
+        }
     }
 
     fn take_resumption(&mut self) -> Option<Resumption> {
@@ -131,5 +135,66 @@ impl Engine for Resumable {
             // There is nothing that could be brought to rest.
             Below::Frame(_) => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use shoal_drive::Access;
+    use shoal_inventory::{join_for, open_drives};
+    use shoal_memory::{FileKeeper, Store};
+    use shoal_volume::{
+        ArrayLevel, ArrayVolume, Command, ConsistencyPolicy, CreateOptions, HostMemory, Level, LiveVolume,
+        MinorVersion, OpenOptions, Raid0Layout, Request, RequestError, RequestId, Trust, Volume,
+    };
+
+    use super::*;
+    use crate::outage::Terms;
+    use crate::world::HostWorld;
+
+    /// An array without redundancy on two files, known to its host.
+    fn array(directory: &Path) -> Resumable {
+        let paths = ["a", "b"].map(|name| directory.join(name));
+        paths.iter().for_each(|path| File::create(path).unwrap().set_len(8 << 20).unwrap());
+        let opened = join_for(None, open_drives(&paths, Access::Write).unwrap(), (2, 64 << 10)).unwrap();
+        let create = CreateOptions {
+            level: ArrayLevel::Plain(Level::Raid0(Raid0Layout::Original)),
+            chunk_bytes: 64 << 10,
+            spare_count: 0,
+            name: "pond".to_owned(),
+            homehost: None,
+            drive_bytes_limit: None,
+            assume_clean: true,
+            metadata: MinorVersion::Start4K,
+            consistency: ConsistencyPolicy::Resync,
+        };
+        let options = OpenOptions::writable();
+        let world = HostWorld::Real(Box::new(opened.world));
+        let mut array = ArrayVolume::create(world, opened.plan, &opened.drives, &create, &options).unwrap();
+        let keeper = FileKeeper::new(Store::new(directory.join("state")));
+        array.remember_in(HostMemory::new(Box::new(keeper), Trust::Anything));
+        let terms = Terms { options, deadline: Duration::from_secs(3600), scan: None };
+        Resumable::new(array, terms).unwrap()
+    }
+
+    #[test]
+    fn an_outage_that_begins_while_the_array_is_being_stopped_is_not_slept_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut array = array(directory.path());
+        array.stop_waiting();
+        for name in ["a", "b"] {
+            File::options().write(true).open(directory.path().join(name)).unwrap().set_len(0).unwrap();
+        }
+        let command = Command::Read { offset: 0, span: array.request_span(0, 4096) };
+        array.submit(Request { id: RequestId(1), command });
+        let mut completions = Vec::new();
+        while completions.is_empty() {
+            array.turn(Duration::from_millis(10), &mut completions).unwrap();
+            assert_eq!(array.pause(), None, "who waits for the end is not told that it goes on afterwards");
+        }
+        let error = completions[0].result.unwrap_err();
+        assert!(!matches!(error, RequestError::OutOfRange | RequestError::Misaligned), "{error}");
     }
 }

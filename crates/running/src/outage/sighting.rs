@@ -104,7 +104,7 @@ mod tests {
             let mut superblock = superblock.clone();
             superblock.events += updates;
             let key = DriveKey::of_path(&path).expect("it is there");
-            Seen { path, key, superblock, hardware: hardware.map(str::to_owned) }
+            Seen { path, key, superblock, hardware: hardware.map(str::to_owned), disk_sequence: None }
         };
         let seen: Vec<_> = seen.iter().enumerate().map(see).collect();
         let it = CountedOn {

@@ -4,7 +4,8 @@
 //! had its turn. Requests longer than a buffer are begun part by part, and the next request is not read before the
 //! last part is begun; so a connection has one of them in the making at a time. A long read whose answer is not
 //! structured must come as one uninterrupted run of bytes: it goes alone, after all that was under way on its
-//! connection has been answered.
+//! connection has been answered. Who does not take its answers is not asked for more: all that a client can have the
+//! owner keep is bounded.
 
 use rustix::event::epoll::EventFlags;
 use shoal_volume::{Command, Volume};
@@ -22,9 +23,8 @@ use crate::slab::Key;
 const STEPS: u32 = 64;
 /// Bytes of content that are begun in one turn: drives are at work on the first requests while the next ones are received.
 pub(super) const BATCH_BYTES: u32 = 1 << 20;
-/// Nothing more is read for a client that has so much to take. What lies there for long has left the processor's cache, and
-/// is sent at less than half the speed.
-const UNSENT_BYTES_MAX: usize = 512 << 10;
+/// What a step counts for in that, whatever its content: requests without any keep the owner busy, too.
+const STEP_BYTES: u32 = 512;
 /// Requests of a connection that are under way at a time; the next ones wait in the socket.
 const UNDER_WAY_MAX: u32 = 256;
 /// Pieces of one request without payload that are under way at a time.
@@ -53,6 +53,7 @@ impl Exporter {
                 self.line_up(key);
                 return step > 0;
             }
+            self.batch_left_bytes = self.batch_left_bytes.saturating_sub(STEP_BYTES);
             let went = match connection.reading {
                 _ if connection.is_leaving => Went::Nowhere,
                 Reading::Request => self.read_request(volume, key),
@@ -64,7 +65,7 @@ impl Exporter {
                 Went::On => {}
                 Went::Nowhere => return step > 0,
                 Went::Away => {
-                    self.drop_connection(key);
+                    self.drop_connection(volume, key);
                     return true;
                 }
             }
@@ -92,7 +93,7 @@ impl Exporter {
 
     fn read_request(&mut self, volume: &mut dyn Volume, key: Key) -> Went {
         let connection = self.connections.at_mut(key).expect("it is being looked at");
-        if connection.under_way >= UNDER_WAY_MAX {
+        if connection.under_way >= UNDER_WAY_MAX || connection.output.is_full() {
             connection.is_paused = true;
             return Went::Nowhere;
         }
@@ -187,7 +188,7 @@ impl Exporter {
         let connection = self.connections.at_mut(key).expect("it is being looked at");
         let must_wait = match order {
             Order::Trim { .. } | Order::WriteZeroes { .. } => unfinished >= PIECES_MAX,
-            Order::Read if connection.output.unsent_bytes() > UNSENT_BYTES_MAX => true,
+            Order::Read if connection.output.is_full() => true,
             _ => alone && (connection.under_way > 1 || unfinished > 0 || !connection.output.is_empty()),
         };
         if must_wait {

@@ -25,7 +25,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use shoal_volume::{Completion, Instant, Volume};
 
 use crate::Bell;
@@ -35,7 +34,7 @@ use crate::export::Exports;
 use crate::output::{Output, Reply};
 use crate::pool::Pool;
 use crate::slab::{Key, Slab};
-use crate::transport::Transport;
+use crate::transport::End;
 
 use attention::Attention;
 use intake::BATCH_BYTES;
@@ -77,6 +76,8 @@ pub struct Exporter {
     /// Connections with something to be sent.
     to_send: Vec<Key>,
     is_ending: bool,
+    /// The volume has refused a flush.
+    has_refused: bool,
     /// A request of which nothing has moved for so long is answered with an error.
     deadline: Duration,
     /// How much content may still be begun in this turn.
@@ -118,6 +119,7 @@ impl Exporter {
             line: VecDeque::new(),
             to_send: Vec::new(),
             is_ending: false,
+            has_refused: false,
             deadline: DEADLINE,
             batch_left_bytes: BATCH_BYTES,
             attention: Attention::new(),
@@ -155,7 +157,7 @@ impl Exporter {
     /// Clients that are connected. Those that have gone do not count, even if that was not heeded
     /// yet.
     pub fn connections(&self) -> usize {
-        self.connections.iter().filter(|(_, it)| !has_gone(&it.transport)).count()
+        self.connections.iter().filter(|(_, it)| it.transport.end() != End::Closed).count()
     }
 
     /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long the owner may wait
@@ -180,7 +182,7 @@ impl Exporter {
             }
         }
         while let Ok(arrival) = self.arrivals.try_recv() {
-            self.forget_the_gone();
+            self.forget_the_gone(volume);
             self.welcome(volume, arrival);
         }
         self.settle(volume);
@@ -231,7 +233,7 @@ impl Exporter {
         let is_busy = connection.is_paused || connection.is_in_line || connection.is_leaving;
         // These cannot be left unasked for. What is said last is still read, if that can be done now.
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) && (is_busy || !flags.contains(EventFlags::IN)) {
-            return self.drop_connection(key);
+            return self.drop_connection(volume, key);
         }
         if flags.contains(EventFlags::OUT) {
             self.to_send.push(key);
@@ -249,20 +251,22 @@ impl Exporter {
 
     /// Drops connections whose clients have ended them, with what was not read of them. A client that was not answered may
     /// connect again and ask again: what it asked the first time must not be begun after what it asks the second time.
-    fn forget_the_gone(&mut self) {
-        let has_gone = |it: &Connection| has_gone(&it.transport);
-        let gone: Vec<Key> = self.connections.iter().filter(|(_, it)| has_gone(it)).map(|(key, _)| key).collect();
-        gone.into_iter().for_each(|key| self.drop_connection(key));
+    fn forget_the_gone(&mut self, volume: &mut dyn Volume) {
+        let all: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
+        for key in all {
+            if self.connections.at_mut(key).is_some_and(Connection::has_gone) || self.is_left_waiting(key) {
+                self.drop_connection(volume, key);
+            }
+        }
     }
 
     fn welcome(&mut self, volume: &mut dyn Volume, arrival: Arrival) {
         let Arrival { transport, agreement, rest, seat, exports } = arrival;
-        // Handshakes may end in another order than that in which clients came, so one that has gone may come in last.
-        if self.is_ending || has_gone(&transport) {
+        if self.is_ending {
             return;
         }
         let interest = EventFlags::IN;
-        let connection = Connection {
+        let mut connection = Connection {
             transport,
             agreement,
             input: Input::new(&rest),
@@ -279,10 +283,14 @@ impl Exporter {
             moved_at: self.now,
             seat,
         };
+        // Handshakes may end in another order than that in which clients came, so one that has gone may come in last.
+        if connection.transport.end() == End::Closed || self.connections.len() > 0 && connection.has_gone() {
+            return;
+        }
         let key = self.connections.insert(connection);
         let socket = self.connections.get(key).expect("it was just put there").transport.socket();
         if epoll::add(&self.epoll, socket, EventData::new_u64(key.number()), interest).is_err() {
-            return self.drop_connection(key);
+            return self.drop_connection(volume, key);
         }
         self.advance(volume, key);
     }
@@ -314,13 +322,13 @@ impl Exporter {
         let sent = connection.output.send(&mut connection.transport, volume.arena(), &mut free);
         connection.held -= free.len();
         free.into_iter().for_each(|buffer| self.pool.give_back(buffer));
-        let Ok(has_moved) = sent else { return self.drop_connection(key) };
+        let Ok(has_moved) = sent else { return self.drop_connection(volume, key) };
         if has_moved {
             connection.moved_at = self.now;
         }
         let is_done = connection.output.is_empty();
         if is_done && connection.is_leaving && connection.under_way == 0 {
-            return self.drop_connection(key);
+            return self.drop_connection(volume, key);
         }
         self.set_interest(key, EventFlags::OUT, !is_done);
         if is_done {
@@ -369,8 +377,8 @@ impl Exporter {
         }
     }
 
-    /// Ends a connection. What it has under way goes on, unheard.
-    fn drop_connection(&mut self, key: Key) {
+    /// Ends a connection. What the volume has of it goes on, unheard; what has not got there is forgotten.
+    fn drop_connection(&mut self, volume: &mut dyn Volume, key: Key) {
         let Some(mut connection) = self.connections.remove(key) else { return };
         connection.output.forget().into_iter().for_each(|buffer| self.pool.give_back(buffer));
         let cut_short = match connection.reading {
@@ -384,15 +392,8 @@ impl Exporter {
         if let Some((transaction, parts_lost)) = cut_short {
             self.cut_short(transaction, parts_lost);
         }
+        self.forget_waiting(volume);
         let _ = epoll::delete(&self.epoll, connection.transport.socket());
         connection.transport.close();
     }
-}
-
-/// Whether the client has ended the connection.
-fn has_gone(transport: &Transport) -> bool {
-    let mut it = [PollFd::from_borrowed_fd(transport.socket(), PollFlags::empty())];
-    // Both are told unasked.
-    let gone = PollFlags::HUP | PollFlags::ERR;
-    poll(&mut it, Some(&Timespec::default())).is_ok() && it[0].revents().intersects(gone)
 }

@@ -51,7 +51,7 @@ impl Exporter {
             for key in debtors {
                 let is_overdue = |it: &Connection| self.since(it.moved_at) > PATIENCE;
                 if !self.is_ending && self.connections.get(key).is_some_and(is_overdue) {
-                    self.drop_connection(key);
+                    self.drop_connection(volume, key);
                 }
             }
             self.give_up_overdue(volume);
@@ -91,7 +91,7 @@ impl Exporter {
         let is_half_told = it.has_sent && !is_structured;
         let to_come = if it.order.brings_payload() { (it.end - it.next) as u32 } else { 0 };
         it.end = it.next;
-        self.drop_waiting(volume, transaction);
+        self.drop_waiting(volume, &[transaction]);
         self.read_past(key, transaction, to_come);
         if let Some(it) = self.transactions.at_mut(transaction) {
             it.is_given_up = true;
@@ -103,7 +103,7 @@ impl Exporter {
             connection.overdue += kept;
             if is_half_told {
                 // There is no way to say that the rest will not come.
-                self.drop_connection(key);
+                self.drop_connection(volume, key);
             } else {
                 let simple = Reply::simple(cookie, Some(Errno::Io), None);
                 self.reply(key, if is_structured { Reply::error(cookie, Errno::Io, None, NO_ANSWER) } else { simple });

@@ -101,6 +101,12 @@ impl Exporter {
             Role::Hole { is_fast: false } if result == Err(RequestError::Unsupported) && self.is_wanted(&piece) => {
                 return self.submit(volume, Piece { role: Role::Zeros, ..piece });
             }
+            Role::Flush => {
+                self.note(piece.transaction, result);
+                if result.is_err() {
+                    self.flush_refused();
+                }
+            }
             _ => self.note(piece.transaction, result),
         }
         self.part_done(volume, piece);
@@ -130,7 +136,7 @@ impl Exporter {
     }
 
     /// Whether somebody still waits for it: of what nobody does nothing more is begun.
-    fn is_wanted(&self, piece: &Piece) -> bool {
+    pub(super) fn is_wanted(&self, piece: &Piece) -> bool {
         let transaction = self.transactions.get(piece.transaction).filter(|it| !it.is_given_up);
         transaction.is_some_and(|it| self.connections.get(it.connection).is_some())
     }
@@ -207,7 +213,7 @@ impl Exporter {
             self.line_up(key);
         }
         match error {
-            Some(_) if it.has_sent && !it.structured => return self.drop_connection(key),
+            Some(_) if it.has_sent && !it.structured => return self.drop_connection(volume, key),
             Some(error) => self.reply(key, failure(&it, error)),
             None if it.order != Order::Read => self.reply(key, Reply::simple(it.cookie, None, None)),
             None => {}

@@ -22,16 +22,17 @@
 //! Who is being mended waits for the drives alone, and who is held for who is being mended: so nobody waits in a ring. A drive that
 //! does not answer keeps the slots of those who wait for it, even after their requests were given up; by the last rule a
 //! client that asks it for everything leaves others half of them. (It is the rule by which the buffers are shared, too.)
-//! What waits here is dropped when its request is given up.
+//! What waits here is dropped when its request is given up, or its client has gone.
 
 use std::collections::VecDeque;
 
 use shoal_volume::{Memory, RequestError, Volume};
 
 use super::Exporter;
-use super::pieces::{Piece, Role};
+use super::pieces::{Piece, Role, Transaction};
 use crate::connection::Part;
 use crate::slab::Key;
+use crate::transport::End;
 
 /// More are not mended at a time, however small the blocks.
 const SLOTS_MAX: usize = 16;
@@ -195,10 +196,9 @@ impl Exporter {
         let (edges_left, error) = (edges_left - 1, error.or(result.err()));
         let stage = if edges_left == 0 { Stage::Writes } else { Stage::Reads { edges_left, error } };
         self.ragged.slots[slot] = Some(Mended { piece, part, stage });
-        let is_given_up = self.transactions.get(piece.transaction).is_none_or(|it| it.is_given_up);
         match (edges_left, error) {
             // It ends unwritten: its client may have written something else since.
-            (0, _) if is_given_up => self.part_done(volume, piece),
+            (0, _) if !self.is_wanted(&piece) => self.part_done(volume, piece),
             (0, None) => {
                 self.put_edges(volume, &piece, part, slot);
                 self.submit(volume, piece);
@@ -214,11 +214,33 @@ impl Exporter {
         }
     }
 
-    /// Drops what waits of a request, and has not reached the volume.
-    pub(super) fn drop_waiting(&mut self, volume: &mut dyn Volume, transaction: Key) {
+    /// Whether a client that will say nothing more, and may have gone, has something that waits.
+    pub(super) fn is_left_waiting(&self, key: Key) -> bool {
+        let slots = self.ragged.mended().filter(|it| it.stage == Stage::Waits).map(|it| &it.piece);
+        let waiting = self.ragged.waiting.iter().map(|(piece, _)| piece).chain(&self.ragged.held).chain(slots);
+        let is_its = |piece: &Piece| self.transactions.get(piece.transaction).is_some_and(|it| it.connection == key);
+        let is_silent = || self.connections.get(key).is_some_and(|it| it.transport.end() != End::Open);
+        waiting.into_iter().any(is_its) && is_silent()
+    }
+
+    /// Drops what waits of clients that have gone: begun later, it could undo what they have asked for since, when they came
+    /// again, and was answered.
+    pub(super) fn forget_waiting(&mut self, volume: &mut dyn Volume) {
+        let is_gone = |it: &Transaction| self.connections.get(it.connection).is_none();
+        let gone: Vec<Key> = self.transactions.iter().filter(|(_, it)| is_gone(it)).map(|(key, _)| key).collect();
+        for transaction in self.drop_waiting(volume, &gone) {
+            if self.transactions.get(transaction).is_some_and(|it| it.unfinished == 0) {
+                self.transactions.remove(transaction);
+            }
+        }
+    }
+
+    /// Drops what waits of these requests, and has not reached the volume. Returns the request of each part of which that is
+    /// so.
+    pub(super) fn drop_waiting(&mut self, volume: &mut dyn Volume, transactions: &[Key]) -> Vec<Key> {
         let mut dropped = Vec::new();
         let mut stays = |piece: &Piece| {
-            let stays = piece.transaction != transaction;
+            let stays = !transactions.contains(&piece.transaction);
             dropped.extend((!stays).then_some(*piece));
             stays
         };
@@ -229,11 +251,12 @@ impl Exporter {
                 *slot = None;
             }
         }
-        for piece in dropped {
-            self.part_lost(transaction, piece.buffer);
+        for piece in &dropped {
+            self.part_lost(piece.transaction, piece.buffer);
         }
         self.let_go(volume);
         self.mend_next(volume);
+        dropped.iter().map(|piece| piece.transaction).collect()
     }
 
     /// Puts what was read around the client's bytes.

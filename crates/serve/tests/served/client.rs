@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use shoal_serve::Door;
 
 use crate::volume::Served;
 
@@ -20,6 +23,7 @@ pub(crate) const TRIM: u16 = 4;
 pub(crate) const WRITE_ZEROES: u16 = 6;
 pub(crate) const BLOCK_STATUS: u16 = 7;
 pub(crate) const FUA: u16 = 1;
+pub(crate) const NO_HOLE: u16 = 2;
 
 /// Somebody in the transmission phase.
 pub(crate) struct Client {
@@ -44,7 +48,28 @@ pub(crate) enum Answer {
 impl Client {
     /// Connects, and opens an export with structured replies or without.
     pub(crate) fn open(served: &Served, export: &str, structured: bool) -> Self {
-        let mut client = Self::connect(served, structured);
+        Self::connect(served, structured).agree(export)
+    }
+
+    /// The same with structured replies, where the door leads.
+    pub(crate) fn open_at(door: &Door, export: &str) -> Self {
+        let (stream, theirs) = UnixStream::pair().unwrap();
+        Self::greeted(door, stream, theirs.into(), true).agree(export)
+    }
+
+    /// The same over TCP.
+    pub(crate) fn open_over_tcp(served: &Served, export: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (theirs, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        // A socket is a socket.
+        Self::greeted(&served.door, UnixStream::from(OwnedFd::from(stream)), theirs.into(), true).agree(export)
+    }
+
+    fn agree(self, export: &str) -> Self {
+        let structured = self.structured;
+        let mut client = self;
         client.stream.write_all(&3_u32.to_be_bytes()).unwrap();
         let option = |number: u32, data: &[u8]| {
             [b"IHAVEOPT", &number.to_be_bytes()[..], &(data.len() as u32).to_be_bytes(), data].concat()
@@ -72,8 +97,12 @@ impl Client {
     /// Connects, and hears the greeting.
     pub(crate) fn connect(served: &Served, structured: bool) -> Self {
         let (stream, theirs) = UnixStream::pair().unwrap();
+        Self::greeted(&served.door, stream, theirs.into(), structured)
+    }
+
+    fn greeted(door: &Door, stream: UnixStream, theirs: OwnedFd, structured: bool) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        served.door.let_in(theirs, None);
+        door.let_in(theirs, None);
         let mut client = Self { stream, structured, parts: HashMap::new() };
         assert_eq!(&client.receive(18)[..16], b"NBDMAGICIHAVEOPT");
         client

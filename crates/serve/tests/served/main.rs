@@ -4,12 +4,13 @@
 
 mod client;
 mod deadline;
+mod gone;
+mod greedy;
 mod outlived;
 mod volume;
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::time::Duration;
 
 use client::{Answer, BLOCK_STATUS, Client, DISC, FLUSH, FUA, READ, TRIM, WRITE, WRITE_ZEROES};
 use volume::{BAD_BLOCK, SIZE, Served};
@@ -44,27 +45,6 @@ fn content_of_any_size_and_place_comes_back() {
         assert_eq!(client.read(9, 1), pattern(10, 8)[2..3].to_vec());
     }
     served.stop();
-}
-
-#[test]
-fn what_a_client_asked_before_it_came_again_is_not_begun_afterwards() {
-    let served = Served::start_in_order(2);
-    let mut first = Client::open(&served, "pond", true);
-    first.write(0, &[1; 4096]);
-    let held = served.hold();
-    // More than the server reads of a client before it looks at the next one.
-    for number in 0..200 {
-        first.request(0, WRITE_ZEROES, number, number * 4096, 4096, &[]);
-    }
-    first.stream.shutdown(std::net::Shutdown::Both).unwrap();
-    let mut second = Client::open(&served, "pond", true);
-    second.request(0, WRITE, 7, 199 * 4096, 4096, &[2; 4096]);
-    // Both are to be there when the owner looks; if they are not, only less is seen.
-    std::thread::sleep(Duration::from_millis(100));
-    drop(held);
-    assert_eq!(second.answer(0), (7, Answer::Done));
-    let content = served.stop();
-    assert_eq!(content[199 * 4096..][..4096], [2; 4096], "an old write has undone a new one");
 }
 
 #[test]

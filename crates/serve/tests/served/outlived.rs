@@ -1,6 +1,7 @@
-//! A volume that outlives the power of its drives: what was answered and not flushed may be lost, and every client hears of it.
+//! A volume that outlives the power of its drives, or refuses a flush: what was answered and not flushed may be lost, and every
+//! client hears of it.
 
-use crate::client::{Answer, Client, FLUSH, WRITE};
+use crate::client::{Answer, Client, FLUSH, FUA, WRITE};
 use crate::volume::{FROZEN_BLOCK, Served};
 
 const LOST: Answer = Answer::Error(5);
@@ -46,4 +47,35 @@ fn a_flush_that_fails_tells_nothing_of_a_write_that_is_answered_afterwards() {
     assert_eq!(answers, [(1, Answer::Done), (2, LOST)]);
     assert_eq!([flush(&mut client), flush(&mut client)], [LOST, Answer::Done], "a part of the write may be lost");
     served.stop();
+}
+
+#[test]
+fn a_flush_covers_a_write_that_another_connection_is_answered_after_the_loss() {
+    let served = Served::start(43);
+    let (mut writes, mut flushes) = (client(&served), client(&served));
+    served.freeze_flushes();
+    writes.request(0, WRITE, 1, FROZEN_BLOCK, 4096, &[2; 4096]);
+    flushes.request(0, FLUSH, 2, 0, 0, &[]);
+    served.rest();
+    served.lose_power();
+    served.thaw();
+    assert_eq!([writes.answer(0), flushes.answer(0)], [(1, Answer::Done), (2, LOST)]);
+    assert_eq!([flush(&mut flushes), flush(&mut flushes)], [LOST, Answer::Done], "a part of the write may be lost");
+    assert_eq!([flush(&mut writes), flush(&mut writes)], [LOST, Answer::Done]);
+    served.stop();
+}
+
+#[test]
+fn a_flush_that_is_refused_fails_once_on_every_connection() {
+    for flags in [0, FUA] {
+        let served = Served::start(44);
+        let (mut idle, mut asks) = (client(&served), client(&served));
+        served.refuse_a_flush();
+        if flags == FUA {
+            assert_eq!(asks.call(FUA, WRITE, 0, 3, b"now"), LOST);
+        }
+        assert_eq!([flush(&mut asks), flush(&mut asks)], [LOST, Answer::Done]);
+        assert_eq!([flush(&mut idle), flush(&mut idle)], [LOST, Answer::Done]);
+        served.stop();
+    }
 }

@@ -34,6 +34,7 @@ struct Shared {
     is_frozen: AtomicBool,
     are_flushes_frozen: AtomicBool,
     has_lost_power: AtomicBool,
+    refuses_a_flush: AtomicBool,
     has_grown: AtomicBool,
     now_ns: AtomicU64,
     /// Turns in which there was nothing to do but what is frozen.
@@ -52,7 +53,35 @@ pub(crate) struct MemoryVolume {
     shared: Arc<Shared>,
 }
 
+impl Shared {
+    fn new() -> Self {
+        Self {
+            flushes: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            is_frozen: AtomicBool::new(true),
+            are_flushes_frozen: AtomicBool::new(false),
+            has_lost_power: AtomicBool::new(false),
+            refuses_a_flush: AtomicBool::new(false),
+            has_grown: AtomicBool::new(false),
+            now_ns: AtomicU64::new(0),
+            rests: AtomicU64::new(0),
+            reins: Mutex::new(()),
+        }
+    }
+}
+
 impl MemoryVolume {
+    fn new(seed: u64, shared: Arc<Shared>) -> Self {
+        let arena = Arena::new((BUFFERS * BUFFER_BYTES_MIN) as usize).unwrap();
+        let (content, random) = (vec![0; (SIZE + GROWTH) as usize], seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        Self { content, arena, queue: Vec::new(), random, is_in_order: false, watched: None, shared }
+    }
+
+    /// One that nobody serves yet.
+    pub(crate) fn alone(seed: u64) -> Self {
+        Self::new(seed, Arc::new(Shared::new()))
+    }
+
     /// Nothing is under way but what is frozen.
     fn is_idle(&self) -> bool {
         self.queue.iter().all(|it| self.is_frozen(&it.command))
@@ -93,6 +122,9 @@ impl MemoryVolume {
             }
             Command::Flush => {
                 self.shared.flushes.fetch_add(1, Ordering::Relaxed);
+                if self.shared.refuses_a_flush.swap(false, Ordering::Relaxed) {
+                    return Err(RequestError::Failed);
+                }
             }
             Command::Discard { .. } => return Err(RequestError::Unsupported),
         }
@@ -186,7 +218,15 @@ fn touches_frozen(command: &Command) -> bool {
     offset <= FROZEN_BLOCK && FROZEN_BLOCK < offset + u64::from(span.length)
 }
 
-/// A volume that is served: all of it as `pond`, and a part as `ice`, which nobody may write.
+/// Serves all of a volume as `pond`, and a part as `ice`, which nobody may write.
+pub(crate) fn exporter() -> Exporter {
+    let pond = Export::whole("pond", "", SIZE, false);
+    let ice = Export { offset: 1 << 20, size_bytes: 1 << 20, ..Export::whole("ice", "", 0, true) };
+    let exports = Exports::new(vec![pond, ice], SIZE, BLOCK).unwrap();
+    Exporter::new(exports, 0..BUFFERS).unwrap().with_deadline(DEADLINE)
+}
+
+/// A volume that is served.
 pub(crate) struct Served {
     pub(crate) door: Door,
     bell: Bell,
@@ -205,28 +245,12 @@ impl Served {
     }
 
     fn start_as(seed: u64, is_in_order: bool) -> Self {
-        let pond = Export::whole("pond", "", SIZE, false);
-        let ice = Export { offset: 1 << 20, size_bytes: 1 << 20, ..Export::whole("ice", "", 0, true) };
-        let exports = Exports::new(vec![pond, ice], SIZE, BLOCK).unwrap();
-        let mut exporter = Exporter::new(exports, 0..BUFFERS).unwrap().with_deadline(DEADLINE);
+        let mut exporter = exporter();
         let (door, bell) = (exporter.door(), exporter.bell());
-        let shared = Arc::new(Shared {
-            flushes: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
-            is_frozen: AtomicBool::new(true),
-            are_flushes_frozen: AtomicBool::new(false),
-            has_lost_power: AtomicBool::new(false),
-            has_grown: AtomicBool::new(false),
-            now_ns: AtomicU64::new(0),
-            rests: AtomicU64::new(0),
-            reins: Mutex::new(()),
-        });
+        let shared = Arc::new(Shared::new());
         let theirs = Arc::clone(&shared);
         let owner = std::thread::spawn(move || {
-            let arena = Arena::new((BUFFERS * BUFFER_BYTES_MIN) as usize).unwrap();
-            let (content, random) = (vec![0; (SIZE + GROWTH) as usize], seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-            let (queue, watched) = (Vec::new(), None);
-            let mut volume = MemoryVolume { content, arena, queue, random, is_in_order, watched, shared: theirs };
+            let mut volume = MemoryVolume { is_in_order, ..MemoryVolume::new(seed, theirs) };
             serve_until_over(&mut exporter, &mut volume);
             volume.content
         });
@@ -278,6 +302,11 @@ impl Served {
     pub(crate) fn lose_power(&self) {
         self.shared.has_lost_power.store(true, Ordering::Relaxed);
         self.rest();
+    }
+
+    /// The next flush fails.
+    pub(crate) fn refuse_a_flush(&self) {
+        self.shared.refuses_a_flush.store(true, Ordering::Relaxed);
     }
 
     /// From now on the volume is larger.

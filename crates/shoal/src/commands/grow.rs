@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use shoal_documents::protocol::Command;
 use shoal_drive::Access;
 use shoal_inventory::{
-    Seen, Wipeable, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
+    Seen, Wipeable, arrays, hold, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
 };
 use shoal_running::{Handle, Opening};
 use shoal_volume::{Absent, ArrayLevel, GrowError, GrowOptions, Grown, Level, continue_reshape, grow};
@@ -83,6 +83,8 @@ fn carry_out(
     wipeable: &Wipeable,
     options: &GrowOptions,
 ) -> Result<Grown, Failure> {
+    let members = &all[..all.len() - args.add.len()];
+    let held = hold(environment(), &arrays(environment(), members))?;
     let mut drives = open_drives(all, Access::Write)?;
     wipeable.confirm(&drives)?;
     for drive in &mut drives {
@@ -107,6 +109,7 @@ fn carry_out(
     // They are let go of before they are looked at again.
     drop(opened);
     remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>(), false);
+    drop(held);
     grown.map_err(grow_failure)
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use shoal_attach::records::Standing;
 use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
+        refuse_waited_for(&array, |_, _| Ok(false))?;
         check_place(args.array.socket.is_some())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
@@ -44,6 +46,26 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     })?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
+}
+
+/// Refuses an array whose attachment waits for a server, unless it will be served where that is looked for: what uses the
+/// attachment would go on to wait, and nobody else could serve it. `is_served` is asked of an array by its UUID, and of a
+/// place.
+pub(super) fn refuse_waited_for(
+    array: &ArrayArgs,
+    is_served: impl FnOnce(&str, &Path) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    let Some(attachment) = attachment_of(array)? else { return Ok(()) };
+    if attachment.standing() != Standing::ServerGone || is_served(&attachment.array_uuid, &attachment.socket)? {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "array {} is attached as {}, which waits for whoever serves it at {}: `{}` runs it again there; or `shoal detach` it first",
+        attachment.name,
+        attachment.device.display(),
+        attachment.socket.display(),
+        attachment.attach_command()
+    )))
 }
 
 /// Refuses an array that could not be administered, before anything is written to it: a start without one of its members
@@ -72,7 +94,8 @@ fn failed_path(path: &Path, error: &std::io::Error) -> Failure {
 
 /// Has the process that runs an array bring it to rest and end; refused while it is used on this machine.
 pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
-    if let Some(attachment) = attachment_of(&args.array)?
+    // One that waits for a server loses nothing by the end of a process that does not serve it.
+    if let Some(attachment) = attachment_of(&args.array)?.filter(|it| it.standing() != Standing::ServerGone)
         && let Some(Occupied { what, mend }) = Occupied::of(&attachment)?
     {
         let name = &attachment.name;

@@ -12,7 +12,7 @@ use shoal_running::{
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
 
-use super::run::{check_place, from_anywhere};
+use super::run::{check_place, from_anywhere, refuse_waited_for};
 use super::status::state_text;
 use crate::args::{Cli, EngineArg, ServeArgs};
 use crate::exit::Failure;
@@ -34,6 +34,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, places, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
+        refuse_waited_for(&array, |uuid, place| is_served_at(args, uuid, place))?;
         check_place(args.array.socket.is_some() && !args.nbd.is_empty())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
@@ -110,6 +111,15 @@ fn service(
     let listen = |address: &Address| Listener::open(&absolute(address)?, protection).map_err(listen_failure);
     let listeners = addresses.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
     Service::start(exporter, listeners).map_err(Failure::failed)
+}
+
+/// Whether the array is served at this socket.
+fn is_served_at(args: &ServeArgs, array_uuid: &str, place: &Path) -> Result<bool, Failure> {
+    if args.nbd.is_empty() {
+        return Ok(socket_for_clients(environment(), array_uuid)? == place);
+    }
+    let is_it = |address: &Address| Ok(matches!(absolute(address)?, Address::Unix(path) if path == place));
+    args.nbd.iter().map(is_it).try_fold(false, |any, it: Result<_, Failure>| Ok(any | it?))
 }
 
 /// What is to be served.

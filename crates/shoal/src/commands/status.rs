@@ -84,7 +84,7 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
         writeln!(text, "  {}", paused_text(paused))?;
     }
     if let Some(attached) = &document.attached {
-        writeln!(text, "  {}", attached_text(attached))?;
+        writeln!(text, "  {}", attached_text(attached, document.running.as_ref()))?;
     }
     if let Some(BackgroundDocument { work, done_bytes, total_bytes, bytes_per_s }) = &document.background {
         let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);
@@ -107,18 +107,26 @@ fn paused_text(PauseDocument { since_unix_s, waits_for, fails_in_s }: &PauseDocu
 }
 
 /// As what it is attached, and what is to be done if that cannot be used.
-fn attached_text(AttachedDocument { attachment, standing }: &AttachedDocument) -> String {
+fn attached_text(
+    AttachedDocument { attachment, standing }: &AttachedDocument,
+    running: Option<&RunningDocument>,
+) -> String {
     let Attachment { device, method, .. } = attachment;
     let again = attachment.attach_command();
-    let trouble = match standing {
-        Standing::Served => String::new(),
-        Standing::ServerGone => {
+    let trouble = match (standing, running) {
+        (Standing::Served, _) => String::new(),
+        (Standing::ServerGone, Some(running)) => format!(
+            "; process {} runs it and does not serve it there: whatever uses it waits, and fails after a while: `shoal stop` that, and \
+             `{again}` runs it again",
+            running.process_id
+        ),
+        (Standing::ServerGone, None) => {
             format!("; nobody runs it: whatever uses it waits, and fails after a while: `{again}` runs it again")
         }
-        Standing::FrontGone => {
+        (Standing::FrontGone, _) => {
             format!(", whose process is gone: `{again}` makes another, `shoal detach` takes it down")
         }
-        Standing::Gone => format!(", which is not this array's any more: `{again}` makes another"),
+        (Standing::Gone, _) => format!(", which is not this array's any more: `{again}` makes another"),
     };
     let places = attachment.mounted_at().unwrap_or_default();
     let mounted = places.iter().map(|place| format!(", mounted on {}", place.display())).collect::<String>();

@@ -363,3 +363,19 @@ fn of_two_commands_that_want_the_same_drive_at_once_one_gets_it() {
         assert_eq!(done.iter().filter(|done| **done).count(), 1, "{done:?}");
     }
 }
+
+/// The superblock is looked for at the end of the drive, wherever the data end.
+#[test]
+fn an_array_that_uses_a_part_of_its_drives_has_its_superblocks_where_they_are_looked_for() {
+    let bay = Bay::with_sizes(&[64 << 20; 3]);
+    for more in ["", "--bitmap internal", "--consistency-policy ppl"] {
+        let create =
+            format!("create --force --level 5 --chunk 64K --metadata 1.0 --size 16M --assume-clean {more} d0 d1 d2");
+        let made = bay.json(&create)["capacity_bytes"].as_u64().unwrap();
+        assert!((24 << 20..=32 << 20).contains(&made), "{more}: {made}");
+        let bytes = pattern(1 << 20, made);
+        bay.write("write d0 d1 d2", &bytes);
+        assert!(bay.done(&format!("read --length {} d1 d2 d0", bytes.len())).stdout == bytes, "{more}");
+        assert_eq!(bay.json("status d0 d1 d2")["health"], "optimal", "{more}");
+    }
+}

@@ -46,6 +46,20 @@ pub enum OpenError {
         /// Why.
         doubt: Doubt,
     },
+    /// Another process of this host runs it, or changes it, if with other members.
+    #[error(
+        "array {name} is busy: {} of this host uses it, if with other members: wait for that, or `shoal stop --uuid {array_uuid}` first; then \
+         start it with all of its members",
+        process_id.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
+    )]
+    InUse {
+        /// The array.
+        name: String,
+        /// Its UUID.
+        array_uuid: Uuid,
+        /// Which process, if it says so.
+        process_id: Option<u32>,
+    },
     /// What the members say of the array's shape does not work.
     #[error(transparent)]
     Shape(#[from] ShapeUnknown),

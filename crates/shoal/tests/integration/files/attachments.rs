@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::files::pond::{PATIENCE, lacks};
+use crate::running::server::Server;
 use crate::support::{Bay, Ran, has};
 
 /// Two arrays of two drives each, with a file system on each that holds a file of its array's name.
@@ -170,6 +171,25 @@ fn needs_root_fuse_what_is_attached_or_mounted_is_not_stopped_unless_forced() {
     ponds.bay.done("detach d0");
     assert!(begun.elapsed() < Duration::from_secs(240), "it waited for the deadline: {:?}", begun.elapsed());
     assert!(ponds.bay.json("status d0 d1")["attached"].is_null());
+}
+
+#[test]
+fn needs_root_fuse_what_waits_for_a_server_is_run_where_it_is_waited_for() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    let device = ponds.attached();
+    kill(&ponds.bay.json("status d0")["running"]);
+    let elsewhere = ponds.bay.runtime().with_file_name("elsewhere.sock");
+    for line in ["run --wait 0 d0 d1", &format!("serve --wait 0 --nbd unix:{} d0 d1", elsewhere.display())] {
+        ponds.bay.refused_running(line, 3, &["left", device.to_str().unwrap(), "waits", "shoal attach"]);
+    }
+    let served = Server::start_as(&ponds.bay, "serve", "d0 d1");
+    assert_eq!(ponds.bay.json("status d0")["attached"]["standing"], "served");
+    ponds.bay.done("detach d0");
+    ponds.bay.done("stop d0");
+    assert_eq!(served.ended().code, 0);
 }
 
 #[test]

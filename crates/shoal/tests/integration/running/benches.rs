@@ -47,3 +47,13 @@ fn an_array_that_is_served_is_measured_through_its_server() {
     assert_eq!(server.ended().code, 0);
     assert_eq!(bay.json("scrub d0 d1 d2")["mismatched_bytes"], 0);
 }
+
+#[test]
+fn a_bench_that_is_interrupted_in_its_warm_up_ends_in_order() {
+    let bay = Bay::new(1);
+    for more in ["", "--write"] {
+        let ran = bay.interrupted(&format!("--json bench --warm-up 600 --repeat 1 {more} d0"), || true);
+        assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+        assert!(ran.json()["results"].is_array(), "{}", ran.stderr);
+    }
+}
