@@ -3,7 +3,7 @@
 //! Runs of faults and steps are taken out, long ones first; then drives, buffers and other peculiarities. What is left
 //! need not be the smallest there is, but every single fault and step of it is needed.
 
-use shoal_sim::FaultKind;
+use shoal_sim::{FaultKind, Scheduler};
 use shoal_volume::Arena;
 
 use crate::fleet::Make;
@@ -67,7 +67,7 @@ impl Shrinker {
     }
 
     fn simplify(&mut self) -> bool {
-        let changes: [fn(&mut Scenario); 10] = [
+        let changes: [fn(&mut Scenario); 11] = [
             remove_drawer,
             remove_spare,
             remove_member,
@@ -75,6 +75,7 @@ impl Shrinker {
             |scenario| scenario.scratch_bytes = 4096,
             |scenario| scenario.assume_clean = true,
             |scenario| scenario.write_back_bytes = 0,
+            |scenario| scenario.scheduler = Scheduler::Deadline,
             |scenario| scenario.safe_mode_delay_ms = 200,
             |scenario| scenario.extra_bytes.fill(0),
             |scenario| scenario.makes.iter_mut().for_each(|make| *make = (Make::Fast, 0)),
