@@ -79,8 +79,9 @@ mod tests {
     #[test]
     fn simulated_sticks_with_redundancy_have_one_and_others_have_none() {
         let bytes = |notation: &str, level: &str| {
-            let drives = SimulatedDrives::named(&[notation.into()]).unwrap().unwrap();
-            let level = ArrayLevel::parse(level, None, 2).unwrap();
+            let drives =
+                SimulatedDrives::named(&[notation.into()]).expect("they are known").expect("they are simulated");
+            let level = ArrayLevel::parse(level, None, 2).expect("levels of md");
             WriteBack::Fitting.bytes_for_simulated(&drives, level)
         };
         for level in ["1", "5", "6", "10", "50"] {
