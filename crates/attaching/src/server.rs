@@ -127,6 +127,7 @@ fn arguments(
     arguments.extend(wish.force.then(|| "--force".to_owned()));
     arguments.extend(wish.read_only.then(|| "--read-only".to_owned()));
     arguments.extend(wish.degraded.then(|| "--degraded".to_owned()));
+    arguments.extend(wish.write_back.map(|bytes| format!("--write-back={bytes}")));
     let absolute = |path: &Path| -> Result<String, AttachError> {
         Ok(text(&std::path::absolute(path).map_err(AttachError::System)?)?.to_owned())
     };

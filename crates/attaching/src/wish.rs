@@ -26,4 +26,6 @@ pub struct Wish {
     pub until_unmounted: bool,
     /// After so long a request that nobody answered fails; [`DEADLINE`] if left out.
     pub deadline: Option<Duration>,
+    /// Bytes of the write-back window; what suits the array if left out.
+    pub write_back: Option<u32>,
 }

@@ -43,7 +43,7 @@ mod tests;
 
 pub use arena::{Arena, Memory, Piece};
 pub use disk_sequence::{disk_sequence, newest_disk_sequence};
-pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError};
+pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError, WriteOrder};
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};
 pub use mounts::{Mount, mounts};

@@ -119,6 +119,12 @@ impl SimulatedDrives {
         self.topology.buses[self.topology.drives[drive].1].kind
     }
 
+    /// Whether any is flash that takes one command at a time, as sticks and cards do.
+    pub fn have_cheap_flash(&self) -> bool {
+        let is_cheap = |model: &DriveModel| matches!(model.medium, Medium::Flash(_)) && model.queued_commands == 1;
+        self.topology.drives.iter().any(|(model, _)| is_cheap(model))
+    }
+
     /// What each keeps its data on.
     pub fn media(&self) -> impl Iterator<Item = &Medium> {
         self.topology.drives.iter().map(|(model, _)| &model.medium)

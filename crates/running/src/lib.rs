@@ -49,6 +49,7 @@ mod traffic;
 mod watch;
 mod wire;
 mod world;
+mod write_back;
 
 pub use client::Client;
 pub use engine::{Absence, Engine, EngineError, Resumption};
@@ -68,3 +69,4 @@ pub use silence::Silence;
 pub use watch::{WatchError, host_name, or_alert, tell_gone};
 pub use wire::ConnectError;
 pub use world::{HostWorld, NewDriveError};
+pub use write_back::WriteBack;

@@ -14,6 +14,8 @@ use shoal_inventory::{
 use shoal_mdadm::KernelError;
 use shoal_volume::{CreateError, Incomplete, OpenError, OpenOptions, Parity, SILENCE, SimulatedWorldError, Trust};
 
+use crate::write_back::WriteBack;
+
 /// What this process has to open arrays with.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -71,8 +73,8 @@ pub struct Opening {
     /// How long requests wait for drives that have gone away together, if it is kept running by
     /// shoal's own engine.
     pub deadline: Duration,
-    /// Size of the write-back window, if it is kept running by shoal's own engine; 0: none.
-    pub write_back_bytes: u32,
+    /// The write-back window, if it is kept running by shoal's own engine.
+    pub write_back: WriteBack,
 }
 
 impl Opening {
@@ -85,7 +87,7 @@ impl Opening {
         engine: EngineChoice::Shoal,
         silence: SILENCE,
         deadline: shoal_serve::DEADLINE,
-        write_back_bytes: 0,
+        write_back: WriteBack::Bytes(0),
     };
     /// To read it.
     pub const READABLE: Self = Self { writable: false, ..Self::WRITABLE };

@@ -249,7 +249,8 @@ pub fn simulate(
     seed: u64,
 ) -> Result<Host, ClaimError> {
     let (count, bytes) = users.requests();
-    let plan = BufferPlan::for_drives(drives.count(), count, bytes).with_write_back(opening.write_back_bytes);
+    let window_bytes = opening.write_back.bytes_for_simulated(drives, create.level);
+    let plan = BufferPlan::for_drives(drives.count(), count, bytes).with_write_back(window_bytes);
     let opened = drives.open_planned(Contents::Kept, plan, seed)?;
     let world = HostWorld::Simulated(Box::new(opened.world.paced()));
     let options = OpenOptions { silence: Some(opening.silence), ..setup.open_options(true, false) };
@@ -282,7 +283,8 @@ fn claim_with(
     }
     let (count, bytes) = requests;
     let plan = BufferPlan::for_drives(drives.len(), count, bytes).with_room_for(MORE_DRIVES_MAX);
-    let plan = plan.with_write_back(opening.write_back_bytes);
+    let window_bytes = if opening.writable { opening.write_back.bytes_for(&drives) } else { 0 };
+    let plan = plan.with_write_back(window_bytes);
     let opened = join(setup.io_engine, drives, plan)?;
     let options = opening.options(setup);
     let terms = Terms { options, deadline: opening.deadline, scan: named.scan.clone() };

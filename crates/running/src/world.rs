@@ -141,6 +141,10 @@ impl World for HostWorld {
         self.inner_mut().submit(io);
     }
 
+    fn submit_together(&mut self, writes: &[Io]) {
+        self.inner_mut().submit_together(writes);
+    }
+
     fn wait(
         &mut self,
         at_least: usize,

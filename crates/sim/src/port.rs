@@ -94,6 +94,7 @@ impl Port {
         let place = match self.scheduler {
             _ if choice > 1 => self.nearest(drive, choice, requests),
             Scheduler::None => 0,
+            Scheduler::LastFirst => self.last_of_data(requests),
             Scheduler::Deadline => {
                 self.sweep.choose(now_ns, self.waiting.iter().map(|&it| requests.at(it).candidate()))
             }
@@ -101,6 +102,12 @@ impl Port {
         let request = self.waiting.remove(place)?;
         self.close(request);
         Some(request)
+    }
+
+    /// The newest that nothing but data came before; nothing overtakes a flush.
+    fn last_of_data(&self, requests: &Requests) -> usize {
+        let data = self.waiting.iter().take_while(|&&request| requests.at(request).length > 0).count();
+        data.saturating_sub(1)
     }
 
     /// The one with the shortest seek of the `choice` oldest, and of equals the oldest.

@@ -16,6 +16,9 @@ use crate::Operation;
 pub enum Scheduler {
     /// First come first served.
     None,
+    /// Last come first served: the worst that a queue without order does. Linux 5.16 to 6.12 does it with what is submitted together
+    /// and meets no scheduler (a list that is filled at its head, `rq_list_add` in `block/blk-mq.c`).
+    LastFirst,
     /// Upwards, in batches.
     #[default]
     Deadline,

@@ -8,6 +8,7 @@ mod faults;
 mod vast;
 mod wider;
 
+use shoal_sim::Scheduler;
 use shoal_volume::{
     ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLayout, Raid0Layout, Raid10Layout, ScrubMode,
 };
@@ -23,9 +24,11 @@ const PURPOSE_SAMPLE: u64 = 1;
 
 /// The same, of a chance of its own: whatever else a world has does not depend on it.
 const PURPOSE_WRITE_BACK: u64 = 5;
+/// And what orders writes.
+const PURPOSE_SCHEDULER: u64 = 6;
 
 /// The same.
-const PURPOSE_REORDERING: u64 = 6;
+const PURPOSE_REORDERING: u64 = 8;
 
 /// Sizes of write-back windows.
 const WRITE_BACK_BYTES: [u32; 3] = [64 << 10, 128 << 10, WRITE_BACK_BYTES_MAX];
@@ -94,6 +97,7 @@ pub fn sample(seed: u64) -> Scenario {
         scratch_bytes: 4096 << random.pick(&[0, 0, 1, 3]),
         write_back_bytes: write_back_bytes(seed),
         reordering: reordering(seed),
+        scheduler: scheduler(seed),
         safe_mode_delay_ms: random.pick(&[1, 20, 200]),
         apart_percent: if theme == Theme::Subsets { 60 } else { 12 },
         faults: faults(theme, redundancy, drives, requests, random),
@@ -117,6 +121,12 @@ fn reordering(seed: u64) -> Reordering {
     }
     let held_ns_max = random.pick(&[200_000, 3_000_000, 40_000_000, 400_000_000]);
     Reordering { held_percent: random.pick(&[3, 20, 60]), held_ns_max }
+}
+
+/// What orders writes in a world: of three, the array itself does so in one.
+fn scheduler(seed: u64) -> Scheduler {
+    let random = &mut Random::new(seed, PURPOSE_SCHEDULER);
+    random.pick(&[Scheduler::Deadline, Scheduler::Deadline, Scheduler::LastFirst])
 }
 
 fn is_plain(level: ArrayLevel) -> bool {

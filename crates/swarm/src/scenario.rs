@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use shoal_sim::{Area, FaultKind, FaultPlan, MisbehaviourKind};
+use shoal_sim::{Area, FaultKind, FaultPlan, MisbehaviourKind, Scheduler};
 use shoal_volume::{ArrayLevel, ConsistencyPolicy, MinorVersion, ParityLayout, ScrubMode};
 
 use crate::fleet::Make;
@@ -46,6 +46,8 @@ pub struct Scenario {
     pub write_back_bytes: u32,
     /// How far drives take and answer I/Os out of their order.
     pub reordering: Reordering,
+    /// What is between the array and its drives: with a queue that keeps no order it gives them one write at a time.
+    pub scheduler: Scheduler,
     /// How long after its last write the array is marked clean.
     pub safe_mode_delay_ms: u64,
     /// So many times of a hundred a start is tried with other drives, too.
@@ -239,12 +241,13 @@ impl fmt::Display for Scenario {
         )?;
         writeln!(
             formatter,
-            "{:?}, {}, up to {} requests in flight, scratch of {} KiB, clean after {} ms",
+            "{:?}, {}, up to {} requests in flight, scratch of {} KiB, clean after {} ms, scheduler {:?}",
             self.consistency,
             if self.assume_clean { "in sync from the start" } else { "resynced first" },
             self.depth,
             self.scratch_bytes >> 10,
             self.safe_mode_delay_ms,
+            self.scheduler,
         )?;
         let makes = self.makes.iter().zip(&self.extra_bytes).map(|((make, bus), extra_bytes)| match extra_bytes {
             0 => format!("{}@{bus}", make.name()),

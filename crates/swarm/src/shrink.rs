@@ -3,7 +3,7 @@
 //! Runs of faults and steps are taken out, long ones first; then drives, buffers and other peculiarities. What is left
 //! need not be the smallest there is, but every single fault and step of it is needed.
 
-use shoal_sim::FaultKind;
+use shoal_sim::{FaultKind, Scheduler};
 use shoal_volume::Arena;
 
 use crate::fleet::Make;
@@ -77,6 +77,7 @@ impl Shrinker {
             |scenario| scenario.assume_clean = true,
             |scenario| scenario.reordering = Reordering::NONE,
             |scenario| scenario.write_back_bytes = 0,
+            |scenario| scenario.scheduler = Scheduler::Deadline,
             |scenario| scenario.safe_mode_delay_ms = 200,
             |scenario| scenario.extra_bytes.fill(0),
             |scenario| scenario.makes.iter_mut().for_each(|make| *make = (Make::Fast, 0)),

@@ -69,6 +69,7 @@ mod content_map;
 mod create;
 mod drive_set;
 mod drive_volume;
+mod elevator;
 mod fault;
 mod frame;
 mod grow;
@@ -121,7 +122,7 @@ pub use shoal_array::{
     Background, Blame, Command, CommandError, Completion, Event, Health, Instant, Level, Matter, MemberState, Mismatch,
     ParityLayout, Progress, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
 };
-pub use shoal_drive::{Arena, DriveId, Memory, Piece};
+pub use shoal_drive::{Arena, DriveId, Memory, Piece, WriteOrder};
 pub use shoal_md::{
     ConsistencyPolicy, DiskLevel, Features, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict,
 };

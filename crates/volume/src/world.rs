@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use shoal_array::Instant;
-use shoal_drive::{Arena, Drive, DriveId, DriveKind, Finished, Io, IoLoop, LoopError};
+use shoal_drive::{Arena, Drive, DriveId, DriveKind, Finished, Io, IoLoop, LoopError, WriteOrder};
 
 /// Drives, the memory that I/O goes to and from, and a clock.
 ///
@@ -27,6 +27,11 @@ pub trait World {
     }
     /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
     fn submit(&mut self, io: Io);
+    /// Queues writes on one drive, each of which goes on where the one before it ends: the drive gets them in their order, in
+    /// one request where that can be. Each finishes by itself.
+    fn submit_together(&mut self, writes: &[Io]) {
+        writes.iter().for_each(|&write| self.submit(write));
+    }
     /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends all that
     /// have finished.
     fn wait(
@@ -89,6 +94,8 @@ pub struct DriveFacts {
     pub writable: bool,
     /// Whether I/O bypasses the page cache.
     pub direct: bool,
+    /// In which order it is to be given writes that are under way at the same time.
+    pub write_order: WriteOrder,
 }
 
 /// The real world: drives behind an [`IoLoop`] and the machine's monotonic clock.
@@ -188,6 +195,7 @@ impl World for RealWorld {
             logical_block_bytes: drive.logical_block_bytes(),
             writable: drive.access() == shoal_drive::Access::Write,
             direct: drive.is_direct(),
+            write_order: drive.write_order(),
         }
     }
 
@@ -197,6 +205,10 @@ impl World for RealWorld {
 
     fn submit(&mut self, io: Io) {
         self.io_loop.submit(io);
+    }
+
+    fn submit_together(&mut self, writes: &[Io]) {
+        self.io_loop.submit_together(writes);
     }
 
     fn wait(

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, OFlags, Stat, StatxFlags};
 
 use super::DriveKind;
 use super::key::DeviceNumber;
+use super::order::WriteOrder;
 use super::synchronous::AlignedBuffer;
 
 /// Block size where nothing demands a larger one: the unit in which Linux counts, and the least that any drive has.
@@ -30,6 +31,7 @@ pub(super) struct Facts {
     pub(super) is_in_memory: bool,
     pub(super) waits_in_submission: bool,
     pub(super) can_discard: bool,
+    pub(super) write_order: WriteOrder,
 }
 
 impl Facts {
@@ -60,6 +62,7 @@ impl Facts {
             is_in_memory,
             waits_in_submission: waits_in_submission(file, kind),
             can_discard: can_discard(file, kind, stat),
+            write_order: write_order(kind, stat),
         })
     }
 }
@@ -120,6 +123,16 @@ fn can_discard(file: &File, kind: DriveKind, stat: &Stat) -> bool {
             queue_limit(number, "discard_max_bytes") > 0 && queue_limit(number, "write_zeroes_max_bytes") > 0
         }
         DriveKind::File => punches_holes(file),
+    }
+}
+
+fn write_order(kind: DriveKind, stat: &Stat) -> WriteOrder {
+    match kind {
+        DriveKind::File => WriteOrder::Any,
+        DriveKind::BlockDevice => {
+            let number = DeviceNumber::from_raw(stat.st_rdev);
+            WriteOrder::of_device(&PathBuf::from(format!("/sys/dev/block/{number}")))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod below;
 mod facts;
 mod key;
 mod lock;
+mod order;
 mod synchronous;
 
 use std::fs::File;
@@ -24,6 +25,7 @@ use crate::survey::in_use;
 pub(crate) use key::DeviceNumber;
 pub use key::DriveKey;
 pub(crate) use lock::patiently;
+pub use order::WriteOrder;
 
 /// What a drive is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,6 +208,11 @@ impl Drive {
     /// Whether whoever submits I/O of this file waits for another process or machine: FUSE, and file systems of the network.
     pub(crate) fn waits_in_submission(&self) -> bool {
         self.facts.waits_in_submission
+    }
+
+    /// In which order it is to be given writes that are under way at the same time.
+    pub fn write_order(&self) -> WriteOrder {
+        self.facts.write_order
     }
 
     /// Whether discard does anything here. What was discarded reads as zeroes.

@@ -13,7 +13,9 @@
 //! takes longer to copy than to switch is the workers' all the same, where there is a second processor for them.
 
 mod registered;
+mod request;
 mod threads;
+mod together;
 mod transfer;
 mod uring;
 
@@ -21,7 +23,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,9 @@ use rustix::io::Errno;
 
 use crate::{Arena, Drive, Memory};
 
+pub use request::{DriveId, Finished, Io, IoKind, LoopError};
+use together::{Together, memory_of};
+
 /// Which mechanism carries the I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoEngine {
@@ -37,72 +41,6 @@ pub enum IoEngine {
     Uring,
     /// A pool of threads with pread and pwrite.
     Threads,
-}
-
-/// A drive within one loop. Never used again for another drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DriveId(pub u32);
-
-/// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IoKind {
-    /// Fill the memory from the drive.
-    Read(Memory),
-    /// Write the memory to the drive.
-    Write(Memory),
-    /// Make completed writes durable.
-    Flush,
-    /// Discard so many bytes.
-    Discard(u64),
-}
-
-/// One I/O. The memory belongs to the loop until the I/O is finished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Io {
-    /// Handed back when finished.
-    pub token: u64,
-    /// On which drive.
-    pub drive: DriveId,
-    /// What.
-    pub kind: IoKind,
-    /// First byte on the drive.
-    pub offset: u64,
-}
-
-/// A finished I/O.
-#[derive(Debug)]
-pub struct Finished {
-    /// The token given at submission.
-    pub token: u64,
-    /// Done in full (short transfers are continued or turned into errors by the loop), or the system's error.
-    pub result: Result<(), io::Error>,
-}
-
-/// Why a loop cannot be made or cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum LoopError {
-    /// The kernel, a sandbox or a limit forbids io_uring.
-    #[error(
-        "io_uring is refused here ({source}); use the thread engine, or allow it (kernel.io_uring_disabled, seccomp)"
-    )]
-    UringRefused {
-        /// The error as it came.
-        source: io::Error,
-    },
-    /// A file's own file system takes no more. Nothing is wrong with the file, nor with what it is a member of: nothing more
-    /// is written, and what was under way is as after a power cut.
-    #[error(
-        "the file system that holds {} is full: make room there and try again; no member has failed, and what was not \
-         flushed may be missing, as after a power cut",
-        file.display()
-    )]
-    Full {
-        /// The file, or one beside it.
-        file: PathBuf,
-    },
-    /// The system says no.
-    #[error("I/O loop: {0}")]
-    System(#[from] io::Error),
 }
 
 /// Drives, memory and the I/O between them. One owner, one thread: it stays where it was made.
@@ -116,6 +54,7 @@ pub struct IoLoop {
     depth: usize,
     /// Waits for a place among the `depth` in flight.
     queued: VecDeque<Io>,
+    together: Together,
     /// Failed before it was started, or done on the spot.
     settled: Vec<Finished>,
     /// I/O of up to so many bytes on files that live in memory needs no engine.
@@ -161,6 +100,7 @@ impl IoLoop {
             drives: Vec::new(),
             depth: depth as usize,
             queued: VecDeque::new(),
+            together: Together::default(),
             settled: Vec::new(),
             at_once_bytes_max,
             watched: None,
@@ -219,7 +159,36 @@ impl IoLoop {
             self.settled.push(Finished { token: io.token, result: Err(refusal) });
         } else if let Some(result) = self.do_at_once(&io) {
             self.settled.push(Finished { token: io.token, result });
-        } else if self.has_room(io.drive) {
+        } else {
+            self.start_or_queue(io);
+        }
+    }
+
+    /// Queues writes on one drive, each of which goes on where the one before it ends: the drive gets them in their order, in one
+    /// request where that can be. Each finishes by itself.
+    ///
+    /// # Panics
+    /// If they are something else, or their memory is outside the arena.
+    pub fn submit_together(&mut self, ios: &[Io]) {
+        let Some((first, others)) = ios.split_first() else { return };
+        let mut end = first.offset + u64::from(memory_of(first).length);
+        for io in others {
+            assert!(io.drive == first.drive && io.offset == end, "{io:?} does not go on where the one before it ends");
+            end += u64::from(memory_of(io).length);
+        }
+        let length = u32::try_from(end - first.offset).ok().filter(|_| !others.is_empty());
+        let is_refused = ios.iter().any(|io| self.refusal(io).is_some());
+        let is_simple = self.present(first.drive).is_none_or(Drive::is_in_memory);
+        let Some(length) = length.filter(|_| !is_refused && !is_simple) else {
+            return ios.iter().for_each(|&io| self.submit(io));
+        };
+        self.together.put(ios);
+        let whole = Memory { length, ..memory_of(first) };
+        self.start_or_queue(Io { kind: IoKind::Write(whole), ..*first });
+    }
+
+    fn start_or_queue(&mut self, io: Io) {
+        if self.has_room(io.drive) {
             self.start(io);
         } else {
             self.queued.push_back(io);
@@ -248,7 +217,7 @@ impl IoLoop {
 
     /// I/Os queued or in flight, or finished and not yet told.
     pub fn pending(&self) -> usize {
-        self.queued.len() + self.in_flight() + self.settled.len()
+        self.queued.len() + self.in_flight() + self.settled.len() + self.together.hidden()
     }
 
     /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends
@@ -286,18 +255,37 @@ impl IoLoop {
             timeout.filter(|_| finished.len() < goal).and_then(|timeout| Instant::now().checked_add(timeout));
         let mut left = deadline.and(timeout);
         loop {
-            let missing = goal.saturating_sub(finished.len()).min(self.depth);
+            let missing = goal.saturating_sub(finished.len()).min(self.in_flight());
+            let known = finished.len();
             let is_woken = match &mut self.engine {
                 Engine::Uring(uring) => uring.turn(missing, left, finished, may_wake)?,
                 Engine::Threads(threads) => threads.turn(missing, left, finished, may_wake)?,
             };
+            self.take_apart(known, finished);
             self.start_queued();
+            finished.append(&mut self.settled);
             if finished.len() >= goal || is_woken {
                 return Ok(());
             }
             left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Answers for each what was done as one, of what has finished since there were so many.
+    pub(super) fn take_apart(&mut self, known: usize, finished: &mut Vec<Finished>) {
+        if self.together.is_empty() {
+            return;
+        }
+        for Finished { token, result } in finished.split_off(known) {
+            match (self.together.take(token), result) {
+                (None, result) => finished.push(Finished { token, result }),
+                (Some(ios), Ok(())) => {
+                    finished.extend(ios.iter().map(|io| Finished { token: io.token, result: Ok(()) }))
+                }
+                (Some(ios), Err(_)) => ios.into_iter().for_each(|io| self.submit(io)),
             }
         }
     }
@@ -337,9 +325,10 @@ impl IoLoop {
     /// Hands an I/O to the engine. There is room, and the drive is present.
     fn start(&mut self, io: Io) {
         let drive = self.drives[io.drive.0 as usize].as_ref().expect("a drive leaves when nothing is queued for it");
+        let parts = self.together.parts(&io);
         match &mut self.engine {
-            Engine::Uring(uring) => uring.start(io, drive),
-            Engine::Threads(threads) => threads.start(io, drive),
+            Engine::Uring(uring) => uring.start(io, &parts, drive),
+            Engine::Threads(threads) => threads.start(io, &parts, drive),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Both engines, through the same tests: over a real file system with O_DIRECT, and over the page cache.
 
+mod together;
 mod waiting;
 
 use std::collections::HashMap;

@@ -11,8 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{DriveId, FAREWELL, Finished, Io, transfer, wait_until_ready};
-use crate::{Arena, Drive, DriveKind};
+use super::{DriveId, FAREWELL, Finished, Io, IoKind, transfer, wait_until_ready};
+use crate::{Arena, Drive, DriveKind, Memory};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 /// More threads than this wait for each other rather than for drives.
@@ -40,6 +40,8 @@ pub(super) struct Threads {
 #[derive(Debug)]
 struct Job {
     io: Io,
+    /// What is written together, one after the other; empty if it is a single I/O.
+    parts: Vec<Memory>,
     file: Arc<File>,
     kind: DriveKind,
 }
@@ -119,14 +121,14 @@ impl Threads {
     }
 
     /// Takes an I/O; [`Threads::turn`] hands it to the pool.
-    pub(super) fn start(&mut self, io: Io, drive: &Drive) {
+    pub(super) fn start(&mut self, io: Io, parts: &[Memory], drive: &Drive) {
         let drive_index = io.drive.0 as usize;
         if self.in_flight_on.len() <= drive_index {
             self.in_flight_on.resize(drive_index + 1, 0);
         }
         self.in_flight_on[drive_index] += 1;
         self.in_flight += 1;
-        self.starting.push(Job { io, file: Arc::clone(drive.file()), kind: drive.kind() });
+        self.starting.push(Job { io, parts: parts.to_vec(), file: Arc::clone(drive.file()), kind: drive.kind() });
     }
 
     /// Hands over what was started, waits until `at_least` have finished or the time is over, and takes all finished. If
@@ -205,6 +207,20 @@ impl Drop for Threads {
     }
 }
 
+impl Job {
+    fn perform(&self, arena: &Arena) -> io::Result<()> {
+        if self.parts.is_empty() {
+            return transfer::perform(self.io, self.kind, &self.file, arena);
+        }
+        let mut offset = self.io.offset;
+        self.parts.iter().try_for_each(|&memory| {
+            let io = Io { kind: IoKind::Write(memory), offset, ..self.io };
+            offset += u64::from(memory.length);
+            transfer::perform(io, self.kind, &self.file, arena)
+        })
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -244,7 +260,7 @@ impl Shared {
             state.busy += 1;
             drop(state);
             let Io { token, drive, .. } = job.io;
-            let result = transfer::perform(job.io, job.kind, &job.file, &self.arena);
+            let result = job.perform(&self.arena);
             // The file is let go of before anybody hears that it is not needed.
             drop(job);
             state = self.lock();

@@ -6,7 +6,7 @@ use std::io;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use super::{Io, IoKind};
+use super::request::{Io, IoKind};
 use crate::{Arena, DriveKind, Memory};
 
 /// The kernel moves whole sectors in direct I/O; a transfer that ends within one has met the end of the file.

@@ -61,9 +61,11 @@ struct Watch {
 }
 
 /// One I/O in flight, or room for one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Place {
     transfer: Transfer,
+    /// What is left of a write that is put together; empty if its bytes lie in one piece.
+    parts: Vec<libc::iovec>,
     file: Target,
     is_taken: bool,
 }
@@ -99,7 +101,7 @@ impl Uring {
         let _ = ring.submitter().register_iowq_max_workers(&mut [depth.min(WORKERS), 0]);
         let nothing = Io { token: 0, drive: DriveId(0), kind: IoKind::Flush, offset: 0 };
         let file = Target { number: -1, is_registered: false, kind: DriveKind::File, is_for_workers: false };
-        let room = Place { transfer: Transfer::new(nothing), file, is_taken: false };
+        let room = Place { transfer: Transfer::new(nothing), parts: Vec::new(), file, is_taken: false };
         Ok(Self {
             ring,
             arena,
@@ -155,13 +157,18 @@ impl Uring {
     }
 
     /// Puts an I/O into the submission ring; [`Uring::turn`] hands it to the kernel.
-    pub(super) fn start(&mut self, io: Io, drive: &Drive) {
+    pub(super) fn start(&mut self, io: Io, parts: &[Memory], drive: &Drive) {
         let index = self.free_places.pop().expect("the loop starts no more than `depth`");
         let is_registered = self.files_are_registered && io.drive.0 < REGISTERED_FILES;
         let number = if is_registered { io.drive.0 as RawFd } else { drive.file().as_raw_fd() };
         let is_for_workers = drive.waits_in_submission();
         let file = Target { number, is_registered, kind: drive.kind(), is_for_workers };
-        self.places[index as usize] = Place { transfer: Transfer::new(io), file, is_taken: true };
+        let vector = |&memory: &Memory| libc::iovec {
+            iov_base: self.arena.pointer(memory).cast(),
+            iov_len: memory.length as usize,
+        };
+        let parts = parts.iter().map(vector).collect();
+        self.places[index as usize] = Place { transfer: Transfer::new(io), parts, file, is_taken: true };
         self.push(index);
         if self.untold >= SLICE {
             // An error shows again in `turn`, which can tell it.
@@ -244,7 +251,10 @@ impl Uring {
                 .map_err(|_negative| Errno::from_raw_os_error(completion.result().wrapping_neg()));
             let place = &mut self.places[index as usize];
             match place.transfer.advance(answer) {
-                Step::Continue => self.push(index),
+                Step::Continue => {
+                    skip(&mut place.parts, answer.unwrap_or(0));
+                    self.push(index);
+                }
                 Step::End(result) => {
                     place.is_taken = false;
                     self.free_places.push(index);
@@ -256,14 +266,15 @@ impl Uring {
 
     fn push(&mut self, index: u32) {
         self.untold += 1;
-        let place = self.places[index as usize];
+        let place = &self.places[index as usize];
         let piece = match place.transfer.io.kind {
+            IoKind::Write(_) if !place.parts.is_empty() => None,
             IoKind::Read(memory) | IoKind::Write(memory) => self.registered.piece_of(memory, &self.ring, &self.arena),
             IoKind::Flush | IoKind::Discard(_) => None,
         };
-        let entry = self.entry_for(&place, piece).user_data(u64::from(index));
+        let entry = self.entry_for(&self.places[index as usize], piece).user_data(u64::from(index));
         // SAFETY: the memory that the entry names lies in `arena`, which outlives the I/O: `drop` waits for the last
-        // completion. The owner leaves it alone until then by the contract of `Io`. The file is open or registered, for
+        // completion; the list of a write's parts lies in its place, untouched until then. The owner leaves it alone until then by the contract of `Io`. The file is open or registered, for
         // a drive leaves only when nothing is in flight on it.
         unsafe { self.ring.submission().push(&entry) }.expect("the ring has an entry for every place");
     }
@@ -280,6 +291,9 @@ impl Uring {
                     Some(piece) => opcode::ReadFixed::new(fd, pointer, length, piece).offset(offset).build(),
                     None => opcode::Read::new(fd, pointer, length).offset(offset).build(),
                 }
+            }
+            IoKind::Write(_) if !place.parts.is_empty() => {
+                opcode::Writev::new(fd, place.parts.as_ptr(), place.parts.len() as u32).offset(offset).build()
             }
             IoKind::Write(memory) => {
                 let (pointer, length) = self.rest_of(memory, done_bytes);
@@ -329,6 +343,18 @@ impl Drop for Uring {
             let _ = self.ring.submitter().unregister_files();
         }
     }
+}
+
+/// Takes away what was moved.
+fn skip(parts: &mut Vec<libc::iovec>, moved_bytes: u32) {
+    let mut left = moved_bytes as usize;
+    parts.retain_mut(|part| {
+        let here = left.min(part.iov_len);
+        left -= here;
+        part.iov_base = part.iov_base.wrapping_byte_add(here);
+        part.iov_len -= here;
+        part.iov_len > 0
+    });
 }
 
 /// Makes the cheapest ring that the kernel knows: completions are worked off when this thread asks for them, else at

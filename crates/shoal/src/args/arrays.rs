@@ -8,6 +8,7 @@ use shoal_text::{parse_size, parse_small_size};
 
 use super::engine::EngineArgs;
 use super::measure::SimulatedArrayArgs;
+use super::write_back::WriteBackArgs;
 
 /// Which array: its members, or one of them and where to look for the rest.
 #[derive(Args, Clone, Debug, Default)]
@@ -320,6 +321,9 @@ pub(crate) struct RunArgs {
     /// one that has lost more members than it survives.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// What answers writes before the members have them.
+    #[command(flatten)]
+    pub(crate) write_back: WriteBackArgs,
     /// Who runs it.
     #[command(flatten)]
     pub(crate) engine: EngineArgs,

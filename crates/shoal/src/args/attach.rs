@@ -11,6 +11,7 @@ use shoal_attach::records::Method;
 use shoal_attaching::Front;
 
 use super::arrays::ArrayArgs;
+use super::write_back::WriteBackArgs;
 
 /// `shoal attach`
 #[derive(Args, Debug)]
@@ -30,6 +31,9 @@ pub(crate) struct AttachArgs {
     /// A request that waits so long, while the process that runs the array is gone, fails. [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) deadline: Option<Duration>,
+    /// What answers writes before the members have them, if the array is not running yet.
+    #[command(flatten)]
+    pub(crate) write_back: WriteBackArgs,
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,

@@ -14,6 +14,7 @@ mod serve;
 mod service;
 mod share;
 mod sim;
+mod write_back;
 
 use clap::{Parser, Subcommand};
 
@@ -37,6 +38,7 @@ pub(crate) use service::{
 };
 pub(crate) use share::{GuestsChoice, NfsServerChoice, ShareArgs, UnshareArgs};
 pub(crate) use sim::{SimArgs, SimCommand, SwarmArgs};
+pub(crate) use write_back::WriteBackArgs;
 
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.

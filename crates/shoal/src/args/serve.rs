@@ -5,11 +5,12 @@ use std::str::FromStr;
 
 use clap::Args;
 use shoal_serve::Address;
-use shoal_text::{parse_size, parse_small_size};
+use shoal_text::parse_size;
 
 use super::arrays::{ArrayArgs, SpeedLimits, UnattendedArgs};
 use super::engine::EngineArgs;
 use super::measure::SimulatedArrayArgs;
+use super::write_back::WriteBackArgs;
 
 /// `shoal serve`
 #[derive(Args, Debug)]
@@ -45,10 +46,9 @@ pub(crate) struct ServeArgs {
     /// answers nothing for half as long is taken out, if the array can do without it.
     #[arg(long, value_name = "SECONDS", default_value_t = shoal_serve::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) deadline: u64,
-    /// Answer writes from a window of so much memory, as drives with a volatile cache do, and write whole rows: many times
-    /// faster on sticks and cards. What no flush covers is lost if this process is killed; the client's next flush fails then.
-    #[arg(long, value_parser = parse_small_size, value_name = "SIZE", default_value = "0")]
-    pub(crate) write_back: u32,
+    /// What answers writes before the members have them.
+    #[command(flatten)]
+    pub(crate) write_back: WriteBackArgs,
     /// Serve a degraded array that was not shut down cleanly, though some blocks may be wrong; or, for reading only, what is left
     /// of one that has lost more members than it survives.
     #[arg(long, short)]

@@ -20,6 +20,7 @@ pub(crate) fn run(cli: &Cli, args: &AttachArgs) -> Result<(), Failure> {
         degraded: args.array.degraded,
         until_unmounted: false,
         deadline: args.deadline,
+        write_back: args.write_back.size,
     };
     output::document(cli, &AttachDocument { attachment: attach(cli, &args.array, &wish)? }, text)
 }

@@ -8,10 +8,11 @@ use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
 use shoal_running::{
-    Handle, Opening, Server, Users, make_runtime_directory, or_alert, stop_in_kernel, wait_for_members, when_free,
+    Handle, Opening, Server, Users, WriteBack, make_runtime_directory, or_alert, stop_in_kernel, wait_for_members,
+    when_free,
 };
 
-use crate::args::{ArrayArgs, Cli, RunArgs, SpeedArgs, StopArgs};
+use crate::args::{ArrayArgs, Cli, EngineArg, RunArgs, SpeedArgs, StopArgs, WriteBackArgs};
 use crate::attaching::attachment_of;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
@@ -27,7 +28,8 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
         ));
     }
     let engine = args.engine.engine.into();
-    let opening = Opening { force: args.force, engine, ..Opening::WRITABLE };
+    let write_back = write_back(args.write_back, args.engine.engine)?;
+    let opening = Opening { force: args.force, engine, write_back, ..Opening::WRITABLE };
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
@@ -66,6 +68,14 @@ pub(super) fn refuse_waited_for(
         attachment.socket.display(),
         attachment.attach_command()
     )))
+}
+
+/// The window of an array that this engine runs.
+pub(super) fn write_back(args: WriteBackArgs, engine: EngineArg) -> Result<WriteBack, Failure> {
+    if engine == EngineArg::Kernel && args.size.is_some_and(|size| size > 0) {
+        return Err(Failure::usage("--write-back is for shoal's own engine: leave out one of it and --engine kernel"));
+    }
+    Ok(args.size.into())
 }
 
 /// Refuses an array that could not be administered, before anything is written to it: a start without one of its members

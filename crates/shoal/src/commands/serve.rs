@@ -12,9 +12,9 @@ use shoal_running::{
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
 
-use super::run::{check_place, from_anywhere, refuse_waited_for};
+use super::run::{check_place, from_anywhere, refuse_waited_for, write_back};
 use super::status::state_text;
-use crate::args::{Cli, EngineArg, ServeArgs};
+use crate::args::{Cli, ServeArgs};
 use crate::exit::Failure;
 use crate::output;
 use crate::setup::{claim, environment};
@@ -59,9 +59,6 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
 
 /// How the array is opened.
 fn opening(args: &ServeArgs) -> Result<Opening, Failure> {
-    if args.write_back > 0 && args.engine.engine == EngineArg::Kernel {
-        return Err(Failure::usage("--write-back is for shoal's own engine: leave out one of it and --engine kernel"));
-    }
     let deadline = Duration::from_secs(args.deadline);
     Ok(Opening {
         writable: !args.read_only,
@@ -70,7 +67,7 @@ fn opening(args: &ServeArgs) -> Result<Opening, Failure> {
         // A member that does not answer is taken out while clients have half of their patience left.
         silence: SILENCE.min(deadline / 2),
         deadline,
-        write_back_bytes: args.write_back,
+        write_back: write_back(args.write_back, args.engine.engine)?,
         ..Opening::WRITABLE
     })
 }

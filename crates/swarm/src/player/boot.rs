@@ -393,7 +393,7 @@ pub(super) fn world(
     chronicle: &Shared,
 ) -> Result<Watched, Failure> {
     let topology = topology(&scenario.makes, |drive| scenario.bytes_of(drive));
-    let host = HostModel::default();
+    let host = HostModel { scheduler: scenario.scheduler, ..HostModel::default() };
     let seed = scenario.seed.wrapping_mul(1000).wrapping_add(boot);
     let world = SimulatedWorld::with_arena(&topology, &host, Contents::Given(contents), arena.clone(), seed);
     let world = world.map_err(|error| Failure::new("creates", error.to_string()))?;

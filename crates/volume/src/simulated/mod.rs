@@ -21,8 +21,8 @@ use std::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use shoal_array::Instant;
-use shoal_drive::{Arena, DriveId, Finished, Io, IoKind, LoopError};
-use shoal_sim::{Command, Content, Fault, HostModel, Operation, Simulation, Ticket, Topology};
+use shoal_drive::{Arena, DriveId, Finished, Io, IoKind, LoopError, WriteOrder};
+use shoal_sim::{Command, Content, Fault, HostModel, Operation, Scheduler, Simulation, Ticket, Topology};
 
 use crate::BufferPlan;
 use crate::slab::Slab;
@@ -56,6 +56,7 @@ pub struct SimulatedWorld {
     random: Xoshiro256PlusPlus,
     /// If the world keeps pace with the machine's clock.
     pace: Option<Pace>,
+    write_order: WriteOrder,
 }
 
 /// An I/O that the simulation has.
@@ -111,6 +112,7 @@ impl SimulatedWorld {
             bytes: Vec::new(),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             pace: None,
+            write_order: write_order(host),
         })
     }
 
@@ -295,6 +297,7 @@ impl World for SimulatedWorld {
             logical_block_bytes: model.logical_block_bytes,
             writable: true,
             direct: true,
+            write_order: self.write_order,
         }
     }
 
@@ -372,6 +375,14 @@ impl World for SimulatedWorld {
         let mut bytes = [0; 16];
         self.random.fill_bytes(&mut bytes);
         bytes
+    }
+}
+
+/// A host that sorts what waits for its drives is to be given it, as it was measured; one that does not is to be given no choice.
+fn write_order(host: &HostModel) -> WriteOrder {
+    match host.scheduler {
+        Scheduler::None | Scheduler::Deadline => WriteOrder::Any,
+        Scheduler::LastFirst => WriteOrder::Ascending { request_bytes: host.max_request_bytes },
     }
 }
 

@@ -37,10 +37,9 @@ impl<W: World> Tree<W> {
                     | (MemberIo::Write { span, .. }, IoKind::Write(memory)) => Some((span, memory)),
                     _ => None,
                 };
-                self.sequence.note(drive, offset, kind);
                 self.expect_answer(now);
                 self.flights.start(now, token, drive, kind, memory);
-                self.world.submit(Io { token, drive, kind, offset });
+                self.send(Io { token, drive, kind, offset });
             }
             Target::Node(node) => {
                 let request = Request { id: RequestId(INTERNAL | token), command: as_command(io) };

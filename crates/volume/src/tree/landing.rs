@@ -22,8 +22,11 @@ impl<W: World> Tree<W> {
 
     /// A drive has answered: what it read is taken to where its buffer is by now, if that has moved and somebody waits
     /// for it.
-    fn landed(&mut self, now: Instant, token: u64, is_good: bool) {
+    pub(super) fn landed(&mut self, now: Instant, token: u64, is_good: bool) {
         let Some(flight) = self.flights.end(now, token) else { return };
+        if let IoKind::Write(_) = flight.kind {
+            self.elevators.ended(flight.drive, token);
+        }
         if let Some((span, memory)) = flight.memory {
             let to = self.homes.memory(span);
             let is_wanted = !flight.is_left() && !self.is_overtaken(token);

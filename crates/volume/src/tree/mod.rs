@@ -10,7 +10,7 @@
 //! 3. every engine's events are routed: answers to whoever asked, news to whoever listens;
 //! 4. when nothing moves any more, the world waits for I/O or for an engine's timer.
 //!
-//! Invariant: whatever is in flight in the world has exactly one entry in `pending`.
+//! Invariant: whatever is in flight in the world, or waits in a drive's [elevator](crate::elevator), has exactly one entry in `pending`.
 
 mod access;
 mod activity;
@@ -25,6 +25,7 @@ mod losses;
 mod mirror;
 mod node;
 mod notes;
+mod order;
 mod ppl;
 mod record;
 mod replace;
@@ -46,6 +47,7 @@ use shoal_drive::{DriveId, Finished};
 use shoal_parity::Parity;
 
 use crate::compute::Bytes;
+use crate::elevator::Elevators;
 use crate::homes::Homes;
 use crate::slab::Slab;
 use crate::world::World;
@@ -128,6 +130,7 @@ pub(crate) struct Tree<W> {
     pub(crate) patience: Patience,
     pub(crate) flights: Flights,
     pub(crate) sequence: sequence::Sequence,
+    elevators: Elevators,
     /// For drives that are asked for nothing, as they have not answered what they were asked before.
     refused: VecDeque<u64>,
     /// Notes that a drive may still have something of, by what it has.
@@ -163,6 +166,7 @@ impl<W: World> Tree<W> {
             patience: Patience::default(),
             flights: Flights::default(),
             sequence: sequence::Sequence::default(),
+            elevators: Elevators::default(),
             refused: VecDeque::new(),
             stuck_notes: Vec::new(),
             promised_notes: Vec::new(),
@@ -269,7 +273,7 @@ impl<W: World> Tree<W> {
             moved |= self.tend_mirrors(now) | self.tend_spares(now) | self.tend_write_back(now);
             moved = moved || self.begin_units(now);
             if !moved {
-                return;
+                return self.send_writes();
             }
         }
     }

@@ -209,7 +209,7 @@ impl<W: World> Tree<W> {
     pub(crate) fn leave(&mut self, now: Instant, drive: DriveId) -> bool {
         let mut has_left = false;
         for token in self.flights.awaited_of(drive) {
-            if !self.clear_the_way(token) {
+            if self.elevators.holds(drive, token) || !self.clear_the_way(token) {
                 continue;
             }
             has_left = true;
@@ -218,7 +218,7 @@ impl<W: World> Tree<W> {
             let pending = std::mem::replace(pending, Pending::Forgotten);
             self.io_ended(now, pending, Err(Errno::NODEV.into()));
         }
-        has_left
+        self.answer_unsent(now, drive) || has_left
     }
 
     /// Moves the buffer that a read was begun in, so that nobody minds when it ends; `false` if there

@@ -10,6 +10,7 @@ mod hunted;
 mod memory;
 mod mutated;
 mod power_cuts;
+mod queues;
 mod simulated;
 mod stalls;
 mod states;

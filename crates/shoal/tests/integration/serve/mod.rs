@@ -87,6 +87,29 @@ fn needs_nbdcopy_what_is_flushed_through_a_window_survives_the_server() {
     bay.refused(&line, 2, &["--write-back is for shoal's own engine"]);
 }
 
+/// Who flushes as block devices are flushed need not ask for a window, and who wants none says so.
+#[test]
+fn arrays_on_flash_have_a_window_by_themselves_and_none_if_told_so() {
+    let bay = Bay::new(4);
+    bay.done(&format!("create --level 5 --chunk 64K {}", names(0..4)));
+    let sticks = "sim:cruzer-titanium:size=16M*3@usb2";
+    let cases = [
+        (format!("{sticks} --level 5"), Some(32 << 20)),
+        (format!("{sticks} --level 1"), Some(32 << 20)),
+        (format!("{sticks} --level 0"), None),
+        (format!("--write-back 0 {sticks} --level 5"), None),
+        (names(0..4), None), // files: a disk's cache and scheduler are below them
+    ];
+    for (line, expected) in cases {
+        let socket = bay.path("administered");
+        let served = Served::start(&bay, &format!("--socket {} {line}", socket.display()));
+        let status = bay.json(&format!("status --socket {}", socket.display()));
+        let window_bytes = status["write_back"]["window_bytes"].as_u64();
+        served.stopped();
+        assert_eq!(window_bytes, expected, "{line}");
+    }
+}
+
 #[test]
 fn needs_nbdcopy_content_comes_out_and_goes_in() {
     if !is_there("nbdcopy", "libnbd-bin") {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use shoal_array::Instant;
 use shoal_drive::{Arena, DriveId, Finished, Io, IoKind, LoopError};
-use shoal_volume::{DriveFacts, World};
+use shoal_volume::{DriveFacts, World, WriteOrder};
 
 use crate::power_cuts::media::Media;
 use crate::power_cuts::random::Random;
@@ -164,6 +164,7 @@ impl World for TracedWorld {
             logical_block_bytes: self.logical_block_bytes,
             writable: true,
             direct: true,
+            write_order: WriteOrder::Any,
         }
     }
 

@@ -1,0 +1,46 @@
+//! Writes of drives that are to be given one at a time, on their way to the world.
+
+use shoal_array::Instant;
+use shoal_drive::{DriveId, Io, IoKind, Memory};
+
+use crate::elevator::memory_of;
+use crate::world::World;
+
+use super::Tree;
+
+impl<W: World> Tree<W> {
+    /// Sends I/O on to the world: writes at the end of the [pump](Tree::pump) in the order that suits their drive, all else at once.
+    pub(super) fn send(&mut self, io: Io) {
+        let Self { world, elevators, sequence, .. } = self;
+        if let IoKind::Write(_) = io.kind
+            && let Some(elevator) = elevators.of(io.drive, || world.facts(io.drive).write_order)
+        {
+            return elevator.submit(io);
+        }
+        sequence.note(io.drive, io.offset, io.kind);
+        world.submit(io);
+    }
+
+    /// Gives drives that have no write the next one.
+    pub(super) fn send_writes(&mut self) {
+        for elevator in self.elevators.all() {
+            let request = elevator.begin();
+            let (Some(first), Some(last)) = (request.first(), request.last()) else { continue };
+            let end = last.offset + u64::from(memory_of(last).length);
+            let length = u32::try_from(end - first.offset).unwrap_or(u32::MAX);
+            self.sequence.note(first.drive, first.offset, IoKind::Write(Memory { length, ..memory_of(first) }));
+            self.world.submit_together(&request);
+        }
+    }
+
+    /// Answers, by "gone", the writes that a drive has not been given. Says whether there were any.
+    pub(super) fn answer_unsent(&mut self, now: Instant, drive: DriveId) -> bool {
+        let unsent = self.elevators.take_back(drive);
+        for &token in &unsent {
+            self.landed(now, token, false);
+            let pending = self.pending.take(token);
+            self.io_ended(now, pending, Err(rustix::io::Errno::NODEV.into()));
+        }
+        !unsent.is_empty()
+    }
+}
