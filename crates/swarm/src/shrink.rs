@@ -68,7 +68,7 @@ impl Shrinker {
     }
 
     fn simplify(&mut self) -> bool {
-        let changes: [fn(&mut Scenario); 11] = [
+        let changes: [fn(&mut Scenario); 12] = [
             remove_drawer,
             remove_spare,
             remove_member,

@@ -11,8 +11,8 @@ use shoal_drive::DriveId;
 use shoal_md::SUPERBLOCK_BYTES;
 
 use crate::array_volume::ArrayVolume;
-use crate::manage_error::ManageError;
 use crate::assemble::{OpenError, probe};
+use crate::manage_error::ManageError;
 use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
 use crate::world::World;
 

@@ -2,28 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::rc::Rc;
 use std::time::Duration;
 
 use rand_xoshiro::rand_core::Rng;
 use shoal_md::Candidate;
 use shoal_memory::{Doubt, Found};
-use shoal_sim::{Content, HostModel};
+use shoal_sim::Content;
 use shoal_volume::{
-    Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, DriveId, HostMemory, Incarnation,
-    OpenError, OpenOptions, SimulatedWorld, Superblock, Trust, Unflushed, Volume, VolumeError, World,
+    Arena, ArrayVolume, BufferPlan, ConsistencyPolicy, CreateOptions, DriveId, HostMemory, Incarnation, OpenError,
+    OpenOptions, Superblock, Trust, Unflushed, Volume, VolumeError, World,
 };
 
 use super::hangs::Hangs;
 use super::journal::JournalDrive;
 use super::power::{Stock, superblock};
 use super::requests::BLOCK;
+use super::worlds::world;
 use super::{Counts, Player};
 use crate::books::Books;
 use crate::checkers::{Answers, DEADLINE_NS, Failure, Promises, Silent};
 use crate::chronicle::{Chronicle, Shared};
-use crate::fleet::topology;
-use crate::out_of_order::OutOfOrder;
 use crate::random::Random;
 use crate::sample::WRITE_BACK_BYTES_MAX;
 use crate::scenario::{Scenario, Step};
@@ -383,21 +381,4 @@ pub(super) fn options(scenario: &Scenario) -> OpenOptions {
 
 fn scenario_plan(scenario: &Scenario) -> BufferPlan {
     plan(scenario.drives(), scenario.depth, scenario.scratch_bytes).with_write_back(scenario.write_back_bytes)
-}
-
-pub(super) fn world(
-    scenario: &Scenario,
-    contents: Vec<Content>,
-    arena: &Arena,
-    boot: u64,
-    chronicle: &Shared,
-) -> Result<Watched, Failure> {
-    let topology = topology(&scenario.makes, |drive| scenario.bytes_of(drive));
-    let host = HostModel { scheduler: scenario.scheduler, ..HostModel::default() };
-    let seed = scenario.seed.wrapping_mul(1000).wrapping_add(boot);
-    let world = SimulatedWorld::with_arena(&topology, &host, Contents::Given(contents), arena.clone(), seed);
-    let world = world.map_err(|error| Failure::new("creates", error.to_string()))?;
-    let given =
-        if boot == 0 { (0..).map(DriveId).take(scenario.members + scenario.spares).collect() } else { [].into() };
-    Ok(Watched::new(OutOfOrder::new(world, scenario.reordering, seed), given, Rc::clone(chronicle)))
 }

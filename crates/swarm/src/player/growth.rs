@@ -11,9 +11,9 @@ use shoal_volume::{
 };
 
 use super::Player;
-use super::boot::world;
 use super::power::{has_all, superblock};
 use super::requests::BLOCK;
+use super::worlds::world;
 use crate::checkers::Failure;
 use crate::scenario::Growth;
 use crate::watched::Watched;

@@ -21,6 +21,7 @@ mod requests;
 mod strangers;
 mod waits;
 mod weakness;
+mod worlds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
