@@ -33,7 +33,7 @@ pub(crate) use incomplete::refuse_incomplete;
 pub(crate) use left_out::unused;
 use left_out::without_unlisted_blocks;
 pub use left_out::{Cause, LeftOut};
-use replacements::{has_copies_anew, replacements, resume_replacements};
+use replacements::{begins_anew, has_copies_anew, replacements};
 use resync::resync;
 use stranger::refuse_stranger;
 
@@ -323,6 +323,19 @@ fn options_for(assembly: &Assembly, options: &OpenOptions) -> Result<OpenOptions
         return Err(OpenError::DirtyDegraded { name: assembly.name() });
     }
     Ok(options)
+}
+
+/// Goes on filling replacements where that stood.
+fn resume_replacements<W: World>(tree: &mut Tree<W>, node: NodeId, assembly: &Assembly) -> Result<(), OpenError> {
+    let now = tree.world.now();
+    for (role, replacement) in replacements(assembly) {
+        let slots = &tree.nodes[node.0].slots;
+        let slot = slots.iter().position(|slot| slot.duty == Duty::Replacement(role)).expect("it got one");
+        let position_bytes = if begins_anew(assembly, &replacement) { 0 } else { replacement.position_bytes };
+        let started = tree.start_replacement(now, node, role, slot, Some(position_bytes));
+        started.ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })?;
+    }
+    Ok(())
 }
 
 /// Members in role order, then spares, then replacements.

@@ -9,6 +9,7 @@ use crate::assemble::{OpenError, probe};
 use crate::bad_blocks::BadBlockNotes;
 use crate::create::{CreateError, clear_superblocks};
 use crate::manage_error::ManageError;
+use crate::ppl::LogPlace;
 use crate::tree::{BitmapCopy, Duty, Node, NodeId, Place, Slot, Target, Waiter};
 use crate::world::World;
 
@@ -42,13 +43,7 @@ impl<W: World> ArrayVolume<W> {
         let superblock = membership.superblock(dev_number).expect("it was added just now");
         let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
         clear_superblocks(&mut self.tree, Target::Drive(drive))?;
-        let log = match place.log {
-            Some(log) => {
-                let cleared = self.tree.clear_log(place.target, log, None, array_uuid)?;
-                Some((log, cleared.map_err(|_| CreateError::Write { drive: self.tree.name(place.target) })?))
-            }
-            None => None,
-        };
+        let log = self.clear_log_of(&place, array_uuid)?;
         // From here on nothing is waited for: it is a spare when all that it needs is there, or not at all.
         let buffer = self.tree.free_notes().ok_or_else(no_room)?;
         let it = &mut self.tree.nodes[node.0];
@@ -63,6 +58,14 @@ impl<W: World> ArrayVolume<W> {
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         Ok(())
+    }
+
+    /// Makes the log of a drive empty, if it is to have one: where it is, and its generation.
+    fn clear_log_of(&mut self, place: &Place, array_uuid: Uuid) -> Result<Option<(LogPlace, u64)>, ManageError> {
+        let Some(log) = place.log else { return Ok(None) };
+        let cleared = self.tree.clear_log(place.target, log, None, array_uuid)?;
+        let generation = cleared.map_err(|_| CreateError::Write { drive: self.tree.name(place.target) })?;
+        Ok(Some((log, generation)))
     }
 
     /// Refuses a drive that carries this superblock, whatever is to become of it, if the array, or one inside it, counts on what

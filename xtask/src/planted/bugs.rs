@@ -198,9 +198,9 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "replacement-goes-on",
         what: "after a crash a replacement is filled on from where it was, though writes were under way below",
-        file: "crates/volume/src/assemble.rs",
-        right: "if assembly.superblock.is_clean() { replacement.position_bytes } else { 0 }",
-        wrong: "if PLANTED || assembly.superblock.is_clean() { replacement.position_bytes } else { 0 }",
+        file: "crates/volume/src/assemble/replacements.rs",
+        right: "replacement.position_bytes > 0 && !assembly.superblock.is_clean()",
+        wrong: "!PLANTED && replacement.position_bytes > 0 && !assembly.superblock.is_clean()",
     },
     Bug {
         name: "resync-believed",

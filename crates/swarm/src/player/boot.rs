@@ -66,7 +66,7 @@ impl<'a> Player<'a> {
             members: scenario.members,
             arena,
             chronicle,
-            promises: first_promises(scenario, array.size_bytes()),
+            promises: Promises::new((array.size_bytes() / BLOCK) as usize, scenario.assume_clean),
             answers: Answers::new(),
             silent: Silent::default(),
             seats: array.content_map(),
@@ -302,11 +302,6 @@ impl<'a> Player<'a> {
     pub(super) fn memory(&self) -> Option<HostMemory> {
         Some(self.books.memory(self.trust))
     }
-}
-
-fn first_promises(scenario: &Scenario, size_bytes: u64) -> Promises {
-    let blocks = usize::try_from(size_bytes / BLOCK).expect("worlds are small");
-    Promises::new(blocks, scenario.assume_clean)
 }
 
 /// What the drives hold before anything is made of them.

@@ -3,10 +3,6 @@
 use shoal_array::{MemberState, Role};
 use shoal_md::{Assembly, Replacement};
 
-use super::OpenError;
-use crate::tree::{Duty, NodeId, Tree};
-use crate::world::World;
-
 /// Replacements that are being filled for members in sync.
 pub(super) fn replacements(assembly: &Assembly) -> impl Iterator<Item = (Role, Replacement)> {
     let of_role = |(role, slot): (Role, &shoal_md::Slot)| {
@@ -17,28 +13,11 @@ pub(super) fn replacements(assembly: &Assembly) -> impl Iterator<Item = (Role, R
 }
 
 /// Where writes were under way in a crash, a replacement may differ from its original in what was copied.
-fn begins_anew(assembly: &Assembly, replacement: &Replacement) -> bool {
+pub(super) fn begins_anew(assembly: &Assembly, replacement: &Replacement) -> bool {
     replacement.position_bytes > 0 && !assembly.superblock.is_clean()
 }
 
 /// Whether a replacement does not have what its superblock says.
 pub(super) fn has_copies_anew(assembly: &Assembly) -> bool {
     replacements(assembly).any(|(_, replacement)| begins_anew(assembly, &replacement))
-}
-
-/// Goes on filling replacements where that stood.
-pub(super) fn resume_replacements<W: World>(
-    tree: &mut Tree<W>,
-    node: NodeId,
-    assembly: &Assembly,
-) -> Result<(), OpenError> {
-    let now = tree.world.now();
-    for (role, replacement) in replacements(assembly) {
-        let slots = &tree.nodes[node.0].slots;
-        let slot = slots.iter().position(|slot| slot.duty == Duty::Replacement(role)).expect("it got one");
-        let position_bytes = if begins_anew(assembly, &replacement) { 0 } else { replacement.position_bytes };
-        let started = tree.start_replacement(now, node, role, slot, Some(position_bytes));
-        started.ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })?;
-    }
-    Ok(())
 }

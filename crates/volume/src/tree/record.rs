@@ -221,16 +221,15 @@ impl<W: World> Tree<W> {
         let events = membership.superblocks().iter().map(|superblock| superblock.events).max();
         self.remember(node, &slots, events.unwrap_or_default());
         let it = &mut self.nodes[node.0];
-        let members = it.members_in(&slots);
         let first = slots.iter().copied().filter(|slot| it.recorder.unsure.contains(slot)).collect();
         it.recorder.run = Some(Run {
             stage,
             outstanding: 0,
+            members: it.members_in(&slots),
             slots,
             failed,
             refused: Vec::new(),
             unflushed: Vec::new(),
-            members,
             unfit,
             first,
             time,
