@@ -54,7 +54,8 @@ impl Service {
         self.exporter.serve(array)
     }
 
-    /// Takes out, and sends, the answers to what clients wanted. Returns whether a flush was refused.
+    /// Takes out, and sends, the answers to what clients wanted. Returns whether a flush was
+    /// refused.
     pub(super) fn finish(&mut self, array: &mut dyn LiveVolume, completions: &mut Vec<Completion>) -> bool {
         self.exporter.finish(array, completions);
         self.exporter.take_refusal()

@@ -17,7 +17,8 @@ pub(super) struct Traffic {
     free: Vec<u32>,
     in_flight: HashMap<u64, InFlight>,
     next_id: u64,
-    /// Of the drives, or flushes that they have refused, after which what had been answered and not flushed may be lost.
+    /// Of the drives, or flushes that they have refused, after which what had been answered and not
+    /// flushed may be lost.
     outages: u32,
 }
 
@@ -82,8 +83,8 @@ impl Traffic {
         self.outages
     }
 
-    /// Answers what is done. Returns whether a flush was refused, which the volume says once: for other sessions it is as if
-    /// what was answered and not flushed were lost.
+    /// Answers what is done. Returns whether a flush was refused, which the volume says once: for
+    /// other sessions it is as if what was answered and not flushed were lost.
     pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) -> bool {
         let outages_before = self.outages;
         for completion in completions.drain(..) {

@@ -132,7 +132,8 @@ impl Wire {
         }
     }
 
-    /// Waits for an answer: for as long as it takes, or for so long; but not for a process that was stopped.
+    /// Waits for an answer: for as long as it takes, or for so long; but not for a process that was
+    /// stopped.
     pub(super) fn wait(&mut self, patience: Option<Duration>) -> Result<(), ExecuteError> {
         let begun = Instant::now();
         // Closed, or broken: whoever receives finds out how.

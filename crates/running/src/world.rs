@@ -9,8 +9,8 @@ use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Drive, DriveKey, Finished, Io, LoopError};
 use shoal_volume::{Arena, DriveFacts, DriveId, Instant, RealWorld, SimulatedWorld, World};
 
-/// How long it may take to find out what a path leads to: the file system of a drive that hangs does
-/// not say.
+/// How long it may take to find out what a path leads to: the file system of a drive that hangs
+/// does not say.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why an open drive does not come into the world of an array.

@@ -34,7 +34,8 @@ impl Engine for Resumable {
     fn stop_waiting(&mut self) {
         self.end();
         if matches!(self.course, Course::Running) {
-            // Nobody would tell clients that it has gone on after another outage: their requests fail.
+            // Nobody would tell clients that it has gone on after another outage: their requests
+            // fail.
             self.course = Course::Over { why: "it is being stopped".to_owned() };
         }
     }
