@@ -1,4 +1,5 @@
-//! What makes mirrors or parity agree with the data after a crash, in the words of mdadm's `--consistency-policy`.
+//! What makes mirrors or parity agree with the data after a crash, in the words of mdadm's
+//! `--consistency-policy`.
 
 use std::fmt;
 

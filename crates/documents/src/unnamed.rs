@@ -1,15 +1,18 @@
-//! Members that nobody named, of an array that is shown: nothing is known of them, so nothing is said of them.
+//! Members that nobody named, of an array that is shown: nothing is known of them, so nothing is
+//! said of them.
 
 use shoal_volume::Role;
 
 use crate::array::{ArrayDocument, HealthDocument, MemberDocument, MemberStateDocument};
 
 impl ArrayDocument {
-    /// The array as it is known when only some drives were named and no others were looked for. `is_counted_on` says of a
-    /// role of the array with a UUID whether the drives that were named count on a member there.
+    /// The array as it is known when only some drives were named and no others were looked for.
+    /// `is_counted_on` says of a role of the array with a UUID whether the drives that were named
+    /// count on a member there.
     ///
-    /// A missing member that is counted on becomes [`MemberStateDocument::NotNamed`], and an array with such a member is
-    /// of [`HealthDocument::Unknown`]; so is one around it. A member that failed stays missing.
+    /// A missing member that is counted on becomes [`MemberStateDocument::NotNamed`], and an array
+    /// with such a member is of [`HealthDocument::Unknown`]; so is one around it. A member that
+    /// failed stays missing.
     #[must_use]
     pub fn with_unnamed(mut self, is_counted_on: &impl Fn(&str, Role) -> bool) -> Self {
         for member in &mut self.members {
@@ -42,7 +45,8 @@ impl ArrayDocument {
         own + self.inner_arrays().chain(&self.unattached).map(Self::unnamed_count).sum::<usize>()
     }
 
-    /// How many drives it takes, here and in arrays inside; an array inside that is not there counts as one.
+    /// How many drives it takes, here and in arrays inside; an array inside that is not there
+    /// counts as one.
     pub fn drive_count(&self) -> usize {
         self.members.iter().map(|member| member.array.as_deref().map_or(1, Self::drive_count)).sum()
     }

@@ -58,7 +58,7 @@ pub struct Held {
 /// Another process of this host has an array.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "array {array} is busy: {} of this host uses it, if with other members: wait for that, or `shoal stop --uuid {array}` first",
+    "array {array} is busy: {} of this host uses it, perhaps with other members: wait until it ends, or `shoal stop --uuid {array}` first",
     process_id.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
 )]
 pub struct ArrayInUse {

@@ -34,13 +34,14 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Whether all drives of an array of `drive_count` were named, or looked for: what is missing then is missing.
+    /// Whether all drives of an array of `drive_count` were named, or looked for: what is missing
+    /// then is missing.
     pub fn is_all(&self, drive_count: usize) -> bool {
         self.is_searched || self.named_count >= drive_count
     }
 
-    /// Whether the array with this UUID counts on a member in a role where none is shown. What is not known to have
-    /// failed is counted on.
+    /// Whether the array with this UUID counts on a member in a role where none is shown. What is
+    /// not known to have failed is counted on.
     pub fn is_counted_on(&self, array: &str, role: Role) -> bool {
         let known = self.counted_on.iter().find(|(uuid, _)| uuid.to_string() == array);
         known.is_none_or(|(_, roles)| roles.contains(&role))

@@ -38,8 +38,24 @@ pub fn incarnation(array: &ArrayDocument, outages: u32) -> String {
     if let Some(newest) = newest_disk_sequence() {
         words.insert(0, format!("{NEWEST}={newest}"));
     }
-    words.insert(0, format!("process-{}=outages-{outages}", std::process::id()));
+    words.insert(0, format!("{}={}", process_name(), outages_word(outages)));
     words.join(",")
+}
+
+/// The same incarnation after so many outages, all else being as it was. No drive is asked.
+pub(crate) fn with_outages(incarnation: &str, outages: u32) -> String {
+    let is_other = |word: &&str| word.split_once('=').is_some_and(|(name, _)| name != process_name());
+    let others = incarnation.split(',').filter(is_other).map(str::to_owned);
+    let own = format!("{}={}", process_name(), outages_word(outages));
+    [own].into_iter().chain(others).collect::<Vec<_>>().join(",")
+}
+
+fn process_name() -> String {
+    format!("process-{}", std::process::id())
+}
+
+fn outages_word(outages: u32) -> String {
+    format!("outages-{outages}")
 }
 
 /// When this process first asked, in nanoseconds since 1970: no other process has the same.
@@ -70,4 +86,26 @@ fn word(seen: &Seen) -> Option<String> {
         .take(NAME_DIGITS)
         .collect::<String>();
     Some(format!("{digits}={number}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_volume::{Incarnation, Unflushed};
+
+    use super::*;
+
+    /// Who was away when a flush was refused hears of it when he comes again, and once.
+    #[test]
+    fn an_outage_more_is_another_incarnation_of_the_same_drives() {
+        let begun = format!("{}={},{NEWEST}=7,a=1", process_name(), outages_word(0));
+        let client = Unflushed::new(Incarnation::parse(&begun));
+        client.answered();
+        let refused = with_outages(&begun, 1);
+        assert_eq!(refused, format!("{}=outages-1,{NEWEST}=7,a=1", process_name()));
+        client.meet(&Incarnation::parse(&refused));
+        assert!(client.flushed(client.mark()).is_err());
+        client.meet(&Incarnation::parse(&with_outages(&refused, 1)));
+        assert!(client.flushed(client.mark()).is_ok());
+        assert_eq!(with_outages("", 2), format!("{}=outages-2", process_name()));
+    }
 }

@@ -242,16 +242,23 @@ impl Server {
         }
     }
 
-    /// Answers what is done. Of a flush that is refused all hear, whoever asked for it.
+    /// Answers what is done. Of a flush that is refused all hear, whoever asked for it, before any flush that ended with it
+    /// is answered: a drive may say once that it has lost something. Those who come again later hear by another word.
     fn finish(&mut self, completions: &mut Vec<Completion>) {
-        let array = self.host.array.as_mut();
-        let is_refused_to_clients = self.service.as_mut().is_some_and(|service| service.finish(array, completions));
-        let is_refused_to_sessions = self.traffic.finish(array, completions);
-        if is_refused_to_clients {
+        let (array, outages) = (self.host.array.as_mut(), self.traffic.outages());
+        let Some(service) = &mut self.service else {
+            self.traffic.finish(array, completions);
+            return;
+        };
+        if self.traffic.has_refusal(completions) {
+            service.lose_unflushed();
+        }
+        if service.finish(array, completions) {
             self.traffic.lose_unflushed();
         }
-        if let Some(service) = self.service.as_mut().filter(|_| is_refused_to_sessions) {
-            service.lose_unflushed();
+        self.traffic.finish(array, completions);
+        if self.traffic.outages() > outages {
+            service.count_outages(self.traffic.outages());
         }
     }
 

@@ -8,6 +8,7 @@ use shoal_serve::{Bell, Exporter, Listener};
 use shoal_volume::{Completion, LiveVolume, VolumeError};
 
 use crate::engine::Resumption;
+use crate::incarnation::with_outages;
 
 /// How long clients may take over what they are owed when the array is stopped.
 const FAREWELL: Duration = Duration::from_secs(20);
@@ -64,6 +65,13 @@ impl Service {
     /// What was answered and not flushed may be lost.
     pub(super) fn lose_unflushed(&mut self) {
         self.exporter.lose_unflushed();
+    }
+
+    /// So many outages and refused flushes there were: who comes again hears by another word that something may be lost
+    /// of what he was answered.
+    pub(super) fn count_outages(&mut self, outages: u32) {
+        let word = with_outages(self.exporter.incarnation(), outages);
+        self.exporter.reincarnate(&word);
     }
 
     /// The array goes on after an outage of its drives, which go by this word now.

@@ -13,7 +13,7 @@ pub enum Silence {
     Stopped(i32),
     /// It has been asked for long.
     #[error(
-        "has not answered for {seconds} s: it comes to rest, or hangs; if it does not end by itself, `kill -9 {0}` leaves the array as a \
+        "has not answered for {seconds} s: it is shutting down, or hangs; if it does not end by itself, `kill -9 {0}` leaves the array as a \
          power cut does",
         seconds = PATIENCE.as_secs()
     )]

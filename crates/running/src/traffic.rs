@@ -83,10 +83,15 @@ impl Traffic {
         self.outages
     }
 
-    /// Answers what is done. Returns whether a flush was refused, which the volume says once: for
-    /// other sessions it is as if what was answered and not flushed were lost.
-    pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) -> bool {
-        let outages_before = self.outages;
+    /// Whether the volume has refused a session's flush by these answers.
+    pub(super) fn has_refusal(&self, completions: &[Completion]) -> bool {
+        let is_flush = |id: RequestId| self.in_flight.get(&id.0).is_some_and(|it| matches!(it.content, Content::Flush));
+        completions.iter().any(|completion| completion.result.is_err() && is_flush(completion.id))
+    }
+
+    /// Answers what is done. A flush that was refused, which the volume says once, counts as an outage: for other sessions
+    /// it is as if what was answered and not flushed were lost.
+    pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) {
         for completion in completions.drain(..) {
             let done = self.in_flight.remove(&completion.id.0).expect("the volume answers what was submitted, once");
             self.free.extend(done.buffer);
@@ -108,7 +113,6 @@ impl Traffic {
                 (Ok(()), _, _) => done.reply.send(Outcome::Done {}, Vec::new()),
             }
         }
-        self.outages > outages_before
     }
 }
 

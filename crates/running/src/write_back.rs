@@ -1,24 +1,28 @@
 //! Which arrays have a write-back window unless somebody says otherwise.
 //!
-//! A window is worth its memory and its copy where a write that is not a whole row costs much: where parity has to be read first, and
-//! where the medium minds in which order it is written. On flash both come together, and the window makes writes of 64 KiB one to two orders of
-//! magnitude faster. What it means: *answered is not durable, flushed is*, as for any drive with a cache. Who outlives
-//! the process that has the window hears by a flush that fails once that something may be lost ([`crate::incarnation`]).
+//! A window is worth its memory and its copy where a write that is not a whole row costs much:
+//! where parity has to be read first, and where the medium minds in which order it is written. On
+//! flash both come together, and the window makes writes of 64 KiB one to two orders of magnitude
+//! faster. What it means: *answered is not durable, flushed is*, as for any drive with a cache. Who
+//! outlives the process that has the window hears by a flush that fails once that something may be
+//! lost ([`crate::incarnation`]).
 //!
 //! | array | window unless `--write-back` says otherwise |
 //! | --- | --- |
-//! | with copies or parity (levels 1, 4, 5, 6, 10, or arrays of such), any drive of which is cheap flash | [`FITTING_BYTES`] |
+//! | whose drives are in an array with copies or parity (levels 1, 4, 5, 6, 10; also inside another), any of them cheap flash | [`FITTING_BYTES`] |
 //! | other: disks, drives with deep queues, image files; level 0, linear | none |
 //! | opened for reading only, or by a command that ends | none |
 //! | run by the kernel | none: md has none |
 //!
-//! *Cheap flash* is a drive that is to be given one write at a time ([`WriteOrder`]); of simulated drives, flash that takes one command at a time.
+//! *Cheap flash* is a drive that is to be given one write at a time ([`WriteOrder`]); of simulated
+//! drives, flash that takes one command at a time.
 
 use shoal_drive::{Drive, WriteOrder};
 use shoal_inventory::{SimulatedDrives, probe};
 use shoal_volume::{ArrayLevel, Level, Superblock};
 
-/// Holds some rows of the largest arrays of sticks, and an erase unit of each member of the smaller ones.
+/// Holds some rows of the largest arrays of sticks, and an erase unit of each member of the smaller
+/// ones.
 const FITTING_BYTES: u32 = 32 << 20;
 
 /// The window of an array that is kept running.

@@ -1,4 +1,5 @@
-//! The page of a study: its place is taken before anything is measured, so that hours of measuring do not end without one.
+//! The page of a study: its place is taken before anything is measured, so that hours of measuring
+//! do not end without one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

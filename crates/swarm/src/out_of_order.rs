@@ -1,9 +1,10 @@
 //! Drives that take and answer I/Os in any order, as real ones with a queue do.
 //!
-//! A simulated drive takes I/Os in the order in which they are given to it. A real one need not: of what is under way at
-//! a time it carries out any first, and its answers come in any order. Only two things hold. What is given to it after an
-//! answer comes after what was answered; and a flush covers what was answered before it was given. So an I/O may be
-//! *held* before the drive gets it, and an answer after the drive gave it, each for a time of its own:
+//! A simulated drive takes I/Os in the order in which they are given to it. A real one need not: of
+//! what is under way at a time it carries out any first, and its answers come in any order. Only
+//! two things hold. What is given to it after an answer comes after what was answered; and a flush
+//! covers what was answered before it was given. So an I/O may be *held* before the drive gets it,
+//! and an answer after the drive gave it, each for a time of its own:
 //!
 //! | may happen | may not happen |
 //! | --- | --- |
@@ -11,8 +12,8 @@
 //! | of two writes to one place that are under way together either is what stays | |
 //! | a power cut finds held I/Os not begun, and held answers carried out | an answer is lost, or comes twice |
 //!
-//! Held I/Os count as pending. A drive that hangs or is pulled meanwhile gets them all the same, and does with them
-//! what it does with others.
+//! Held I/Os count as pending. A drive that hangs or is pulled meanwhile gets them all the same,
+//! and does with them what it does with others.
 
 use std::time::Duration;
 

@@ -1,11 +1,14 @@
-//! An elevator for the writes of one drive: what waits for it goes out ascending, neighbours as one, one at a time.
+//! An elevator for the writes of one drive: what waits for it goes out ascending, neighbours as
+//! one, one at a time.
 //!
-//! Flash hates nothing more than a step back (`tree/sequence.rs`). The engine gives its writes out in an order that suits
-//! members, but many of them are under way at once, and nothing on their way to the medium has to keep their order: Linux hands what was
-//! submitted together to a queue without a scheduler last in, first out, and bridges and servers work on many at a time, scheduler or not. A
-//! single swap of two neighbours costs a stick the copy of an erase unit. So the drive is given no choice: at any moment it has one write.
-//! Measured on six paced `stick-64g` behind the virtio queues of Linux 6.1, RAID5 with a write-back window, 64 KiB in sequence, one at a
-//! time: 6.8 MB/s with all under way at once, 116 MB/s with this.
+//! A step back is what costs flash most (`tree/sequence.rs`). The engine gives its writes out in an
+//! order that suits members, but many of them are under way at once, and nothing on their way to
+//! the medium has to keep their order: Linux hands what was submitted together to a queue without a
+//! scheduler last in, first out, and bridges and servers work on many at a time, scheduler or not.
+//! A single swap of two neighbours costs a stick the copy of an erase unit. So the drive is given
+//! no choice: at any moment it has one write. Measured on six paced `stick-64g` behind the virtio
+//! queues of Linux 6.1, RAID5 with a write-back window, 64 KiB in sequence, one at a time: 6.8 MB/s
+//! with all under way at once, 116 MB/s with this.
 //!
 //! ```text
 //!  write ──► next sweep ──► this sweep, by place ──► neighbours, as one request ──► drive
@@ -13,27 +16,34 @@
 //!                └── lies further up ┘ (a few in each sweep)
 //! ```
 //!
-//! *Order.* A sweep takes what waits when it begins, and goes upwards once; then the next one begins with its lowest place, as C-SCAN does. What
-//! comes meanwhile and lies further up than the write under way may still join, so that a stream goes on.
+//! *Order.* A sweep takes what waits when it begins, and goes upwards once; then the next one
+//! begins with its lowest place, as C-SCAN does. What comes meanwhile and lies further up than the
+//! write under way may still join, so that a stream goes on.
 //!
-//! *One request* is made of writes each of which goes on where the last one ends, as long as it does not get longer than the drive's
-//! best. It costs a drive one command, and nothing is copied for it (`World::submit_together`).
+//! *One request* is made of writes each of which goes on where the last one ends, as long as it
+//! does not get longer than the drive's best. It costs a drive one command, and nothing is copied
+//! for it (`World::submit_together`).
 //!
-//! *What waits how long.* A sweep ends: it has what was there when it began, and no more than [`JOINS_MAX`] others. So nothing waits for more
-//! than the rest of one sweep and all of the next, whatever comes.
+//! *What waits how long.* A sweep ends: it has what was there when it began, and no more than
+//! [`JOINS_MAX`] others. So nothing waits for more than the rest of one sweep and all of the next,
+//! whatever comes.
 //!
-//! *What it may not change.* What is ordered is ordered by answers: who needs one write to be durable before another waits for its answer and for
-//! a flush before asking for the other. This is a queue for what was asked for and not answered, and that drives may do in any order. So it
-//! changes nothing for superblocks, logs, bitmaps and barriers: none of these has a write and what depends on it under way at once.
-//! Two writes of one place are never under way at once either, that is the engine's. Were they, they would go out in their order, and
-//! one at a time.
+//! *What it may not change.* What is ordered is ordered by answers: who needs one write to be
+//! durable before another waits for its answer and for a flush before asking for the other. This is
+//! a queue for what was asked for and not answered, and that drives may do in any order. So it
+//! changes nothing for superblocks, logs, bitmaps and barriers: none of these has a write and what
+//! depends on it under way at once. Two writes of one place are never under way at once either,
+//! that is the engine's. Were they, they would go out in their order, and one at a time.
 //!
-//! *What does not wait here.* Reads, which somebody waits for, and which do not wear; flushes, which are for what was answered before; discards.
+//! *What does not wait here.* Reads, which somebody waits for, and which do not wear; flushes,
+//! which are for what was answered before; discards.
 //!
-//! *Which drives.* Those that say so ([`WriteOrder`]): not files, and not drives with deep queues of their own. The simulated host has a scheduler
-//! that sorts, as Linux puts one before sticks, and so it says no, unless it is told to have none.
+//! *Which drives.* Those that say so ([`WriteOrder`]): not files, and not drives with deep queues
+//! of their own. The simulated host has a scheduler that sorts, as Linux puts one before sticks,
+//! and so it says no, unless it is told to have none.
 //!
-//! A drive that is given up takes nothing of what waits here with it: that was never begun, and is answered at once.
+//! A drive that is given up takes nothing of what waits here with it: that was never begun, and is
+//! answered at once.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +102,8 @@ impl Elevator {
         self.count += 1;
     }
 
-    /// What the drive is to be given now, as one request; nothing while it has something, or nothing waits.
+    /// What the drive is to be given now, as one request; nothing while it has something, or
+    /// nothing waits.
     pub(crate) fn begin(&mut self) -> Vec<Io> {
         if !self.under_way.is_empty() {
             return Vec::new();
@@ -134,7 +145,8 @@ impl Elevator {
     }
 }
 
-/// By the drive's number: nothing where it was not asked yet, and for drives whose writes go out as they come no elevator.
+/// By the drive's number: nothing where it was not asked yet, and for drives whose writes go out as
+/// they come no elevator.
 #[derive(Debug, Default)]
 pub(crate) struct Elevators(Vec<Option<Option<Elevator>>>);
 

@@ -86,7 +86,8 @@ impl<W: World> ArrayVolume<W> {
     /// Copies a member that still works to another drive, which takes its place when that is done; the old one is out
     /// then. The new one is a spare of the same array, or a drive that no array uses: what that one holds is lost.
     pub fn replace_drive(&mut self, old: DriveId, new: DriveId) -> Result<(), ManageError> {
-        self.ask_namesake(new)?;
+        self.replaceable(old)?;
+        self.ask_namesake_but(new, Some(old))?;
         let (node, _) = self.replaceable(old)?;
         self.make_spare_of(node, new)?;
         self.settle()?;

@@ -1,9 +1,10 @@
 //! A drive comes to an array that has another one of its name.
 //!
-//! A member that was away for a moment while nothing was asked of it is back as another drive of the world, and the array still
-//! counts on the one that it had, whose handle is dead. So before a newcomer is judged, the one that is seated under its device
-//! UUID is asked for its superblock. If it does not answer with that, it has failed, by the usual path, and what becomes of the
-//! newcomer is judged by what the array is then. If it does, the newcomer is a copy of it.
+//! A member that was away for a moment while nothing was asked of it is back as another drive of
+//! the world, and the array still counts on the one that it had, whose handle is dead. So before a
+//! newcomer is judged, the one that is seated under its device UUID is asked for its superblock. If
+//! it does not answer with that, it has failed, by the usual path, and what becomes of the newcomer
+//! is judged by what the array is then. If it does, the newcomer is a copy of it.
 //!
 //! One that cannot be spared stays: what the newcomer holds may be all that there is.
 
@@ -17,9 +18,19 @@ use crate::tree::{Duty, NodeId, Slot, Target, Waiter};
 use crate::world::World;
 
 impl<W: World> ArrayVolume<W> {
-    /// Lets the one that has a newcomer's seat fail if it is dead. Refused if it is and cannot be spared.
+    /// Lets the one that has a newcomer's seat fail if it is dead. Refused if it is and cannot be
+    /// spared.
     pub(crate) fn ask_namesake(&mut self, newcomer: DriveId) -> Result<(), ManageError> {
+        self.ask_namesake_but(newcomer, None)
+    }
+
+    /// The same, but for one that is to be replaced by the newcomer, which may be a copy of it: it
+    /// works as long as it does.
+    pub(crate) fn ask_namesake_but(&mut self, newcomer: DriveId, but: Option<DriveId>) -> Result<(), ManageError> {
         let Some((node, slot)) = self.namesake(newcomer)? else { return Ok(()) };
+        if but.is_some_and(|but| self.tree.nodes[node.0].slots[slot].place.target == Target::Drive(but)) {
+            return Ok(());
+        }
         let Slot { place, number, duty, .. } = self.tree.nodes[node.0].slots[slot];
         let mut superblock = [0; SUPERBLOCK_BYTES];
         if self.tree.read_small(place.target, place.super_offset_bytes, &mut superblock)?.is_ok() {

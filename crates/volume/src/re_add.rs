@@ -72,7 +72,7 @@ impl<W: World> ArrayVolume<W> {
         Err(ManageError::NoFormerMember {
             drive: back.drive.clone(),
             problem: format!(
-                "it is at update {events}, and had flushed update {} when it left: it loses what it flushes",
+                "it is at update {events}, and had flushed update {} when it left: it does not keep what it said was flushed",
                 left_at - 1
             ),
         })

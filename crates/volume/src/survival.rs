@@ -1,8 +1,9 @@
 //! How many drives an array is sure to survive the loss of, over all levels of a nest.
 //!
-//! An array of redundancy r fails with its member number r + 1, whichever these are in the worst case. A member that is a
-//! drive costs one drive; one that is an array costs what that one does; one that is missing, or not filled yet, has been
-//! paid for. So the cheapest way to lose an array is to lose its r + 1 cheapest members, and it survives one drive less.
+//! An array of redundancy r fails with its member number r + 1, whichever these are in the worst
+//! case. A member that is a drive costs one drive; one that is an array costs what that one does;
+//! one that is missing, or not filled yet, has been paid for. So the cheapest way to lose an array
+//! is to lose its r + 1 cheapest members, and it survives one drive less.
 
 use crate::status::{ArrayStatus, MemberOn, MemberStatus};
 use shoal_array::MemberState;
@@ -17,8 +18,8 @@ pub struct Survival {
 }
 
 impl ArrayStatus {
-    /// What is survived; 0 now of an array that has failed. Of a mirror of several pairs more may be survived, if they
-    /// are the right ones.
+    /// What is survived; 0 now of an array that has failed. Of a mirror of several pairs more may
+    /// be survived, if they are the right ones.
     pub fn survival(&self) -> Survival {
         let of = |price| self.price(price).saturating_sub(1);
         Survival { now: of(Price::Now), whole: of(Price::Whole) }

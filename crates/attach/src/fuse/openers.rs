@@ -1,8 +1,8 @@
 //! Who has the file open, and which of them know that a flush has failed.
 //!
-//! What was written and not flushed may be lost when a flush fails, whoever asked for it. The client says so once; each
-//! opener of the file is to hear of it once, as Linux has it for files (`errseq_t`): by its own flush that failed, or by
-//! the next one that it asks for.
+//! What was written and not flushed may be lost when a flush fails, whoever asked for it. The
+//! client says so once; each opener of the file is to hear of it once, as Linux has it for files
+//! (`errseq_t`): by its own flush that failed, or by the next one that it asks for.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,11 +1,12 @@
 //! What lies below a loop device, claimed along with it: whoever writes to the device writes there.
 //!
-//! A file that somebody writes to can be had once more through a loop device over it, which has no claim to the file. So
-//! what the kernel says is below is claimed as if it had been named itself. A loop device over a part of a file, or a
-//! partition of one, has the file with others that do the same: which bytes of it are whose is not looked at.
+//! A file that somebody writes to can be had once more through a loop device over it, which has no
+//! claim to the file. So what the kernel says is below is claimed as if it had been named itself. A
+//! loop device over a part of a file, or a partition of one, has the file with others that do the
+//! same: which bytes of it are whose is not looked at.
 //!
-//! Not meant: other drivers above a drive (device mapper, md), which claim what they lie on; a file that was deleted, or
-//! is called otherwise here than where the loop device was made.
+//! Not meant: other drivers above a drive (device mapper, md), which claim what they lie on; a file
+//! that was deleted, or is called otherwise here than where the loop device was made.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

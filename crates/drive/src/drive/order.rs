@@ -1,8 +1,10 @@
-//! In which order a drive is to be given writes: whether its queue can be trusted with several at a time.
+//! In which order a drive is to be given writes: whether its queue can be trusted with several at a
+//! time.
 //!
-//! A drive that has a deep queue of its own (NVMe, SATA, SAS) sorts what waits there, and is made for many at a time. Cheap flash has
-//! neither, and most ways to it change the order: Linux hands what was submitted together to a queue without a scheduler last in,
-//! first out (5.16 to 6.12), and USB bridges, virtio, nbd and ublk servers work on many at a time and end them in any order.
+//! A drive that has a deep queue of its own (NVMe, SATA, SAS) sorts what waits there, and is made
+//! for many at a time. Cheap flash has neither, and most ways to it change the order: Linux hands
+//! what was submitted together to a queue without a scheduler last in, first out (5.16 to 6.12),
+//! and USB bridges, virtio, nbd and ublk servers work on many at a time and end them in any order.
 //!
 //! | device | told by | writes |
 //! | --- | --- | --- |
@@ -25,7 +27,8 @@ pub enum WriteOrder {
     },
 }
 
-/// Where a scheduler sorts what the kernel has to split. A megabyte is an eighth of a second for a slow stick, and hides its turns.
+/// Where a scheduler sorts what the kernel has to split. A megabyte is an eighth of a second for a
+/// slow stick, and hides its turns.
 const REQUEST_BYTES: u32 = 1 << 20;
 /// Each piece of memory may be a page by itself.
 const SEGMENT_BYTES: u64 = 4096;

@@ -285,6 +285,10 @@ impl IoLoop {
                 (Some(ios), Ok(())) => {
                     finished.extend(ios.iter().map(|io| Finished { token: io.token, result: Ok(()) }))
                 }
+                (Some(ios), Err(error)) if is_gone(&error) => {
+                    let gone = |io: &Io| Finished { token: io.token, result: Err(Errno::NODEV.into()) };
+                    finished.extend(ios.iter().map(gone));
+                }
                 (Some(ios), Err(_)) => ios.into_iter().for_each(|io| self.submit(io)),
             }
         }
@@ -370,6 +374,11 @@ fn wait_until_ready(files: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether a drive has said that it is not there any more: none of what it was asked together is worth another try.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NODEV | Errno::NXIO))
 }
 
 #[cfg(test)]

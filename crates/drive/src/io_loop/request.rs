@@ -40,7 +40,8 @@ pub struct Io {
 pub struct Finished {
     /// The token given at submission.
     pub token: u64,
-    /// Done in full (short transfers are continued or turned into errors by the loop), or the system's error.
+    /// Done in full (short transfers are continued or turned into errors by the loop), or the
+    /// system's error.
     pub result: Result<(), io::Error>,
 }
 
@@ -55,8 +56,8 @@ pub enum LoopError {
         /// The error as it came.
         source: io::Error,
     },
-    /// A file's own file system takes no more. Nothing is wrong with the file, nor with what it is a member of: nothing more
-    /// is written, and what was under way is as after a power cut.
+    /// A file's own file system takes no more. Nothing is wrong with the file, nor with what it is
+    /// a member of: nothing more is written, and what was under way is as after a power cut.
     #[error(
         "the file system that holds {} is full: make room there and try again; no member has failed, and what was not \
          flushed may be missing, as after a power cut",

@@ -1,7 +1,8 @@
 //! Writes that lie side by side on a drive, done as one.
 //!
-//! A loop has them in its queue and its engine as a single I/O, with the token of the first; each is answered by itself. What one of
-//! them meets is not for the others: if the whole fails, each is done anew alone, and told what comes of that.
+//! A loop has them in its queue and its engine as a single I/O, with the token of the first; each
+//! is answered by itself. What one of them meets is not for the others: if the whole fails, each is
+//! done anew alone, and told what comes of that.
 
 use std::collections::HashMap;
 

@@ -25,6 +25,11 @@ impl Exporter {
         self.door.show(Arc::clone(&self.exports));
     }
 
+    /// The word that clients who come are told.
+    pub fn incarnation(&self) -> &str {
+        self.exports.incarnation()
+    }
+
     /// What becomes of the first flush of a client that comes: one that was told of other drives may count on what it wrote
     /// to those before it came again.
     pub(super) fn first_flush(&self, told: &Exports) -> Result<(), RequestError> {

@@ -1,11 +1,13 @@
-//! Clients that have gone, and come again: nothing that they asked for before undoes what they ask for then.
+//! Clients that have gone, and come again: nothing that they asked for before undoes what they ask
+//! for then.
 
 use std::time::Duration;
 
 use crate::client::{Answer, Client, DISC, NO_HOLE, WRITE, WRITE_ZEROES};
 use crate::volume::{BLOCK, FROZEN_BLOCK, Served};
 
-/// A client asks for more than the server reads of it before it looks at the next one, goes, and comes again.
+/// A client asks for more than the server reads of it before it looks at the next one, goes, and
+/// comes again.
 fn what_was_asked_before_is_not_begun(mut first: Client, served: Served, go: impl FnOnce(Client)) {
     first.write(0, &[1; 4096]);
     let held = served.hold();
@@ -50,7 +52,8 @@ fn what_waits_to_be_mended_of_a_client_that_has_gone_is_not_begun_afterwards() {
         };
         first.write(0, &[1; BLOCK as usize]);
         let next_block = FROZEN_BLOCK + u64::from(BLOCK);
-        // The second waits for the first, which waits for a drive, and reaches into the block behind.
+        // The second waits for the first, which waits for a drive, and reaches into the block
+        // behind.
         first.request(0, WRITE, 1, FROZEN_BLOCK + 10, 5, &[1; 5]);
         first.request(0, WRITE, 2, FROZEN_BLOCK + 20, BLOCK, &[1; BLOCK as usize]);
         served.rest();

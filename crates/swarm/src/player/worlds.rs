@@ -12,8 +12,8 @@ use crate::out_of_order::OutOfOrder;
 use crate::scenario::Scenario;
 use crate::watched::Watched;
 
-/// The world of a scenario's life number `boot`, on drives with these contents. What is left to chance in it follows from
-/// both numbers.
+/// The world of a scenario's life number `boot`, on drives with these contents. What is left to
+/// chance in it follows from both numbers.
 pub(super) fn world(
     scenario: &Scenario,
     contents: Vec<Content>,

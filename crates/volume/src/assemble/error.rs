@@ -46,9 +46,9 @@ pub enum OpenError {
         /// Why.
         doubt: Doubt,
     },
-    /// Another process of this host runs it, or changes it, if with other members.
+    /// Another process of this host runs it, or changes it, perhaps with other members.
     #[error(
-        "array {name} is busy: {} of this host uses it, if with other members: wait for that, or `shoal stop --uuid {array_uuid}` first; then \
+        "array {name} is busy: {} of this host uses it, perhaps with other members: wait until it ends, or `shoal stop --uuid {array_uuid}` first; then \
          start it with all of its members",
         process_id.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
     )]

@@ -12,7 +12,8 @@ pub(super) fn replacements(assembly: &Assembly) -> impl Iterator<Item = (Role, R
     (0..).map(Role).zip(&assembly.slots).filter_map(of_role)
 }
 
-/// Where writes were under way in a crash, a replacement may differ from its original in what was copied.
+/// Where writes were under way in a crash, a replacement may differ from its original in what was
+/// copied.
 pub(super) fn begins_anew(assembly: &Assembly, replacement: &Replacement) -> bool {
     replacement.position_bytes > 0 && !assembly.superblock.is_clean()
 }

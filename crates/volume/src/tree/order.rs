@@ -9,7 +9,8 @@ use crate::world::World;
 use super::Tree;
 
 impl<W: World> Tree<W> {
-    /// Sends I/O on to the world: writes at the end of the [pump](Tree::pump) in the order that suits their drive, all else at once.
+    /// Sends I/O on to the world: writes at the end of the [pump](Tree::pump) in the order that
+    /// suits their drive, all else at once.
     pub(super) fn send(&mut self, io: Io) {
         let Self { world, elevators, sequence, .. } = self;
         if let IoKind::Write(_) = io.kind

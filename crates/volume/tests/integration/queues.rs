@@ -1,4 +1,5 @@
-//! Sticks behind a queue that keeps no order, as Linux has them on virtio and nbd: what the elevator is for.
+//! Sticks behind a queue that keeps no order, as Linux has them on virtio and nbd: what the
+//! elevator is for.
 
 use shoal_array::{Command, Request, RequestId};
 use shoal_sim::{Bus, BusKind, HostModel, Scheduler, Topology};

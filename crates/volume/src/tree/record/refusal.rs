@@ -17,12 +17,14 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// A slot does not take its notes: a spare is out at once, a member fails by the engine's rules.
+    /// A slot does not take its notes: a spare is out at once, a member fails by the engine's
+    /// rules.
     pub(crate) fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
         let it = &mut self.nodes[node.0];
         match it.slots[slot].duty {
             Duty::Member(role) => {
-                // Refused for the last copy of a mirror, which stays in service: reads may still work.
+                // Refused for the last copy of a mirror, which stays in service: reads may still
+                // work.
                 let _ = it.array.fail_member(now, role);
             }
             Duty::Replacement(role) => {

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A drive that does not take its log is no spare, and leaves nothing behind in the superblocks of the others.
+/// A drive that does not take its log is no spare, and leaves nothing behind in the superblocks of
+/// the others.
 #[test]
 fn a_drive_whose_log_cannot_be_made_empty_is_not_in_the_array() {
     let options = CreateOptions { consistency: ConsistencyPolicy::Ppl, ..create_options("5", None, 4096) };
@@ -17,7 +18,8 @@ fn a_drive_whose_log_cannot_be_made_empty_is_not_in_the_array() {
     assert_eq!(own.dev_number, 3, "the first try has taken a number");
 }
 
-/// Nobody can count beyond the largest number: what is written then could not be told from what was there.
+/// Nobody can count beyond the largest number: what is written then could not be told from what was
+/// there.
 #[test]
 fn an_array_whose_updates_cannot_be_counted_any_more_is_only_read() {
     for events in [u64::MAX, u64::MAX - 1, u64::MAX - 2] {

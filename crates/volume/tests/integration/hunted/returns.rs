@@ -21,8 +21,8 @@ fn list_bad_blocks(content: &mut Content) {
     content.flush().unwrap();
 }
 
-/// An update is written down while a former member is looked at. What that one is told, and the others, is the next one: two
-/// that have the same count could not be told apart.
+/// An update is written down while a former member is looked at. What that one is told, and the
+/// others, is the next one: two that have the same count could not be told apart.
 #[test]
 fn a_member_that_comes_back_undoes_no_update_that_is_written_meanwhile() {
     for after_us in (150_000..200_500).step_by(500) {
@@ -48,8 +48,8 @@ fn a_member_that_comes_back_undoes_no_update_that_is_written_meanwhile() {
     }
 }
 
-/// All drives are away for less than the second after which it is told that an update is flushed. It is known when they are
-/// back: who lacks it then has lost it.
+/// All drives are away for less than the second after which it is told that an update is flushed.
+/// It is known when they are back: who lacks it then has lost it.
 #[test]
 fn an_update_that_was_flushed_before_all_drives_were_away_is_remembered_as_flushed() {
     let mut books = Books::default();
@@ -64,7 +64,8 @@ fn an_update_that_was_flushed_before_all_drives_were_away_is_remembered_as_flush
     assert!(flushed >= written, "{flushed} is remembered as flushed, and {written} was");
 }
 
-/// It says that it has flushed what it has not, was away, and has lost its power: nobody knows what else it lacks.
+/// It says that it has flushed what it has not, was away, and has lost its power: nobody knows what
+/// else it lacks.
 #[test]
 fn a_former_member_that_has_lost_updates_which_it_had_flushed_is_no_former_member() {
     for (lost, is_taken) in [(0, true), (1, true), (2, false), (3, false)] {
@@ -92,7 +93,8 @@ fn a_former_member_that_has_lost_updates_which_it_had_flushed_is_no_former_membe
     }
 }
 
-/// A drive was away for a moment while nothing was asked of it: the array has a dead handle, and counts on it.
+/// A drive was away for a moment while nothing was asked of it: the array has a dead handle, and
+/// counts on it.
 fn blink(array: &mut ArrayVolume<SimulatedWorld>, drive: u32) -> DriveId {
     array.rest().unwrap();
     array.world_mut().unplug(DriveId(drive));
