@@ -3,6 +3,8 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
+use shoal_volume::MemberOn;
+
 use super::*;
 
 /// A replacement is a copy. What its original could not read the others have, and it is to have it, too, also if the array
@@ -198,4 +200,23 @@ fn a_replacement_that_is_copied_anew_after_a_crash_is_said_to_be() {
     array.set_background(FAST);
     finish(&mut array);
     assert_copies_agree(&mut array);
+}
+
+/// The new drive is a copy of an ailing member whose superblock cannot be read any more: that one is copied as long as it can be,
+/// and is not let fail for the copy's sake.
+#[test]
+fn a_member_is_replaced_by_a_copy_of_it() {
+    let mut array = create("5", 3, blank(4));
+    write_from(&mut array, 0, &mut vec![7; 64 << 10].as_slice()).unwrap();
+    array.rest().unwrap();
+    let copy = array.world_mut().content_mut(1).clone();
+    *array.world_mut().content_mut(3) = copy;
+    array.world_mut().content_mut(1).spoil(4096, 4096);
+    array.replace_drive(DriveId(1), DriveId(3)).unwrap();
+    assert_eq!(array.status().health, Health::Optimal, "redundancy is never given up");
+    finish(&mut array);
+    assert!(matches!(&array.status().members[1].on, Some(MemberOn::Drive(drive)) if drive.contains("#3")));
+    let mut content = Vec::new();
+    read_to(&mut array, 0, 64 << 10, &mut content).unwrap();
+    assert!(content.iter().all(|byte| *byte == 7));
 }
