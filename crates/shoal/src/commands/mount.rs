@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_attach::records::{Attachment, Standing};
 use shoal_attaching::Wish;
+use shoal_documents::protocol::Command;
 use shoal_documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use shoal_filesystem::{
     Identity, Kind, MountError, MountOption, UnmountError, check_place, identify, mount_options, mounted_on,
@@ -15,6 +16,7 @@ use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
 use crate::attaching::{attach, attachment_of, attachments, detach};
 use crate::exit::Failure;
 use crate::output;
+use crate::setup::reach_running;
 
 /// Attaches the array if need be, and mounts its file system.
 pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
@@ -108,6 +110,7 @@ fn mount_text(document: &MountDocument) -> String {
 pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     let (attachment, places) = find(&args.array)?;
     refuse_unrun(&attachment, &places)?;
+    hear_from_server(&attachment)?;
     let shares = machine()?.served_below(&places).map_err(Failure::failed)?;
     // Held until the array is detached too: servers have nothing of it from here on.
     let _leaving = let_go(args, &places, &shares)?;
@@ -136,6 +139,17 @@ fn refuse_unrun(attachment: &Attachment, places: &[PathBuf]) -> Result<(), Failu
     Err(Failure::Refused(format!(
         "array {name} is run by nobody, so what was written cannot be flushed: `{again}` runs it again; then unmount"
     )))
+}
+
+/// Refuses while the process that runs the array is stopped, or hangs: what was written could not be flushed, and that would
+/// be waited for, uninterruptibly.
+fn hear_from_server(attachment: &Attachment) -> Result<(), Failure> {
+    let uuid = attachment.array_uuid.parse().map_err(Failure::failed)?;
+    match reach_running(&ArrayArgs { uuid: Some(uuid), ..ArrayArgs::default() })? {
+        Some(mut running) => Ok(running.execute(Command::Status).map(drop)?),
+        // Who serves it from elsewhere answers for himself.
+        None => Ok(()),
+    }
 }
 
 /// Has the servers of shares let go, if that is told; what is shared is not unmounted otherwise.
