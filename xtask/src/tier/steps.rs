@@ -90,13 +90,13 @@ fn test(seed: u64) -> Vec<Step> {
         Step::new("lints", "cargo clippy --workspace --all-targets --locked -- --deny warnings"),
         Step::new("tidy", "cargo xtask tidy"),
         Step::new("purity", "cargo xtask purity"),
+        Step::new("web", "cargo xtask web"),
         Step::new("tests", "cargo nextest run --workspace --locked")
             .with("SHOAL_SEEDS", 300)
             .with("SHOAL_OPERATIONS", 100_000)
             .with("SHOAL_SEED", seed),
         Step::new("fuzz corpus", "cargo xtask fuzz corpus"),
         Step::new("planted", "cargo xtask planted bitmap-set-late"),
-        Step::new("web", "cargo xtask web"),
     ]
 }
 

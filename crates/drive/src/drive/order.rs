@@ -9,9 +9,10 @@
 //! | device | told by | writes |
 //! | --- | --- | --- |
 //! | a file, and a loop device over one | | in any order: what is below has a cache or a scheduler of its own |
+//! | device mapper, md | `slaves` | as any of the devices below |
 //! | NVMe | its name | in any order |
 //! | not on USB, holds more than one command | `device/queue_depth` | in any order |
-//! | any other: USB, memory cards, virtio, nbd, ublk, device mapper, one that does not say | | one at a time, ascending |
+//! | any other: USB, memory cards, virtio, nbd, ublk, one that does not say | | one at a time, ascending |
 
 use std::path::Path;
 
@@ -42,6 +43,9 @@ impl WriteOrder {
             disk.pop();
         }
         let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("dm-") || name.starts_with("md") {
+            return Self::of_those_below(&disk.join("slaves"));
+        }
         let device = disk.join("device").canonicalize().unwrap_or_else(|_| disk.clone());
         let is_on_usb = device.ancestors().any(|ancestor| ancestor.join("idVendor").exists());
         let depth = number(&disk.join("device/queue_depth")).unwrap_or(1);
@@ -49,6 +53,13 @@ impl WriteOrder {
             return Self::Any;
         }
         Self::Ascending { request_bytes: request_bytes(&disk.join("queue")) }
+    }
+
+    /// Of a device that is made of others: the first of these that is to be given one at a time decides.
+    fn of_those_below(slaves: &Path) -> Self {
+        let Ok(below) = std::fs::read_dir(slaves) else { return Self::Any };
+        let orders = below.filter_map(Result::ok).map(|device| Self::of_device(&device.path()));
+        orders.into_iter().find(|order| *order != Self::Any).unwrap_or(Self::Any)
     }
 }
 
@@ -101,6 +112,20 @@ mod tests {
         assert_eq!(order("sda", &[("device/queue_depth", "30\n"), ("device/idVendor", "0781\n")]), ascending(1024));
         assert_eq!(order("mmcblk0", &[]), ascending(1024));
         assert_eq!(order("vda", &[("queue/rotational", "1\n")]), ascending(1024));
+    }
+
+    #[test]
+    fn devices_made_of_others_take_writes_as_those_do() {
+        let root = tempfile::tempdir().unwrap();
+        for (made, below) in [("dm-0", "loop1"), ("dm-1", "mmcblk0"), ("md127", "nvme0n1")] {
+            let [slaves, device] = [root.path().join(made).join("slaves"), root.path().join(below)];
+            std::fs::create_dir_all(&slaves).unwrap();
+            std::fs::create_dir_all(&device).unwrap();
+            std::os::unix::fs::symlink(&device, slaves.join(below)).unwrap();
+        }
+        let order = |name: &str| WriteOrder::of_device(&root.path().join(name));
+        assert_eq!([order("dm-0"), order("md127")], [WriteOrder::Any; 2]);
+        assert_eq!(order("dm-1"), ascending(1024));
     }
 
     #[test]

@@ -112,11 +112,12 @@ const TABLE: &[Row] = {
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::RecoveryBitmap], decision: D::RebuildByBitmap },
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Replacing], decision: D::ReplaceOn },
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Replaced], decision: D::ReplaceDone },
-        // It was a spare, and its superblock was not written any more when it got its role.
-        Row { listed: &[L::Active], freshness: &[OneBehind], own: &[O::Spare], mark: ANY_MARK, decision: D::RebuildAnew },
+        // It was a spare, and its superblock was not written any more when it got its role. One that was made a spare in an
+        // update that was cut short is as fresh as the next one, as spares elect nobody. It holds nothing in either case.
+        Row { listed: &[L::Active], freshness: RECENT, own: &[O::Spare], mark: ANY_MARK, decision: D::RebuildAnew },
         // Its number was given to another one.
         Row { listed: &[L::Active], freshness: &[OneBehind], own: &[O::Other], mark: ANY_MARK, decision: D::Stale },
-        Row { listed: &[L::Active], freshness: &[Current], own: &[O::Spare, O::Other], mark: ANY_MARK, decision: D::Conflict },
+        Row { listed: &[L::Active], freshness: &[Current], own: &[O::Other], mark: ANY_MARK, decision: D::Conflict },
         // Old data.
         Row { listed: &[L::Active], freshness: &[Stale], own: &[], mark: ANY_MARK, decision: D::Stale },
         // Spares hold no data that could be old.

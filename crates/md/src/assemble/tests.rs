@@ -100,6 +100,18 @@ fn an_array_that_was_run_in_two_halves_is_refused() {
     assert_eq!(refusal(&members), "drive0 and drive1 disagree about their array's members: leave one of them out");
 }
 
+/// It was made a spare in an update that was cut short, and got its role in the next one, which has the same count: spares
+/// elect nobody.
+#[test]
+fn a_spare_as_fresh_as_those_that_give_it_a_role_is_filled_anew() {
+    let mut members = array(1, RAID5, 3, 0);
+    for number in 0..3 {
+        set_use(&mut members[1], number, if number == 1 { MemberUse::Spare } else { MemberUse::Faulty });
+    }
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.slots[1].state, MemberState::Rebuilding { position: 0 });
+}
+
 #[test]
 fn wrong_company_is_named() {
     let mut members = array(1, RAID5, 3, 0);
