@@ -39,12 +39,6 @@ impl ArrayDocument {
         self
     }
 
-    /// How many members were not named, here and in arrays inside.
-    pub fn unnamed_count(&self) -> usize {
-        let own = self.members.iter().filter(|member| member.state == MemberStateDocument::NotNamed).count();
-        own + self.inner_arrays().chain(&self.unattached).map(Self::unnamed_count).sum::<usize>()
-    }
-
     /// How many drives it takes, here and in arrays inside; an array inside that is not there
     /// counts as one.
     pub fn drive_count(&self) -> usize {
