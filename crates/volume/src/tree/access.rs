@@ -51,13 +51,15 @@ impl<W: World> Tree<W> {
     /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile. One that is not answered in
     /// time fails as if the drive were gone.
     pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
-        let has_notes = io != MemberIo::Flush;
         let token = self.pending.insert(Pending::Caller);
-        let now = self.world.now();
-        self.submit_io(now, target, token, io);
-        self.run_until(self.call_deadline(now), |tree| tree.awaited.is_some())?;
+        self.submit_io(self.world.now(), target, token, io);
+        self.await_call(token, io)
+    }
+
+    fn await_call(&mut self, token: u64, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
+        self.run_until(self.call_deadline(self.world.now()), |tree| tree.awaited.is_some())?;
         Ok(self.awaited.take().unwrap_or_else(|| {
-            self.leave_call(token, has_notes);
+            self.leave_call(self.world.now(), token, io != MemberIo::Flush);
             Err(Fault::Gone)
         }))
     }
