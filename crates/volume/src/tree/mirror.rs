@@ -219,6 +219,13 @@ impl Node {
         }
     }
 
+    /// The slot of the drive that an engine's I/O went to: of a mirror's engine, that of its original or its replacement.
+    pub(super) fn slot_asked(&self, mirror: Option<Role>, role: Role) -> Option<usize> {
+        let Some(mirrored) = mirror else { return self.slot_of(role) };
+        let notes = self.mirror(mirrored)?.notes(role);
+        self.slots.iter().position(|slot| slot.buffer == notes)
+    }
+
     pub(crate) fn mirror(&self, role: Role) -> Option<&Mirror> {
         self.mirrors.iter().find(|mirror| mirror.role == role)
     }

@@ -220,3 +220,35 @@ fn a_member_is_replaced_by_a_copy_of_it() {
     read_to(&mut array, 0, 64 << 10, &mut content).unwrap();
     assert!(content.iter().all(|byte| *byte == 7));
 }
+
+/// While superblocks are being written a flush finds that the replacement does not take it. That one fails, and nobody else:
+/// the original has everything, and what was waiting for the superblocks goes on.
+#[test]
+fn a_replacement_that_refuses_a_flush_is_no_fault_of_its_original() {
+    let mut array = create("5", 3, blank(4));
+    write_from(&mut array, 0, &mut vec![7; 1 << 20].as_slice()).unwrap();
+    array.set_background(SLOW);
+    array.replace_drive(DriveId(1), DriveId(3)).unwrap();
+    array.run_background(Duration::from_millis(100)).unwrap();
+    array.rest().unwrap();
+    let contents = array.world().picture();
+    for skip in 0..4 {
+        for delay_us in (0..2000).step_by(50) {
+            let told = format!("flush {skip}, after {delay_us} us");
+            let mut array = opened(contents.clone(), 0..4);
+            let kind = MisbehaviourKind::FlushFails(Fault::Io);
+            array.world_mut().content_mut(3).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip });
+            let span = array.request_span(0, 4096);
+            // The superblocks have to say active first.
+            array.submit(Request { id: RequestId(0), command: Command::Write { offset: 0, span } });
+            let mut answers = Vec::new();
+            array.poll(1, Some(Duration::from_micros(delay_us)), &mut answers).unwrap();
+            array.submit(Request { id: RequestId(1), command: Command::Flush });
+            while answers.len() < 2 {
+                array.poll(1, None, &mut answers).unwrap();
+            }
+            assert!(answers.iter().all(|answer| answer.result.is_ok()), "{told}: {answers:?}");
+            assert_eq!(array.status().health, Health::Optimal, "{told}");
+        }
+    }
+}
