@@ -252,3 +252,33 @@ fn a_replacement_that_refuses_a_flush_is_no_fault_of_its_original() {
         }
     }
 }
+
+/// The last copy refuses a flush while it is copied, so all that it holds is written to it again. Then the drive that it is
+/// copied to fails: what is written from then on is not undone by what was read before.
+#[test]
+fn a_last_copy_that_is_renewed_takes_writes_in_their_order_when_its_replacement_fails() {
+    let mut bytes = numbered(2 << 20);
+    let mut array = create("1", 2, blank(3));
+    write_from(&mut array, 0, &mut &*bytes).unwrap();
+    array.set_background(SLOW);
+    array.replace_drive(DriveId(0), DriveId(2)).unwrap();
+    array.run_background(Duration::from_millis(50)).unwrap();
+    array.fail_drive(DriveId(1)).unwrap();
+    let kind = MisbehaviourKind::FlushFails(Fault::Io);
+    array.world_mut().content_mut(0).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
+    assert!(!ask(&mut array, Command::Flush), "nobody else has what it was to make durable");
+    array.fail_drive(DriveId(2)).unwrap();
+    array.set_background(FAST);
+    let span = array.request_span(0, 4096);
+    for round in 1..=4 {
+        for at in (0..bytes.len()).step_by(4096) {
+            bytes[at..at + 4096].fill(round);
+            array.arena().write(array.request_memory(0), &[round; 4096]);
+            assert!(ask(&mut array, Command::Write { offset: at as u64, span }));
+        }
+    }
+    finish(&mut array);
+    let mut read = Vec::new();
+    read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
+    assert!(read == bytes);
+}
