@@ -282,3 +282,30 @@ fn a_last_copy_that_is_renewed_takes_writes_in_their_order_when_its_replacement_
     read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
     assert!(read == bytes);
 }
+
+/// The first columns are made to agree while the member that has their parity is being copied: the copy gets that parity, and
+/// not what was there before.
+#[test]
+fn a_replacement_gets_the_parity_that_is_made_anew_while_it_is_copied() {
+    let options = CreateOptions { consistency: ConsistencyPolicy::Ppl, ..create_options("5", None, 4096) };
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, blank(4));
+    let mut array = ArrayVolume::create(world, plan, &ids(0..3), &options, &OpenOptions::writable()).unwrap();
+    write_from(&mut array, 0, &mut &*numbered(1 << 20)).unwrap();
+    array.set_background(SLOW);
+    array.replace_drive(DriveId(2), DriveId(3)).unwrap();
+    let span = array.request_span(0, 4096);
+    assert!(ask(&mut array, Command::Write { offset: 1 << 19, span }), "and the array is marked active");
+    let area = array.content_map().data_area(DriveId(2)).unwrap();
+    let mut contents = array.world().picture();
+    drop(array);
+    // A log that is no log, and parity that is none.
+    let own = read_superblock(DRIVE_BYTES, |at, bytes| contents[0].look(at, bytes)).unwrap();
+    contents[0].spoil(own.ppl_area().unwrap().offset_bytes, 4096);
+    contents[2].write(area.start, &[0xff; 4096]).unwrap();
+    contents.iter_mut().for_each(|content| content.flush().unwrap());
+    let mut array = opened(contents, 0..4);
+    array.set_background(FAST);
+    finish(&mut array);
+    assert_eq!(array.status().health, Health::Optimal);
+    assert_copies_agree(&mut array);
+}
