@@ -174,7 +174,14 @@ impl Membership {
             Some(any) if any.level_number <= 0 => {
                 Err(AddError::Level { drive: drive.drive.clone(), level: any.level_number })
             }
-            _ => self.add_newcomer(drive),
+            _ => {
+                let dev_number = self.add_newcomer(drive)?;
+                self.members
+                    .iter_mut()
+                    .filter(|member| member.dev_number == dev_number)
+                    .for_each(Superblock::mark_as_empty);
+                Ok(dev_number)
+            }
         }
     }
 

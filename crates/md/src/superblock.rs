@@ -317,6 +317,14 @@ impl Superblock {
         true
     }
 
+    /// A spare holds nothing, and says so before it has a role. Power may be cut when the others give it one and it does not
+    /// know yet: Linux (since 6.8) believes them, and takes it for in sync unless its own superblock says how far it is
+    /// filled.
+    pub(crate) fn mark_as_empty(&mut self) {
+        self.features = self.features.with(Features::RECOVERY_OFFSET, true);
+        self.recovery_offset_sectors = 0;
+    }
+
     /// Features that Linux does not let go together either.
     fn check_features(&self) -> Result<(), SuperblockError> {
         let has = |features| self.features.any_of(features);

@@ -42,8 +42,10 @@
 //! of their own. The simulated host has a scheduler that sorts, as Linux puts one before sticks,
 //! and so it says no, unless it is told to have none.
 //!
-//! A drive that is given up takes nothing of what waits here with it: that was never begun, and is
-//! answered at once.
+//! *What is taken back.* A drive that is given up takes nothing of what waits here with it: that
+//! was never begun, and is answered at once. So is a small write whose caller stops waiting, and all
+//! of arrays that are forgotten: what waits here is on its way as much as what drives have, and
+//! nobody makes anything new of drives and buffers before it is done or taken back.
 
 use std::collections::BTreeMap;
 
@@ -139,6 +141,20 @@ impl Elevator {
         waiting.map(|io| io.token).collect()
     }
 
+    /// Takes one write out of the queue. Says whether it was there: the drive may have been given it.
+    pub(crate) fn take_back_one(&mut self, token: u64) -> bool {
+        let holds = self.holds(token);
+        for waiting in [&mut self.sweep, &mut self.next] {
+            waiting.retain(|_, io| io.token != token);
+        }
+        holds
+    }
+
+    /// Whether anything is in the queue.
+    fn is_waiting(&self) -> bool {
+        !(self.sweep.is_empty() && self.next.is_empty())
+    }
+
     /// Whether a write is in the queue, and the drive was not given it.
     pub(crate) fn holds(&self, token: u64) -> bool {
         self.sweep.values().chain(self.next.values()).any(|io| io.token == token)
@@ -183,6 +199,16 @@ impl Elevators {
     /// Whether a drive has not been given this write yet.
     pub(crate) fn holds(&mut self, drive: DriveId, token: u64) -> bool {
         self.known(drive).is_some_and(|elevator| elevator.holds(token))
+    }
+
+    /// Whether any drive has not been given everything yet.
+    pub(crate) fn are_waiting(&self) -> bool {
+        self.0.iter().flatten().flatten().any(Elevator::is_waiting)
+    }
+
+    /// Takes back a write that a drive has not been given yet. Says whether it has not.
+    pub(crate) fn take_back_one(&mut self, drive: DriveId, token: u64) -> bool {
+        self.known(drive).is_some_and(|elevator| elevator.take_back_one(token))
     }
 
     /// Takes back what a drive has not been given yet.

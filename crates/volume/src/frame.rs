@@ -56,8 +56,8 @@ impl<W: World> ArrayVolume<W> {
     /// Whether all requests are answered, no superblock is being written, and the drives have answered all that they were
     /// asked.
     pub fn has_drained(&self) -> bool {
-        let Tree { world, nodes, completions, in_flight, .. } = &self.tree;
-        *in_flight == 0 && completions.is_empty() && world.pending() == 0 && nodes.iter().all(Node::is_settled)
+        let Tree { nodes, completions, in_flight, .. } = &self.tree;
+        *in_flight == 0 && completions.is_empty() && self.tree.has_landed() && nodes.iter().all(Node::is_settled)
     }
 
     /// Forgets the array. What its members hold stays as it is.
@@ -117,7 +117,7 @@ impl<W: World> Frame<W> {
 
     /// Whether the drives have answered all that they were asked.
     pub fn has_drained(&self) -> bool {
-        self.tree.world.pending() == 0
+        self.tree.has_landed()
     }
 
     /// Waits until what is watched can be read from, drives have answered what they were asked, or `patience` is over.

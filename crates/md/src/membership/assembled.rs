@@ -28,7 +28,9 @@ impl Membership {
             }
         }
         for index in assembly.spares() {
-            membership.members.push(with_own_fields(&table, &candidates[index].superblock));
+            let mut spare = with_own_fields(&table, &candidates[index].superblock);
+            spare.mark_as_empty();
+            membership.members.push(spare);
         }
         if let Some(index) = assembly.journal() {
             membership.members.push(with_own_fields(&table, &candidates[index].superblock));
@@ -40,7 +42,8 @@ impl Membership {
     }
 
     /// Whether these superblocks say something that the members' own do not say yet, even [levelled](Self::levelled): one
-    /// that the freshest table knows is not there, or a member is something else from now on.
+    /// that the freshest table knows is not there, or a member is something else from now on. That spares hold nothing they
+    /// say with the next update.
     ///
     /// It has to be written before the array is, and in more than one update: until then whoever is absent looks like a
     /// member in sync that missed nothing. One update alone may be cut short when a single member has it; that member
@@ -55,7 +58,8 @@ impl Membership {
             superblock.is_none_or(|own| own_state(own) != own_state(member))
         };
         let differs = |number| self.members.iter().any(|any| any.member_use(number) != known.member_use(number));
-        (0..known.max_dev()).any(differs) || self.members.iter().any(own)
+        let has_role = |member: &&Superblock| member.own_use() != MemberUse::Spare;
+        (0..known.max_dev()).any(differs) || self.members.iter().filter(has_role).any(own)
     }
 
     /// What brings members that are one update behind up to the freshest one, by index of their candidates: to be

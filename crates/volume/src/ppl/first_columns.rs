@@ -37,7 +37,7 @@ pub(crate) fn sync_first_columns<W: World>(tree: &mut Tree<W>, node: NodeId) -> 
         let Some(place) = whole(it, role, &columns) else { return Ok(()) };
         data.push(place);
     }
-    let parity = whole(it, stripe.p, &columns);
+    let has_parity = whole(it, stripe.p, &columns).is_some();
     let mut sum = vec![0; length as usize];
     let mut bytes = vec![0; length as usize];
     for place in data {
@@ -46,8 +46,8 @@ pub(crate) fn sync_first_columns<W: World>(tree: &mut Tree<W>, node: NodeId) -> 
         }
         sum.iter_mut().zip(&bytes).for_each(|(sum, byte)| *sum ^= byte);
     }
-    if let Some(place) = parity {
-        let _ = tree.write_small(place.target, place.data_offset_bytes + columns.start, &sum)?;
+    if has_parity {
+        let _ = tree.write_to_member(node, stripe.p, columns.start, &sum)?;
     }
     Ok(())
 }

@@ -1,13 +1,14 @@
 //! I/O on what members lie on, drives or nodes: that of the engines, and small reads and writes beside it.
 
-use shoal_array::{BufferId, Command, Fault, Instant, MemberIo, Request, RequestId, Span};
+use shoal_array::{BufferId, Command, Fault, Instant, MemberIo, Request, RequestId, Role, Span};
 use shoal_drive::{Io, IoKind, Memory};
 
 use crate::VolumeError;
 use crate::buffers::Note;
 use crate::world::World;
 
-use super::{INTERNAL, Pending, Target, Tree};
+use super::mirror::Way;
+use super::{INTERNAL, NodeId, Pending, Target, Tree};
 
 impl<W: World> Tree<W> {
     pub(super) fn kind(&self, io: MemberIo) -> IoKind {
@@ -51,13 +52,15 @@ impl<W: World> Tree<W> {
     /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile. One that is not answered in
     /// time fails as if the drive were gone.
     pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
-        let has_notes = io != MemberIo::Flush;
         let token = self.pending.insert(Pending::Caller);
-        let now = self.world.now();
-        self.submit_io(now, target, token, io);
-        self.run_until(self.call_deadline(now), |tree| tree.awaited.is_some())?;
+        self.submit_io(self.world.now(), target, token, io);
+        self.await_call(token, io)
+    }
+
+    fn await_call(&mut self, token: u64, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
+        self.run_until(self.call_deadline(self.world.now()), |tree| tree.awaited.is_some())?;
         Ok(self.awaited.take().unwrap_or_else(|| {
-            self.leave_call(token, has_notes);
+            self.leave_call(self.world.now(), token, io != MemberIo::Flush);
             Err(Fault::Gone)
         }))
     }
@@ -88,6 +91,34 @@ impl<W: World> Tree<W> {
             return Ok(Err(fault));
         }
         self.call(target, MemberIo::Flush)
+    }
+
+    /// [`Self::write_small`] of a member's data, in its turn: a member that is being replaced is two drives, of which one is
+    /// copied to the other.
+    pub(crate) fn write_to_member(
+        &mut self,
+        node: NodeId,
+        role: Role,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<Result<(), Fault>, VolumeError> {
+        let Some(span) = self.small_span(bytes.len()) else { return Ok(Err(Fault::Gone)) };
+        self.world.arena().write(self.homes.memory(span), bytes);
+        for io in [MemberIo::Write { offset, span }, MemberIo::Flush] {
+            let (now, token) = (self.world.now(), self.pending.insert(Pending::Caller));
+            match self.nodes[node.0].way(None, role) {
+                Way::Mirror(mirror) => {
+                    let id = RequestId(INTERNAL | token);
+                    mirror.array.submit(now, Request { id, command: as_command(io) });
+                }
+                Way::Place(place) => self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes)),
+                Way::Nowhere => self.refused.push_back(token),
+            }
+            if let Err(fault) = self.await_call(token, io)? {
+                return Ok(Err(fault));
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// A part of the small notes; none while all of them are with drives that do not answer.

@@ -56,14 +56,14 @@ impl<W> Tree<W> {
 }
 
 impl<W: World> Tree<W> {
-    /// Forgets all arrays, for others to be made of the drives. What their engines have begun ends first, unheard: it is
-    /// on its way to and from buffers that the others will get.
+    /// Forgets all arrays, for others to be made of the drives. What drives have been given ends first, unheard: it is on
+    /// its way to and from buffers that the others will get.
     pub(crate) fn forget_nodes(&mut self) -> Result<(), VolumeError> {
         self.clear_nodes();
-        self.wait_for(|tree| tree.world.pending() == 0)
+        self.wait_for(Self::has_landed)
     }
 
-    /// The same without waiting for that.
+    /// The same without waiting for that. What drives have not been given is never done, as if power were cut.
     pub(crate) fn clear_nodes(&mut self) {
         self.nodes.clear();
         self.write_back = None;
@@ -72,6 +72,7 @@ impl<W: World> Tree<W> {
         self.news.clear();
         self.awaited = None;
         self.pending.values_mut().for_each(|pending| *pending = Pending::Forgotten);
+        self.take_back_all();
     }
 
     /// All notes are free again: nothing is under way.

@@ -89,7 +89,7 @@ impl<W: World> Tree<W> {
         self.watch_original(now, engine, role, &outcome);
         if io == MemberIo::Flush && outcome != Outcome::Done {
             let it = &mut self.nodes[engine.node.0];
-            if let Some(slot) = it.slot_of(engine.mirror.unwrap_or(role)) {
+            if let Some(slot) = it.slot_asked(engine.mirror, role) {
                 it.recorder.note_refusal(slot);
             }
         }

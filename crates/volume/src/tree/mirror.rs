@@ -16,7 +16,7 @@
 //! | vouching | the mirror | replacement, all copied | that is recorded |
 //! | vouched | the mirror | the same | the original's partial parity log holds nothing that is still needed |
 //! | changing | the mirror | the replacement is the member, the original faulty | that is recorded |
-//! | draining | the drive that remains | | the mirror has nothing in flight |
+//! | draining | the drive that remains; the mirror, until its own work has ended | | the mirror has nothing in flight |
 //!
 //! Vouching comes before changing, because power may be cut while superblocks are being written: a replacement that is
 //! one update behind then still says that it has everything.
@@ -162,6 +162,12 @@ impl Mirror {
         leaves && notes == self.notes(ORIGINAL)
     }
 
+    /// It writes of its own accord: nobody may pass it by then, or what it has read before would be written over what they
+    /// have written.
+    fn is_at_work(&self) -> bool {
+        self.array.progress().is_some()
+    }
+
     pub(super) fn place(&self, role: Role) -> Place {
         self.places[role.index()]
     }
@@ -212,11 +218,19 @@ impl Node {
             return self.mirror(mirrored).map_or(Way::Nowhere, |mirror| Way::Place(mirror.place(role)));
         }
         let place = self.place(role);
-        match (self.mirrors.iter_mut().find(|mirror| mirror.role == role && mirror.takes_io()), place) {
+        let is_in_between = |mirror: &&mut Mirror| mirror.role == role && (mirror.takes_io() || mirror.is_at_work());
+        match (self.mirrors.iter_mut().find(is_in_between), place) {
             (Some(mirror), _) => Way::Mirror(mirror),
             (None, Some(place)) => Way::Place(place),
             (None, None) => Way::Nowhere,
         }
+    }
+
+    /// The slot of the drive that an engine's I/O went to: of a mirror's engine, that of its original or its replacement.
+    pub(super) fn slot_asked(&self, mirror: Option<Role>, role: Role) -> Option<usize> {
+        let Some(mirrored) = mirror else { return self.slot_of(role) };
+        let notes = self.mirror(mirrored)?.notes(role);
+        self.slots.iter().position(|slot| slot.buffer == notes)
     }
 
     pub(crate) fn mirror(&self, role: Role) -> Option<&Mirror> {

@@ -3,7 +3,7 @@
 use shoal_array::Instant;
 use shoal_drive::{DriveId, Io, IoKind, Memory};
 
-use crate::elevator::memory_of;
+use crate::elevator::{Elevator, memory_of};
 use crate::world::World;
 
 use super::Tree;
@@ -34,6 +34,34 @@ impl<W: World> Tree<W> {
         }
     }
 
+    /// Whether drives have answered all that they were asked, and nothing waits to be asked of them.
+    pub(crate) fn has_landed(&self) -> bool {
+        self.world.pending() == 0 && !self.elevators.are_waiting()
+    }
+
+    /// Takes back a write that nobody waits for any more. Says whether its drive had not been given it: then it is never
+    /// done.
+    pub(super) fn take_back_one(&mut self, now: Instant, token: u64) -> bool {
+        let Some(flight) = self.flights.get(token) else { return false };
+        let is_unsent = self.elevators.take_back_one(flight.drive, token);
+        if is_unsent {
+            self.landed(now, token, false);
+            self.pending.take(token);
+        }
+        is_unsent
+    }
+
+    /// Takes back all that drives have not been given, as nobody waits for it any more.
+    pub(super) fn take_back_all(&mut self) {
+        let now = self.world.now();
+        let unsent: Vec<_> = self.elevators.all().flat_map(Elevator::take_back).collect();
+        for token in unsent {
+            self.flights.leave(token);
+            self.landed(now, token, false);
+            self.pending.take(token);
+        }
+    }
+
     /// Answers, by "gone", the writes that a drive has not been given. Says whether there were any.
     pub(super) fn answer_unsent(&mut self, now: Instant, drive: DriveId) -> bool {
         let unsent = self.elevators.take_back(drive);
@@ -45,3 +73,6 @@ impl<W: World> Tree<W> {
         !unsent.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,8 @@
 //! * a late write lands on a member that has failed. What it overwrites there is what the member missed anyway, and a
 //!   member with anything left behind is asked for nothing and is not taken back.
 //!
+//! What waits in a drive's [elevator](crate::elevator) is not with the drive yet: it is taken back, and never done.
+//!
 //! | a wait | ends |
 //! | --- | --- |
 //! | a request, where redundancy allows | when its member is given up |
@@ -268,9 +270,13 @@ impl<W: World> Tree<W> {
         self.patience.errand().map(|patience| now.after_ns(duration_ns(patience)))
     }
 
-    /// Nobody waits for a small I/O any more. If it has the small notes, others take their part until it has ended.
-    pub(super) fn leave_call(&mut self, token: u64, has_notes: bool) {
+    /// Nobody waits for a small I/O any more. A write that its drive was not given is never done. If a drive has the small
+    /// notes, others take their part until it has ended.
+    pub(super) fn leave_call(&mut self, now: Instant, token: u64, has_notes: bool) {
         self.flights.leave(token);
+        if self.take_back_one(now, token) {
+            return;
+        }
         if let Some(pending) = self.pending.entry_mut(token) {
             *pending = Pending::Forgotten;
         }

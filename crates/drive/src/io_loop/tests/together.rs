@@ -58,3 +58,19 @@ fn what_fails_as_one_is_done_anew_one_by_one() {
         results.into_values().for_each(|result| assert!(result.is_err()));
     });
 }
+
+#[test]
+fn an_error_of_all_falls_on_the_one_that_cannot_be_done() {
+    with_each(4, |io_loop, arena, directory| {
+        let file = file_of(directory, 8192 + 3 * 4096);
+        let drive = add(io_loop, &file);
+        let ios = adjacent(drive, arena, &[1, 2, 1]); // the last lies behind the end
+        io_loop.together.put(&ios);
+        let mut finished = vec![Finished { token: ios[0].token, result: Err(Errno::IO.into()) }];
+        io_loop.take_apart(0, &mut finished);
+        assert!(finished.is_empty(), "nobody is told what came of all");
+        let results = drain(io_loop);
+        assert_eq!([0, 1, 2].map(|token| results[&token].is_ok()), [true, true, false]);
+        assert_eq!(std::fs::read(file.path()).unwrap()[8192 + 4096..], [2; 2 * 4096]);
+    });
+}

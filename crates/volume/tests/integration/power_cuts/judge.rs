@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use shoal_drive::DriveId;
 use shoal_volume::transfer::read_to;
-use shoal_volume::{ArrayVolume, Event, Health, OpenError, OpenOptions, ScrubMode, Superblock, Volume};
+use shoal_volume::{
+    ArrayVolume, Event, Features, Health, MemberUse, OpenError, OpenOptions, ScrubMode, Superblock, Volume,
+};
 
 use crate::power_cuts::content::{BLOCK_BYTES, Expected};
 use crate::power_cuts::cut::{Cursor, Fate};
@@ -48,6 +50,7 @@ impl Case<'_> {
     }
 
     fn recover_and_check(&self) -> Result<Outcome, String> {
+        self.check_spares()?;
         let (mut array, outcome) = self.open_as_may_be(&Trace::default())?;
         let excused = self.excused(&array, outcome);
         self.expected.check(&content(&mut array)?, |block| excused[block]).map_err(|why| format!("at once: {why}"))?;
@@ -59,6 +62,23 @@ impl Case<'_> {
         let media = array.close().map_err(|error| error.to_string())?.media().to_vec();
         self.check_redundancy(media, health, &recovered)?;
         Ok(outcome)
+    }
+
+    /// Linux believes the freshest superblock about who has a role, and a drive's own about what it holds: a spare that does
+    /// not know of its role yet must not look as if it held all of it.
+    fn check_spares(&self) -> Result<(), String> {
+        let own: Vec<_> = self.present.iter().filter_map(|drive| superblock(&self.media[*drive])).collect();
+        let of_member = |of: &&Superblock| matches!(of.member_use(of.dev_number), MemberUse::Active(_));
+        let Some(freshest) = own.iter().filter(of_member).max_by_key(|of| of.events) else { return Ok(()) };
+        let is_unaware = |of: &&Superblock| {
+            let [known, listed] = [*of, freshest].map(|table| table.member_use(of.dev_number));
+            known == MemberUse::Spare && matches!(listed, MemberUse::Active(_))
+        };
+        let says_nothing = |of: &Superblock| !of.features.any_of(Features::RECOVERY_OFFSET);
+        match own.iter().find(is_unaware).is_some_and(says_nothing) {
+            true => Err("Linux would take a spare for a member in sync".to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// Cuts power again, somewhere in the recovery, and judges that.
