@@ -31,7 +31,8 @@
 //! * a late write lands on a member that has failed. What it overwrites there is what the member missed anyway, and a
 //!   member with anything left behind is asked for nothing and is not taken back.
 //!
-//! What waits in a drive's [elevator](crate::elevator) is not with the drive yet: it is taken back, and never done.
+//! What waits in a drive's [elevator](crate::elevator), or for [its flush](super::flushes), is not with the drive yet: it is taken
+//! back, and never done.
 //!
 //! | a wait | ends |
 //! | --- | --- |
@@ -211,14 +212,14 @@ impl<W: World> Tree<W> {
     pub(crate) fn leave(&mut self, now: Instant, drive: DriveId) -> bool {
         let mut has_left = false;
         for token in self.flights.awaited_of(drive) {
-            if self.elevators.holds(drive, token) || !self.clear_the_way(token) {
+            if self.is_unsent(drive, token) || !self.clear_the_way(token) {
                 continue;
             }
             has_left = true;
             self.flights.leave(token);
             let Some(pending) = self.pending.entry_mut(token) else { continue };
             let pending = std::mem::replace(pending, Pending::Forgotten);
-            self.io_ended(now, pending, Err(Errno::NODEV.into()));
+            self.io_ended(now, pending, Err(&Errno::NODEV.into()));
         }
         self.answer_unsent(now, drive) || has_left
     }
