@@ -41,6 +41,7 @@ use intake::BATCH_BYTES;
 pub use patience::DEADLINE;
 use pieces::{Piece, Transaction};
 use ragged::Ragged;
+use resumed::Losses;
 
 /// A shorter deadline would keep the owner busy looking at it.
 const DEADLINE_MIN: Duration = Duration::from_millis(40);
@@ -76,8 +77,7 @@ pub struct Exporter {
     /// Connections with something to be sent.
     to_send: Vec<Key>,
     is_ending: bool,
-    /// The volume has refused a flush.
-    has_refused: bool,
+    losses: Losses,
     /// A request of which nothing has moved for so long is answered with an error.
     deadline: Duration,
     /// How much content may still be begun in this turn.
@@ -119,7 +119,7 @@ impl Exporter {
             line: VecDeque::new(),
             to_send: Vec::new(),
             is_ending: false,
-            has_refused: false,
+            losses: Losses::new(),
             deadline: DEADLINE,
             batch_left_bytes: BATCH_BYTES,
             attention: Attention::new(),
@@ -181,7 +181,7 @@ impl Exporter {
                 self.heed(volume, Key::of_number(number), flags);
             }
         }
-        while let Ok(arrival) = self.arrivals.try_recv() {
+        while let Some(arrival) = self.next_arrival() {
             self.forget_the_gone(volume);
             self.welcome(volume, arrival);
         }
