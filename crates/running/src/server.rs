@@ -219,10 +219,10 @@ impl Server {
         // Nobody is to find the socket once the array is at rest; whoever waits for its end may go
         // on.
         drop(self.sockets);
-        tell_end(stop, &state);
-        // Whoever is told may be slow, and the members are to be free for others meanwhile. One
-        // that does not answer is waited for, but not for long.
+        // Whoever is told of the end may start the array anew at once: its members, and the array,
+        // are free by then. A drive that does not answer is waited for, but not for long.
         drop(self.host);
+        tell_end(stop, &state);
         drop(self.watch);
         state
     }
@@ -379,3 +379,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), StartEr
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     thread.map(drop).map_err(StartError::Thread)
 }
+
+#[cfg(test)]
+mod tests;
