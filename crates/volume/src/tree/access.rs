@@ -52,14 +52,20 @@ impl<W: World> Tree<W> {
     /// time fails as if the drive were gone.
     pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
         let has_notes = io != MemberIo::Flush;
-        let token = self.pending.insert(Pending::Caller);
-        let now = self.world.now();
-        self.submit_io(now, target, token, io);
-        self.run_until(self.call_deadline(now), |tree| tree.awaited.is_some())?;
+        let token = self.begin_call(target, io)?;
         Ok(self.awaited.take().unwrap_or_else(|| {
             self.leave_call(token, has_notes);
             Err(Fault::Gone)
         }))
+    }
+
+    /// Waits for an I/O until it is answered, or its time is up.
+    fn begin_call(&mut self, target: Target, io: MemberIo) -> Result<u64, VolumeError> {
+        let token = self.pending.insert(Pending::Caller);
+        let now = self.world.now();
+        self.submit_io(now, target, token, io);
+        self.run_until(self.call_deadline(now), |tree| tree.awaited.is_some())?;
+        Ok(token)
     }
 
     /// Reads through the small notes into `bytes` (at most a superblock's length), at an absolute offset.
@@ -73,6 +79,24 @@ impl<W: World> Tree<W> {
         let result = self.call(target, MemberIo::Read { offset, span })?;
         self.world.arena().read(self.homes.memory(span), bytes);
         Ok(result)
+    }
+
+    /// The same of a drive that may only be slow; none if it does not answer in time. It is waited for all the same: the read
+    /// counts as its silence, and for nothing else.
+    pub(crate) fn read_if_it_answers(
+        &mut self,
+        target: Target,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<Option<Result<(), Fault>>, VolumeError> {
+        let Some(span) = self.small_span(bytes.len()) else { return Ok(None) };
+        let token = self.begin_call(target, MemberIo::Read { offset, span })?;
+        let Some(result) = self.awaited.take() else {
+            self.stop_listening(token, true);
+            return Ok(None);
+        };
+        self.world.arena().read(self.homes.memory(span), bytes);
+        Ok(Some(result))
     }
 
     /// Writes `bytes` through the small notes at an absolute offset, and makes them durable.
