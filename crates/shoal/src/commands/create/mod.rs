@@ -77,14 +77,28 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     if let Some(memory) = host_memory(environment(), Purpose::Start(Trust::Known)) {
         array.remember_in(memory);
     }
-    let needs_resync = array.needs_resync();
+    let (needs_resync, content_bytes) = (array.needs_resync(), array.drive_content_bytes());
     let mut array = Host::of(environment(), array, options.background);
     let resync = needs_resync.then(|| run_background(cli, &mut array, "resync")).transpose()?;
     let document = array.finish()?;
     if let Some(resync) = resync {
         resync.finished_or("the array is there and can be used; `shoal rebuild` goes on with its resync")?;
     }
-    output::document(cli, &document, |document| state_text(document) + &advice(args, create.level))
+    let told = size_text(create, content_bytes) + &advice(args, create.level);
+    output::document(cli, &document, |document| state_text(document) + &told)
+}
+
+/// What becomes of a size that was asked for.
+fn size_text(create: &CreateOptions, content_bytes: Option<u64>) -> String {
+    match (create.drive_bytes_limit, content_bytes) {
+        (Some(limit), Some(content)) if content < limit => format!(
+            "  --size {}: of that, {} of each drive hold content; {} are for the superblock, what lies beside it, and the rest of a chunk\n",
+            format_size(limit),
+            format_size(content),
+            format_size(limit - content)
+        ),
+        _ => String::new(),
+    }
 }
 
 /// How Linux runs the array, where mdadm does that in one line.
