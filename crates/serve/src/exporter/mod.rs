@@ -12,6 +12,7 @@
 
 mod attention;
 mod intake;
+mod losses;
 mod patience;
 mod pieces;
 mod ragged;
@@ -38,10 +39,10 @@ use crate::transport::End;
 
 use attention::Attention;
 use intake::BATCH_BYTES;
+use losses::Losses;
 pub use patience::DEADLINE;
 use pieces::{Piece, Transaction};
 use ragged::Ragged;
-use resumed::Losses;
 
 /// A shorter deadline would keep the owner busy looking at it.
 const DEADLINE_MIN: Duration = Duration::from_millis(40);

@@ -22,26 +22,6 @@ use crate::door::Arrival;
 use crate::export::Exports;
 use crate::request::Order;
 
-/// What may be lost, as far as clients have to hear of it.
-#[derive(Debug)]
-pub(super) struct Losses {
-    /// The volume has refused a flush.
-    has_refused: bool,
-    /// Content was changed since all clients were told last.
-    pub(super) is_untold: bool,
-    /// How often they were told.
-    count: u32,
-    /// Who comes waits until it is known what drives there are.
-    are_arrivals_held: bool,
-}
-
-impl Losses {
-    /// Those who come may have been answered by the process before this one.
-    pub(super) fn new() -> Self {
-        Self { has_refused: false, is_untold: true, count: 0, are_arrivals_held: false }
-    }
-}
-
 impl Exporter {
     /// The volume's drives are others than before, or have been without power: clients that come are told this word.
     pub fn reincarnate(&mut self, word: &str) {

@@ -1,6 +1,7 @@
 //! `shoal create`
 
 mod simulated;
+mod size;
 
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{Purpose, SimulatedDrives, host_memory, open_drives};
@@ -15,6 +16,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
 use crate::setup::{environment, join, open_options};
+use size::size_text;
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
@@ -86,19 +88,6 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     }
     let told = size_text(create, content_bytes) + &advice(args, create.level);
     output::document(cli, &document, |document| state_text(document) + &told)
-}
-
-/// What becomes of a size that was asked for.
-fn size_text(create: &CreateOptions, content_bytes: Option<u64>) -> String {
-    match (create.drive_bytes_limit, content_bytes) {
-        (Some(limit), Some(content)) if content < limit => format!(
-            "  --size {}: of that, {} of each drive hold content; {} are for the superblock, what lies beside it, and the rest of a chunk\n",
-            format_size(limit),
-            format_size(content),
-            format_size(limit - content)
-        ),
-        _ => String::new(),
-    }
 }
 
 /// How Linux runs the array, where mdadm does that in one line.

@@ -8,7 +8,7 @@ use shoal_inventory::SimulatedDrives;
 use shoal_text::format_ns;
 use shoal_volume::{ArrayVolume, Contents, CreateOptions, Volume, World};
 
-use super::size_text;
+use super::size::size_text;
 use crate::args::Cli;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
