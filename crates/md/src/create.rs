@@ -2,7 +2,7 @@
 //!
 //! The bytes are mdadm's for the same metadata version and consistency policy with `--assume-clean` (or, where the array
 //! is not in sync yet, what it writes for levels that it resyncs): members have the roles `0..`, spares the numbers
-//! behind them, and say that they hold [nothing](Superblock::mark_as_empty), which mdadm leaves open. mdadm itself starts RAID4 and RAID5 without the last member and rebuilds onto it; that is a choice of
+//! behind them. mdadm itself starts RAID4 and RAID5 without the last member and rebuilds onto it; that is a choice of
 //! how to initialise parity, not of the format.
 //!
 //! Superblocks alone do not make an array: what a bitmap or a PPL is to hold at first has to be written too, to each
@@ -219,9 +219,6 @@ pub fn plan_creation(request: &CreateRequest) -> Result<Creation, CreateError> {
             superblock.dev_number = dev_number;
             superblock.device_uuid = drive.uuid;
             beside.place(&mut superblock, request.minor, drive.sectors());
-            if superblock.own_use() == MemberUse::Spare {
-                superblock.mark_as_empty();
-            }
             superblock
         })
         .collect();

@@ -319,7 +319,7 @@ impl Superblock {
 
     /// A spare holds nothing, and says so before it has a role. Power may be cut when the others give it one and it does not
     /// know yet: Linux (since 6.8) believes them, and takes it for in sync unless its own superblock says how far it is
-    /// filled.
+    /// filled. What is created is mdadm's to the byte; its spares say so from their first update on.
     pub(crate) fn mark_as_empty(&mut self) {
         self.features = self.features.with(Features::RECOVERY_OFFSET, true);
         self.recovery_offset_sectors = 0;
