@@ -146,7 +146,7 @@ mod tests {
     use shoal_inventory::{join_for, open_drives};
     use shoal_memory::{FileKeeper, Store};
     use shoal_volume::{
-        ArrayLevel, ArrayVolume, Command, ConsistencyPolicy, CreateOptions, HostMemory, Level, LiveVolume,
+        ArrayLevel, ArrayVolume, Command, Completion, ConsistencyPolicy, CreateOptions, HostMemory, Level, LiveVolume,
         MinorVersion, OpenOptions, Raid0Layout, Request, RequestError, RequestId, Trust, Volume,
     };
 
