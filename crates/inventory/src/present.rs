@@ -65,6 +65,18 @@ pub enum PresentError {
         /// Where they are.
         drives: Vec<String>,
     },
+    /// Those that were given are too few to be the array, and others are there.
+    #[error(
+        "array {array}: of those that were given more members are missing than its level survives, and others are there or do not \
+         answer: add {} to the list",
+        drives.join(" and ")
+    )]
+    TooFewGiven {
+        /// The array's name.
+        array: String,
+        /// Where the others are.
+        drives: Vec<String>,
+    },
 }
 
 impl HasFault for PresentError {
@@ -72,7 +84,7 @@ impl HasFault for PresentError {
         match self {
             Self::Search(error) => error.fault(),
             Self::Silent(error) => error.fault(),
-            Self::NotGiven { .. } => Fault::Refused,
+            Self::NotGiven { .. } | Self::TooFewGiven { .. } => Fault::Refused,
         }
     }
 }
@@ -106,7 +118,7 @@ pub fn members_to_open(
     let mut remarks = Vec::new();
     if intent != Intent::Read && are_members {
         for absent in absent_members(environment, &members, newcomer) {
-            remarks.push(absent.weigh(intent)?);
+            remarks.extend(absent.weigh(intent)?);
         }
     }
     Ok(ToOpen { paths: there, remarks })
@@ -128,9 +140,19 @@ pub fn refuse_silent(environment: &Environment, paths: &[PathBuf]) -> Result<(),
     silent.map_or(Ok(()), |(path, _)| Err(Silence { path: path.clone() }))
 }
 
+/// Whether an array is one without its absent members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// Its level survives that.
+    Spared,
+    /// It lacks more than its level survives.
+    Needed,
+}
+
 /// Members of an array that this host has seen in its last update, and that were not given.
 struct Absent {
     array: String,
+    need: Need,
     /// Whose drives are where they were.
     present: Vec<String>,
     /// Whose are not, as they were called.
@@ -139,13 +161,18 @@ struct Absent {
 
 impl Absent {
     /// What is to be told if the array is started without them.
-    fn weigh(self, intent: Intent) -> Result<String, PresentError> {
-        let Self { array, present, gone } = self;
-        if !present.is_empty() && intent == Intent::Write {
-            return Err(PresentError::NotGiven { array, drives: present });
+    fn weigh(self, intent: Intent) -> Result<Option<String>, PresentError> {
+        let Self { array, need, present, gone } = self;
+        match need {
+            _ if present.is_empty() || intent != Intent::Write => {}
+            Need::Spared => return Err(PresentError::NotGiven { array, drives: present }),
+            Need::Needed => return Err(PresentError::TooFewGiven { array, drives: present }),
+        }
+        if need == Need::Needed {
+            return Ok(None); // it is not started
         }
         let drives = [present, gone].concat().join(" and ");
-        Ok(format!("array {array} is started without {drives}: what is written from now on is missing there"))
+        Ok(Some(format!("array {array} is started without {drives}: what is written from now on is missing there")))
     }
 }
 
@@ -183,17 +210,19 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
     let judgement = judge(Some(book), &found);
     let is_in = |index: &usize| judgement.left_out.iter().all(|(out, _)| out != index);
     let candidates: Vec<_> = (0..found.len()).filter(is_in).map(|index| found[index].candidate.clone()).collect();
-    if judgement.doubt.is_some() || shoal_md::assemble(&candidates).ok()?.health() == Health::Failed {
+    if judgement.doubt.is_some() {
         // What speaks against it says more.
         return None;
     }
-    // Only those that the array itself counts on: elsewhere others may have taken their roles.
+    let need =
+        if shoal_md::assemble(&candidates).ok()?.health() == Health::Failed { Need::Needed } else { Need::Spared };
+    // Only those that the array itself counts on, if it is one: elsewhere others may have taken their roles.
     let roles = absent(&candidates).ok()?;
+    let is_counted_on = |role| need == Need::Needed || roles.iter().any(|absent| absent.0 == role);
     let is_absent = |uuid: Uuid| group.iter().all(|seen| seen.superblock.device_uuid != uuid);
-    let counted_on = book.members().iter().filter(|member| {
-        member.role.is_some_and(|role| roles.iter().any(|absent| absent.0 == role)) && is_absent(member.uuid)
-    });
-    let mut found = Absent { array: name(group), present: Vec::new(), gone: Vec::new() };
+    let members = book.members().iter().filter(|member| member.role.is_some_and(is_counted_on));
+    let counted_on = members.filter(|member| is_absent(member.uuid));
+    let mut found = Absent { array: name(group), need, present: Vec::new(), gone: Vec::new() };
     for member in counted_on {
         let path = Path::new(&member.drive);
         if newcomer.is_some_and(|newcomer| same_file(newcomer, path)) {

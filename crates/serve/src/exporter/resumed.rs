@@ -60,27 +60,13 @@ impl Exporter {
     }
 
     /// What was answered and not flushed may be lost.
+    ///
+    /// All who are there are told, by requests that are to be durable, which fail, or by their next flush. If nothing was
+    /// changed since they were told last, or owed it, there is nothing to tell but to whoever asked.
     pub fn lose_unflushed(&mut self) {
-        let is_to_be_durable = |it: &Transaction| match it.order {
-            Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable, .. } => durable,
-            order => order == Order::Flush,
-        };
-        self.tell_of_loss(is_to_be_durable);
-    }
-
-    /// The volume has refused a flush, which it says once: whoever asked for this one is told, and what others were answered
-    /// may be lost as well.
-    pub(super) fn flush_refused(&mut self) {
-        self.tell_of_loss(|it| it.order == Order::Flush);
-        self.losses.has_refused = true;
-    }
-
-    /// Tells all who are there, by requests that fail or by their next flush. If nothing was changed since they were told
-    /// last, or owed it, there is nothing to tell but to whoever asked.
-    fn tell_of_loss(&mut self, is_doomed: impl Fn(&Transaction) -> bool) {
         let is_news = self.losses.is_untold;
         if is_news {
-            self.fail(is_doomed);
+            self.fail_what_is_to_be_durable();
         }
         // Of one that was given up the client has heard already, before other answers came.
         let tells = |it: &Transaction| it.order == Order::Flush && it.error.is_some() && !it.is_given_up;
@@ -107,6 +93,13 @@ impl Exporter {
         }
     }
 
+    /// The volume has refused a flush, which it says once: whoever asked for this one is told, and what others were answered
+    /// may be lost as well.
+    pub(super) fn flush_refused(&mut self) {
+        self.lose_unflushed();
+        self.losses.has_refused = true;
+    }
+
     /// How often something may have been lost of which not everybody was told already.
     pub fn losses(&self) -> u32 {
         self.losses.count
@@ -118,7 +111,11 @@ impl Exporter {
     }
 
     /// Has requests fail, whatever the volume says of them.
-    fn fail(&mut self, is_doomed: impl Fn(&Transaction) -> bool) {
+    fn fail_what_is_to_be_durable(&mut self) {
+        let is_doomed = |it: &Transaction| match it.order {
+            Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable, .. } => durable,
+            order => order == Order::Flush,
+        };
         let doomed: Vec<_> = self.transactions.iter().filter(|(_, it)| is_doomed(it)).map(|(key, _)| key).collect();
         for key in doomed {
             if let Some(it) = self.transactions.at_mut(key) {

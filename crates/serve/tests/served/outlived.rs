@@ -99,6 +99,20 @@ fn two_flushes_that_are_refused_at_once_fail_once_on_every_connection() {
 }
 
 #[test]
+fn a_durable_write_that_is_under_way_when_a_flush_is_refused_fails_with_it() {
+    let served = Served::start(48);
+    let (mut writes, mut asks) = (client(&served), client(&served));
+    served.freeze_flushes();
+    asks.request(0, FLUSH, 1, 0, 0, &[]);
+    writes.request(FUA, WRITE, 1, 0, 4096, &[7; 4096]);
+    served.rest();
+    served.refuse_flushes(1);
+    served.thaw();
+    assert_eq!([asks.answer(0), writes.answer(0)], [(1, LOST), (1, LOST)]);
+    served.stop();
+}
+
+#[test]
 fn a_flush_that_is_refused_after_another_write_is_told_to_all_again() {
     let served = Served::start(46);
     let (mut idle, mut asks) = (client(&served), client(&served));

@@ -13,7 +13,7 @@ use shoal_drive::Access;
 use shoal_inventory::{Purpose, host_memory, members_to_show, open_drives};
 use shoal_running::kernel_state;
 use shoal_text::{Outside, format_age_s, format_rate, format_size};
-use shoal_volume::inspect_remembered;
+use shoal_volume::{Level, inspect_remembered};
 
 use crate::args::{ArrayArgs, Cli, StatusArgs};
 use crate::attaching::attachments;
@@ -260,6 +260,9 @@ fn survives(array: &ArrayDocument) -> String {
         HealthDocument::Optimal | HealthDocument::Degraded if now == when_whole => {
             format!("survives the loss of {whole}")
         }
+        HealthDocument::Optimal | HealthDocument::Degraded if now == 0 && is_certain(array) => {
+            format!("survives no loss now; when whole, of {whole}")
+        }
         HealthDocument::Optimal | HealthDocument::Degraded if now == 0 => {
             format!("is not sure to survive the loss of another drive now; when whole, of {whole}")
         }
@@ -267,6 +270,11 @@ fn survives(array: &ArrayDocument) -> String {
             format!("survives the loss of {} now; when whole, of {whole}", drives(now))
         }
     }
+}
+
+/// Whether it is all one which drive is lost next: not so of several mirrors, and of arrays inside one.
+fn is_certain(array: &ArrayDocument) -> bool {
+    (array.has_parity() || array.level == Level::Raid1) && array.inner_arrays().next().is_none()
 }
 
 /// Members that do not hold all their data, here and in arrays inside.

@@ -13,7 +13,7 @@ fn text(ran: Ran) -> String {
 #[test]
 fn an_array_says_what_it_survives_now() {
     for (options, drives, failed, now) in [
-        ("--level 5", 3, "d1", "is not sure to survive the loss of another drive now; when whole, of any one drive"),
+        ("--level 5", 3, "d1", "survives no loss now; when whole, of any one drive"),
         ("--level 6", 4, "d1", "survives the loss of any one drive now; when whole, of any 2 drives"),
         ("--level 1", 3, "d1", "survives the loss of any one drive now; when whole, of any 2 drives"),
         ("--level 51", 6, "d1", "survives the loss of any 2 drives now; when whole, of any 3 drives"),

@@ -130,12 +130,24 @@ impl<W: World> Tree<W> {
             Event::MemberFailed(REPLACEMENT) if mirror.takes_io() => {
                 let member_offset = mirror.position();
                 self.news.push_back(News { node, event: Event::RebuildStopped { role, member_offset } });
-                self.drain(node, role, ORIGINAL);
+                self.go_on_without_replacement(now, node, role);
                 self.record(now, node, Waiter::Nobody);
             }
             Event::BadBlocksChanged(_) => self.keep_logs(now, node),
             _ => {}
         }
+    }
+
+    /// A replacement has missed a write: the original goes on alone. Once slots and superblocks have the replacement as the
+    /// member, the original has no way back, and the member fails.
+    fn go_on_without_replacement(&mut self, now: Instant, node: NodeId, role: Role) {
+        let it = &mut self.nodes[node.0];
+        let is_member = !it.slots.iter().any(|slot| slot.duty == Duty::Replacement(role));
+        if is_member && it.array.fail_member(now, role).is_ok() {
+            return self.name_successor(now, node, role);
+        }
+        // A last copy stays a member.
+        self.drain(node, role, if is_member { REPLACEMENT } else { ORIGINAL });
     }
 
     /// The copying cannot go on: because the replacement failed, which shows elsewhere; or at a block that the original

@@ -1,5 +1,7 @@
 //! Arrays with more members gone than their level survives: not run and not served, and read by force.
 
+use std::fs;
+
 use crate::running::server::Server;
 use crate::support::{Bay, pattern};
 
@@ -21,19 +23,19 @@ fn an_array_that_has_lost_too_much_is_refused() {
     let (bay, _) = array();
     for line in ["run", "serve", "serve --read-only", "write", "rebuild", "scrub", "add --drive d3", "fail --member d0"]
     {
-        let ran =
-            bay.refused(&format!("{line} d0"), 3, &["lost more members", "2 of 3", "give the others too", "recover"]);
-        assert!(!ran.stderr.contains("take in"), "{line}: {}", ran.stderr);
-        // The one that left would do, if what it missed may be lost.
-        bay.refused(
-            &format!("{line} d0 d1"),
-            3,
-            &["lost more members", "`shoal recover` would take in", "d1, which missed"],
-        );
+        let ran = bay.refused(&format!("{line} d0"), 3, &["more members are missing", "add d2 to the list"]);
+        assert!(!ran.stderr.contains("recover"), "{line}: {}", ran.stderr);
+        bay.refused(&format!("{line} d0 d1"), 3, &["more members are missing", "add d2 to the list"]);
     }
     for members in ["d0 d2", "d0 d1 d2"] {
         assert_eq!(bay.json(&format!("status {members}"))["health"], "degraded");
     }
+    // On a host that does not know where the others are.
+    fs::remove_dir_all(bay.state()).unwrap();
+    let ran = bay.refused("run d0", 3, &["lost more members", "2 of 3", "give the others too", "recover"]);
+    assert!(!ran.stderr.contains("take in"), "{}", ran.stderr);
+    // The one that left would do, if what it missed may be lost.
+    bay.refused("run d0 d1", 3, &["lost more members", "`shoal recover` would take in", "d1, which missed"]);
 }
 
 #[test]
