@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
@@ -29,9 +29,9 @@ const STEP: Duration = Duration::from_millis(10);
 const HOLDER_BYTES_MAX: usize = 64;
 /// Behind the number of a process: it is about to let go.
 const LETS_GO: &str = "lets go";
-/// How long a process is waited for that does: what it remembers has less time to become durable,
+/// So often a process is waited for that does, half a minute: what it remembers has less time to become durable,
 /// and so have its drives to answer.
-const LETTING_GO_PATIENCE: Duration = Duration::from_secs(30);
+const LETTING_GO_ROUNDS: u32 = 120;
 /// By proc_pid_stat(5): where a process's flags are behind its name, and the one for its end.
 const FLAGS_FIELD: usize = 6;
 const FLAG_EXITING: u64 = 0x4;
@@ -86,19 +86,21 @@ impl Store {
             Hold::Alone => FlockOperation::NonBlockingLockExclusive,
             Hold::Shared => FlockOperation::NonBlockingLockShared,
         };
-        let begun = Instant::now();
-        let is_worth_waiting =
-            || begun.elapsed() < LETTING_GO_PATIENCE && Holder::of(&file).is_some_and(Holder::lets_go);
-        loop {
-            match patiently(|| flock(&file, operation)) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK) if is_worth_waiting() => {}
-                Err(Errno::WOULDBLOCK) => {
-                    let process_id = Holder::of(&file).map(|holder| holder.process_id);
-                    return Err(LockError::Taken { process_id });
-                }
-                Err(errno) => return Err(system(errno.into()).into()),
+        let lets_go = || Holder::of(&file).is_some_and(Holder::lets_go);
+        let mut locked = patiently(|| flock(&file, operation));
+        for _ in 0..LETTING_GO_ROUNDS {
+            if locked != Err(Errno::WOULDBLOCK) || !lets_go() {
+                break;
             }
+            locked = patiently(|| flock(&file, operation));
+        }
+        match locked {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let process_id = Holder::of(&file).map(|holder| holder.process_id);
+                return Err(LockError::Taken { process_id });
+            }
+            Err(errno) => return Err(system(errno.into()).into()),
         }
         // Who cannot be named is told of without a name.
         let _ = file.set_len(0);

@@ -125,6 +125,14 @@ impl Held {
     }
 }
 
+/// How a request failed, if drives that are gone may be why.
+pub(super) fn failure_of(completion: &Completion) -> Option<RequestError> {
+    let may_be_gone = |error: &RequestError| {
+        matches!(error, RequestError::Failed | RequestError::Lost { .. } | RequestError::Unreadable { .. })
+    };
+    completion.result.err().filter(may_be_gone)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

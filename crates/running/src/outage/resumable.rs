@@ -11,7 +11,7 @@ use shoal_volume::{
     OpenError, RequestError, Volume, World,
 };
 
-use super::held::Held;
+use super::held::{Held, failure_of};
 use super::lookout::{Errand, Lookout, Report};
 use super::patience::{Outage, Step, Terms, There, Tried};
 use super::sighting::Sighting;
@@ -383,14 +383,6 @@ impl Resumable {
         }
         if matches!(self.course, Course::InDoubt) { Vec::new() } else { std::mem::take(&mut self.news) }
     }
-}
-
-/// How a request failed, if drives that are gone may be why.
-fn failure_of(completion: &Completion) -> Option<RequestError> {
-    let may_be_gone = |error: &RequestError| {
-        matches!(error, RequestError::Failed | RequestError::Lost { .. } | RequestError::Unreadable { .. })
-    };
-    completion.result.err().filter(may_be_gone)
 }
 
 /// Drives, by name; those that are there and busy are not named.

@@ -57,7 +57,9 @@ pub(super) fn refuse_waited_for(
     array: &ArrayArgs,
     is_served: impl FnOnce(&str, &Path) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    let Some(attachment) = attachment_of(array)? else { return Ok(()) };
+    // A socket is where it will be administered, and no array is reached by it yet.
+    let array = ArrayArgs { socket: None, ..array.clone() };
+    let Some(attachment) = attachment_of(&array)? else { return Ok(()) };
     if attachment.standing() != Standing::ServerGone || is_served(&attachment.array_uuid, &attachment.socket)? {
         return Ok(());
     }

@@ -1,5 +1,7 @@
 //! Writes of drives that are to be given one at a time, and flushes of all, on their way to the world.
 
+mod flushes;
+
 use shoal_array::Instant;
 use shoal_drive::{DriveId, Io, IoKind, Memory};
 
@@ -7,10 +9,11 @@ use crate::elevator::{Elevator, memory_of};
 use crate::world::World;
 
 use super::Tree;
+pub(super) use flushes::Flushes;
 
 impl<W: World> Tree<W> {
     /// Sends I/O on to the world: writes at the end of the [pump](Tree::pump) in the order that
-    /// suits their drive, [one flush at a time](super::flushes), all else at once.
+    /// suits their drive, [one flush at a time](flushes), all else at once.
     pub(super) fn send(&mut self, io: Io) {
         if io.kind == IoKind::Flush {
             self.flushes.submit(io);

@@ -31,7 +31,7 @@
 //! * a late write lands on a member that has failed. What it overwrites there is what the member missed anyway, and a
 //!   member with anything left behind is asked for nothing and is not taken back.
 //!
-//! What waits in a drive's [elevator](crate::elevator), or for [its flush](super::flushes), is not with the drive yet: it is taken
+//! What waits in a drive's [elevator](crate::elevator), or for [its flush](super::order), is not with the drive yet: it is taken
 //! back, and never done.
 //!
 //! | a wait | ends |

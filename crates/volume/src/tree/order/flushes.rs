@@ -28,7 +28,7 @@ struct OnDrive {
 
 /// The flushes of all drives, by their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Flushes(Vec<OnDrive>);
+pub(in crate::tree) struct Flushes(Vec<OnDrive>);
 
 impl Flushes {
     fn of(&mut self, drive: DriveId) -> &mut OnDrive {
@@ -40,12 +40,12 @@ impl Flushes {
     }
 
     /// Somebody asks for a flush.
-    pub(super) fn submit(&mut self, io: Io) {
+    pub(in crate::tree) fn submit(&mut self, io: Io) {
         self.of(io.drive).waiting.push(io);
     }
 
     /// What the drive is to be given now: nothing while it has a flush, or nobody asks for one.
-    pub(super) fn begin(&mut self, drive: DriveId) -> Option<Io> {
+    pub(in crate::tree) fn begin(&mut self, drive: DriveId) -> Option<Io> {
         let it = self.of(drive);
         if !it.under_way.is_empty() {
             return None;
@@ -56,34 +56,34 @@ impl Flushes {
     }
 
     /// The drive has answered the flush that it had: all that this answers.
-    pub(super) fn ended(&mut self, drive: DriveId) -> Vec<u64> {
+    pub(in crate::tree) fn ended(&mut self, drive: DriveId) -> Vec<u64> {
         std::mem::take(&mut self.of(drive).under_way)
     }
 
     /// Whether a drive has not been given this flush yet.
-    pub(super) fn holds(&self, drive: DriveId, token: u64) -> bool {
+    pub(in crate::tree) fn holds(&self, drive: DriveId, token: u64) -> bool {
         self.0.get(drive.0 as usize).is_some_and(|it| it.waiting.iter().any(|io| io.token == token))
     }
 
     /// Whether any drive has not been given everything yet.
-    pub(super) fn are_waiting(&self) -> bool {
+    pub(in crate::tree) fn are_waiting(&self) -> bool {
         self.0.iter().any(|it| !it.waiting.is_empty())
     }
 
     /// Takes back a flush that a drive has not been given yet. Says whether it has not.
-    pub(super) fn take_back_one(&mut self, drive: DriveId, token: u64) -> bool {
+    pub(in crate::tree) fn take_back_one(&mut self, drive: DriveId, token: u64) -> bool {
         let holds = self.holds(drive, token);
         self.of(drive).waiting.retain(|io| io.token != token);
         holds
     }
 
     /// Takes back what a drive has not been given yet.
-    pub(super) fn take_back(&mut self, drive: DriveId) -> Vec<u64> {
+    pub(in crate::tree) fn take_back(&mut self, drive: DriveId) -> Vec<u64> {
         self.of(drive).waiting.drain(..).map(|io| io.token).collect()
     }
 
     /// Takes back what drives have not been given yet.
-    pub(super) fn take_back_all(&mut self) -> Vec<u64> {
+    pub(in crate::tree) fn take_back_all(&mut self) -> Vec<u64> {
         self.0.iter_mut().flat_map(|it| it.waiting.drain(..)).map(|io| io.token).collect()
     }
 }
