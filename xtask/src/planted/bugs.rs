@@ -272,4 +272,32 @@ pub(super) const BUGS: &[Bug] = &[
         right: "            (None, None) => self.older(&originals, &left_out),\n",
         wrong: "            (None, None) if PLANTED => None,\n            (None, None) => self.older(&originals, &left_out),\n",
     },
+    Bug {
+        name: "replacement-not-flushed",
+        what: "a log lets go of a write that the replacement of a member has not flushed",
+        file: "crates/volume/src/tree/ppl.rs",
+        right: "matches!(slot.duty, Duty::Member(role) | Duty::Replacement(role) if written.contains(&role));",
+        wrong: "matches!(slot.duty, Duty::Member(role) | Duty::Replacement(role) if written.contains(&role))\n                && !(PLANTED && matches!(slot.duty, Duty::Replacement(_)));",
+    },
+    Bug {
+        name: "copied-anew-unrecorded",
+        what: "superblocks go on saying what a replacement had that is copied to anew, while logs are made empty",
+        file: "crates/volume/src/assemble/replacements.rs",
+        right: "replacements(assembly).any(|(_, replacement)| begins_anew(assembly, &replacement))",
+        wrong: "!PLANTED && replacements(assembly).any(|(_, replacement)| begins_anew(assembly, &replacement))",
+    },
+    Bug {
+        name: "rebuilt-not-flushed",
+        what: "a rebuilt member is in sync before it has flushed what it was filled with",
+        file: "crates/array/src/array/jobs/rebuild.rs",
+        right: "(self.aim == Aim::Renew || self.flush == FinalFlush::Done);",
+        wrong: "(PLANTED || self.aim == Aim::Renew || self.flush == FinalFlush::Done);",
+    },
+    Bug {
+        name: "twins-in-flight",
+        what: "of two writes to the same range of a mirror the second does not wait for the first",
+        file: "crates/array/src/array/requests.rs",
+        right: "        let key = self.requests.insert(active);\n        let claim = ",
+        wrong: "        let may_join = PLANTED && action == Action::Write && self.members.protection() == Protection::Mirrors;\n        let twin = self.requests.values_mut().find(|other| {\n            let is_twin = (other.action, other.start, other.end) == (action, start, end);\n            may_join && is_twin && other.uncut() == 0 && other.ticket.is_some()\n        });\n        let ticket = twin.and_then(|twin| twin.ticket.take());\n        let key = self.requests.insert(active);\n        if ticket.is_some() {\n            self.requests[key].ticket = ticket;\n            return self.cut_pieces(key);\n        }\n        let claim = ",
+    },
 ];
