@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, DriveKey, OpenError, disk_sequence};
-use shoal_md::{Candidate, Superblock, Uuid};
+use shoal_md::{Candidate, Superblock};
 use shoal_memory::Found;
 use shoal_volume::ProbeError;
 
@@ -182,11 +182,6 @@ pub fn members(environment: &Environment, paths: &[PathBuf]) -> Vec<Seen> {
 /// The member at a path, if there is one.
 pub fn member(environment: &Environment, path: &Path) -> Option<Seen> {
     members(environment, &[path.to_owned()]).pop()
-}
-
-/// The arrays that they belong to, each as often as it has members among them.
-pub fn arrays(environment: &Environment, paths: &[PathBuf]) -> Vec<Uuid> {
-    members(environment, paths).into_iter().map(|seen| seen.superblock.array_uuid).collect()
 }
 
 /// Whether it was asked before and has not answered yet.

@@ -4,7 +4,7 @@
 //! | a member that this host has seen in the last update, and that is not given | what starts the array |
 //! | --- | --- |
 //! | its drive is where it was, and says that it is the member, or does not answer | is refused, unless `--degraded` or `--force` says so |
-//! | it is not to be found there | tells it, and goes on as the level allows |
+//! | it is not to be found there | goes on as the level allows, and tells it once the array is started |
 //!
 //! Whatever is written from then on, such a member misses: it is stale, and is filled anew when it
 //! comes back. Who only reads leaves the members as they are, and is told nothing.
@@ -84,7 +84,7 @@ pub fn members_to_open(
     named: &Named,
     intent: Intent,
     newcomer: Option<&Path>,
-) -> Result<Vec<PathBuf>, PresentError> {
+) -> Result<ToOpen, PresentError> {
     let mut paths = member_paths(environment, named)?;
     if let Some(newcomer) = newcomer.filter(|_| named.scan.is_some() || named.uuid.is_some()) {
         paths.retain(|path| !same_file(path, newcomer));
@@ -103,11 +103,22 @@ pub fn members_to_open(
         }
         there.push(path.clone());
     }
+    let mut remarks = Vec::new();
     if intent != Intent::Read && are_members {
-        let absent = absent_members(environment, &members, newcomer);
-        absent.into_iter().try_for_each(|absent| absent.weigh(environment, intent))?;
+        for absent in absent_members(environment, &members, newcomer) {
+            remarks.push(absent.weigh(intent)?);
+        }
     }
-    Ok(there)
+    Ok(ToOpen { paths: there, remarks })
+}
+
+/// What an array is opened with.
+#[derive(Debug)]
+pub struct ToOpen {
+    /// Where its members are.
+    pub paths: Vec<PathBuf>,
+    /// Without whom it is started: to be told once it is, a sentence each.
+    pub remarks: Vec<String>,
 }
 
 /// Refuses drives of which one does not answer, for who needs them all.
@@ -127,15 +138,14 @@ struct Absent {
 }
 
 impl Absent {
-    fn weigh(self, environment: &Environment, intent: Intent) -> Result<(), PresentError> {
+    /// What is to be told if the array is started without them.
+    fn weigh(self, intent: Intent) -> Result<String, PresentError> {
         let Self { array, present, gone } = self;
         if !present.is_empty() && intent == Intent::Write {
             return Err(PresentError::NotGiven { array, drives: present });
         }
         let drives = [present, gone].concat().join(" and ");
-        environment
-            .tell(&format!("array {array} is started without {drives}: what is written from now on is missing there"));
-        Ok(())
+        Ok(format!("array {array} is started without {drives}: what is written from now on is missing there"))
     }
 }
 

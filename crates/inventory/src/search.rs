@@ -196,6 +196,18 @@ fn outer_array(group: &Group) -> Option<Uuid> {
     Some(outer_superblock(&group.paths)?.array_uuid)
 }
 
+/// The arrays that drives belong to, and the array that these are members of: all that one process
+/// at a time may change.
+pub fn arrays(environment: &Environment, paths: &[PathBuf]) -> Vec<Uuid> {
+    let mut groups = Vec::new();
+    members(environment, paths).into_iter().for_each(|seen| put(&mut groups, seen));
+    let around = groups.iter().filter_map(outer_array);
+    let mut arrays: Vec<_> = around.chain(groups.iter().map(|group| group.array)).collect();
+    arrays.sort();
+    arrays.dedup();
+    arrays
+}
+
 /// The superblock that the content of the array of these drives carries; none if it is no member of
 /// an array, or too little of it is there.
 pub fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {

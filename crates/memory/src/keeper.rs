@@ -141,6 +141,7 @@ impl FileKeeper {
 
 impl Drop for FileKeeper {
     fn drop(&mut self) {
+        self.held.values().flatten().for_each(Lock::lets_go);
         // The process may end next, and the thread with it.
         while !self.is_settled() {
             std::thread::sleep(Duration::from_millis(1));
@@ -277,6 +278,31 @@ mod tests {
         wait(&mut keeper);
         assert_eq!(Reader::new(store).recall(ARRAY), Some(book(19)));
         assert_eq!((keeper.take_remarks(), keeper.trouble()), (Vec::<String>::new(), None));
+    }
+
+    #[test]
+    fn who_wants_an_array_waits_for_a_keeper_that_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().to_owned());
+        let mut keeper = FileKeeper::new(store.clone());
+        keeper.hold(ARRAY, Hold::Alone).unwrap();
+        // A thread that takes its time over a book.
+        let (books, to_write) = channel::<Book>();
+        let (tell, done) = channel();
+        let slow = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            tell.send(Ok(())).unwrap();
+            drop(to_write);
+        });
+        let since = Instant::now();
+        keeper.writer = Some(Writer { books, done, outstanding: 1, since, is_given_up: false, failure: None });
+        let ending = std::thread::spawn(move || drop(keeper));
+        while !std::fs::read_to_string(store.path(ARRAY).with_extension("lock")).unwrap().contains("lets go") {
+            std::thread::yield_now();
+        }
+        drop(store.lock(ARRAY, Hold::Alone).unwrap());
+        ending.join().unwrap();
+        slow.join().unwrap();
     }
 
     #[test]

@@ -6,12 +6,15 @@
 //! its members say, has its lock first; the lock is the array's, by its UUID.
 //!
 //! The lock is advisory (flock) and ends with the process, however that ends. Its file says which
-//! process has it, and stays: it is nothing but a name.
+//! process has it, and stays: it is nothing but a name. It also says when that process is about to
+//! let go of it, once what it remembers is durable; who wants it next waits for that, as for a
+//! process that the kernel is taking down, and is not refused for what ends by itself.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
@@ -22,8 +25,16 @@ use crate::store::{Store, StoreError};
 /// What a process had at its end is let go of a moment later than the process itself.
 const TRIES: u32 = 25;
 const STEP: Duration = Duration::from_millis(10);
-/// More than the digits of a process.
-const PROCESS_BYTES_MAX: u64 = 32;
+/// More than the digits of a process, and that it lets go.
+const HOLDER_BYTES_MAX: usize = 64;
+/// Behind the number of a process: it is about to let go.
+const LETS_GO: &str = "lets go";
+/// How long a process is waited for that does: what it remembers has less time to become durable,
+/// and so have its drives to answer.
+const LETTING_GO_PATIENCE: Duration = Duration::from_secs(30);
+/// By proc_pid_stat(5): where a process's flags are behind its name, and the one for its end.
+const FLAGS_FIELD: usize = 6;
+const FLAG_EXITING: u64 = 0x4;
 
 /// With whom an array is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +47,19 @@ pub enum Hold {
 
 /// An array that is held until this is dropped.
 #[derive(Debug)]
-#[expect(dead_code, reason = "what is kept is kept locked")]
-pub struct Lock(File);
+pub struct Lock {
+    file: File,
+    hold: Hold,
+}
+
+impl Lock {
+    /// Has whoever wants the array next wait for this process, which is about to let go of it.
+    pub(crate) fn lets_go(&self) {
+        if self.hold == Hold::Alone {
+            say(&self.file, LETS_GO);
+        }
+    }
+}
 
 /// Why an array is not held.
 #[derive(Debug, thiserror::Error)]
@@ -59,23 +81,38 @@ impl Store {
         self.make_directory()?;
         let path = self.path(array).with_extension("lock");
         let system = |error: io::Error| StoreError::System { path: path.clone(), error };
-        let mut file = open(&path).map_err(|errno| system(errno.into()))?;
+        let file = open(&path).map_err(|errno| system(errno.into()))?;
         let operation = match hold {
             Hold::Alone => FlockOperation::NonBlockingLockExclusive,
             Hold::Shared => FlockOperation::NonBlockingLockShared,
         };
-        match patiently(|| flock(&file, operation)) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(LockError::Taken { process_id: process_in(&file) }),
-            Err(errno) => return Err(system(errno.into()).into()),
+        let begun = Instant::now();
+        let is_worth_waiting =
+            || begun.elapsed() < LETTING_GO_PATIENCE && Holder::of(&file).is_some_and(Holder::lets_go);
+        loop {
+            match patiently(|| flock(&file, operation)) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) if is_worth_waiting() => {}
+                Err(Errno::WOULDBLOCK) => {
+                    let process_id = Holder::of(&file).map(|holder| holder.process_id);
+                    return Err(LockError::Taken { process_id });
+                }
+                Err(errno) => return Err(system(errno.into()).into()),
+            }
         }
         // Who cannot be named is told of without a name.
         let _ = file.set_len(0);
         if hold == Hold::Alone {
-            let _ = writeln!(file, "{}", std::process::id());
+            say(&file, "");
         }
-        Ok(Lock(file))
+        Ok(Lock { file, hold })
     }
+}
+
+/// Writes who has the file, and what is to be said of that.
+fn say(file: &File, word: &str) {
+    // Who cannot be named is told of without a name.
+    let _ = file.write_all_at(format!("{} {word}\n", std::process::id()).as_bytes(), 0);
 }
 
 /// Never a link, which would lead elsewhere, nor a pipe, which would have its opener wait.
@@ -94,12 +131,40 @@ fn patiently(mut lock: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
     Err(Errno::WOULDBLOCK)
 }
 
-/// Who has the file, by what it says; a process that is there.
-fn process_in(file: &File) -> Option<u32> {
-    let mut text = String::new();
-    file.take(PROCESS_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let process_id: u32 = text.trim_end().parse().ok()?;
-    Path::new("/proc").join(process_id.to_string()).exists().then_some(process_id)
+/// Who has a file, by what that says: a process that is there.
+#[derive(Clone, Debug)]
+struct Holder {
+    process_id: u32,
+    says_so: bool,
+    /// What the kernel says of it.
+    stat: String,
+}
+
+impl Holder {
+    fn of(file: &File) -> Option<Self> {
+        let mut bytes = [0; HOLDER_BYTES_MAX];
+        let length = file.read_at(&mut bytes, 0).ok()?;
+        let text = std::str::from_utf8(&bytes[..length]).ok()?;
+        let (number, word) = text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""));
+        let process_id: u32 = number.parse().ok()?;
+        let stat = std::fs::read_to_string(Path::new("/proc").join(number).join("stat")).ok()?;
+        Some(Self { process_id, says_so: word == LETS_GO, stat })
+    }
+
+    /// Whether it will have let go without anybody's doing.
+    fn lets_go(self) -> bool {
+        self.says_so || is_exiting(&self.stat)
+    }
+}
+
+/// Whether a process is being taken down: the kernel lets go of what it had open last.
+fn is_exiting(stat: &str) -> bool {
+    // A name may hold whatever it likes, brackets included.
+    let Some((_, fields)) = stat.rsplit_once(") ") else { return false };
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next();
+    let flags = fields.nth(FLAGS_FIELD - 1).and_then(|flags| flags.parse::<u64>().ok());
+    matches!(state, Some("Z" | "X")) || flags.is_some_and(|flags| flags & FLAG_EXITING != 0)
 }
 
 #[cfg(test)]
@@ -126,6 +191,30 @@ mod tests {
         is_taken(Hold::Alone, None);
         drop(readers);
         drop(lock(Hold::Alone).unwrap());
+    }
+
+    #[test]
+    fn who_is_about_to_let_go_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().to_owned());
+        let first = store.lock(ARRAY, Hold::Alone).unwrap();
+        first.lets_go();
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(4 * TRIES * STEP);
+            drop(first);
+        });
+        let second = store.lock(ARRAY, Hold::Alone).unwrap();
+        ending.join().unwrap();
+        assert!(matches!(store.lock(ARRAY, Hold::Alone), Err(LockError::Taken { .. })), "the next one has it again");
+        drop(second);
+    }
+
+    #[test]
+    fn a_process_that_is_taken_down_is_known() {
+        let stat = |state: &str, flags: u64| format!("7 (a) S 1 (b) {state} 1 7 7 0 -1 {flags} 0 0");
+        assert!(!is_exiting(&stat("S", 0x0040_0100)));
+        assert!(is_exiting(&stat("D", 0x0040_0104)) && is_exiting(&stat("Z", 0)));
+        assert!(!is_exiting("") && !is_exiting(&std::fs::read_to_string("/proc/self/stat").unwrap()));
     }
 
     #[test]

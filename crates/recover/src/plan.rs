@@ -51,7 +51,7 @@ pub enum PlanError {
 impl HasFault for PlanError {
     fn fault(&self) -> Fault {
         match self {
-            Self::Writer(_) => Fault::Refused,
+            Self::Writer(error) => error.fault(),
             Self::Member(_) | Self::Memory(_) | Self::Loop(_) => Fault::Failed,
             Self::Array(error) => error.fault(),
         }

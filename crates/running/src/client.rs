@@ -15,7 +15,7 @@ use shoal_drive::{Arena, LoopError};
 use shoal_volume::{Command as VolumeCommand, Completion, Instant, Request, RequestError, Volume, VolumeError};
 
 use crate::handle::{ExecuteError, Handle};
-use crate::silence::PATIENCE;
+use crate::silence::{self, PATIENCE, Wait};
 use crate::wire::{ConnectError, Wire};
 
 /// How often background work is looked at while a command waits for it.
@@ -108,7 +108,7 @@ fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
     loop {
         let Some(mut wire) = Wire::connect(socket)? else { return Ok(None) };
         let sent = wire.send(COMMAND_BIT, Command::Status, &[]);
-        wire.wait(Some(PATIENCE))?;
+        wire.wait(Wait::For(PATIENCE))?;
         match sent.and_then(|()| wire.receive()) {
             Ok(answer) => {
                 let state = state_of(&wire, answer.outcome)?;
@@ -142,9 +142,13 @@ fn ask(wire: &mut Wire, id: u64, mut command: Command) -> Result<StateDocument, 
         *drive = absolute;
     }
     // How it is it says at once; other commands take as long as drives do.
-    let patience = matches!(command, Command::Status).then_some(PATIENCE);
+    let wait = match command {
+        Command::Status => Wait::For(PATIENCE),
+        Command::Stop => Wait::WhileItWrites(silence::END_PATIENCE),
+        _ => Wait::AsLongAsItTakes,
+    };
     let sent = wire.send(id, command, &[]);
-    wire.wait(patience)?;
+    wire.wait(wait)?;
     // Whoever does not take the request may have said why.
     let answer = wire.receive().map_err(|error| gone(wire, sent.err().unwrap_or(error)))?;
     state_of(wire, answer.outcome)
@@ -223,7 +227,10 @@ impl Volume for Client {
         let wanted = at_least.min(self.in_flight.len());
         for _ in 0..wanted {
             match timeout {
-                None => self.wire.wait(None).map_err(|error| broken(io::Error::other(error.to_string())))?,
+                None => self
+                    .wire
+                    .wait(Wait::AsLongAsItTakes)
+                    .map_err(|error| broken(io::Error::other(error.to_string())))?,
                 Some(_) if !self.wire.is_readable(timeout).map_err(broken)? => return Ok(()),
                 Some(_) => {}
             }

@@ -327,6 +327,7 @@ fn manage_fault(error: &ManageError) -> Fault {
         | ManageError::Degraded { .. }
         | ManageError::Refused { .. }
         | ManageError::ReAdd(_) => Fault::Refused,
+        ManageError::SilentNamesake { .. } => Fault::Busy,
         ManageError::Silent { .. }
         | ManageError::NoRoom { .. }
         | ManageError::Superblock(_)

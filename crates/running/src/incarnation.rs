@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use shoal_documents::{ArrayDocument, MemberDocument};
 use shoal_drive::newest_disk_sequence;
 use shoal_inventory::{Look, Seen, look_within};
-use shoal_volume::NEWEST;
+use shoal_volume::{NEWEST, NOTHING_TO_LOSE};
 
 /// How long drives may take to say who they are: they have answered just now.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,9 +31,10 @@ pub fn incarnation(array: &ArrayDocument, outages: u32) -> String {
     add(array, &mut drives);
     let seen = look_within(&drives, PATIENCE).into_iter().filter_map(Look::member);
     let mut words: Vec<String> = seen.filter_map(|seen| word(&seen)).collect();
-    if array.write_back.is_some() {
-        words.push(format!("write-back=of-{}", process_start_ns()));
-    }
+    words.push(match array.write_back {
+        Some(_) => format!("write-back=of-{}", process_start_ns()),
+        None => format!("write-back={NOTHING_TO_LOSE}"),
+    });
     words.sort();
     if let Some(newest) = newest_disk_sequence() {
         words.insert(0, format!("{NEWEST}={newest}"));

@@ -39,9 +39,15 @@ impl Heard {
         self.lock().get_or_insert(outages);
     }
 
-    /// The session hears of all of them; whether it had not before.
-    pub(super) fn catch_up(&self, outages: u32) -> bool {
-        self.lock().replace(outages).is_some_and(|heard| heard < outages)
+    /// Whether the session has not heard of so many.
+    pub(super) fn has_missed(&self, outages: u32) -> bool {
+        self.lock().is_some_and(|heard| heard < outages)
+    }
+
+    /// The session hears of so many.
+    pub(super) fn catch_up(&self, outages: u32) {
+        let mut heard = self.lock();
+        *heard = (*heard).max(Some(outages));
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<u32>> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use shoal_documents::{ArrayDocument, EngineDocument, Fault, HasFault, StateDocument};
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{
-    DrivesError, Environment, Named, Purpose, SearchError, WipeError, arrays, candidate_at, hold, host_memory,
+    DrivesError, Environment, Named, Purpose, SearchError, ToOpen, WipeError, arrays, candidate_at, hold, host_memory,
     join_for, member_paths, members_to_open, named_drives, open_drives, refuse_counted_on, remember,
 };
 use shoal_md::Candidate;
@@ -53,9 +53,11 @@ pub fn claim_for_kernel(
     let paths = member_paths(environment, named)?;
     let options = opening.options(setup);
     let Some(device) = running_holder(&paths)? else {
-        let paths = members_to_open(environment, named, opening.intent(), None)?;
+        let ToOpen { paths, remarks } = members_to_open(environment, named, opening.intent(), None)?;
         let memory = host_memory(environment, Purpose::Choose(opening.trust()));
-        return hand_over(setup, &paths, &options, memory, requests);
+        let volume = hand_over(setup, &paths, &options, memory, requests)?;
+        environment.tell_all(&remarks);
+        return Ok(volume);
     };
     let kernel = Kernel::find()?;
     let status = superblock_status(setup, &device, &paths)?;

@@ -14,6 +14,7 @@ use shoal_inventory::{
 use shoal_mdadm::KernelError;
 use shoal_volume::{CreateError, Incomplete, OpenError, OpenOptions, Parity, SILENCE, SimulatedWorldError, Trust};
 
+use crate::silence::Silence;
 use crate::write_back::WriteBack;
 
 /// What this process has to open arrays with.
@@ -188,6 +189,14 @@ pub enum ClaimError {
     /// There is no thread to look for its drives.
     #[error("a thread: {0}")]
     Thread(io::Error),
+    /// Another process runs it, and does not answer.
+    #[error("{}: the process that runs the array {how}", socket.display())]
+    Silent {
+        /// Where it was asked.
+        socket: PathBuf,
+        /// What is known of it.
+        how: Silence,
+    },
     /// Another process runs it.
     #[error(
         "array {name} is busy: process {process_id}{} runs it already, and all commands reach it there; to run it anew, \
@@ -222,7 +231,7 @@ impl HasFault for ClaimError {
             Self::Held { .. } => Fault::Refused,
             Self::OtherArray { .. } => Fault::Usage,
             Self::Thread(_) => Fault::Failed,
-            Self::RunsAlready { .. } => Fault::Busy,
+            Self::Silent { .. } | Self::RunsAlready { .. } => Fault::Busy,
         }
     }
 }

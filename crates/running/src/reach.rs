@@ -6,13 +6,13 @@ use shoal_documents::protocol::Command;
 use shoal_documents::{Fault, HasFault, StateDocument};
 use shoal_drive::Access;
 use shoal_inventory::{
-    DrivesError, Environment, Look, NoMember, Purpose, SearchError, Seen, SimulatedDrives, host_memory, join, look,
-    member_paths, members_to_open, named_drives, open_drives, refuse_active,
+    DrivesError, Environment, Look, NoMember, Purpose, SearchError, Seen, SimulatedDrives, ToOpen, host_memory, join,
+    look, member_paths, members_to_open, named_drives, open_drives, refuse_active,
 };
 use shoal_volume::{ArrayVolume, BufferPlan, Contents, CreateOptions, OpenOptions};
 
 use crate::client::Client;
-use crate::handle::Handle;
+use crate::handle::{ExecuteError, Handle};
 use crate::host::Host;
 use crate::kernel::{host_by_kernel, refuse_held};
 use crate::opening::{
@@ -219,7 +219,13 @@ fn name_runner(environment: &Environment, address: &ArrayAddress, error: ClaimEr
     if error.fault() != Fault::Busy {
         return error;
     }
-    let Ok(Some(mut running)) = reach_running(environment, address) else { return error };
+    let mut running = match reach_running(environment, address) {
+        Ok(Some(running)) => running,
+        Err(ReachError::Connect(ConnectError::Greeting(ExecuteError::Silent { socket, how }))) => {
+            return ClaimError::Silent { socket, how };
+        }
+        Ok(None) | Err(_) => return error,
+    };
     let Ok(StateDocument { array, running: Some(process), .. }) = running.execute(Command::Status) else {
         return error;
     };
@@ -273,7 +279,7 @@ fn claim_with(
         // Before the array is opened without it, and would write down that it is gone.
         refuse_active(environment, &named.drives, &member_paths(environment, named)?, newcomer)?;
     }
-    let paths = members_to_open(environment, named, opening.intent(), newcomer)?;
+    let ToOpen { paths, remarks } = members_to_open(environment, named, opening.intent(), newcomer)?;
     refuse_held(&paths)?;
     let access = if opening.writable { Access::Write } else { Access::Read };
     let mut drives = open_drives(&paths, access)?;
@@ -289,5 +295,7 @@ fn claim_with(
     let options = opening.options(setup);
     let terms = Terms { options, deadline: opening.deadline, scan: named.scan.clone() };
     let terms = matches!(stay, Stay::Running).then_some(terms);
-    Host::open(environment, opened, &options, host_memory(environment, purpose), terms)
+    let host = Host::open(environment, opened, &options, host_memory(environment, purpose), terms)?;
+    environment.tell_all(&remarks);
+    Ok(host)
 }

@@ -219,10 +219,10 @@ impl Server {
         // Nobody is to find the socket once the array is at rest; whoever waits for its end may go
         // on.
         drop(self.sockets);
-        tell_end(stop, &state);
-        // Whoever is told may be slow, and the members are to be free for others meanwhile. One
-        // that does not answer is waited for, but not for long.
+        // Whoever is told of the end may start the array anew at once: its members, and the array,
+        // are free by then. A drive that does not answer is waited for, but not for long.
         drop(self.host);
+        tell_end(stop, &state);
         drop(self.watch);
         state
     }
@@ -238,14 +238,14 @@ impl Server {
         }
         if let Some(service) = &mut self.service {
             let array = ArrayDocument::from(&self.host.array.status());
-            service.resumed(resumption, &incarnation(&array, self.traffic.outages()));
+            service.resumed(resumption, move || incarnation(&array, 0));
         }
     }
 
     /// Answers what is done. Of a flush that is refused all hear, whoever asked for it, before any flush that ended with it
-    /// is answered: a drive may say once that it has lost something. Those who come again later hear by another word.
+    /// is answered: a drive may say once that it has lost something.
     fn finish(&mut self, completions: &mut Vec<Completion>) {
-        let (array, outages) = (self.host.array.as_mut(), self.traffic.outages());
+        let array = self.host.array.as_mut();
         let Some(service) = &mut self.service else {
             self.traffic.finish(array, completions);
             return;
@@ -257,9 +257,6 @@ impl Server {
             self.traffic.lose_unflushed();
         }
         self.traffic.finish(array, completions);
-        if self.traffic.outages() > outages {
-            service.count_outages(self.traffic.outages());
-        }
     }
 
     /// Takes in what happened, and tells it to whoever watches.
@@ -382,3 +379,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), StartEr
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     thread.map(drop).map_err(StartError::Thread)
 }
+
+#[cfg(test)]
+mod tests;

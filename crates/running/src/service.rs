@@ -2,6 +2,7 @@
 //! owner's loop.
 
 use std::io;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use shoal_serve::{Bell, Exporter, Listener};
@@ -19,6 +20,11 @@ pub struct Service {
     exporter: Exporter,
     /// Their sockets are gone when they are.
     listeners: Vec<Listener>,
+    /// Of so many losses those who come are told.
+    losses_told: u32,
+    /// Where the word for the drives comes from that the array has been put together of. While it is waited for nobody new
+    /// is served.
+    word: Option<Receiver<String>>,
 }
 
 impl Service {
@@ -27,7 +33,7 @@ impl Service {
         for listener in &listeners {
             listener.start(exporter.door())?;
         }
-        Ok(Self { exporter, listeners })
+        Ok(Self { exporter, listeners, losses_told: 0, word: None })
     }
 
     /// Where it is served.
@@ -52,13 +58,23 @@ impl Service {
 
     /// Takes in what clients want. Returns how long the owner may wait.
     pub(super) fn serve(&mut self, array: &mut dyn LiveVolume) -> Duration {
+        match self.word.as_ref().map(Receiver::try_recv) {
+            Some(Ok(word)) => self.tell(&word),
+            None | Some(Err(TryRecvError::Empty | TryRecvError::Disconnected)) => {}
+        }
         self.exporter.serve(array)
     }
 
     /// Takes out, and sends, the answers to what clients wanted. Returns whether a flush was
-    /// refused.
+    /// refused. Who comes again later hears by another word if something may be lost of what he was
+    /// answered.
     pub(super) fn finish(&mut self, array: &mut dyn LiveVolume, completions: &mut Vec<Completion>) -> bool {
         self.exporter.finish(array, completions);
+        let losses = self.exporter.losses();
+        if std::mem::replace(&mut self.losses_told, losses) < losses {
+            let word = with_outages(self.exporter.incarnation(), losses);
+            self.exporter.reincarnate(&word);
+        }
         self.exporter.take_refusal()
     }
 
@@ -67,20 +83,34 @@ impl Service {
         self.exporter.lose_unflushed();
     }
 
-    /// So many outages and refused flushes there were: who comes again hears by another word that something may be lost
-    /// of what he was answered.
-    pub(super) fn count_outages(&mut self, outages: u32) {
-        let word = with_outages(self.exporter.incarnation(), outages);
-        self.exporter.reincarnate(&word);
-    }
-
-    /// The array goes on after an outage of its drives, which go by this word now.
-    pub(super) fn resumed(&mut self, resumption: Resumption, incarnation: &str) {
-        self.exporter.reincarnate(incarnation);
+    /// The array goes on after an outage of its drives, which `word` says the incarnation of. Drives may take their time over
+    /// that: those who are there are served meanwhile, and those who come wait for it.
+    pub(super) fn resumed(&mut self, resumption: Resumption, word: impl Fn() -> String + Clone + Send + 'static) {
         match resumption {
             Resumption::Whole => {}
             Resumption::Unflushed => self.exporter.lose_unflushed(),
         }
+        let (sender, words) = sync_channel(1);
+        let (ask, bell) = (word.clone(), self.bell());
+        let work = move || {
+            // Nobody waits for it any more if there was another outage.
+            let _ = sender.send(ask());
+            bell.ring();
+        };
+        if std::thread::Builder::new().name("shoal-drives".to_owned()).spawn(work).is_err() {
+            // No thread is to be had: it is waited for.
+            return self.tell(&word());
+        }
+        self.exporter.hold_arrivals();
+        self.word = Some(words);
+    }
+
+    /// From now on those who come are told this word.
+    fn tell(&mut self, word: &str) {
+        self.word = None;
+        self.losses_told = self.exporter.losses();
+        self.exporter.reincarnate(&with_outages(word, self.losses_told));
+        self.exporter.take_arrivals();
     }
 
     /// Ends what clients have under way, and sends them away. Returns whether the array has
@@ -102,5 +132,47 @@ impl Service {
             completions.clear();
         }
         Ok(!self.exporter.is_waiting_for_the_volume())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc::channel;
+
+    use shoal_drive::{Access, Drive, IoLoop};
+    use shoal_serve::{BUFFER_BYTES_MIN, BUFFERS_MIN, Export, Exports};
+    use shoal_volume::{BufferPlan, DriveVolume, RealWorld};
+
+    use super::*;
+
+    fn volume(directory: &Path) -> DriveVolume<RealWorld> {
+        let path = directory.join("drive");
+        std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let drive = Drive::open(&path, Access::Write).unwrap();
+        let plan = BufferPlan::for_drives(1, BUFFERS_MIN, BUFFER_BYTES_MIN);
+        let arena = plan.arena().unwrap();
+        let mut world = RealWorld::new(IoLoop::new(None, arena.clone(), 64).unwrap(), arena);
+        let drive = world.add_drive(drive).unwrap();
+        DriveVolume::new(world, drive, plan)
+    }
+
+    #[test]
+    fn drives_that_take_their_time_to_say_who_they_are_hold_nobody_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut volume = volume(directory.path());
+        let exports = Exports::new(vec![Export::whole("pond", "", 1 << 20, false)], 1 << 20, 512).unwrap();
+        let exporter = Exporter::new(exports.with_incarnation("a=1"), 0..BUFFERS_MIN).unwrap();
+        let mut service = Service::start(exporter, Vec::new()).unwrap();
+        let (answer, drives) = channel();
+        let drives = std::sync::Arc::new(std::sync::Mutex::new(drives));
+        service.resumed(Resumption::Unflushed, move || drives.lock().unwrap().recv().unwrap());
+        service.serve(&mut volume);
+        assert_eq!(service.exporter.incarnation(), "a=1", "they have not said it, and the owner goes on");
+        answer.send("a=2".to_owned()).unwrap();
+        while service.word.is_some() {
+            service.serve(&mut volume);
+        }
+        assert!(service.exporter.incarnation().ends_with("=outages-1,a=2"), "{}", service.exporter.incarnation());
     }
 }

@@ -20,6 +20,10 @@ pub(super) struct Traffic {
     /// Of the drives, or flushes that they have refused, after which what had been answered and not
     /// flushed may be lost.
     outages: u32,
+    /// Of how many a flush that was under way has told its session all.
+    told_by_flushes: u32,
+    /// Something was written since the last of them.
+    is_untold: bool,
 }
 
 struct Waiting {
@@ -45,6 +49,8 @@ impl Traffic {
             in_flight: HashMap::new(),
             next_id: 0,
             outages: 0,
+            told_by_flushes: 0,
+            is_untold: true,
         }
     }
 
@@ -64,6 +70,7 @@ impl Traffic {
                 return;
             }
             let Waiting { content, bytes, reply } = waiting;
+            self.is_untold |= matches!(content, Content::Write { .. });
             let command = command(volume, content, &bytes, buffer.unwrap_or(0));
             volume.submit(Request { id: RequestId(self.next_id), command });
             self.in_flight.insert(self.next_id, InFlight { content, outages: self.outages, buffer, reply });
@@ -71,16 +78,18 @@ impl Traffic {
         }
     }
 
-    /// What was answered and not flushed may be lost. Flushes that are under way fail; and one of
-    /// each session that comes afterwards, as a write may be answered meanwhile of which a part is
-    /// lost.
+    /// What was answered and not flushed may be lost. Flushes that are under way fail; and one of each session that comes
+    /// afterwards, unless such a flush has told it and no write was under way, which may be answered meanwhile though a
+    /// part of it is lost. If nothing was written since the last time, all have been told.
     pub(super) fn lose_unflushed(&mut self) {
+        if !self.is_untold {
+            return;
+        }
         self.outages += 1;
-    }
-
-    /// How often that was.
-    pub(super) fn outages(&self) -> u32 {
-        self.outages
+        self.is_untold = self.in_flight.values().any(|it| matches!(it.content, Content::Write { .. }));
+        if !self.is_untold {
+            self.told_by_flushes = self.outages;
+        }
     }
 
     /// Whether the volume has refused a session's flush by these answers.
@@ -96,11 +105,13 @@ impl Traffic {
             let done = self.in_flight.remove(&completion.id.0).expect("the volume answers what was submitted, once");
             self.free.extend(done.buffer);
             let is_flush = matches!(done.content, Content::Flush);
-            let is_refused = is_flush && completion.result.is_err();
-            let is_lost = is_flush && (done.outages < self.outages || done.reply.heard.catch_up(self.outages));
-            if is_refused {
+            if is_flush && completion.result.is_err() {
                 self.lose_unflushed();
-                done.reply.heard.catch_up(self.outages);
+            }
+            let was_under_way = done.outages < self.outages;
+            let is_lost = is_flush && (was_under_way || done.reply.heard.has_missed(self.outages));
+            if is_lost {
+                done.reply.heard.catch_up(if was_under_way { self.told_by_flushes } else { self.outages });
             }
             let result = if is_lost { Err(RequestError::Failed) } else { completion.result };
             match (result, done.content, done.buffer) {
@@ -124,5 +135,143 @@ fn command(volume: &dyn Volume, content: Content, bytes: &[u8], buffer: u32) -> 
             Command::Write { offset, span: volume.request_span(buffer, length) }
         }
         Content::Flush => Command::Flush,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    use shoal_drive::Arena;
+    use shoal_volume::{Instant, VolumeError};
+
+    use super::*;
+    use crate::jobs::{Answered, Heard};
+
+    /// Takes requests, and leaves it to the test to answer them: they are counted from 0.
+    struct Patient(Arena);
+
+    impl Volume for Patient {
+        fn size_bytes(&self) -> u64 {
+            1 << 20
+        }
+
+        fn logical_block_bytes(&self) -> u32 {
+            512
+        }
+
+        fn arena(&self) -> &Arena {
+            &self.0
+        }
+
+        fn request_buffers(&self) -> u32 {
+            1
+        }
+
+        fn request_buffer_bytes(&self) -> u32 {
+            4096
+        }
+
+        fn submit(&mut self, _: Request) {}
+
+        fn poll(&mut self, _: usize, _: Option<Duration>, _: &mut Vec<Completion>) -> Result<(), VolumeError> {
+            Ok(())
+        }
+
+        fn now(&self) -> Instant {
+            Instant { ns: 0 }
+        }
+    }
+
+    /// Sessions whose requests are answered when the test says so.
+    struct Rig {
+        traffic: Traffic,
+        volume: Patient,
+        sessions: [(Heard, Receiver<Answered>); 2],
+        senders: [std::sync::mpsc::Sender<Answered>; 2],
+        next: u64,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let ((first, one), (second, two)) = (channel(), channel());
+            Self {
+                traffic: Traffic::new(1),
+                volume: Patient(Arena::new(1 << 16).unwrap()),
+                sessions: [(Heard::default(), one), (Heard::default(), two)],
+                senders: [first, second],
+                next: 0,
+            }
+        }
+
+        /// A session asks for something; returns its number in the volume.
+        fn ask(&mut self, session: usize, content: Content) -> u64 {
+            let bytes = if let Content::Write { length, .. } = content { vec![1; length as usize] } else { Vec::new() };
+            let heard = self.sessions[session].0.clone();
+            let reply = Reply { id: self.next, answers: self.senders[session].clone(), heard };
+            self.traffic.enter(content, bytes, reply);
+            self.traffic.start(&mut self.volume);
+            self.next += 1;
+            self.next - 1
+        }
+
+        fn answer(&mut self, answers: &[(u64, Result<(), RequestError>)]) {
+            let completion = |&(id, result): &(u64, _)| Completion { id: RequestId(id), result };
+            self.traffic.finish(&self.volume, &mut answers.iter().map(completion).collect());
+        }
+
+        /// Whether the session's next answer is that all is well.
+        fn is_well(&self, session: usize) -> bool {
+            matches!(self.sessions[session].1.try_recv().unwrap().answer.outcome, Outcome::Done {})
+        }
+
+        fn write(&mut self, session: usize) {
+            let id = self.ask(session, Content::Write { offset: 0, length: 512 });
+            self.answer(&[(id, Ok(()))]);
+            assert!(self.is_well(session));
+        }
+
+        fn flush(&mut self, session: usize) -> bool {
+            let id = self.ask(session, Content::Flush);
+            self.answer(&[(id, Ok(()))]);
+            self.is_well(session)
+        }
+    }
+
+    #[test]
+    fn two_flushes_that_are_refused_at_once_fail_once_in_each_session() {
+        let mut rig = Rig::new();
+        rig.write(0);
+        rig.write(1);
+        let flushes = [rig.ask(0, Content::Flush), rig.ask(1, Content::Flush)];
+        rig.answer(&flushes.map(|id| (id, Err(RequestError::Failed))));
+        assert!(!rig.is_well(0) && !rig.is_well(1));
+        assert!(rig.flush(0) && rig.flush(1), "both were told");
+    }
+
+    #[test]
+    fn a_refused_flush_tells_other_sessions_at_once_or_by_their_next_flush() {
+        let mut rig = Rig::new();
+        rig.write(1);
+        let (refused, other) = (rig.ask(0, Content::Flush), rig.ask(1, Content::Flush));
+        rig.answer(&[(refused, Err(RequestError::Failed)), (other, Ok(()))]);
+        assert!(!rig.is_well(0) && !rig.is_well(1), "it was under way");
+        assert!(rig.flush(0) && rig.flush(1));
+        rig.write(1);
+        let refused = rig.ask(0, Content::Flush);
+        rig.answer(&[(refused, Err(RequestError::Failed))]);
+        assert!(!rig.is_well(0) && !rig.flush(1), "it is told afterwards");
+        assert!(rig.flush(0) && rig.flush(1));
+    }
+
+    #[test]
+    fn a_write_that_was_under_way_is_told_of_by_the_flush_that_covers_it() {
+        let mut rig = Rig::new();
+        let (refused, write) = (rig.ask(0, Content::Flush), rig.ask(1, Content::Write { offset: 0, length: 512 }));
+        rig.answer(&[(refused, Err(RequestError::Failed)), (write, Ok(()))]);
+        assert!(!rig.is_well(0) && rig.is_well(1));
+        assert!(!rig.flush(1), "a part of it may be lost");
+        assert!(rig.flush(1));
     }
 }

@@ -13,7 +13,7 @@ use shoal_documents::{Fault, HasFault};
 
 use crate::handle::ExecuteError;
 use crate::place;
-use crate::silence::{PATIENCE, Silence};
+use crate::silence::{PATIENCE, Silence, Wait, Waited};
 
 /// Why a running array is not reached.
 #[derive(Debug, thiserror::Error)]
@@ -132,19 +132,14 @@ impl Wire {
         }
     }
 
-    /// Waits for an answer: for as long as it takes, or for so long; but not for a process that was
-    /// stopped.
-    pub(super) fn wait(&mut self, patience: Option<Duration>) -> Result<(), ExecuteError> {
-        let begun = Instant::now();
+    /// Waits for an answer; but not for a process that cannot go on.
+    pub(super) fn wait(&mut self, wait: Wait) -> Result<(), ExecuteError> {
+        let mut waited = Waited::new(self.process);
         // Closed, or broken: whoever receives finds out how.
         while matches!(self.is_readable(Some(GLANCE)), Ok(false)) {
-            let how = match self.process {
-                Some(process) if is_stopped(process) => Silence::Stopped(process),
-                _ if patience.is_none_or(|patience| begun.elapsed() < patience) => continue,
-                Some(process) => Silence::TooLong(process),
-                None => Silence::Unknown,
-            };
-            return Err(ExecuteError::Silent { socket: self.socket.clone(), how });
+            if let Some(how) = waited.look(wait) {
+                return Err(ExecuteError::Silent { socket: self.socket.clone(), how });
+            }
         }
         Ok(())
     }
@@ -181,12 +176,4 @@ fn open(socket: &Path) -> io::Result<UnixStream> {
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-/// Whether a process was stopped by a signal, or by who looks into it: by proc_pid_stat(5).
-fn is_stopped(process: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // A name may hold whatever it likes, brackets included.
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    matches!(state, Some('T' | 't'))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use shoal_drive::{Drive, IoEngine};
-use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, join_for};
+use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, ToOpen, join_for};
 use shoal_running::{ArrayAddress, EngineChoice, Handle, Host, Opening, Setup, Users};
 use shoal_volume::{OpenOptions, Parity};
 
@@ -92,7 +92,7 @@ pub(crate) fn member_paths(array: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// The members that are to be opened.
-pub(crate) fn members_to_open(array: &ArrayArgs, opening: Opening) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn members_to_open(array: &ArrayArgs, opening: Opening) -> Result<ToOpen, Failure> {
     let intent: Intent = array.opening(opening).intent();
     Ok(shoal_inventory::members_to_open(environment(), &array.named(), intent, None)?)
 }

@@ -12,7 +12,7 @@ use crate::assemble::{OpenError, assemble_tree, record_assembly, refuse_incomple
 use crate::create::{CreateError, CreateOptions, create_tree};
 use crate::manage_error::ManageError;
 use crate::status::{ArrayStatus, array_status};
-use crate::tree::{Node, NodeId, SAFE_MODE_DELAY, SILENCE, Target, Tree};
+use crate::tree::{Duty, Node, NodeId, SAFE_MODE_DELAY, SILENCE, Slot, Target, Tree};
 use crate::world::World;
 use crate::{BufferPlan, HostMemory, LiveVolume, MemberTraffic, Volume, VolumeError};
 
@@ -98,8 +98,11 @@ impl<W: World> ArrayVolume<W> {
         Ok(Self { tree, root })
     }
 
-    /// Makes the array of drives in a tree that has none.
+    /// Makes the array of drives in a tree that has none. Until it is known that there will be one nothing is rebuilt, not
+    /// even inside arrays that are there.
     pub(crate) fn start(tree: &mut Tree<W>, drives: &[DriveId], options: &OpenOptions) -> Result<NodeId, OpenError> {
+        let (background, held) = (options.background, Background { depth: 0, ..options.background });
+        let options = &OpenOptions { background: held, ..*options };
         tree.patience.limit = options.silence;
         let targets = drives.iter().copied().map(Target::Drive).collect();
         let root = assemble_tree(tree, targets, options)?;
@@ -110,6 +113,7 @@ impl<W: World> ArrayVolume<W> {
         // Else a crash would leave members that are ahead of what is remembered, as if another host had run them.
         tree.settle_memory()?;
         record_assembly(tree)?;
+        tree.set_background(background);
         tree.settle()?; // spares are given their roles
         tree.begin_write_back(root);
         Ok(root)
@@ -204,13 +208,21 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
+    /// What the drive that gives least to content gives; none of an array without drives.
+    pub fn drive_content_bytes(&self) -> Option<u64> {
+        let of_node = |node: &Node| {
+            let of_slot = |slot: &Slot| match (slot.duty, slot.place.target) {
+                (Duty::Member(role), Target::Drive(_)) => Some(node.array.geometry().used_bytes(role)),
+                _ => None,
+            };
+            node.slots.iter().filter_map(of_slot).min()
+        };
+        self.tree.nodes.iter().filter_map(of_node).min()
+    }
+
     /// Changes the rate of background work.
     pub fn set_background(&mut self, background: Background) {
-        let now = self.tree.world.now();
-        for node in &mut self.tree.nodes {
-            node.background = background;
-            node.engines_mut().for_each(|engine| engine.set_background(now, background));
-        }
+        self.tree.set_background(background);
     }
 
     /// Progress of background work: of the array that has most left to do.

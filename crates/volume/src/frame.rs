@@ -24,6 +24,8 @@ use crate::{BufferPlan, Incomplete, VolumeError};
 /// The world, the request memory and the host's memory of an array that has no engine at present.
 pub struct Frame<W> {
     tree: Tree<W>,
+    /// Bytes that were answered from the write-back window, which went with the array.
+    unwritten_bytes: u64,
 }
 
 /// A drive that an array cannot do without unless it is told to: this host has seen it in the last update.
@@ -64,8 +66,9 @@ impl<W: World> ArrayVolume<W> {
     /// If it [has not drained](Self::has_drained): a bug in the caller.
     pub fn part(mut self) -> Frame<W> {
         assert!(self.has_drained(), "what was begun has to be over before it is begun anew");
+        let unwritten_bytes = self.tree.write_back_state_of(self.root).map_or(0, |window| window.dirty_bytes);
         self.tree.clear_nodes();
-        Frame { tree: self.tree }
+        Frame { tree: self.tree, unwritten_bytes }
     }
 }
 
@@ -101,6 +104,14 @@ impl<W: World> Frame<W> {
         let Some(memory) = &self.tree.memory else { return };
         for it in counted_on {
             it.events = it.events.max(memory.announced(it.array));
+        }
+    }
+
+    /// There is nothing to bring to rest: says what was answered and is lost with the array, if that is the end of it.
+    pub fn rest(&self) -> Result<(), VolumeError> {
+        match self.unwritten_bytes {
+            0 => Ok(()),
+            bytes => Err(VolumeError::NotWritten { bytes }),
         }
     }
 

@@ -132,5 +132,5 @@ pub use status::{ArrayStatus, Consistency, MemberOn, MemberStatus, ReplacementSt
 pub use superblocks::{ProbeError, read_superblock};
 pub use survival::Survival;
 pub use tree::{SILENCE, WriteBackState};
-pub use unflushed::{Incarnation, Mark, NEWEST, Unflushed};
+pub use unflushed::{Incarnation, Mark, NEWEST, NOTHING_TO_LOSE, Unflushed};
 pub use world::{DriveFacts, RealWorld, World};

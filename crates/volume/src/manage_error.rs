@@ -54,6 +54,17 @@ pub enum ManageError {
         /// The drive.
         drive: String,
     },
+    /// The member whose name it has does not answer, and may be only slow.
+    #[error(
+        "{drive} says that it is the member that {namesake} is, which does not answer yet: try again when it has answered, or `fail` it if it \
+         is gone"
+    )]
+    SilentNamesake {
+        /// The drive that is to come.
+        drive: String,
+        /// The member.
+        namesake: String,
+    },
     /// More drives than there are buffers for.
     #[error(
         "{drive} cannot be added: there is no room for more drives; remove one that failed, or open the array anew"

@@ -3,8 +3,11 @@
 //! A member that was away for a moment while nothing was asked of it is back as another drive of
 //! the world, and the array still counts on the one that it had, whose handle is dead. So before a
 //! newcomer is judged, the one that is seated under its device UUID is asked for its superblock. If
-//! it does not answer with that, it has failed, by the usual path, and what becomes of the newcomer
-//! is judged by what the array is then. If it does, the newcomer is a copy of it.
+//! its answer is an error, it has failed, by the usual path, and what becomes of the newcomer is
+//! judged by what the array is then. If it answers with its superblock, the newcomer is a copy of
+//! it. If it says nothing, it may be the member all the same, a stick that stalls, and the newcomer
+//! its copy: that one waits until the member has answered, or has been silent for so long that it
+//! is given up.
 //!
 //! One that cannot be spared stays: what the newcomer holds may be all that there is.
 
@@ -33,8 +36,14 @@ impl<W: World> ArrayVolume<W> {
         }
         let Slot { place, number, duty, .. } = self.tree.nodes[node.0].slots[slot];
         let mut superblock = [0; SUPERBLOCK_BYTES];
-        if self.tree.read_small(place.target, place.super_offset_bytes, &mut superblock)?.is_ok() {
-            return Ok(());
+        if self.tree.keeps_waiting(place.target) {
+            // It was asked before.
+            return Err(self.silent_namesake(newcomer, place.target));
+        }
+        match self.tree.read_if_it_answers(place.target, place.super_offset_bytes, &mut superblock)? {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(_)) => {}
+            None => return Err(self.silent_namesake(newcomer, place.target)),
         }
         let it = &self.tree.nodes[node.0];
         // It may have failed by this read, or while it was waited for.
@@ -53,6 +62,11 @@ impl<W: World> ArrayVolume<W> {
         self.tree.drop_slot(now, node, slot);
         self.tree.record(now, node, Waiter::Nobody);
         Ok(self.settle_if_they_answer()?)
+    }
+
+    fn silent_namesake(&self, newcomer: DriveId, namesake: Target) -> ManageError {
+        let drive = self.tree.world.facts(newcomer).name;
+        ManageError::SilentNamesake { drive, namesake: self.tree.name(namesake) }
     }
 
     /// The slot of the drive in use that has the device UUID of this other one.

@@ -20,6 +20,9 @@ pub struct Incarnation(BTreeMap<String, String>);
 /// The name under which an [`Incarnation`] has the number of the drive that appeared last, of the array or not.
 pub const NEWEST: &str = "newest";
 
+/// The word of what had nothing that it could lose: another word in its place costs nothing.
+pub const NOTHING_TO_LOSE: &str = "nothing";
+
 impl Incarnation {
     /// Of what a server says.
     pub fn parse(text: &str) -> Self {
@@ -36,7 +39,8 @@ impl Incarnation {
         let mut has_lost = false;
         for (name, word) in &now.0 {
             let before = self.0.insert(name.clone(), word.clone());
-            has_lost |= name != NEWEST && before.map_or_else(|| is_newer(word), |before| before != *word);
+            let is_other = |before: String| before != NOTHING_TO_LOSE && before != *word;
+            has_lost |= name != NEWEST && before.map_or_else(|| is_newer(word), is_other);
         }
         // A drive that is not there now is remembered: it may come back with less than it had.
         has_lost
@@ -195,6 +199,13 @@ mod tests {
         client.meet(&Incarnation::parse("a=1,newest=1,write-back=of-18"));
         assert_eq!(flush(&client), Err(Errno::IO));
         assert_eq!(flush(&client), Ok(()));
+        client.answered();
+        let none = format!("a=1,newest=1,write-back={NOTHING_TO_LOSE}");
+        client.meet(&Incarnation::parse(&none));
+        assert_eq!(flush(&client), Err(Errno::IO), "the next process may have no window");
+        client.answered();
+        client.meet(&Incarnation::parse("a=1,newest=1,write-back=of-19"));
+        assert_eq!(flush(&client), Ok(()), "without a window all that was answered is with the drives");
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub struct Background {
     pub rate_min_bytes_per_s: u64,
     /// Never goes faster than this.
     pub rate_max_bytes_per_s: u64,
-    /// Stripes of background work in flight at most.
+    /// Stripes of background work in flight at most; with 0 none is begun.
     pub depth: u32,
 }
 

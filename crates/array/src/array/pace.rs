@@ -33,7 +33,7 @@ impl Pace {
     }
 
     pub(super) fn depth(&self) -> usize {
-        self.background.depth.max(1) as usize
+        self.background.depth as usize
     }
 
     /// A request came or was answered.

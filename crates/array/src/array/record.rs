@@ -65,7 +65,7 @@ impl Array {
     }
 
     /// The last copy of something has not taken a flush, and stays. Changes under way may be lost there, too: the flush
-    /// that comes after their answers fails.
+    /// that comes after their answers fails. All flushes that are under way fail.
     pub(super) fn last_copy_refused_flush(&mut self, role: Role) {
         self.members.refused_flush(role);
         self.requests.values_mut().for_each(Active::meet_refusal);

@@ -85,9 +85,14 @@ impl Active {
         matches!(self.action, Action::Write | Action::Discard)
     }
 
-    /// A last copy refuses a flush: what has begun may be lost there, though nobody has been told that it is done.
+    /// A last copy refuses a flush: what has begun may be lost there, though nobody has been told that it is done; and what
+    /// another flush covers may be.
     pub(super) fn meet_refusal(&mut self) {
-        self.may_be_lost |= self.changes_content() && self.cut > self.start;
+        match self.action {
+            Action::Write | Action::Discard => self.may_be_lost |= self.cut > self.start,
+            Action::Flush => self.fail(0, RequestError::Failed),
+            Action::Read => {}
+        }
     }
 
     pub(super) fn uncut(&self) -> u64 {

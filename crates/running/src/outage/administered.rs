@@ -133,8 +133,7 @@ impl Engine for Resumable {
     fn rest(&mut self) -> Result<(), EngineError> {
         match self.below_mut() {
             Below::Array(array) => Engine::rest(array.as_mut()),
-            // There is nothing that could be brought to rest.
-            Below::Frame(_) => Ok(()),
+            Below::Frame(frame) => Ok(frame.rest()?),
         }
     }
 }
@@ -147,7 +146,7 @@ mod tests {
     use shoal_inventory::{join_for, open_drives};
     use shoal_memory::{FileKeeper, Store};
     use shoal_volume::{
-        ArrayLevel, ArrayVolume, Command, ConsistencyPolicy, CreateOptions, HostMemory, Level, LiveVolume,
+        ArrayLevel, ArrayVolume, Command, Completion, ConsistencyPolicy, CreateOptions, HostMemory, Level, LiveVolume,
         MinorVersion, OpenOptions, Raid0Layout, Request, RequestError, RequestId, Trust, Volume,
     };
 
@@ -197,5 +196,24 @@ mod tests {
         }
         let error = completions[0].result.unwrap_err();
         assert!(!matches!(error, RequestError::OutOfRange | RequestError::Misaligned), "{error}");
+    }
+
+    #[test]
+    fn a_flush_that_ends_beside_one_that_failed_is_answered_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut array = array(directory.path());
+        let ends = |id, result| Completion { id: RequestId(id), result };
+        for id in 1..=3 {
+            array.held.submitted(Request { id: RequestId(id), command: Command::Flush });
+        }
+        let known = ends(9, Ok(()));
+        let mut completions = vec![known, ends(1, Ok(())), ends(2, Err(RequestError::Failed))];
+        array.sift(&mut completions, 1);
+        assert_eq!(completions, [known]);
+        completions.push(ends(3, Ok(())));
+        array.sift(&mut completions, 1);
+        assert_eq!(completions, [known]);
+        let failed = Err(RequestError::Failed);
+        assert_eq!(array.held.take_failed(), [1, 2, 3].map(|id| ends(id, failed)));
     }
 }

@@ -87,6 +87,17 @@ impl Held {
         self.held.is_empty()
     }
 
+    /// Whether a flush is held.
+    pub(super) fn has_flush(&self) -> bool {
+        self.held.values().any(|(taken, _)| taken.request.command == Command::Flush)
+    }
+
+    /// Whether a request that is under way is a flush.
+    pub(super) fn is_flush(&self, id: RequestId) -> bool {
+        let taken = self.orders.get(&id.0).and_then(|order| self.under_way.get(order));
+        taken.is_some_and(|taken| taken.request.command == Command::Flush)
+    }
+
     /// Whether something was answered that no flush has made durable.
     pub(super) fn is_behind(&self) -> bool {
         self.unflushed.is_behind()

@@ -133,23 +133,26 @@ impl Resumable {
         EngineError::Absent { array: self.last.status.name.clone(), absence }
     }
 
-    /// Puts aside what failed and may be a matter of drives that are gone; notes what was answered.
+    /// Puts aside what failed and may be a matter of drives that are gone, and flushes that ended beside a flush of those:
+    /// nobody hears that all is durable before everybody hears that it may not be. Notes what was answered.
     pub(super) fn sift(&mut self, completions: &mut Vec<Completion>, known: usize) {
-        let is_held = |error: RequestError| {
-            matches!(error, RequestError::Failed | RequestError::Lost { .. } | RequestError::Unreadable { .. })
-        };
-        let may_hold = !matches!(self.course, Course::Over { .. });
-        let mut failed = Vec::new();
-        let mut index = 0;
-        completions.retain(|completion| {
-            index += 1;
-            let error = completion.result.err().filter(|error| index > known && may_hold && is_held(*error));
-            failed.extend(error.map(|error| (completion.id, error)));
-            error.is_none()
-        });
-        completions[known..].iter().for_each(|completion| self.held.answered(completion));
+        if matches!(self.course, Course::Over { .. }) {
+            return completions[known..].iter().for_each(|completion| self.held.answered(completion));
+        }
+        let fresh = completions.split_off(known);
+        let (failed, ended): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|it| failure_of(it).is_some());
+        for completion in &failed {
+            self.held.hold(completion.id, failure_of(completion).expect("they were chosen by it"));
+        }
+        for completion in ended {
+            if self.held.has_flush() && self.held.is_flush(completion.id) {
+                self.held.hold(completion.id, RequestError::Failed);
+            } else {
+                self.held.answered(&completion);
+                completions.push(completion);
+            }
+        }
         if !failed.is_empty() {
-            failed.into_iter().for_each(|(id, error)| self.held.hold(id, error));
             self.doubt();
         }
     }
@@ -380,6 +383,14 @@ impl Resumable {
         }
         if matches!(self.course, Course::InDoubt) { Vec::new() } else { std::mem::take(&mut self.news) }
     }
+}
+
+/// How a request failed, if drives that are gone may be why.
+fn failure_of(completion: &Completion) -> Option<RequestError> {
+    let may_be_gone = |error: &RequestError| {
+        matches!(error, RequestError::Failed | RequestError::Lost { .. } | RequestError::Unreadable { .. })
+    };
+    completion.result.err().filter(may_be_gone)
 }
 
 /// Drives, by name; those that are there and busy are not named.

@@ -12,6 +12,7 @@
 
 mod attention;
 mod intake;
+mod losses;
 mod patience;
 mod pieces;
 mod ragged;
@@ -38,6 +39,7 @@ use crate::transport::End;
 
 use attention::Attention;
 use intake::BATCH_BYTES;
+use losses::Losses;
 pub use patience::DEADLINE;
 use pieces::{Piece, Transaction};
 use ragged::Ragged;
@@ -76,8 +78,7 @@ pub struct Exporter {
     /// Connections with something to be sent.
     to_send: Vec<Key>,
     is_ending: bool,
-    /// The volume has refused a flush.
-    has_refused: bool,
+    losses: Losses,
     /// A request of which nothing has moved for so long is answered with an error.
     deadline: Duration,
     /// How much content may still be begun in this turn.
@@ -119,7 +120,7 @@ impl Exporter {
             line: VecDeque::new(),
             to_send: Vec::new(),
             is_ending: false,
-            has_refused: false,
+            losses: Losses::new(),
             deadline: DEADLINE,
             batch_left_bytes: BATCH_BYTES,
             attention: Attention::new(),
@@ -181,7 +182,7 @@ impl Exporter {
                 self.heed(volume, Key::of_number(number), flags);
             }
         }
-        while let Ok(arrival) = self.arrivals.try_recv() {
+        while let Some(arrival) = self.next_arrival() {
             self.forget_the_gone(volume);
             self.welcome(volume, arrival);
         }

@@ -86,6 +86,7 @@ impl Piece {
 impl Exporter {
     /// Hands a command to the volume, for a piece.
     pub(super) fn ask(&mut self, volume: &mut dyn Volume, piece: Piece, command: Command) {
+        self.losses.is_untold |= piece.changes_content();
         let id = RequestId(REQUEST_IDS | self.pieces.insert(piece).number());
         volume.submit(Request { id, command });
     }

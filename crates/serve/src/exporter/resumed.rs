@@ -7,6 +7,9 @@
 //! in part before: if it was to be durable it fails, and else it is answered after the flushes that
 //! are under way have failed, so that the next flush fails as well, of every connection. Who connects later has been
 //! told of no write, or knows by the [incarnation](crate::Exports::with_incarnation).
+//!
+//! Of flushes that are refused one after the other, and no change of content between them, the first tells everybody: by
+//! the others nothing is lost that could be counted on. Those who asked for them hear it, and nobody else again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use shoal_volume::RequestError;
 
 use super::Exporter;
 use super::pieces::Transaction;
+use crate::door::Arrival;
 use crate::export::Exports;
 use crate::request::Order;
 
@@ -23,6 +27,22 @@ impl Exporter {
     pub fn reincarnate(&mut self, word: &str) {
         self.exports = Arc::new(Exports::clone(&self.exports).with_incarnation(word));
         self.door.show(Arc::clone(&self.exports));
+    }
+
+    /// From now on clients who come are not served, as it is not known yet what drives the volume has: until
+    /// [`Exporter::take_arrivals`]. Those who are there are.
+    pub fn hold_arrivals(&mut self) {
+        self.losses.are_arrivals_held = true;
+    }
+
+    /// The word that is told now is true: who has come meanwhile and was told another one hears of it.
+    pub fn take_arrivals(&mut self) {
+        self.losses.are_arrivals_held = false;
+    }
+
+    /// A client that comes, and may be served.
+    pub(super) fn next_arrival(&self) -> Option<Arrival> {
+        if self.losses.are_arrivals_held { None } else { self.arrivals.try_recv().ok() }
     }
 
     /// The word that clients who come are told.
@@ -45,50 +65,64 @@ impl Exporter {
             Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable, .. } => durable,
             order => order == Order::Flush,
         };
-        let mut told = self.fail(is_to_be_durable);
-        let changes =
-            |it: &Transaction| matches!(it.order, Order::Write { .. } | Order::Trim { .. } | Order::WriteZeroes { .. });
-        if self.transactions.iter().any(|(_, it)| changes(it) && it.error.is_none()) {
-            // It is answered after those flushes, and the next one covers it, whoever asks for that.
-            told.clear();
-        }
-        self.owe_all_but(&told);
+        self.tell_of_loss(is_to_be_durable);
     }
 
     /// The volume has refused a flush, which it says once: whoever asked for this one is told, and what others were answered
     /// may be lost as well.
     pub(super) fn flush_refused(&mut self) {
-        let told = self.fail(|it| it.order == Order::Flush);
-        self.owe_all_but(&told);
-        self.has_refused = true;
+        self.tell_of_loss(|it| it.order == Order::Flush);
+        self.losses.has_refused = true;
+    }
+
+    /// Tells all who are there, by requests that fail or by their next flush. If nothing was changed since they were told
+    /// last, or owed it, there is nothing to tell but to whoever asked.
+    fn tell_of_loss(&mut self, is_doomed: impl Fn(&Transaction) -> bool) {
+        let is_news = self.losses.is_untold;
+        if is_news {
+            self.fail(is_doomed);
+        }
+        // Of one that was given up the client has heard already, before other answers came.
+        let tells = |it: &Transaction| it.order == Order::Flush && it.error.is_some() && !it.is_given_up;
+        let telling = self.transactions.iter().filter(|(_, it)| tells(it));
+        let mut told: BTreeSet<u64> = telling.map(|(_, it)| it.connection.number()).collect();
+        let changes =
+            |it: &Transaction| matches!(it.order, Order::Write { .. } | Order::Trim { .. } | Order::WriteZeroes { .. });
+        if is_news {
+            self.losses.count += 1;
+            self.losses.is_untold = self.transactions.iter().any(|(_, it)| changes(it) && it.error.is_none());
+        }
+        if self.losses.is_untold {
+            // It is answered after those flushes, and the next one covers it, whoever asks for that.
+            told.clear();
+        }
+        let keys: Vec<_> = self.connections.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            let Some(connection) = self.connections.at_mut(key) else { continue };
+            if told.contains(&key.number()) {
+                connection.next_flush = Ok(());
+            } else if is_news {
+                connection.next_flush = Err(RequestError::Failed);
+            }
+        }
+    }
+
+    /// How often something may have been lost of which not everybody was told already.
+    pub fn losses(&self) -> u32 {
+        self.losses.count
     }
 
     /// Whether the volume has refused a flush since this was asked last.
     pub fn take_refusal(&mut self) -> bool {
-        std::mem::take(&mut self.has_refused)
+        std::mem::take(&mut self.losses.has_refused)
     }
 
-    /// Has requests fail, whatever the volume says of them. Returns the connections that hear it by a flush.
-    fn fail(&mut self, is_doomed: impl Fn(&Transaction) -> bool) -> BTreeSet<u64> {
+    /// Has requests fail, whatever the volume says of them.
+    fn fail(&mut self, is_doomed: impl Fn(&Transaction) -> bool) {
         let doomed: Vec<_> = self.transactions.iter().filter(|(_, it)| is_doomed(it)).map(|(key, _)| key).collect();
-        let mut told = BTreeSet::new();
         for key in doomed {
-            let Some(it) = self.transactions.at_mut(key) else { continue };
-            it.error = it.error.or(Some(RequestError::Failed));
-            // Of one that was given up the client has heard already, before other answers came.
-            if it.order == Order::Flush && !it.is_given_up {
-                told.insert(it.connection.number());
-            }
-        }
-        told
-    }
-
-    /// Has the next flush of all other connections fail.
-    fn owe_all_but(&mut self, told: &BTreeSet<u64>) {
-        let keys: Vec<_> = self.connections.iter().map(|(key, _)| key).collect();
-        for key in keys.into_iter().filter(|key| !told.contains(&key.number())) {
-            if let Some(connection) = self.connections.at_mut(key) {
-                connection.next_flush = Err(RequestError::Failed);
+            if let Some(it) = self.transactions.at_mut(key) {
+                it.error = it.error.or(Some(RequestError::Failed));
             }
         }
     }

@@ -70,7 +70,7 @@ fn a_flush_that_is_refused_fails_once_on_every_connection() {
     for flags in [0, FUA] {
         let served = Served::start(44);
         let (mut idle, mut asks) = (client(&served), client(&served));
-        served.refuse_a_flush();
+        served.refuse_flushes(1);
         if flags == FUA {
             assert_eq!(asks.call(FUA, WRITE, 0, 3, b"now"), LOST);
         }
@@ -78,4 +78,55 @@ fn a_flush_that_is_refused_fails_once_on_every_connection() {
         assert_eq!([flush(&mut idle), flush(&mut idle)], [LOST, Answer::Done]);
         served.stop();
     }
+}
+
+#[test]
+fn two_flushes_that_are_refused_at_once_fail_once_on_every_connection() {
+    let served = Served::start(45);
+    let (mut idle, mut one, mut two) = (client(&served), client(&served), client(&served));
+    served.freeze_flushes();
+    one.request(0, FLUSH, 1, 0, 0, &[]);
+    two.request(0, FLUSH, 1, 0, 0, &[]);
+    served.rest();
+    served.refuse_flushes(2);
+    served.thaw();
+    assert_eq!([one.answer(0), two.answer(0)], [(1, LOST), (1, LOST)]);
+    for client in [&mut one, &mut two] {
+        assert_eq!(flush(client), Answer::Done, "it was told");
+    }
+    assert_eq!([flush(&mut idle), flush(&mut idle)], [LOST, Answer::Done]);
+    served.stop();
+}
+
+#[test]
+fn a_flush_that_is_refused_after_another_write_is_told_to_all_again() {
+    let served = Served::start(46);
+    let (mut idle, mut asks) = (client(&served), client(&served));
+    for _ in 0..2 {
+        idle.write(0, &[7; 4096]);
+        served.refuse_flushes(1);
+        assert_eq!([flush(&mut asks), flush(&mut asks)], [LOST, Answer::Done]);
+    }
+    assert_eq!([flush(&mut idle), flush(&mut idle)], [LOST, Answer::Done]);
+    served.refuse_flushes(1);
+    assert_eq!(flush(&mut asks), LOST);
+    assert_eq!(flush(&mut idle), Answer::Done, "nothing was written since");
+    served.stop();
+}
+
+/// Who comes while it is not known which drives there are may have written to others.
+#[test]
+fn clients_are_served_while_it_is_not_known_which_drives_there_are_and_those_who_come_are_told() {
+    let served = Served::start(47);
+    let mut there = client(&served);
+    served.lose_sight();
+    there.write(0, &[8; 4096]);
+    let mut comes = Client::open(&served, "pond", true);
+    comes.request(0, FLUSH, 1, 0, 0, &[]);
+    assert_eq!([flush(&mut there), flush(&mut there)], [Answer::Done, Answer::Done]);
+    served.know_again();
+    assert_eq!(comes.answer(0), (1, LOST), "it was told of other drives");
+    assert_eq!([flush(&mut comes), flush(&mut there)], [Answer::Done, Answer::Done]);
+    assert_eq!(flush(&mut Client::open(&served, "pond", true)), Answer::Done);
+    served.stop();
 }

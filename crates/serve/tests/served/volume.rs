@@ -3,7 +3,7 @@
 //! still but for [`Served::pass`], so that no stall of the machine is taken for one of a drive.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -27,6 +27,13 @@ pub(crate) const FROZEN_BLOCK: u64 = SIZE - (1 << 20);
 pub(crate) const GROWTH: u64 = 1 << 20;
 const BUFFERS: u32 = BUFFERS_MIN + 6;
 
+/// Whether it is known which drives there are.
+enum Acquaintance {
+    Old,
+    Unknown,
+    New,
+}
+
 /// What a volume's owner and the test share.
 struct Shared {
     flushes: AtomicU64,
@@ -34,7 +41,9 @@ struct Shared {
     is_frozen: AtomicBool,
     are_flushes_frozen: AtomicBool,
     has_lost_power: AtomicBool,
-    refuses_a_flush: AtomicBool,
+    /// The number of an [`Acquaintance`].
+    acquaintance: AtomicU8,
+    refused_flushes: AtomicU64,
     has_grown: AtomicBool,
     now_ns: AtomicU64,
     /// Turns in which there was nothing to do but what is frozen.
@@ -61,7 +70,8 @@ impl Shared {
             is_frozen: AtomicBool::new(true),
             are_flushes_frozen: AtomicBool::new(false),
             has_lost_power: AtomicBool::new(false),
-            refuses_a_flush: AtomicBool::new(false),
+            acquaintance: AtomicU8::new(Acquaintance::Old as u8),
+            refused_flushes: AtomicU64::new(0),
             has_grown: AtomicBool::new(false),
             now_ns: AtomicU64::new(0),
             rests: AtomicU64::new(0),
@@ -122,7 +132,9 @@ impl MemoryVolume {
             }
             Command::Flush => {
                 self.shared.flushes.fetch_add(1, Ordering::Relaxed);
-                if self.shared.refuses_a_flush.swap(false, Ordering::Relaxed) {
+                let one_less = |left: u64| left.checked_sub(1);
+                let left = &self.shared.refused_flushes;
+                if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
                     return Err(RequestError::Failed);
                 }
             }
@@ -203,6 +215,14 @@ fn serve_until_over(exporter: &mut Exporter, volume: &mut MemoryVolume) {
         }
         if shared.has_lost_power.swap(false, Ordering::Relaxed) {
             exporter.lose_unflushed();
+        }
+        match shared.acquaintance.load(Ordering::Relaxed) {
+            known if known == Acquaintance::Unknown as u8 => exporter.hold_arrivals(),
+            known if known == Acquaintance::New as u8 => {
+                exporter.reincarnate("a=2");
+                exporter.take_arrivals();
+            }
+            _ => {}
         }
         let patience = exporter.serve(volume).min(Duration::from_millis(50));
         let is_idle = volume.is_idle();
@@ -304,9 +324,21 @@ impl Served {
         self.rest();
     }
 
-    /// The next flush fails.
-    pub(crate) fn refuse_a_flush(&self) {
-        self.shared.refuses_a_flush.store(true, Ordering::Relaxed);
+    /// So many flushes fail that come next.
+    pub(crate) fn refuse_flushes(&self, count: u64) {
+        self.shared.refused_flushes.store(count, Ordering::Relaxed);
+    }
+
+    /// From now on it is not known which drives there are.
+    pub(crate) fn lose_sight(&self) {
+        self.shared.acquaintance.store(Acquaintance::Unknown as u8, Ordering::Relaxed);
+        self.rest();
+    }
+
+    /// It is known, and they are others.
+    pub(crate) fn know_again(&self) {
+        self.shared.acquaintance.store(Acquaintance::New as u8, Ordering::Relaxed);
+        self.rest();
     }
 
     /// From now on the volume is larger.

@@ -53,7 +53,7 @@ pub(crate) struct CreateArgs {
     /// Levels 50, 60, 51 and 61: how many groups.
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub(crate) groups: usize,
-    /// Use only so much of each drive.
+    /// Use only so much of each drive, the superblock and what lies beside it included.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// Where the superblocks lie: 1.2 near the start of the drives, 1.1 at it, 1.0 at the end.

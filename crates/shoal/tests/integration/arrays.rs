@@ -379,3 +379,13 @@ fn an_array_that_uses_a_part_of_its_drives_has_its_superblocks_where_they_are_lo
         assert_eq!(bay.json("status d0 d1 d2")["health"], "optimal", "{more}");
     }
 }
+
+#[test]
+fn what_is_used_of_a_size_that_was_asked_for_is_told() {
+    let bay = Bay::with_sizes(&[64 << 20; 3]);
+    let created = String::from_utf8(bay.done("create --level 5 --assume-clean --size 32M d0 d1 d2").stdout).unwrap();
+    let told = created.lines().find(|line| line.contains("--size 32 MiB")).unwrap_or_else(|| panic!("{created}"));
+    assert!(told.contains("of each drive hold content") && told.contains("superblock"), "{told}");
+    let whole = String::from_utf8(bay.done("create --level 5 --assume-clean --force d0 d1 d2").stdout).unwrap();
+    assert!(!whole.contains("--size"), "{whole}");
+}

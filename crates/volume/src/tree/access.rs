@@ -52,17 +52,27 @@ impl<W: World> Tree<W> {
     /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile. One that is not answered in
     /// time fails as if the drive were gone.
     pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
-        let token = self.pending.insert(Pending::Caller);
-        self.submit_io(self.world.now(), target, token, io);
+        let token = self.begin_call(target, io);
         self.await_call(token, io)
     }
 
     fn await_call(&mut self, token: u64, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
-        self.run_until(self.call_deadline(self.world.now()), |tree| tree.awaited.is_some())?;
+        self.await_answer()?;
         Ok(self.awaited.take().unwrap_or_else(|| {
             self.leave_call(self.world.now(), token, io != MemberIo::Flush);
             Err(Fault::Gone)
         }))
+    }
+
+    fn begin_call(&mut self, target: Target, io: MemberIo) -> u64 {
+        let token = self.pending.insert(Pending::Caller);
+        self.submit_io(self.world.now(), target, token, io);
+        token
+    }
+
+    /// Waits until what was called for is answered, or its time is up.
+    fn await_answer(&mut self) -> Result<(), VolumeError> {
+        self.run_until(self.call_deadline(self.world.now()), |tree| tree.awaited.is_some())
     }
 
     /// Reads through the small notes into `bytes` (at most a superblock's length), at an absolute offset.
@@ -76,6 +86,25 @@ impl<W: World> Tree<W> {
         let result = self.call(target, MemberIo::Read { offset, span })?;
         self.world.arena().read(self.homes.memory(span), bytes);
         Ok(result)
+    }
+
+    /// The same of a drive that may only be slow; none if it does not answer in time. It is waited for all the same: the read
+    /// counts as its silence, and for nothing else.
+    pub(crate) fn read_if_it_answers(
+        &mut self,
+        target: Target,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<Option<Result<(), Fault>>, VolumeError> {
+        let Some(span) = self.small_span(bytes.len()) else { return Ok(None) };
+        let token = self.begin_call(target, MemberIo::Read { offset, span });
+        self.await_answer()?;
+        let Some(result) = self.awaited.take() else {
+            self.stop_listening(token, true);
+            return Ok(None);
+        };
+        self.world.arena().read(self.homes.memory(span), bytes);
+        Ok(Some(result))
     }
 
     /// Writes `bytes` through the small notes at an absolute offset, and makes them durable.

@@ -13,9 +13,11 @@ impl<W: World> Tree<W> {
     pub(super) fn take_finished(&mut self, now: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
         for Finished { token, result } in finished.drain(..) {
-            self.landed(now, token, result.is_ok());
-            let pending = self.pending.take(token);
-            self.io_ended(now, pending, result);
+            for token in self.answered_by(token) {
+                self.landed(now, token, result.is_ok());
+                let pending = self.pending.take(token);
+                self.io_ended(now, pending, result.as_ref().copied());
+            }
         }
         self.finished = finished;
     }
@@ -51,12 +53,12 @@ impl<W: World> Tree<W> {
     }
 
     /// I/O on a drive has ended, or its drive was given up: whoever waits for it hears of it.
-    pub(super) fn io_ended(&mut self, now: Instant, pending: Pending, result: std::io::Result<()>) {
+    pub(super) fn io_ended(&mut self, now: Instant, pending: Pending, result: Result<(), &std::io::Error>) {
         match pending {
             Pending::Effect { engine, role, id, io, .. } => {
                 let outcome = match result {
                     Ok(()) => Outcome::Done,
-                    Err(error) => Outcome::Failed(fault::member_fault(self.kind(io), &error)),
+                    Err(error) => Outcome::Failed(fault::member_fault(self.kind(io), error)),
                 };
                 self.effect_ended(now, (engine, id), role, io, outcome);
             }
@@ -68,7 +70,7 @@ impl<W: World> Tree<W> {
             }
             Pending::Forgotten => {}
             Pending::Caller => {
-                self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, &error)));
+                self.awaited = Some(result.map_err(|error| fault::member_fault(IoKind::Flush, error)));
             }
         }
     }

@@ -16,6 +16,7 @@ mod access;
 mod activity;
 mod checkpoint;
 mod flights;
+mod flushes;
 mod free;
 mod hedge;
 mod intent;
@@ -58,6 +59,7 @@ use access::{as_command, shifted};
 pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use flights::Flights;
+use flushes::Flushes;
 pub(crate) use intent::{BitmapCopy, Intent};
 pub(crate) use mirror::Mirror;
 use mirror::Way;
@@ -131,6 +133,7 @@ pub(crate) struct Tree<W> {
     pub(crate) flights: Flights,
     pub(crate) sequence: sequence::Sequence,
     elevators: Elevators,
+    flushes: Flushes,
     /// For drives that are asked for nothing, as they have not answered what they were asked before.
     refused: VecDeque<u64>,
     /// Notes that a drive may still have something of, by what it has.
@@ -167,6 +170,7 @@ impl<W: World> Tree<W> {
             flights: Flights::default(),
             sequence: sequence::Sequence::default(),
             elevators: Elevators::default(),
+            flushes: Flushes::default(),
             refused: VecDeque::new(),
             stuck_notes: Vec::new(),
             promised_notes: Vec::new(),
@@ -258,7 +262,7 @@ impl<W: World> Tree<W> {
             let mut moved = false;
             while let Some(token) = self.refused.pop_front() {
                 let pending = self.pending.take(token);
-                self.io_ended(now, pending, Err(Errno::NODEV.into()));
+                self.io_ended(now, pending, Err(&Errno::NODEV.into()));
                 moved = true;
             }
             moved |= self.tell_outcomes(now);

@@ -1,4 +1,4 @@
-//! Writes of drives that are to be given one at a time, on their way to the world.
+//! Writes of drives that are to be given one at a time, and flushes of all, on their way to the world.
 
 use shoal_array::Instant;
 use shoal_drive::{DriveId, Io, IoKind, Memory};
@@ -10,8 +10,12 @@ use super::Tree;
 
 impl<W: World> Tree<W> {
     /// Sends I/O on to the world: writes at the end of the [pump](Tree::pump) in the order that
-    /// suits their drive, all else at once.
+    /// suits their drive, [one flush at a time](super::flushes), all else at once.
     pub(super) fn send(&mut self, io: Io) {
+        if io.kind == IoKind::Flush {
+            self.flushes.submit(io);
+            return self.begin_flush(io.drive);
+        }
         let Self { world, elevators, sequence, .. } = self;
         if let IoKind::Write(_) = io.kind
             && let Some(elevator) = elevators.of(io.drive, || world.facts(io.drive).write_order)
@@ -20,6 +24,31 @@ impl<W: World> Tree<W> {
         }
         sequence.note(io.drive, io.offset, io.kind);
         world.submit(io);
+    }
+
+    /// Gives a drive that has no flush the next one.
+    fn begin_flush(&mut self, drive: DriveId) {
+        if let Some(io) = self.flushes.begin(drive) {
+            self.sequence.note(io.drive, io.offset, io.kind);
+            self.world.submit(io);
+        }
+    }
+
+    /// A drive has answered something: all that this is the answer to.
+    pub(super) fn answered_by(&mut self, token: u64) -> Vec<u64> {
+        match self.flights.get(token) {
+            Some(flight) if flight.kind == IoKind::Flush => {
+                let answered = self.flushes.ended(flight.drive);
+                self.begin_flush(flight.drive);
+                answered
+            }
+            _ => vec![token],
+        }
+    }
+
+    /// Whether a drive has not been given this yet.
+    pub(super) fn is_unsent(&mut self, drive: DriveId, token: u64) -> bool {
+        self.elevators.holds(drive, token) || self.flushes.holds(drive, token)
     }
 
     /// Gives drives that have no write the next one.
@@ -36,14 +65,15 @@ impl<W: World> Tree<W> {
 
     /// Whether drives have answered all that they were asked, and nothing waits to be asked of them.
     pub(crate) fn has_landed(&self) -> bool {
-        self.world.pending() == 0 && !self.elevators.are_waiting()
+        self.world.pending() == 0 && !self.elevators.are_waiting() && !self.flushes.are_waiting()
     }
 
-    /// Takes back a write that nobody waits for any more. Says whether its drive had not been given it: then it is never
+    /// Takes back a write or flush that nobody waits for any more. Says whether its drive had not been given it: then it is never
     /// done.
     pub(super) fn take_back_one(&mut self, now: Instant, token: u64) -> bool {
         let Some(flight) = self.flights.get(token) else { return false };
-        let is_unsent = self.elevators.take_back_one(flight.drive, token);
+        let (elevators, flushes) = (&mut self.elevators, &mut self.flushes);
+        let is_unsent = elevators.take_back_one(flight.drive, token) || flushes.take_back_one(flight.drive, token);
         if is_unsent {
             self.landed(now, token, false);
             self.pending.take(token);
@@ -54,7 +84,8 @@ impl<W: World> Tree<W> {
     /// Takes back all that drives have not been given, as nobody waits for it any more.
     pub(super) fn take_back_all(&mut self) {
         let now = self.world.now();
-        let unsent: Vec<_> = self.elevators.all().flat_map(Elevator::take_back).collect();
+        let mut unsent = self.flushes.take_back_all();
+        unsent.extend(self.elevators.all().flat_map(Elevator::take_back));
         for token in unsent {
             self.flights.leave(token);
             self.landed(now, token, false);
@@ -62,13 +93,14 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Answers, by "gone", the writes that a drive has not been given. Says whether there were any.
+    /// Answers, by "gone", what a drive has not been given. Says whether there were any.
     pub(super) fn answer_unsent(&mut self, now: Instant, drive: DriveId) -> bool {
-        let unsent = self.elevators.take_back(drive);
+        let mut unsent = self.elevators.take_back(drive);
+        unsent.extend(self.flushes.take_back(drive));
         for &token in &unsent {
             self.landed(now, token, false);
             let pending = self.pending.take(token);
-            self.io_ended(now, pending, Err(rustix::io::Errno::NODEV.into()));
+            self.io_ended(now, pending, Err(&rustix::io::Errno::NODEV.into()));
         }
         !unsent.is_empty()
     }

@@ -31,7 +31,8 @@
 //! * a late write lands on a member that has failed. What it overwrites there is what the member missed anyway, and a
 //!   member with anything left behind is asked for nothing and is not taken back.
 //!
-//! What waits in a drive's [elevator](crate::elevator) is not with the drive yet: it is taken back, and never done.
+//! What waits in a drive's [elevator](crate::elevator), or for [its flush](super::flushes), is not with the drive yet: it is taken
+//! back, and never done.
 //!
 //! | a wait | ends |
 //! | --- | --- |
@@ -40,6 +41,7 @@
 //! | a record, bitmap or log write | when its member is given up; of the last copy never, as a request |
 //! | a command ([`Tree::wait_for`]) | when it is done, or nothing anywhere has ended for the limit and two looks; at once after a few seconds where clients wait as well |
 //! | [`Tree::call`] | when it is answered, or after as long |
+//! | whether a member is there of whose name another drive comes ([`Tree::read_if_it_answers`]) | after as long; the read is its silence from then on |
 
 use std::time::Duration;
 
@@ -211,14 +213,14 @@ impl<W: World> Tree<W> {
     pub(crate) fn leave(&mut self, now: Instant, drive: DriveId) -> bool {
         let mut has_left = false;
         for token in self.flights.awaited_of(drive) {
-            if self.elevators.holds(drive, token) || !self.clear_the_way(token) {
+            if self.is_unsent(drive, token) || !self.clear_the_way(token) {
                 continue;
             }
             has_left = true;
             self.flights.leave(token);
             let Some(pending) = self.pending.entry_mut(token) else { continue };
             let pending = std::mem::replace(pending, Pending::Forgotten);
-            self.io_ended(now, pending, Err(Errno::NODEV.into()));
+            self.io_ended(now, pending, Err(&Errno::NODEV.into()));
         }
         self.answer_unsent(now, drive) || has_left
     }
@@ -265,18 +267,28 @@ impl<W: World> Tree<W> {
         VolumeError::Silent { drives: drives.join(", ") }
     }
 
+    /// Whether a drive has kept somebody waiting for as long as a single small I/O is waited for.
+    pub(crate) fn keeps_waiting(&self, target: Target) -> bool {
+        let Target::Drive(drive) = target else { return false };
+        let silence = Duration::from_nanos(self.flights.silence_ns(self.world.now(), drive));
+        self.patience.errand().is_some_and(|patience| silence >= patience)
+    }
+
     /// How long a single small I/O is waited for.
     pub(super) fn call_deadline(&self, now: Instant) -> Option<Instant> {
         self.patience.errand().map(|patience| now.after_ns(duration_ns(patience)))
     }
 
-    /// Nobody waits for a small I/O any more. A write that its drive was not given is never done. If a drive has the small
-    /// notes, others take their part until it has ended.
+    /// Nobody waits for a small I/O any more. A write that its drive was not given is never done.
     pub(super) fn leave_call(&mut self, now: Instant, token: u64, has_notes: bool) {
         self.flights.leave(token);
-        if self.take_back_one(now, token) {
-            return;
+        if !self.take_back_one(now, token) {
+            self.stop_listening(token, has_notes);
         }
+    }
+
+    /// What comes of a small I/O is nobody's any more. If it has the small notes, others take their part until it has ended.
+    pub(super) fn stop_listening(&mut self, token: u64, has_notes: bool) {
         if let Some(pending) = self.pending.entry_mut(token) {
             *pending = Pending::Forgotten;
         }

@@ -1,6 +1,6 @@
 //! Keeps slots and superblocks in step with what an engine tells, and gives spares their roles.
 
-use shoal_array::{CommandError, Event, Instant, MemberState, Role};
+use shoal_array::{Background, CommandError, Event, Instant, MemberState, Role};
 
 use crate::VolumeError;
 use crate::world::World;
@@ -57,12 +57,22 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Gives spares to members that are missing, as soon as these have no I/O in flight. Says whether one got any.
+    /// Changes the rate of background work in all arrays.
+    pub(crate) fn set_background(&mut self, background: Background) {
+        let now = self.world.now();
+        for node in &mut self.nodes {
+            node.background = background;
+            node.engines_mut().for_each(|engine| engine.set_background(now, background));
+        }
+    }
+
+    /// Gives spares to members that are missing, as soon as these have no I/O in flight, and if rebuilds may begin. Says
+    /// whether one got any.
     pub(super) fn tend_spares(&mut self, now: Instant) -> bool {
         let mut moved = false;
         for index in 0..self.nodes.len() {
             let it = &self.nodes[index];
-            if it.writable && it.slots.iter().any(|slot| slot.duty == Duty::Spare) {
+            if it.writable && it.background.depth > 0 && it.slots.iter().any(|slot| slot.duty == Duty::Spare) {
                 moved |= self.employ_spare(now, NodeId(index));
             }
         }

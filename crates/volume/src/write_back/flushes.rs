@@ -4,7 +4,7 @@ use shoal_array::{Command, Completion, Instant, RequestError, RequestId};
 
 use super::loads::Load;
 use super::rows::{Epoch, Rows};
-use super::{Flush, Purpose, Refused, Step, WriteBack};
+use super::{Flush, Purpose, Step, WriteBack};
 
 /// Nobody has written for so long: the drives have nothing better to do.
 pub(super) const REST_NS: u64 = 1_000_000_000;
@@ -35,7 +35,7 @@ impl WriteBack {
             return;
         }
         while let Some(flush) = self.flushes.front().filter(|flush| self.rows.is_over(flush.epoch)) {
-            self.flushing.push(flush.id);
+            self.flushing.push(*flush);
             self.flushes.pop_front();
         }
         if !self.flushing.is_empty() {
@@ -43,16 +43,18 @@ impl WriteBack {
         }
     }
 
-    /// The engine has flushed for those that waited.
+    /// The engine has flushed for those that waited. A flush that was asked for before the members last refused something
+    /// fails: it may have covered that, which has not been tried again since.
     pub(super) fn flushed(&mut self, result: Result<(), RequestError>) {
-        // All that was refused by then has been tried again, and was taken if nothing has been refused since.
-        let (result, refused) = match self.refused {
-            Some(Refused::Untold) => (Err(RequestError::Failed), Some(Refused::Told)),
-            Some(Refused::Told) | None => (result, None),
-        };
-        self.refused = refused;
-        let answers = self.flushing.drain(..).map(|id| Step::Answer(Completion { id, result }));
-        self.steps.extend(answers);
+        let flushing = std::mem::take(&mut self.flushing);
+        let is_tried = |flush: &Flush| self.refused.is_none_or(|again| again <= flush.epoch);
+        for flush in &flushing {
+            let result = if is_tried(flush) { result } else { Err(RequestError::Failed) };
+            self.steps.push_back(Step::Answer(Completion { id: flush.id, result }));
+        }
+        if flushing.iter().any(is_tried) {
+            self.refused = None;
+        }
         self.look_for_flushes();
     }
 
@@ -63,8 +65,7 @@ impl WriteBack {
             self.rows.landed(load.row, load.epoch);
         } else {
             let dirty = load.pages.iter().map(|&byte| self.pages.refused(byte)).sum();
-            self.rows.refused(load.row, load.epoch, dirty);
-            self.refused = Some(Refused::Untold);
+            self.refused = Some(self.rows.refused(load.row, load.epoch, dirty));
         }
     }
 

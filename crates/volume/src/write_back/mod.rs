@@ -18,8 +18,8 @@
 //! when a flush that began later has ended without an error. A flush waits for all that was dirty when it came, then flushes
 //! the members. Flushes that wait together become one. What was not flushed is old or new after a crash, block by block.
 //!
-//! *What the members refuse* stays in the window and is read from there. The flush that waits for it fails, or the next one,
-//! and each flush tries it again. Until one succeeds nothing more is staged: writes pass, and are told themselves what
+//! *What the members refuse* stays in the window and is read from there. Flushes that came before fail, and each that comes
+//! later tries it again. Until one succeeds nothing more is staged: writes pass, and are told themselves what
 //! becomes of them; what is held of the blocks that they write is written here as well.
 //!
 //! *What is coherent.* A page that is held is the newest version of its blocks. A read takes those from memory at once, and asks
@@ -111,14 +111,6 @@ struct Flush {
     epoch: Epoch,
 }
 
-/// Whether people know that members have refused what was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refused {
-    /// No flush has said so.
-    Untold,
-    Told,
-}
-
 /// The window of one array.
 #[derive(Debug)]
 pub(crate) struct WriteBack {
@@ -129,9 +121,9 @@ pub(crate) struct WriteBack {
     held: VecDeque<Held>,
     flushes: VecDeque<Flush>,
     /// The flushes that the engine is flushing for.
-    flushing: Vec<RequestId>,
-    /// What the members have refused, if they have.
-    refused: Option<Refused>,
+    flushing: Vec<Flush>,
+    /// Where the members have refused something: the epoch with whose end all of it is tried again.
+    refused: Option<Epoch>,
     /// Since when something has been dirty without a sweep, and when the last write came.
     dirty_since: Option<(Instant, Instant)>,
     steps: VecDeque<Step>,

@@ -56,7 +56,7 @@ struct Row {
 }
 
 /// Everything dirty up to a moment: what a flush waits for. A flush ends one epoch and begins the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Epoch(u64);
 
 /// All rows that have something in the window.
@@ -191,8 +191,9 @@ impl Rows {
         Epoch(epoch)
     }
 
-    /// What was on its way has been refused, and so many bytes are dirty again: they go with the next [sweep](Self::sweep).
-    pub(super) fn refused(&mut self, number: u64, epoch: Epoch, dirty_again: u64) {
+    /// What was on its way has been refused, and so many bytes are dirty again: they go with the next [sweep](Self::sweep),
+    /// which ends the epoch that is returned.
+    pub(super) fn refused(&mut self, number: u64, epoch: Epoch, dirty_again: u64) -> Epoch {
         self.settle(epoch.0);
         let row = self.rows.get_mut(&number).expect("a row that leaves is known");
         row.is_leaving = false;
@@ -209,6 +210,7 @@ impl Rows {
         if self.rows[&number].dirty_bytes == 0 {
             self.rows.remove(&number);
         }
+        Epoch(self.epoch)
     }
 
     /// What was on its way is with the members.

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use shoal_array::{Command, Completion, Instant, Request, Span};
 
+use super::pages::PAGE_BYTES;
 use super::{Content, Held, Open, Step, WriteBack, part};
 
-/// A write is taken in by parts of at most this, so that one that is larger than the window gets through it.
+/// A write is taken in by parts of at most this, and of half a window, so that one that is larger gets through it.
 const STAGE_BYTES: u64 = 128 << 10;
 
 /// A writer of so many whole rows waits for the members no longer than one of fewer, who would be answered from memory.
@@ -52,7 +53,9 @@ impl WriteBack {
     /// Takes the next part of a write in; returns its end, or `None` if there is no room for it.
     fn stage_piece(&mut self, now: Instant, rest: &Range<u64>, source: impl FnMut(u64, &mut [u8])) -> Option<u64> {
         let row = self.rows.layout().row_of(rest.start);
-        let end = self.rows.layout().range_of(row).end.min(rest.end).min(rest.start + STAGE_BYTES);
+        let half_pages = (self.pages.total_count() as u64 / 2).max(1);
+        let page_end = (rest.start / PAGE_BYTES + half_pages.min(STAGE_BYTES / PAGE_BYTES)) * PAGE_BYTES;
+        let end = self.rows.layout().range_of(row).end.min(rest.end).min(page_end);
         let piece = rest.start..end;
         if self.pages.missing(&piece) > self.pages.free_count() {
             return None;

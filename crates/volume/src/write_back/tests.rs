@@ -120,6 +120,13 @@ impl World {
 
     /// The engine does one of those that nothing before them overlaps.
     fn engine_does(&mut self, random: &mut Random, result: Result<(), RequestError>) {
+        if let Some(index) = self.pick(random) {
+            self.engine_does_this(index, result);
+        }
+    }
+
+    /// Picks one of those that nothing before them overlaps.
+    fn pick(&self, random: &mut Random) -> Option<usize> {
         let free = |index: &usize| {
             let range = range_of(&self.engine[*index].1);
             self.engine[..*index].iter().all(|(_, other)| {
@@ -128,10 +135,11 @@ impl World {
             })
         };
         let free: Vec<usize> = (0..self.engine.len()).filter(free).collect();
-        if free.is_empty() {
-            return;
-        }
-        let (purpose, request) = self.engine.remove(free[random.below(free.len() as u64) as usize]);
+        (!free.is_empty()).then(|| free[random.below(free.len() as u64) as usize])
+    }
+
+    fn engine_does_this(&mut self, index: usize, result: Result<(), RequestError>) {
+        let (purpose, request) = self.engine.remove(index);
         let at = bytes_of(&range_of(&request));
         match request.command {
             Command::Write { span, .. } => {
@@ -216,8 +224,9 @@ fn end(world: &mut World, random: &mut Random) {
     }
 }
 
-/// One story: requests of all kinds that do not overlap, at random, some of them sequential.
-fn story(seed: u64, layout: Layout, window_bytes: u64) {
+/// One story: requests of all kinds that do not overlap, at random, some of them sequential; with members that refuse
+/// loads at times, or never.
+fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) {
     let mut random = Random(seed * 2 + 1);
     let mut world = World::new(layout, window_bytes);
     let mut stream = 0;
@@ -243,7 +252,11 @@ fn story(seed: u64, layout: Layout, window_bytes: u64) {
             world.window.look(world.now);
             world.pump();
         } else {
-            world.engine_does(&mut random, Ok(()));
+            if let Some(index) = world.pick(&mut random) {
+                let is_load = matches!(world.engine[index].0, Some(Purpose::Load(_)));
+                let is_refused = refuses && is_load && random.below(3) == 0;
+                world.engine_does_this(index, if is_refused { Err(RequestError::Failed) } else { Ok(()) });
+            }
         }
     }
     end(&mut world, &mut random);
@@ -259,9 +272,18 @@ fn layout(row_bytes: u64, chunk_bytes: u64) -> Layout {
 #[test]
 fn what_was_answered_is_read_back_and_what_was_flushed_is_with_the_members() {
     for seed in 0..60 {
-        story(seed, layout(12 << 10, 4 << 10), 256 << 10); // two rows in a buffer
-        story(seed, layout(60 << 10, 20 << 10), 256 << 10); // rows of two buffers, of three chunks
-        story(seed, layout(240 << 10, 40 << 10), 320 << 10); // rows that are longer than all buffers
+        story(seed, layout(12 << 10, 4 << 10), 256 << 10, false); // two rows in a buffer
+        story(seed, layout(60 << 10, 20 << 10), 256 << 10, false); // rows of two buffers, of three chunks
+        story(seed, layout(240 << 10, 40 << 10), 320 << 10, false); // rows that are longer than all buffers
+        story(seed, layout(240 << 10, 40 << 10), 32 << 10, false); // a window smaller than a request
+    }
+}
+
+#[test]
+fn a_flush_covers_what_the_members_have_refused_before_and_takes_since() {
+    for seed in 0..300 {
+        story(seed, layout(12 << 10, 4 << 10), 256 << 10, true);
+        story(seed, layout(60 << 10, 20 << 10), 256 << 10, true);
     }
 }
 
@@ -345,6 +367,33 @@ fn what_the_members_refuse_is_kept_and_each_flush_tries_it_again() {
     assert!(world.window.pages.is_empty());
     write(&mut world, 0, 0, 4 << 10);
     assert!(world.asked[0].is_none() && world.window.dirty_bytes() > 0, "writes are staged again");
+}
+
+/// Of two flushes under way both fail when something is refused that the second has swept, and the third tries it again.
+#[test]
+fn a_refusal_between_two_flushes_fails_both() {
+    let mut world = World::new(layout(12 << 10, 4 << 10), 256 << 10);
+    let flush = |buffer: u64| Request { id: RequestId(buffer), command: Command::Flush };
+    let submit = |world: &mut World, request| world.window.submit(world.now, request, &world.memory);
+    let next = |world: &mut World| world.window.next_step(&world.memory);
+    write(&mut world, 0, 0, 4 << 10);
+    submit(&mut world, flush(1));
+    let Some(Step::Submit(first, _)) = next(&mut world) else { panic!("the first load goes") };
+    world.window.ended(world.now, first, Ok(()), &world.memory);
+    assert_eq!(next(&mut world), Some(Step::Submit(Purpose::Flush, Command::Flush)));
+    write(&mut world, 2, 60 << 10, 4 << 10);
+    submit(&mut world, flush(3));
+    let Some((Some(second), _)) = world.engine.pop() else { panic!("the second load goes") };
+    world.window.ended(world.now, second, Err(RequestError::Failed), &world.memory);
+    for id in [1, 3] {
+        world.window.ended(world.now, Purpose::Flush, Ok(()), &world.memory);
+        let answer = Completion { id: RequestId(id), result: Err(RequestError::Failed) };
+        assert_eq!(next(&mut world), Some(Step::Answer(answer)));
+        assert_eq!(next(&mut world).is_some(), id == 1, "the second flush goes to the engine");
+    }
+    assert_eq!(world.window.dirty_bytes(), 4 << 10);
+    assert_eq!(self::flush(&mut world, Ok(())), [Ok(())]);
+    assert_eq!(world.window.dirty_bytes(), 0);
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::support;
-use crate::support::{Bench, Running, pattern};
+use crate::support::{Bench, Running, create_options, pattern};
+use shoal_drive::Access;
 use shoal_volume::{
-    Background, Health, LiveVolume, ManageError, MemberOn, MemberUse, OpenOptions, ScrubMode, Superblock, Volume,
+    ArrayVolume, Background, CreateOptions, Health, Incomplete, LiveVolume, ManageError, MemberOn, MemberUse,
+    OpenError, OpenOptions, ScrubMode, Superblock, Volume,
 };
 
 /// md's delay, after which an array nobody writes to is clean.
@@ -253,4 +255,21 @@ fn a_failed_drive_is_forgotten() {
     let mut array = bench.open([0, 2], true);
     assert!(support::read(&mut array, 0, data.len()) == data);
     array.close().unwrap();
+}
+
+/// An array inside another is there, and what it is to resync would be written; the one around it is not to be had.
+#[test]
+fn what_is_refused_as_a_whole_is_not_resynced_in_its_parts() {
+    let bench = Bench::new(6);
+    let (world, plan, drives) = bench.world(0..6, Access::Write);
+    let unsynced = CreateOptions { assume_clean: false, ..create_options("50", None, 16 << 10) };
+    let array = ArrayVolume::create(world, plan, &drives, &unsynced, &OpenOptions::writable()).unwrap();
+    drop(array);
+    bench.damage(2, 0, 16 << 10); // parity of the first stripe
+    let before = bench.bytes();
+    let (world, plan, drives) = bench.world(0..4, Access::Write);
+    let options = OpenOptions { incomplete: Incomplete::Refused, ..OpenOptions::writable() };
+    let error = ArrayVolume::open(world, plan, &drives, &options).map(drop).unwrap_err();
+    assert!(matches!(error, OpenError::Incomplete { .. }), "{error}");
+    assert!(bench.bytes() == before, "something was written");
 }

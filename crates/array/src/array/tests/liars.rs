@@ -307,6 +307,20 @@ fn a_last_copy_that_refused_a_flush_is_renewed() {
     }
 }
 
+/// What each of them covers may be lost: none of them says otherwise, whoever answers first.
+#[test]
+fn flushes_that_are_under_way_when_a_last_copy_refuses_one_fail_with_it() {
+    let (mut rig, _) = filled(Level::Raid1, 2);
+    fail(&mut rig, 1);
+    let flushes = [Command::Flush; 2].map(|flush| rig.submit(flush));
+    rig.array.flush_failed(rig.now, Role(0));
+    rig.run();
+    assert_eq!(flushes.map(|flush| rig.result(flush)), [Some(Err(RequestError::Failed)); 2]);
+    let later = rig.submit(Command::Flush);
+    rig.run();
+    assert_eq!(rig.result(later), Some(Ok(())));
+}
+
 /// A write that comes meanwhile is not undone, and a second refusal begins anew.
 #[test]
 fn a_renewal_undoes_no_write_and_begins_anew_when_a_flush_is_refused_again() {

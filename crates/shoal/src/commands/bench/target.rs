@@ -5,7 +5,7 @@ use std::path::Path;
 
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_drive::{Access, Drive, DriveKind};
-use shoal_inventory::{SimulatedDrives, SimulatedOpened, check_content, host_memory, is_member, open_drives};
+use shoal_inventory::{SimulatedDrives, SimulatedOpened, ToOpen, check_content, host_memory, is_member, open_drives};
 use shoal_mdadm::KernelVolume;
 use shoal_running::{Engine, EngineChoice, Opening, claim_for_kernel, refuse_held};
 use shoal_volume::{
@@ -108,10 +108,12 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
         return kernel_array(cli, &named, workload, spare_content);
     }
     let writable = access == Access::Write;
-    let paths = members_to_open(&named, Opening { writable, ..Opening::WRITABLE })?;
+    let ToOpen { paths, remarks } = members_to_open(&named, Opening { writable, ..Opening::WRITABLE })?;
     refuse_held(&paths)?;
     let drives = open_drives(&paths, access)?;
-    array(cli, (&named, args.write_back), drives, workload, spare_content)
+    let target = array(cli, (&named, args.write_back), drives, workload, spare_content)?;
+    environment().tell_all(&remarks);
+    Ok(target)
 }
 
 /// An export of an NBD server. What it holds cannot be told as a drive's can, so nothing is written unless that is said to be meant.

@@ -1,6 +1,7 @@
 //! `shoal create`
 
 mod simulated;
+mod size;
 
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{Purpose, SimulatedDrives, host_memory, open_drives};
@@ -15,6 +16,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
 use crate::setup::{environment, join, open_options};
+use size::size_text;
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
@@ -77,14 +79,15 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     if let Some(memory) = host_memory(environment(), Purpose::Start(Trust::Known)) {
         array.remember_in(memory);
     }
-    let needs_resync = array.needs_resync();
+    let (needs_resync, content_bytes) = (array.needs_resync(), array.drive_content_bytes());
     let mut array = Host::of(environment(), array, options.background);
     let resync = needs_resync.then(|| run_background(cli, &mut array, "resync")).transpose()?;
     let document = array.finish()?;
     if let Some(resync) = resync {
         resync.finished_or("the array is there and can be used; `shoal rebuild` goes on with its resync")?;
     }
-    output::document(cli, &document, |document| state_text(document) + &advice(args, create.level))
+    let told = size_text(create, content_bytes) + &advice(args, create.level);
+    output::document(cli, &document, |document| state_text(document) + &told)
 }
 
 /// How Linux runs the array, where mdadm does that in one line.

@@ -8,6 +8,7 @@ use shoal_inventory::SimulatedDrives;
 use shoal_text::format_ns;
 use shoal_volume::{ArrayVolume, Contents, CreateOptions, Volume, World};
 
+use super::size::size_text;
 use crate::args::Cli;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
@@ -31,7 +32,8 @@ pub(super) fn create(cli: &Cli, drives: &SimulatedDrives, create: &CreateOptions
         simulated: Some(SimulatedDocument { drives: drives.notation().to_owned(), resync_ns }),
         ..StateDocument::at_rest(ArrayDocument::from(&array.status()))
     };
-    output::document(cli, &document, text)
+    let told = size_text(create, array.drive_content_bytes());
+    output::document(cli, &document, |document| text(document, &told))
 }
 
 /// How long the resync takes, in virtual time.
@@ -52,10 +54,10 @@ fn resync<W: World>(cli: &Cli, array: &mut ArrayVolume<W>) -> Result<u64, Failur
     Ok(array.now().since_ns(begun))
 }
 
-fn text(document: &StateDocument) -> String {
+fn text(document: &StateDocument, size: &str) -> String {
     let resync = document.simulated.as_ref().and_then(|simulated| simulated.resync_ns);
     let resync = resync.map_or_else(String::new, |ns| {
         format!("  its resync, on blank drives, took {} of virtual time\n", format_ns(ns))
     });
-    format!("{}{resync}  the array vanishes now, and its drives with it\n", state_text(document))
+    format!("{}{size}{resync}  the array vanishes now, and its drives with it\n", state_text(document))
 }

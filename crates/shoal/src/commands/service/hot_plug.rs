@@ -4,17 +4,19 @@
 //! | --- | --- |
 //! | runs, and has the drive | nothing |
 //! | is paused, as its drives are gone | nothing: it looks for them by itself |
+//! | runs, and the member whose name it has does not answer | that is waited for: it answers, or is taken out |
 //! | runs, and lacks it | it is taken back, if this host knows it as a member and the array's bitmap knows what it missed; what would have to wipe it is refused, and a stranger, too: anybody can write the array's UUID on a stick |
 //! | does not run, and is a service | the service is started, which waits for what is missing; then as above |
 //! | does not run, and is none | refused: nobody has said that shoal is to run it |
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use shoal_documents::ArrayDocument;
 use shoal_documents::protocol::Command;
+use shoal_documents::{ArrayDocument, Fault, HasFault, StateDocument};
 use shoal_drive::{Access, Drive, DriveKey};
 use shoal_inventory::{probe, store};
-use shoal_running::Handle;
+use shoal_running::{ExecuteError, Handle};
 use shoal_unattended::service::{array_unit, owner_of};
 use shoal_volume::Superblock;
 
@@ -24,6 +26,11 @@ use crate::args::{ArrayArgs, Cli, HotPlugArgs};
 use crate::exit::Failure;
 use crate::output;
 use crate::setup::{environment, reach_running};
+
+/// Longer than a member may be silent before it is taken out; a service's time to start has room for it.
+const BUSY_PATIENCE: Duration = Duration::from_secs(180);
+/// From one try to the next.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Hands the drive over.
 pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
@@ -42,10 +49,19 @@ pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
         return output::document(cli, &state, state_text);
     }
     refuse_stranger(&superblock, hardware.as_deref(), &path)?;
-    let state = running
-        .execute(Command::ReAdd { drive: path })
-        .map_err(|error| advice(error.into(), &superblock.array_uuid))?;
+    let state = take_back(running.as_mut(), &path).map_err(|error| advice(error.into(), &superblock.array_uuid))?;
     output::document(cli, &state, state_text)
+}
+
+/// Tries again while the array is busy: nobody else would.
+fn take_back(running: &mut dyn Handle, drive: &Path) -> Result<StateDocument, ExecuteError> {
+    let begun = Instant::now();
+    loop {
+        match running.execute(Command::ReAdd { drive: drive.to_owned() }) {
+            Err(why) if why.fault() == Fault::Busy && begun.elapsed() < BUSY_PATIENCE => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
 }
 
 /// Lets nobody in by itself that was never a member here.

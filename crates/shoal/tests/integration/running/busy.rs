@@ -34,6 +34,42 @@ fn busy_has_a_status_of_its_own() {
 }
 
 #[test]
+fn members_that_run_are_not_looked_at_for_recovery() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --assume-clean d0 d1");
+    let _server = Server::start(&bay, "d0 d1");
+    bay.refused_running("recover d0 d1", 4, &["busy"]);
+}
+
+#[test]
+fn without_whom_an_array_is_started_is_not_told_of_one_that_is_not_started() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --assume-clean d0 d1");
+    std::fs::rename(bay.path("d1"), bay.path("elsewhere")).unwrap();
+    let taken = taken(&bay, "d0");
+    for line in ["run --degraded d0", "serve --degraded d0", "write --degraded d0"] {
+        bay.refused(line, 4, &["d0", "busy"]);
+    }
+    drop(taken);
+    let ran = bay.run_with("write --degraded d0", b"written");
+    assert!(ran.code == 0 && ran.stderr.contains("is started without"), "{}", ran.stderr);
+}
+
+/// What others could run meanwhile is the array of arrays, with members of other groups.
+#[test]
+fn all_arrays_of_a_nest_are_held_by_who_changes_one() {
+    let bay = Bay::new(7);
+    bay.done("create --level 50 --assume-clean d0 d1 d2 d3 d4 d5");
+    let uuid = bay.json("status d0 d1 d2 d3 d4 d5")["array"]["uuid"].as_str().unwrap().to_owned();
+    let lock = bay.state().join(format!("array-{uuid}.lock"));
+    let lock = File::options().create(true).truncate(false).read(true).write(true).open(lock).unwrap();
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    for line in ["grow --raid-devices 4 --add d6 d0 d1 d2", "run --engine kernel d0 d1 d2 d3 d4 d5"] {
+        bay.refused(line, 4, &["busy", &uuid]);
+    }
+}
+
+#[test]
 fn a_member_that_is_busy_at_the_start_is_waited_for() {
     let bay = Bay::new(3);
     bay.done("create --level 5 d0 d1 d2");
@@ -83,10 +119,55 @@ fn a_process_that_is_stopped_is_named_and_not_waited_for() {
     let server = Server::start(&bay, "d0 d1");
     server.signal("-STOP");
     let process = format!("kill -CONT {}", server.process_id());
-    for line in ["status d0", "stop d0", "read --length 4096 d0", "fail --member d1 d0"] {
+    for line in ["status d0", "stop d0", "read --length 4096 d0", "fail --member d1 d0", "run d0 d1", "serve d0 d1"] {
         bay.refused_running(line, 4, &["is stopped", &process]);
     }
     server.signal("-CONT");
+    bay.done("stop d0");
+    assert_eq!(server.ended().code, 0);
+}
+
+/// Stops a process at each system call, for a moment or for good.
+const TRACER: &str = "
+import ctypes, os, sys, time
+pid, holds = int(sys.argv[1]), sys.argv[2] == 'holds'
+libc = ctypes.CDLL(None, use_errno=True)
+ATTACH, SYSCALL = 16, 24
+if libc.ptrace(ATTACH, pid, 0, 0):
+    sys.exit('no ptrace')
+os.waitpid(pid, 0)
+print('traced', flush=True)
+while not holds:
+    libc.ptrace(SYSCALL, pid, 0, 0)
+    os.waitpid(pid, 0)
+    time.sleep(0.05)
+time.sleep(600)
+";
+
+#[test]
+fn needs_root_a_process_that_is_traced_and_works_is_not_taken_for_stopped() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: needs root");
+        return;
+    }
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --assume-clean d0 d1");
+    let server = Server::start(&bay, "d0 d1");
+    for how in ["goes on", "holds"] {
+        let mut command = Command::new("python3");
+        command.args(["-c", TRACER, &server.process_id().to_string(), how]).stdout(std::process::Stdio::piped());
+        let mut tracer = command.spawn().unwrap();
+        let said = BufReader::new(tracer.stdout.take().unwrap()).lines().next();
+        assert_eq!(said.unwrap().unwrap(), "traced");
+        if how == "holds" {
+            let held = format!("held by process {}", tracer.id());
+            bay.refused_running("status d0", 4, &[&held]);
+        } else {
+            bay.done("status d0");
+        }
+        tracer.kill().unwrap();
+        tracer.wait().unwrap();
+    }
     bay.done("stop d0");
     assert_eq!(server.ended().code, 0);
 }

@@ -8,7 +8,7 @@ use shoal_memory::{Book, Keeper};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
     ArrayVolume, BufferPlan, Command, Health, HostMemory, LiveVolume, OpenError, OpenOptions, Request, RequestId,
-    Trust, Volume,
+    Trust, Volume, VolumeError,
 };
 
 use crate::power_cuts::media::Media;
@@ -46,7 +46,11 @@ impl Keeper for Books {
 }
 
 fn array(level: &str, members: usize) -> (ArrayVolume<TracedWorld>, Dead) {
-    let plan = BufferPlan::for_drives(members, 8, 32 << 10);
+    array_with_window(level, members, 0)
+}
+
+fn array_with_window(level: &str, members: usize, window_bytes: u32) -> (ArrayVolume<TracedWorld>, Dead) {
+    let plan = BufferPlan::for_drives(members, 8, 32 << 10).with_write_back(window_bytes);
     let media = vec![Media::default(); members];
     let world = TracedWorld::new(media, DRIVE_BYTES, plan.arena().unwrap(), 5, Trace::default());
     let create = create_options(level, None, 16 << 10);
@@ -99,6 +103,21 @@ fn an_array_whose_drives_have_all_gone_is_put_together_of_the_same_drives() {
             holds(&mut array, version);
         }
     }
+}
+
+/// Who stops it then hears that what was answered from memory is lost.
+#[test]
+fn a_window_that_goes_with_the_drives_says_what_is_lost() {
+    let (mut array, dead) = array_with_window("1", 2, 1 << 20);
+    array
+        .submit(Request { id: RequestId(0), command: Command::Write { offset: 0, span: array.request_span(0, 4096) } });
+    let mut answers = Vec::new();
+    array.turn(std::time::Duration::ZERO, &mut answers).unwrap();
+    assert_eq!(answers.len(), 1, "it is answered from memory");
+    dead.borrow_mut().extend(0..2);
+    drain(&mut array);
+    let lost = array.part().rest();
+    assert!(matches!(lost, Err(VolumeError::NotWritten { bytes: 4096 })), "{lost:?}");
 }
 
 #[test]

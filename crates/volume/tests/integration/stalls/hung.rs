@@ -288,3 +288,34 @@ fn a_spare_takes_the_place_of_a_member_that_hangs() {
         assert_eq!(rig.bytes(id, REQUEST_BYTES as usize), pattern(REQUEST_BYTES as usize, id));
     }
 }
+
+/// A copy of a member is plugged in while that one stalls, and an owner who has clients cannot wait for it.
+#[test]
+fn a_member_that_stalls_is_not_taken_for_dead_when_a_copy_of_it_comes() {
+    const PATIENT: Duration = Duration::from_secs(60);
+    for stall in [Duration::from_secs(10), FROZEN] {
+        let options = OpenOptions { silence: Some(PATIENT), ..OpenOptions::writable() };
+        let mut rig = Rig::with_bystander("1", 2, BITMAP, &options);
+        let copy = rig.copy_to_bystander(1);
+        rig.have_clients();
+        rig.stall(1, stall);
+        for attempt in 0..3 {
+            let error = rig.array.re_add_drive(copy).unwrap_err();
+            assert!(matches!(error, ManageError::SilentNamesake { .. }), "{attempt}: {error}");
+            assert_eq!(rig.array.status().health, Health::Optimal, "{attempt}");
+            if attempt == 0 {
+                assert!(error.to_string().contains("does not answer yet"), "{error}");
+            }
+        }
+        rig.pass(2 * PATIENT);
+        let health = if stall == FROZEN { Health::Degraded } else { Health::Optimal };
+        assert_eq!(rig.array.status().health, health, "{stall:?}");
+        if stall != FROZEN {
+            let error = rig.array.re_add_drive(copy).unwrap_err();
+            assert!(!matches!(error, ManageError::SilentNamesake { .. }), "it answers: {error}");
+            rig.write(0, 0, &pattern(4096, 3));
+            assert_eq!(rig.answer(0, DEADLINE).unwrap().result, Ok(()));
+            assert_eq!(rig.array.status().health, Health::Optimal);
+        }
+    }
+}

@@ -41,14 +41,48 @@ impl Rig {
         consistency: ConsistencyPolicy,
         options: &OpenOptions,
     ) -> Self {
+        Self::beside((level, drives, spare_count), drives, consistency, options)
+    }
+
+    /// There is one more drive, which is none of the array's.
+    pub(crate) fn with_bystander(
+        level: &str,
+        members: usize,
+        consistency: ConsistencyPolicy,
+        options: &OpenOptions,
+    ) -> Self {
+        Self::beside((level, members, 0), members + 1, consistency, options)
+    }
+
+    fn beside(
+        (level, members, spare_count): (&str, usize, usize),
+        drives: usize,
+        consistency: ConsistencyPolicy,
+        options: &OpenOptions,
+    ) -> Self {
         let plan = BufferPlan::for_drives(drives, 8, REQUEST_BYTES);
         let buses = vec![Bus { kind: BusKind::Usb2, upstream: None }; drives];
         let topology = Topology { buses, drives: (0..drives).map(|bus| (usb_stick(DRIVE_BYTES), bus)).collect() };
         let world = SimulatedWorld::new(&topology, &HostModel::default(), Contents::Kept, plan, 7).unwrap();
         let drives = world.drives();
         let create = CreateOptions { spare_count, consistency, ..create_options(level, None, 16 << 10) };
-        let array = ArrayVolume::create(world, plan, &drives, &create, options).unwrap();
+        let array = ArrayVolume::create(world, plan, &drives[..members], &create, options).unwrap();
         Self { array, drives, answers: Vec::new() }
+    }
+
+    /// The last drive is made a copy of a member.
+    pub(crate) fn copy_to_bystander(&mut self, member: usize) -> DriveId {
+        self.array.rest().unwrap();
+        let bystander = self.drives.len() - 1;
+        let content = self.array.world_mut().content_mut(member).clone();
+        *self.array.world_mut().content_mut(bystander) = content;
+        self.drives[bystander]
+    }
+
+    /// From now on clients wait for the owner, too.
+    pub(crate) fn have_clients(&mut self) {
+        let file = std::os::fd::OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        self.array.watch(std::sync::Arc::new(file)).unwrap();
     }
 
     /// From now on a member answers nothing for so long.
