@@ -272,4 +272,18 @@ pub(super) const BUGS: &[Bug] = &[
         right: "            (None, None) => self.older(&originals, &left_out),\n",
         wrong: "            (None, None) if PLANTED => None,\n            (None, None) => self.older(&originals, &left_out),\n",
     },
+    Bug {
+        name: "log-unsettled",
+        what: "a log lets go of a write that nobody has flushed",
+        file: "crates/volume/src/tree/ppl.rs",
+        right: "let written = std::mem::take(&mut self.unit(node, notes).written);",
+        wrong: "let mut written = std::mem::take(&mut self.unit(node, notes).written);\n        if PLANTED {\n            written.clear();\n        }",
+    },
+    Bug {
+        name: "twins-in-flight",
+        what: "of two writes to the same range of a mirror the second does not wait for the first",
+        file: "crates/array/src/array/requests.rs",
+        right: "        let key = self.requests.insert(active);\n        let claim = ",
+        wrong: "        let may_join = PLANTED && action == Action::Write && self.members.protection() == Protection::Mirrors;\n        let twin = self.requests.values_mut().find(|other| {\n            let is_twin = (other.action, other.start, other.end) == (action, start, end);\n            may_join && is_twin && other.uncut() == 0 && other.ticket.is_some()\n        });\n        let ticket = twin.and_then(|twin| twin.ticket.take());\n        let key = self.requests.insert(active);\n        if ticket.is_some() {\n            self.requests[key].ticket = ticket;\n            return self.cut_pieces(key);\n        }\n        let claim = ",
+    },
 ];
