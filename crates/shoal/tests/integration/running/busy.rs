@@ -60,7 +60,7 @@ fn without_whom_an_array_is_started_is_not_told_of_one_that_is_not_started() {
 fn all_arrays_of_a_nest_are_held_by_who_changes_one() {
     let bay = Bay::new(7);
     bay.done("create --level 50 --assume-clean d0 d1 d2 d3 d4 d5");
-    let uuid = bay.json("status d0 d1 d2 d3 d4 d5")["array"]["uuid"].as_str().unwrap().to_owned();
+    let uuid = bay.json("status d0 d1 d2 d3 d4 d5")["uuid"].as_str().unwrap().to_owned();
     let lock = bay.state().join(format!("array-{uuid}.lock"));
     let lock = File::options().create(true).truncate(false).read(true).write(true).open(lock).unwrap();
     flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
