@@ -142,7 +142,9 @@ impl<W: World> Tree<W> {
     /// member, the original has no way back, and the member fails.
     fn go_on_without_replacement(&mut self, now: Instant, node: NodeId, role: Role) {
         let it = &mut self.nodes[node.0];
-        let is_member = !it.slots.iter().any(|slot| slot.duty == Duty::Replacement(role));
+        let Some(replacement) = it.mirror(role).map(|mirror| mirror.replacement) else { return };
+        let is_it = |slot: &Slot| slot.number.get() == replacement && slot.duty == Duty::Member(role);
+        let is_member = it.slots.iter().any(is_it);
         if is_member && it.array.fail_member(now, role).is_ok() {
             return self.name_successor(now, node, role);
         }

@@ -59,7 +59,7 @@ fn a_refusal_between_two_flushes_fails_both() {
     assert_eq!(next(&mut world), Some(Step::Submit(Purpose::Flush, Command::Flush)));
     write(&mut world, 2, 60 << 10, 4 << 10);
     submit(&mut world, flush(3));
-    let Some((Some(second), _)) = world.engine.pop() else { panic!("the second load goes") };
+    let Some(Step::Submit(second, _)) = next(&mut world) else { panic!("the second load goes") };
     world.window.ended(world.now, second, Err(RequestError::Failed), &world.memory);
     for id in [1, 3] {
         world.window.ended(world.now, Purpose::Flush, Ok(()), &world.memory);
