@@ -160,19 +160,20 @@ struct Absent {
 }
 
 impl Absent {
-    /// What is to be told if the array is started without them.
+    /// What is to be told once the array is started without them; nothing of one that will not be.
     fn weigh(self, intent: Intent) -> Result<Option<String>, PresentError> {
         let Self { array, need, present, gone } = self;
+        let are_to_be_given = intent == Intent::Write && !present.is_empty();
         match need {
-            _ if present.is_empty() || intent != Intent::Write => {}
-            Need::Spared => return Err(PresentError::NotGiven { array, drives: present }),
-            Need::Needed => return Err(PresentError::TooFewGiven { array, drives: present }),
+            Need::Spared if are_to_be_given => Err(PresentError::NotGiven { array, drives: present }),
+            Need::Needed if are_to_be_given => Err(PresentError::TooFewGiven { array, drives: present }),
+            Need::Spared => {
+                let drives = [present, gone].concat().join(" and ");
+                let told = "what is written from now on is missing there";
+                Ok(Some(format!("array {array} is started without {drives}: {told}")))
+            }
+            Need::Needed => Ok(None),
         }
-        if need == Need::Needed {
-            return Ok(None); // it is not started
-        }
-        let drives = [present, gone].concat().join(" and ");
-        Ok(Some(format!("array {array} is started without {drives}: what is written from now on is missing there")))
     }
 }
 

@@ -40,6 +40,8 @@ mod order;
 mod outage;
 mod place;
 mod reach;
+#[cfg(test)]
+mod rig;
 mod seats;
 mod server;
 mod service;

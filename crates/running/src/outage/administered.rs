@@ -142,37 +142,19 @@ impl Engine for Resumable {
 mod tests {
     use std::fs::File;
 
-    use shoal_drive::Access;
-    use shoal_inventory::{join_for, open_drives};
     use shoal_memory::{FileKeeper, Store};
     use shoal_volume::{
-        ArrayLevel, ArrayVolume, Command, Completion, ConsistencyPolicy, CreateOptions, HostMemory, Level, LiveVolume,
-        MinorVersion, OpenOptions, Raid0Layout, Request, RequestError, RequestId, Trust, Volume,
+        Command, Completion, HostMemory, LiveVolume, OpenOptions, Request, RequestError, RequestId, Trust, Volume,
     };
 
     use super::*;
     use crate::outage::Terms;
-    use crate::world::HostWorld;
+    use crate::rig::array_on_files;
 
     /// An array without redundancy on two files, known to its host.
     fn array(directory: &Path) -> Resumable {
-        let paths = ["a", "b"].map(|name| directory.join(name));
-        paths.iter().for_each(|path| File::create(path).unwrap().set_len(8 << 20).unwrap());
-        let opened = join_for(None, open_drives(&paths, Access::Write).unwrap(), (2, 64 << 10)).unwrap();
-        let create = CreateOptions {
-            level: ArrayLevel::Plain(Level::Raid0(Raid0Layout::Original)),
-            chunk_bytes: 64 << 10,
-            spare_count: 0,
-            name: "pond".to_owned(),
-            homehost: None,
-            drive_bytes_limit: None,
-            assume_clean: true,
-            metadata: MinorVersion::Start4K,
-            consistency: ConsistencyPolicy::Resync,
-        };
         let options = OpenOptions::writable();
-        let world = HostWorld::Real(Box::new(opened.world));
-        let mut array = ArrayVolume::create(world, opened.plan, &opened.drives, &create, &options).unwrap();
+        let mut array = array_on_files(directory, &options);
         let keeper = FileKeeper::new(Store::new(directory.join("state")));
         array.remember_in(HostMemory::new(Box::new(keeper), Trust::Anything));
         let terms = Terms { options, deadline: Duration::from_secs(3600), scan: None };

@@ -1,38 +1,17 @@
 //! How the process that runs an array ends.
 
-use std::fs::File;
-
-use shoal_drive::Access;
-use shoal_inventory::{Environment, RUNTIME_VARIABLE, STATE_VARIABLE, join_for, open_drives};
+use shoal_inventory::{Environment, RUNTIME_VARIABLE, STATE_VARIABLE};
 use shoal_md::Uuid;
 use shoal_memory::{FileKeeper, Hold, Keeper};
-use shoal_volume::{
-    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, HostMemory, Level, MinorVersion, OpenOptions,
-    Raid0Layout, Trust,
-};
+use shoal_volume::{HostMemory, OpenOptions, Trust};
 
 use super::*;
-use crate::world::HostWorld;
+use crate::rig::array_on_files;
 
 /// An array on two files that this process holds.
 fn host(environment: &Environment, directory: &Path) -> (Host, Uuid) {
-    let paths = ["a", "b"].map(|name| directory.join(name));
-    paths.iter().for_each(|path| File::create(path).unwrap().set_len(8 << 20).unwrap());
-    let opened = join_for(None, open_drives(&paths, Access::Write).unwrap(), (2, 64 << 10)).unwrap();
-    let create = CreateOptions {
-        level: ArrayLevel::Plain(Level::Raid0(Raid0Layout::Original)),
-        chunk_bytes: 64 << 10,
-        spare_count: 0,
-        name: "pond".to_owned(),
-        homehost: None,
-        drive_bytes_limit: None,
-        assume_clean: true,
-        metadata: MinorVersion::Start4K,
-        consistency: ConsistencyPolicy::Resync,
-    };
     let options = OpenOptions::writable();
-    let world = HostWorld::Real(Box::new(opened.world));
-    let mut array = ArrayVolume::create(world, opened.plan, &opened.drives, &create, &options).unwrap();
+    let mut array = array_on_files(directory, &options);
     let uuid = array.status().uuid.parse().unwrap();
     let mut keeper = FileKeeper::new(environment.store().unwrap());
     keeper.hold(uuid, Hold::Alone).unwrap();
