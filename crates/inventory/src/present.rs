@@ -67,8 +67,8 @@ pub enum PresentError {
     },
     /// Those that were given are too few to be the array, and others are there.
     #[error(
-        "array {array}: of those that were given more members are missing than its level survives, and others are there or do not \
-         answer: add {} to the list",
+        "array {array}: too few of its members were named, and others are there or do not answer: add {} to the list, or say with \
+         --scan in which directory they are",
         drives.join(" and ")
     )]
     TooFewGiven {

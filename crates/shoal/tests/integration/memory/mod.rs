@@ -208,7 +208,7 @@ fn what_recover_made_and_what_has_grown_is_remembered() {
     bay.done("create --level 5 --name pond d0 d1 d2");
     bay.done("fail --member d1 d0 d1 d2");
     bay.write("write d0 d2", &pattern(BYTES, 1));
-    bay.refused("write d0 d1", 3, &["more members are missing", "add d2 to the list"]);
+    bay.refused("write d0 d1", 3, &["too few of its members were named", "add d2 to the list"]);
     assert_eq!(bay.json("recover d0 d1 --apply")["arrays"][0]["applied"], true);
     // The host knows the array as it was made, and asks for no word.
     bay.write("write d0 d1", &pattern(BYTES, 2));

@@ -22,9 +22,9 @@ fn array() -> (Bay, Vec<u8>) {
 fn an_array_that_has_lost_too_much_is_refused() {
     let (bay, _) = array();
     for line in ["run", "serve", "write", "rebuild", "add --drive d3"] {
-        let ran = bay.refused(&format!("{line} d0"), 3, &["more members are missing", "add d2 to the list"]);
+        let ran = bay.refused(&format!("{line} d0"), 3, &["too few of its members were named", "add d2 to the list"]);
         assert!(!ran.stderr.contains("recover"), "{line}: {}", ran.stderr);
-        bay.refused(&format!("{line} d0 d1"), 3, &["more members are missing", "add d2 to the list"]);
+        bay.refused(&format!("{line} d0 d1"), 3, &["too few of its members were named", "add d2 to the list"]);
     }
     for members in ["d0 d2", "d0 d1 d2"] {
         assert_eq!(bay.json(&format!("status {members}"))["health"], "degraded");
