@@ -48,7 +48,7 @@ pub struct Member {
     pub drive: String,
     /// Its role, if it has one: it holds data then.
     pub role: Option<u16>,
-    /// It was the last copy of something, and refused a flush: what it had answered by then may go with its power.
+    /// It refused a flush: what it had answered by then may go with its power.
     pub refused_flush: bool,
 }
 
@@ -126,9 +126,16 @@ impl Book {
         self
     }
 
-    /// The same, once the member with this device UUID has refused a flush as the last copy of something.
+    /// The same, once the member with this device UUID has refused a flush.
     pub fn with_refused_flush(mut self, uuid: Uuid) -> Self {
         self.members.iter_mut().filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = true);
+        self
+    }
+
+    /// The same, once all that the drive with this device UUID holds was written to it again, and is flushed.
+    pub fn with_renewed(mut self, uuid: Uuid) -> Self {
+        let known = self.members.iter_mut().chain(self.left.iter_mut().map(|left| &mut left.member));
+        known.filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = false);
         self
     }
 

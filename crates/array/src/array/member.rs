@@ -61,7 +61,7 @@ pub(super) struct Members {
     trust: Vec<u32>,
     /// The trust of the member that is distrusted next.
     next_trust: u32,
-    /// Mirrors: last copies that refused a flush; see [`Members::refused_flush`].
+    /// Members that refused a flush and stay; see [`Members::refused_flush`].
     perishable: Vec<Role>,
 }
 
@@ -152,7 +152,7 @@ impl Members {
         }
     }
 
-    /// Those that refused a flush when they were the last copy of something, and have not been renewed.
+    /// Those that refused a flush and stay, and have not been renewed.
     pub(super) fn perishable(&self) -> &[Role] {
         &self.perishable
     }

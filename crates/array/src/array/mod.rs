@@ -241,6 +241,12 @@ impl Array {
         self.settle();
     }
 
+    /// The driver has written to a member again all that this holds, and flushed it; see [`Self::refused_flush`].
+    pub fn member_renewed(&mut self, role: Role) {
+        self.end_renewal(role);
+        self.settle();
+    }
+
     /// Whether a member has failed and no record says so yet.
     pub fn has_unrecorded_failure(&self) -> bool {
         self.records.is_due()

@@ -73,10 +73,16 @@ impl Array {
         self.list_renewal(role);
     }
 
-    /// Members that refused a flush when they were the last copy of something, and have not been renewed: what they had
-    /// answered by then may go with their power.
+    /// Members that refused a flush and stay, as last copies of something or because an array was put together with them
+    /// again, and have not been renewed: what they had answered by then may go with their power.
     pub fn refused_flush(&self) -> &[Role] {
         self.members.perishable()
+    }
+
+    /// All that a member which refused a flush holds was written to it again, but for what nobody can read.
+    pub(super) fn end_renewal(&mut self, role: Role) {
+        self.members.renewed(role);
+        self.events.push_back(Event::Renewed(role));
     }
 
     /// Takes a working member out.

@@ -393,5 +393,8 @@ fn waits_for(absent: &[String]) -> String {
 /// Whether an array is refused for what its members are, and not for one that could not be read
 /// just now.
 fn is_lasting(error: &OpenError) -> bool {
-    !matches!(error, OpenError::NoMember { .. } | OpenError::NotRecorded { .. } | OpenError::Volume(_))
+    let is_of_a_drive = |error: &OpenError| {
+        matches!(error, OpenError::NoMember { .. } | OpenError::NotRecorded { .. } | OpenError::NotRenewed { .. })
+    };
+    !is_of_a_drive(error) && !matches!(error, OpenError::Volume(_))
 }

@@ -201,8 +201,8 @@ impl<'a> Player<'a> {
                 self.widen_holes();
                 self.open_forced(contents, &mut given)
             }
-            // The last copy has refused a flush, as it was let do: its owner tries again.
-            Err(OpenError::NotRecorded { .. }) if self.answers.changes_may_fail => {
+            // A drive that cannot be done without has refused something, as it was let do: its owner tries again.
+            Err(OpenError::NotRecorded { .. } | OpenError::NotRenewed { .. }) if self.answers.changes_may_fail => {
                 contents.iter_mut().for_each(Content::disarm);
                 given = self.carriers(&contents);
                 self.open_believing(&contents, &given, &options(self.scenario))

@@ -153,6 +153,18 @@ pub enum OpenError {
         /// The array.
         name: String,
     },
+    /// A member that cannot be done without refused a flush, and does not take again what it holds.
+    #[error(
+        "array {name}: {drive} refused a flush before, and does not take what it holds when that is written to it again: \
+         check the drive and its cable, and start again; copy it to another drive if it goes on so; the content can be \
+         read (`shoal read`)"
+    )]
+    NotRenewed {
+        /// The array.
+        name: String,
+        /// The drive.
+        drive: String,
+    },
     /// A partial parity log that nothing can be written to.
     #[error("{drive}: its partial parity log has no room: let Linux run the array")]
     LogRoom {

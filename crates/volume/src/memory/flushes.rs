@@ -1,9 +1,9 @@
-//! What is remembered of flushes: which update all members have flushed, and which last copies refused one.
+//! What is remembered of flushes: which update all members have flushed, and which members refused one.
 
 use std::time::Duration;
 
 use shoal_array::{Instant, Role};
-use shoal_md::{Assembly, Superblock};
+use shoal_md::{Assembly, Superblock, Uuid};
 use shoal_memory::Book;
 
 use super::HostMemory;
@@ -41,7 +41,7 @@ impl HostMemory {
         }
     }
 
-    /// Whether a member refused a flush when it was the last copy of something.
+    /// Whether a member refused a flush, and has not been renewed.
     fn has_refused_flush(&mut self, superblock: &Superblock) -> bool {
         let book = self.keeper.recall(superblock.array_uuid);
         book.is_some_and(|book| book.has_refused_flush(superblock.device_uuid))
@@ -71,19 +71,27 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// A last copy has refused a flush. Whatever becomes of the update that is announced, this stays so.
-    pub(crate) fn remember_refusal(&mut self, node: NodeId, role: Role) {
+    /// The drive of a slot has refused a flush. Whatever becomes of the update that is announced, this stays so.
+    pub(crate) fn remember_refusal(&mut self, node: NodeId, slot: usize) {
+        self.remember_of_drive(node, slot, Book::with_refused_flush);
+    }
+
+    /// A drive that refused a flush has been written to again, all of it, and has flushed that.
+    pub(crate) fn remember_renewal(&mut self, node: NodeId, slot: usize) {
+        self.remember_of_drive(node, slot, Book::with_renewed);
+    }
+
+    fn remember_of_drive(&mut self, node: NodeId, slot: usize, with: impl Fn(Book, Uuid) -> Book) {
         let it = &self.nodes[node.0];
         let array = it.facts.array_uuid;
-        let number = it.slot_of(role).map(|slot| it.slots[slot].number.get());
-        let device = number.and_then(|number| it.membership.superblock(number).ok()).map(|own| own.device_uuid);
+        let device = it.membership.superblock(it.slots[slot].number.get()).ok().map(|own| own.device_uuid);
         let (Some(memory), Some(device)) = (&mut self.memory, device) else { return };
         if let Some(before) = memory.before.get_mut(&array) {
-            *before = before.clone().with_refused_flush(device);
+            *before = with(before.clone(), device);
         }
         if let Some(book) = memory.keeper.recall(array) {
             let book = memory.with_flushed(book);
-            memory.keeper.keep(book.with_refused_flush(device));
+            memory.keeper.keep(with(book, device));
         }
     }
 

@@ -133,21 +133,29 @@ impl<W: World> Tree<W> {
     ) -> Result<Result<(), Fault>, VolumeError> {
         let Some(span) = self.small_span(bytes.len()) else { return Ok(Err(Fault::Gone)) };
         self.world.arena().write(self.homes.memory(span), bytes);
-        for io in [MemberIo::Write { offset, span }, MemberIo::Flush] {
-            let (now, token) = (self.world.now(), self.pending.insert(Pending::Caller));
-            match self.nodes[node.0].way(None, role) {
-                Way::Mirror(mirror) => {
-                    let id = RequestId(INTERNAL | token);
-                    mirror.array.submit(now, Request { id, command: as_command(io) });
-                }
-                Way::Place(place) => self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes)),
-                Way::Nowhere => self.refused.push_back(token),
-            }
-            if let Err(fault) = self.await_call(token, io)? {
-                return Ok(Err(fault));
-            }
+        match self.call_member(node, role, MemberIo::Write { offset, span })? {
+            Ok(()) => self.call_member(node, role, MemberIo::Flush),
+            failed => Ok(failed),
         }
-        Ok(Ok(()))
+    }
+
+    /// Does one I/O of a member, at an offset in its data, and waits for it, as [`Self::call`] does.
+    pub(crate) fn call_member(
+        &mut self,
+        node: NodeId,
+        role: Role,
+        io: MemberIo,
+    ) -> Result<Result<(), Fault>, VolumeError> {
+        let (now, token) = (self.world.now(), self.pending.insert(Pending::Caller));
+        match self.nodes[node.0].way(None, role) {
+            Way::Mirror(mirror) => {
+                let id = RequestId(INTERNAL | token);
+                mirror.array.submit(now, Request { id, command: as_command(io) });
+            }
+            Way::Place(place) => self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes)),
+            Way::Nowhere => self.refused.push_back(token),
+        }
+        self.await_call(token, io)
     }
 
     /// A part of the small notes; none while all of them are with drives that do not answer.

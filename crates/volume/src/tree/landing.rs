@@ -90,9 +90,8 @@ impl<W: World> Tree<W> {
         }
         self.watch_original(now, engine, role, &outcome);
         if io == MemberIo::Flush && outcome != Outcome::Done {
-            let it = &mut self.nodes[engine.node.0];
-            if let Some(slot) = it.slot_asked(engine.mirror, role) {
-                it.recorder.note_refusal(slot);
+            if let Some(slot) = self.nodes[engine.node.0].slot_asked(engine.mirror, role) {
+                self.note_refusal(engine.node, slot);
             }
         }
         self.ready.push_back((engine, id, outcome));

@@ -23,7 +23,6 @@ impl<W: World> Tree<W> {
                 }
                 self.record(now, node, Waiter::Nobody);
             }
-            Event::FlushFailed(role) => self.remember_refusal(node, role),
             Event::ScrubFinished { .. } => self.nodes[node.0].scrub = None,
             Event::BadBlocksChanged(_) => self.keep_logs(now, node),
             Event::ResyncFinished => self.record(now, node, Waiter::Nobody),

@@ -14,7 +14,7 @@ use shoal_sim::{Content, Fault, Misbehaviour, MisbehaviourKind};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
     ArrayVolume, Background, Cause, Command, ConsistencyPolicy, CreateOptions, DriveId, Event, Features, Health,
-    HostMemory, LiveVolume, ManageError, MemberState, OpenError, OpenOptions, Request, RequestId, ScrubMode,
+    HostMemory, LiveVolume, ManageError, MemberState, OpenError, OpenOptions, Request, RequestId, Role, ScrubMode,
     SimulatedWorld, Trust, Volume, read_superblock,
 };
 

@@ -132,9 +132,10 @@ impl Array {
         self.jobs.rebuilds.push_back(Rebuild { role, aim, total, steps, stopped_at: None, flush });
     }
 
-    /// Has all that a last copy holds written to it again, as it refused a flush. One that is under way begins anew.
+    /// Has all that a last copy holds written to it again, as it refused a flush. One that is under way begins anew. A
+    /// member of a level that has no copies is renewed by the driver, before the array is used.
     pub(in crate::array) fn list_renewal(&mut self, role: Role) {
-        if self.profile.is_writable {
+        if self.profile.is_writable && self.members.protection() == Protection::Mirrors {
             self.rebuild_lost_member(role);
             self.end_scrub_early();
             self.list(role, Aim::Renew, 0..self.geometry.used_bytes(role));
@@ -266,7 +267,7 @@ impl Array {
                     self.events.push_back(Event::RebuildFinished(role));
                 }
                 (Aim::Renew, Some(_)) => {}
-                (Aim::Renew, None) => self.members.renewed(role),
+                (Aim::Renew, None) => self.end_renewal(role),
             }
         }
     }

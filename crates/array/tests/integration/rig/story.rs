@@ -316,7 +316,7 @@ impl Story {
         match event {
             Event::Completed(_) => unreachable!("answers are looked at elsewhere"),
             Event::LogReleased(_) => unreachable!("releases are noted elsewhere"),
-            Event::FlushFailed(_) => assert!(!survivable, "{event:?}, though another has it all"),
+            Event::FlushFailed(_) | Event::Renewed(_) => assert!(!survivable, "{event:?}, though another has it all"),
             Event::MemberFailed(_) => self.tally.failures += 1,
             Event::Healed { .. } => self.tally.heals += 1,
             Event::Unhealed { .. } => assert!(may_disagree, "{event:?} without a cause"),

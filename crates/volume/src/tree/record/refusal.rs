@@ -8,13 +8,20 @@ use crate::world::World;
 
 impl<W: World> Tree<W> {
     /// A slot has not taken a flush: what it answered before may be lost.
-    pub(in super::super) fn flush_refused(&mut self, now: Instant, node: NodeId, slot: usize) {
+    pub(crate) fn flush_refused(&mut self, now: Instant, node: NodeId, slot: usize) {
+        self.note_refusal(node, slot);
         let it = &mut self.nodes[node.0];
-        it.recorder.note_refusal(slot);
         match it.slots[slot].duty {
             Duty::Member(role) => it.array.flush_failed(now, role),
             Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => self.drop_slot(now, node, slot),
         }
+    }
+
+    /// A slot has not taken a flush, whoever asked for it. This host remembers that of every member:
+    /// one that the others can do without is out by the next update, but that may not come to be.
+    pub(in super::super) fn note_refusal(&mut self, node: NodeId, slot: usize) {
+        self.nodes[node.0].recorder.note_refusal(slot);
+        self.remember_refusal(node, slot);
     }
 
     /// A slot does not take its notes: a spare is out at once, a member fails by the engine's

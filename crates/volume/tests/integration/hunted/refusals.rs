@@ -110,3 +110,93 @@ fn an_update_that_the_last_copy_lost_with_the_flush_of_another_is_not_remembered
         }
     }
 }
+
+/// What a world without the redundancy that it had is to be asked.
+struct Bare {
+    level: &'static str,
+    members: u32,
+    /// How many of them fail.
+    gone: u32,
+    consistency: ConsistencyPolicy,
+}
+
+impl Bare {
+    fn created(&self, books: &Books) -> ArrayVolume<SimulatedWorld> {
+        let create = CreateOptions { consistency: self.consistency, ..create_options(self.level, None, 4096) };
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, blank(self.members as usize));
+        let options = OpenOptions::writable();
+        let mut array = ArrayVolume::create(world, plan, &ids(0..self.members), &create, &options).unwrap();
+        array.remember_in(HostMemory::new(Box::new(books.clone()), Trust::Known));
+        write_from(&mut array, 0, &mut vec![7; BARE_BYTES as usize].as_slice()).unwrap();
+        assert!(ask(&mut array, Command::Flush));
+        (0..self.gone).for_each(|index| array.fail_drive(DriveId(self.members - 1 - index)).unwrap());
+        array
+    }
+
+    fn started(&self, contents: Vec<Content>, books: Option<&Books>) -> ArrayVolume<SimulatedWorld> {
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+        let memory = books.map(|books| HostMemory::new(Box::new(books.clone()), Trust::Known));
+        let options = OpenOptions { force: self.level == "6", safe_mode_delay: None, ..OpenOptions::writable() };
+        ArrayVolume::open_remembered(world, plan, &ids(0..self.members - self.gone), &options, memory).unwrap()
+    }
+
+    /// Writes here and there, a member that cannot be missed refuses the flush, and the process is killed.
+    fn refused(&self, array: &mut ArrayVolume<SimulatedWorld>) -> Vec<Content> {
+        let span = array.request_span(0, 4096);
+        for offset in (0..BARE_BYTES).step_by(16 << 10) {
+            assert!(ask(array, Command::Write { offset, span }));
+        }
+        let kind = MisbehaviourKind::FlushFails(Fault::Io);
+        array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
+        assert!(!ask(array, Command::Flush), "RAID{}: it is told", self.level);
+        assert_eq!(array.status().health, Health::Failed, "RAID{}", self.level);
+        array.world().picture()
+    }
+}
+
+const BARE_BYTES: u64 = 256 << 10;
+
+fn content_of(array: &mut ArrayVolume<SimulatedWorld>) -> Vec<u8> {
+    let mut content = Vec::new();
+    read_to(array, 0, BARE_BYTES, &mut content).unwrap();
+    content
+}
+
+fn was_renewed(array: &mut ArrayVolume<SimulatedWorld>) -> bool {
+    array.take_news().iter().any(|news| news.event == Event::Renewed(Role(1)))
+}
+
+/// An array that cannot do without a member writes nothing down when that one refuses a flush. The next start has it in sync
+/// again, and its drive may still lose what it had answered: and with that the flushed blocks of an absent member, which are
+/// computed from it.
+#[test]
+fn a_member_without_whom_an_array_fails_is_written_to_again_at_the_next_start() {
+    let (ppl, resync) = (ConsistencyPolicy::Ppl, ConsistencyPolicy::Resync);
+    for bare in [
+        Bare { level: "5", members: 3, gone: 1, consistency: ppl },
+        Bare { level: "6", members: 4, gone: 2, consistency: resync },
+        Bare { level: "0", members: 2, gone: 0, consistency: resync },
+    ] {
+        let level = bare.level;
+        let mut lost = 0;
+        for seed in 0..6 {
+            for remembers in [true, false] {
+                let books = Books::default();
+                let contents = bare.refused(&mut bare.created(&books));
+                let mut array = bare.started(contents, remembers.then_some(&books));
+                assert_eq!(was_renewed(&mut array), remembers, "RAID{level}");
+                let seen = content_of(&mut array);
+                assert!(ask(&mut array, Command::Flush), "RAID{level}");
+                let mut contents = array.world().picture();
+                let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+                contents.iter_mut().for_each(|content| content.cut_power(&mut random));
+                let mut array = bare.started(contents, remembers.then_some(&books));
+                assert!(!was_renewed(&mut array), "RAID{level}: once is enough");
+                let is_there = content_of(&mut array) == seen;
+                assert!(is_there || !remembers, "RAID{level}: what is flushed is there");
+                lost += u32::from(!is_there);
+            }
+        }
+        assert!(lost > 0, "RAID{level}: a drive that refused a flush forgets, where nobody remembers that it did");
+    }
+}
