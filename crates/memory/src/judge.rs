@@ -291,7 +291,7 @@ impl Known<'_> {
         let announced = self.book.events().saturating_sub(1);
         let refused_flush = self.book.member(self.uuid(index)).is_some_and(|member| member.refused_flush);
         match self.book.flushed_events() {
-            // A last copy: what it had not flushed went with its power, and nobody else has it.
+            // What it had not flushed went with its power. If it was a last copy, nobody else has it.
             flushed @ 1.. if refused_flush => flushed.min(announced),
             _ => announced,
         }

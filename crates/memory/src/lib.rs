@@ -23,9 +23,10 @@
 //! promised to keep: it was set back, or it acknowledges flushes and loses them. md would take it for a member in sync, if it
 //! is one update behind. Here it is left out, to be filled anew; or, if there is no array without it, this is a doubt.
 //!
-//! **Refused flushes.** A mirror's last copy that refuses a flush is kept, and what it had answered by then may go with its
-//! power, whatever later flushes say, until all of it was written to it again. Nothing on it tells that to the process that
-//! runs the array next; the book does.
+//! **Refused flushes.** What a member that refuses a flush had answered by then may go with its power, whatever later flushes
+//! say, until all of it was written to it again. A mirror's last copy is kept; and any other member is one again for the
+//! next start, if no update says that it is out: an array that has failed makes none, and the process may be killed before.
+//! Nothing on the member tells that to the process that runs the array next; the book does.
 //!
 //! **Who may take part.** A member of the book always may. If such a member has seen updates that this host has not, the
 //! array was run elsewhere, and members that came to it there are vouched for by its count: whoever has no more updates

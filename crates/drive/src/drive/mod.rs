@@ -107,6 +107,8 @@ pub struct Drive {
     key: DriveKey,
     hardware: Option<String>,
     facts: facts::Facts,
+    /// It was in a directory when it was opened.
+    had_a_name: bool,
 }
 
 impl Drive {
@@ -126,7 +128,8 @@ impl Drive {
         let key = DriveKey::from_stat(&stat);
         let hardware = key.device_number().map_or_else(|| hardware::of_file(&file), hardware::of_device);
         let (path, file, below) = (path.to_owned(), Arc::new(file), Vec::new());
-        let mut drive = Self { path, access, file, lock: None, below, key, hardware, facts };
+        let had_a_name = stat.st_nlink > 0;
+        let mut drive = Self { path, access, file, lock: None, below, key, hardware, facts, had_a_name };
         if access == Access::Write {
             drive.lock(lock::Kind::Alone)?;
             drive.claim_below()?;
@@ -265,6 +268,25 @@ impl Drive {
             let why = format!("{path}: {length} bytes at {offset} are not within its {size_bytes} bytes");
             io::Error::new(io::ErrorKind::UnexpectedEof, why)
         })
+    }
+
+    /// Why a flush cannot be: the file was cut short, and what it held is lost (it grows again, with zeros, by the next
+    /// write); or it was deleted, and goes when it is closed.
+    pub(crate) fn flush_refusal(&self) -> Option<io::Error> {
+        if self.kind() == DriveKind::BlockDevice {
+            return None;
+        }
+        let stat = match rustix::fs::fstat(&self.file) {
+            Ok(stat) => stat,
+            Err(errno) => return Some(errno.into()),
+        };
+        let is_shorter = u64::try_from(stat.st_size).unwrap_or(0) < self.size_bytes();
+        let (kind, what) = match (is_shorter, self.had_a_name && stat.st_nlink == 0) {
+            (true, _) => (io::ErrorKind::UnexpectedEof, "was cut short while it was in use"),
+            (false, true) => (io::ErrorKind::NotFound, "was deleted while it was in use"),
+            (false, false) => return None,
+        };
+        Some(io::Error::new(kind, format!("{}: {what}", self.path.display())))
     }
 }
 

@@ -322,7 +322,7 @@ impl IoLoop {
                 drive.refusal(io.offset, u64::from(memory.length), matches!(io.kind, IoKind::Write(_)))
             }
             IoKind::Discard(bytes) => drive.refusal(io.offset, bytes, true),
-            IoKind::Flush => None,
+            IoKind::Flush => drive.flush_refusal(),
         }
     }
 

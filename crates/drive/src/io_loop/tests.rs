@@ -263,6 +263,25 @@ fn flush_and_discard_do_their_work() {
     });
 }
 
+/// What it held is lost, or goes with the last who has it open: "flushed" would be a lie.
+#[test]
+fn a_file_that_was_cut_short_or_deleted_is_not_flushed() {
+    with_each(4, |io_loop, _arena, directory| {
+        let (short, deleted) = (file_of(directory, MIB), file_of(directory, MIB));
+        let drives = [add(io_loop, &short), add(io_loop, &deleted)];
+        short.as_file().set_len(MIB / 2).unwrap();
+        std::fs::remove_file(deleted.path()).unwrap();
+        for (token, drive) in (0..).zip(drives) {
+            io_loop.submit(Io { token, drive, kind: IoKind::Write(memory(0, 4096)), offset: MIB / 2 });
+            drain_without_errors(io_loop, 1);
+            io_loop.submit(Io { token, drive, kind: IoKind::Flush, offset: 0 });
+        }
+        let results = drain(io_loop);
+        let kind = |token| results[&token].as_ref().unwrap_err().kind();
+        assert_eq!([0, 1].map(kind), [io::ErrorKind::UnexpectedEof, io::ErrorKind::NotFound]);
+    });
+}
+
 #[test]
 fn needs_root_loop_devices_are_driven_like_files() {
     for engine in ENGINES {

@@ -20,6 +20,8 @@ impl Player<'_> {
         let group = number / size * size;
         let is_lost = |place: &usize| *place != number && !seats[*place].is_held;
         let is_last = (group..group + size).filter(is_lost).count() >= self.redundancy() && self.has_parity();
+        self.note_struck();
+        let refusals = self.refusals;
         let asked: Result<(), ManageError> = match (misuse, other) {
             (Misuse::Add, _) => self.array_mut().add_drive(id),
             (Misuse::ReplaceWith, Some(other)) => self.array_mut().replace_drive(other, id),
@@ -28,6 +30,9 @@ impl Player<'_> {
             (Misuse::ReplaceWith, None) | (Misuse::Fail, _) => return Ok(()),
         };
         self.counts.misused += 1;
+        self.note_struck();
+        // A drive that fails while it is looked at is no member any more, and may be taken.
+        let has_failed = self.refusals > refusals;
         self.note(format_args!("drive {drive} is in use: {misuse:?}: {asked:?}"));
         match asked {
             // The array may have heard only now that the drive does not work, and be right.
@@ -35,7 +40,7 @@ impl Player<'_> {
                 "refuses",
                 format!("drive {drive} is a member in sync, and `{misuse:?}` of it is taken for an order"),
             )),
-            Ok(()) if misuse != Misuse::Remove => {
+            Ok(()) if misuse != Misuse::Remove && !has_failed => {
                 Err(Failure::new("refuses", format!("`{misuse:?}` of drive {drive} took a member that was needed")))
             }
             Ok(()) | Err(_) => Ok(()),
