@@ -6,6 +6,7 @@
 //! | what is on a drive, though it may never answer | [`look()`] |
 //! | which drives are the array that somebody names | [`member_paths`] |
 //! | what is an array shown with, though not all of it is named | [`members_to_show`] |
+//! | which arrays are there at all | [`listed`], [`remembered`] |
 //! | may the array be started with those | [`members_to_open`], [`lacking`], [`host_memory`] |
 //! | may a drive lose what it holds | [`check_wipeable`], [`refuse_active`] |
 //! | which drives are simulated, and what are they like | [`SimulatedDrives`] |
@@ -21,6 +22,7 @@
 mod drives;
 mod environment;
 mod lacking;
+mod list;
 mod look;
 mod newcomer;
 mod present;
@@ -33,6 +35,7 @@ mod wipe;
 pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open_drives, probe, same_file};
 pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
 pub use lacking::lacking;
+pub use list::{Absentee, Listed, listed, remembered, usual_places};
 pub use look::{Look, NoMember, PATIENCE, Seen, Silence, look, look_within, member, members};
 pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};

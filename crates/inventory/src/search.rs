@@ -95,9 +95,9 @@ fn list(arrays: &[Uuid]) -> String {
 }
 
 /// Paths that carry superblocks of one array.
-struct Group {
-    array: Uuid,
-    paths: Vec<PathBuf>,
+pub(crate) struct Group {
+    pub(crate) array: Uuid,
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 /// The drives that name an array: those given, or, where only `--scan` is, those that are found.
@@ -182,7 +182,7 @@ fn refuse_twice(known: &[(DriveKey, PathBuf)], seen: &Seen) -> Result<(), Drives
     }
 }
 
-fn put(groups: &mut Vec<Group>, seen: Seen) {
+pub(crate) fn put(groups: &mut Vec<Group>, seen: Seen) {
     let array = seen.superblock.array_uuid;
     match groups.iter_mut().find(|group| group.array == array) {
         Some(group) => group.paths.push(seen.path),
@@ -192,7 +192,7 @@ fn put(groups: &mut Vec<Group>, seen: Seen) {
 
 /// The array that a group's array is a member of, if it is one and enough of it is there to read
 /// that.
-fn outer_array(group: &Group) -> Option<Uuid> {
+pub(crate) fn outer_array(group: &Group) -> Option<Uuid> {
     Some(outer_superblock(&group.paths)?.array_uuid)
 }
 

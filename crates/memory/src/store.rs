@@ -81,6 +81,15 @@ impl Store {
         Ok(Some(book))
     }
 
+    /// The arrays that something is remembered of, in the order of their UUIDs; none if the directory cannot be read.
+    pub fn arrays(&self) -> Vec<Uuid> {
+        let Ok(entries) = std::fs::read_dir(&self.directory) else { return Vec::new() };
+        let array = |name: &str| name.strip_prefix("array-")?.strip_suffix(".json")?.parse().ok();
+        let mut arrays: Vec<_> = entries.filter_map(|entry| array(entry.ok()?.file_name().to_str()?)).collect();
+        arrays.sort();
+        arrays
+    }
+
     pub(crate) fn make_directory(&self) -> Result<(), StoreError> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
         made.map_err(|error| StoreError::System { path: self.directory.clone(), error })

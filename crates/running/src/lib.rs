@@ -35,6 +35,7 @@ mod host;
 mod incarnation;
 mod jobs;
 mod kernel;
+mod list;
 mod opening;
 mod order;
 mod outage;
@@ -60,6 +61,7 @@ pub use handle::{ExecuteError, Handle, SpeedError};
 pub use host::Host;
 pub use incarnation::incarnation;
 pub use kernel::{StopError, claim_for_kernel, hand_over, kernel_state, refuse_held, stop_in_kernel};
+pub use list::{Unheard, running_arrays};
 pub use opening::{ArrayAddress, ClaimError, EngineChoice, Opening, SERVED_BUFFERS, Setup};
 pub use place::{
     PlaceError, make_directory as make_runtime_directory, own_directory as own_runtime_directory, socket_for_clients,

@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// The same, after standard output has got what there is to tell: a document, or content.
     Shown(String),
+    /// Nothing failed: the exit status is what was asked for, and all else has been told.
+    Verdict(u8),
     /// What was asked makes no sense: exit status 2.
     Usage(String),
     /// It would endanger data: exit status 3.
@@ -24,7 +26,7 @@ impl Failure {
     /// Whose fault it was.
     fn fault(&self) -> Fault {
         match self {
-            Self::Failed(_) | Self::Shown(_) => Fault::Failed,
+            Self::Failed(_) | Self::Shown(_) | Self::Verdict(_) => Fault::Failed,
             Self::Usage(_) => Fault::Usage,
             Self::Refused(_) => Fault::Refused,
             Self::Busy(_) => Fault::Busy,
@@ -33,7 +35,10 @@ impl Failure {
 
     /// The process's exit status.
     pub(crate) fn code(&self) -> u8 {
-        self.fault().exit_status()
+        match self {
+            Self::Verdict(status) => *status,
+            _ => self.fault().exit_status(),
+        }
     }
 
     /// As it is told to programs.
@@ -55,6 +60,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Verdict(_) => Ok(()),
             Self::Failed(message)
             | Self::Shown(message)
             | Self::Usage(message)

@@ -27,6 +27,9 @@ fn json<D: Serialize>(document: &D) -> Result<String, Failure> {
 /// Tells of a failure: one line on standard error, and with `--json` a document on standard output, unless something
 /// is there already.
 pub(crate) fn failure(cli: &Cli, failure: &Failure) {
+    if matches!(failure, Failure::Verdict(_)) {
+        return;
+    }
     warn(&failure.to_string());
     if cli.json && !matches!(failure, Failure::Shown(_)) {
         failure_document(failure);

@@ -129,6 +129,17 @@ pub(crate) struct StatusArgs {
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
+    /// Say by the exit status how it is, as `mdadm --detail --test` does: 0 optimal, 1 degraded, 2 failed, 4 unknown.
+    #[arg(long)]
+    pub(crate) test: bool,
+}
+
+/// `shoal list`
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// Look in this directory, and not at the machine's drives; may be given more than once.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scan: Vec<PathBuf>,
 }
 
 /// `shoal trust`

@@ -20,9 +20,9 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, Metadata, Policy, ReAddArgs,
-    ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs, StopArgs,
-    TrustArgs, WriteArgs,
+    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, ListArgs, Metadata, Policy,
+    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
+    StopArgs, TrustArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
 pub(crate) use engine::EngineArg;
@@ -107,6 +107,8 @@ pub(crate) enum Command {
     /// missing, the array is not started. This says that the drives given are right. Nothing is
     /// written to them.
     Trust(TrustArgs),
+    /// List all arrays: those that run, and those that the machine's drives carry.
+    List(ListArgs),
     /// Show an array's health, members, roles and events.
     Status(StatusArgs),
     /// Write an array's content to standard output.

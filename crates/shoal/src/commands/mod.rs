@@ -11,6 +11,7 @@ mod fail;
 mod format;
 mod generate;
 mod grow;
+pub(crate) mod list;
 mod mount;
 pub(crate) mod network;
 mod plan;
@@ -45,6 +46,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Replay(args) => replay::run(cli, args),
         Command::Create(args) => create::run(cli, args),
         Command::Examine(args) => examine::run(cli, args),
+        Command::List(args) => list::run(cli, args),
         Command::Status(args) => status::run(cli, args),
         Command::Read(args) => transfer::read(cli, args),
         Command::Write(args) => transfer::write(cli, args),

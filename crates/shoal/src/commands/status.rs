@@ -23,7 +23,20 @@ use crate::setup::{environment, join, open_options, reach_running};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
-    tell(cli, state_of_array(cli, &args.array)?)
+    let state = state_of_array(cli, &args.array)?;
+    let verdict = verdict(state.array.health);
+    tell(cli, state)?;
+    if args.test && verdict != 0 { Err(Failure::Verdict(verdict)) } else { Ok(()) }
+}
+
+/// The exit status of `mdadm --detail --test`.
+fn verdict(health: HealthDocument) -> u8 {
+    match health {
+        HealthDocument::Optimal => 0,
+        HealthDocument::Degraded => 1,
+        HealthDocument::Failed => 2,
+        HealthDocument::Unknown => 4,
+    }
 }
 
 /// An array as the process that runs it says, or as its drives do.
@@ -40,9 +53,14 @@ pub(super) fn state_of_array(cli: &Cli, array: &ArrayArgs) -> Result<StateDocume
 
 /// With what the array is to this machine, which whoever runs it does not know.
 fn tell(cli: &Cli, state: StateDocument) -> Result<(), Failure> {
-    let attached = attachments()?.into_iter().find(|attachment| attachment.array_uuid == state.array.uuid);
+    output::document(cli, &attached_state(&attachments()?, state), state_text)
+}
+
+/// The same of one of several arrays.
+pub(super) fn attached_state(attachments: &[Attachment], state: StateDocument) -> StateDocument {
+    let attached = attachments.iter().find(|attachment| attachment.array_uuid == state.array.uuid).cloned();
     let with_standing = |attachment: Attachment| AttachedDocument { standing: attachment.standing(), attachment };
-    output::document(cli, &StateDocument { attached: attached.map(with_standing), ..state }, state_text)
+    StateDocument { attached: attached.map(with_standing), ..state }
 }
 
 /// An array that nobody runs, as its drives tell.

@@ -1,0 +1,71 @@
+//! All arrays of a machine, and how one is by its exit status.
+
+use serde_json::Value;
+
+use crate::running::server::Server;
+use crate::support::{Bay, names};
+
+fn rows(list: &Value) -> Vec<(String, String)> {
+    let text = |array: &Value, key: &str| array[key].as_str().unwrap().to_owned();
+    list["arrays"].as_array().unwrap().iter().map(|it| (text(it, "name"), text(it, "health"))).collect()
+}
+
+fn row(name: &str, health: &str) -> (String, String) {
+    (name.to_owned(), health.to_owned())
+}
+
+#[test]
+fn arrays_are_listed_whether_or_not_they_run() {
+    let bay = Bay::new(11);
+    let none = bay.done("list --scan .");
+    assert!(String::from_utf8_lossy(&none.stdout).contains("no array runs"), "{none:?}");
+    bay.done("create --level 5 --name pond d0 d1 d2");
+    bay.done("create --level 1 --name brook d3 d4");
+    bay.done("create --level 50 --name lake d5 d6 d7 d8 d9 d10");
+    bay.done("fail --member d1 d0 d1 d2");
+    let all = [row("brook", "optimal"), row("lake", "optimal"), row("pond", "degraded")];
+    assert_eq!(rows(&bay.json("list --scan .")), all);
+    // This host knows where they are.
+    assert_eq!(rows(&bay.json("list")), all);
+    let lines = |line: &str| String::from_utf8(bay.done(line).stdout).unwrap();
+    let text = lines("list");
+    let pond = text.lines().find(|line| line.contains("pond")).unwrap();
+    assert!(["raid5", "degraded, 1 of 3 missing", "at rest"].iter().all(|word| pond.contains(word)), "{text}");
+
+    let server = Server::start(&bay, &names(5..11));
+    let running = bay.json("list --scan .");
+    assert_eq!(rows(&running), all, "what is inside one is not listed by itself: {running}");
+    let lake = running["arrays"].as_array().unwrap().iter().find(|it| it["name"] == "lake").unwrap();
+    assert!(lake["running"]["process_id"].is_u64(), "{lake}");
+    assert!(lines("list").contains("runs, process "));
+    drop(server);
+
+    for drive in ["d3", "d4"] {
+        std::fs::rename(bay.path(drive), bay.path(&format!("away-{drive}"))).unwrap();
+    }
+    let absent = bay.json("list");
+    assert_eq!(rows(&absent), [row("lake", "optimal"), row("pond", "degraded")]);
+    let drives = absent["absent"][0]["drives"].as_array().unwrap();
+    assert!(drives.iter().any(|drive| drive.as_str().unwrap().ends_with("/d3")), "{absent}");
+    assert!(lines("list").contains("not here: array "));
+    bay.refused("list --scan nowhere", 2, &["nowhere"]);
+}
+
+#[test]
+fn status_says_by_its_exit_status_how_an_array_is() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 d0 d1 d2");
+    let code = |line: &str| bay.run(line).code;
+    assert_eq!(code("status --test d0 d1 d2"), 0);
+    bay.done("fail --member d1 d0 d1 d2");
+    let degraded = bay.run("status --test d0 d1 d2");
+    assert_eq!((degraded.code, degraded.stderr.as_str()), (1, ""));
+    assert!(String::from_utf8(degraded.stdout).unwrap().contains("health degraded"));
+    assert_eq!(bay.run("--json status --test d0 d1 d2").json()["health"], "degraded", "one document");
+    assert_eq!(code("status d0 d1 d2"), 0);
+    std::fs::rename(bay.path("d2"), bay.path("away")).unwrap();
+    assert_eq!(code("status --test --scan . d0"), 1, "it is found under its other name");
+    std::fs::remove_file(bay.path("away")).unwrap();
+    assert_eq!(code("status --test --scan . d0"), 2);
+    assert_eq!(code("status --test nothing"), 2, "that is no array: it says so on standard error");
+}
