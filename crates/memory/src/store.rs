@@ -158,7 +158,7 @@ mod tests {
         store.write(&book(1)).unwrap();
         std::fs::write(store.path(ARRAY).with_extension("json.new"), "left by a crash").unwrap();
         store.write(&book(2)).unwrap();
-        assert_eq!(store.read(ARRAY).unwrap(), Some(book(2)));
+        assert_eq!((store.read(ARRAY).unwrap(), store.arrays()), (Some(book(2)), vec![ARRAY]));
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&store.path(ARRAY)), 0o600);
         assert_eq!(mode(store.path(ARRAY).parent().unwrap()), 0o700);

@@ -273,7 +273,9 @@ fn a_file_that_was_cut_short_or_deleted_is_not_flushed() {
         std::fs::remove_file(deleted.path()).unwrap();
         for (token, drive) in (0..).zip(drives) {
             io_loop.submit(Io { token, drive, kind: IoKind::Write(memory(0, 4096)), offset: MIB / 2 });
-            drain_without_errors(io_loop, 1);
+        }
+        drain_without_errors(io_loop, 2);
+        for (token, drive) in (0..).zip(drives) {
             io_loop.submit(Io { token, drive, kind: IoKind::Flush, offset: 0 });
         }
         let results = drain(io_loop);

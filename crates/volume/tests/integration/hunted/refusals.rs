@@ -143,7 +143,8 @@ impl Bare {
     /// Writes here and there, a member that cannot be missed refuses the flush, and the process is killed.
     fn refused(&self, array: &mut ArrayVolume<SimulatedWorld>) -> Vec<Content> {
         let span = array.request_span(0, 4096);
-        for offset in (0..BARE_BYTES).step_by(16 << 10) {
+        array.arena().write(array.request_memory(0), &[9; 4096]);
+        for offset in (0..BARE_BYTES).step_by(12 << 10) {
             assert!(ask(array, Command::Write { offset, span }));
         }
         let kind = MisbehaviourKind::FlushFails(Fault::Io);
