@@ -241,13 +241,15 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
     (!found.present.is_empty() || !found.gone.is_empty()).then_some(found)
 }
 
-/// Where a member may be: at the path by which it was last seen, which may have been said from
-/// another directory, or beside those that are given.
+/// Where a member may be: beside those that are given, or at the path by which it was last seen.
 pub(crate) fn places(path: &Path, group: &[&Seen]) -> Vec<PathBuf> {
     let beside = group.iter().filter_map(|seen| Some(seen.path.parent()?.join(path.file_name()?)));
-    let mut places: Vec<_> = [path.to_owned()].into_iter().chain(beside).collect();
-    places.sort();
-    places.dedup();
+    let mut places: Vec<PathBuf> = Vec::new();
+    for place in beside.chain([path.to_owned()]) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
     places
 }
 

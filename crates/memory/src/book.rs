@@ -1,5 +1,7 @@
 //! What is remembered of one array.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use shoal_md::{Timestamp, Uuid};
 
@@ -136,6 +138,19 @@ impl Book {
     pub fn with_renewed(mut self, uuid: Uuid) -> Self {
         let known = self.members.iter_mut().chain(self.left.iter_mut().map(|left| &mut left.member));
         known.filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = false);
+        self
+    }
+
+    /// The same, with the drives of its members called by paths that lead to them from any directory, where they are called
+    /// by others that lead to something.
+    pub(crate) fn with_absolute_paths(mut self) -> Self {
+        for member in &mut self.members {
+            let path = Path::new(&member.drive);
+            let absolute = || std::path::absolute(path).ok().filter(|_| path.symlink_metadata().is_ok());
+            if path.is_relative() && let Some(absolute) = absolute().as_deref().and_then(Path::to_str) {
+                member.drive = absolute.to_owned();
+            }
+        }
         self
     }
 
