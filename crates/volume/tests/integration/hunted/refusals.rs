@@ -142,13 +142,19 @@ impl Bare {
 
     /// Writes here and there, a member that cannot be missed refuses the flush, and the process is killed.
     fn refused(&self, array: &mut ArrayVolume<SimulatedWorld>) -> Vec<Content> {
-        let span = array.request_span(0, 4096);
         array.arena().write(array.request_memory(0), &[9; 4096]);
-        for offset in (0..BARE_BYTES).step_by(12 << 10) {
-            assert!(ask(array, Command::Write { offset, span }));
+        let span = array.request_span(0, 4096);
+        // Superblocks say that it is written to.
+        assert!(ask(array, Command::Write { offset: 0, span }));
+        let writes = (0..BARE_BYTES).step_by(12 << 10).zip(1..);
+        let count = writes.clone().count();
+        for (offset, id) in writes {
+            array.submit(Request { id: RequestId(id), command: Command::Write { offset, span } });
         }
+        // A log has its members flushed before it goes on.
         let kind = MisbehaviourKind::FlushFails(Fault::Io);
-        array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
+        array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 1 });
+        array.poll(count, None, &mut Vec::new()).unwrap();
         assert!(!ask(array, Command::Flush), "RAID{}: it is told", self.level);
         assert_eq!(array.status().health, Health::Failed, "RAID{}", self.level);
         array.world().picture()
