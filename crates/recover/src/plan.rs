@@ -87,7 +87,9 @@ pub struct Plan {
 
 /// A world that is never written.
 pub type Overlay = OverlayWorld<RealWorld>;
-/// The same over another world that real drives are seen through.
+/// The same, whose reads may be left undone.
+type HollowOverlay = OverlayWorld<HollowWorld<RealWorld>>;
+/// The same over any world that real drives are seen through.
 type Over<W> = (OverlayWorld<W>, BufferPlan, Vec<DriveId>);
 
 /// Makes a plan for each array that members were found of.
@@ -197,7 +199,7 @@ impl Plan {
         &self,
         reader: &Reader,
         reading: Rc<Cell<Reading>>,
-    ) -> Result<Result<ArrayVolume<OverlayWorld<HollowWorld<RealWorld>>>, OpenError>, PlanError> {
+    ) -> Result<Result<ArrayVolume<HollowOverlay>, OpenError>, PlanError> {
         let (world, buffers, drives) = self.overlay(reader, |below| HollowWorld::new(below, reading))?;
         Ok(ArrayVolume::open(world, buffers, &drives, &reader.options()))
     }

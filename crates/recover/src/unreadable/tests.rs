@@ -123,10 +123,15 @@ fn what_cannot_be_read_is_known_beforehand() {
                     continue;
                 }
                 let known = unreadable(&plan, &reader).unwrap_or_else(|error| panic!("{what}: {error}"));
-                let Ok(mut array) = plan.open(&reader).unwrap() else {
+                let reading = Rc::new(Cell::new(Reading::Done));
+                let Ok(mut array) = plan.open_hollow(&reader, Rc::clone(&reading)).unwrap() else {
                     assert_eq!(known, None, "{what}");
                     continue;
                 };
+                // Reads of single blocks take their time: one seed has them.
+                if seed > 1 {
+                    reading.set(Reading::Left);
+                }
                 let size_bytes = array.size_bytes();
                 let lost = salvage(&mut array, 0..size_bytes, &mut |_, _| Ok(())).unwrap();
                 let counter = if lost.is_empty() { &mut with_all } else { &mut with_losses };
