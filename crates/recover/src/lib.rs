@@ -7,6 +7,8 @@
 //! were.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
+#![cfg_attr(test, expect(clippy::single_range_in_vec_init, reason = "lists of ranges are what is tested"))]
 
 mod apply;
 mod copy;

@@ -248,9 +248,12 @@ fn a_damaged_mapfile_is_refused_by_name() {
     bay.done("recover d0 d1 d2");
 }
 
+/// A member, and how much is cut off at its end.
+type Cut = (&'static str, u64);
+
 /// Arrays whose damage is more than they survive in places: how each is made, what becomes of its
 /// members, and which of them are given.
-const DAMAGED: [(&str, &str, &[(&str, u64)], &str); 9] = [
+const DAMAGED: [(&str, &str, &[Cut], &str); 9] = [
     ("--level 0 --chunk 64K", "d0 d1", &[("d1", 3_000_000)], "d0 d1"),
     ("--level linear", "d0 d1", &[("d0", 1_000_000)], "d0 d1"),
     ("--level 1", "d0 d1", &[("d0", 2_500_000)], "d0"),
