@@ -14,7 +14,6 @@ use shoal_volume::{ContentMap, Health, Volume};
 
 use crate::damage::{Damage, unit_bytes};
 use crate::hollow::Reading;
-use crate::losses::Loss;
 use crate::plan::{Plan, PlanError, Reader};
 use crate::reads::{Reads, merged};
 
@@ -31,12 +30,6 @@ impl Content {
     /// How much cannot be had.
     pub fn unreadable_bytes(&self) -> u64 {
         self.unreadable.iter().map(|range| range.end - range.start).sum()
-    }
-
-    pub(crate) fn loss(&self) -> Option<Loss> {
-        let first = self.unreadable.first()?.start;
-        let (bytes, ranges) = (self.unreadable_bytes(), self.unreadable.len());
-        Some(Loss::Unreadable { bytes, ranges, first, size_bytes: self.size_bytes })
     }
 }
 
