@@ -59,7 +59,7 @@ impl HasFault for ApplyError {
 /// Writes the proposed superblocks, if all drives can take them and are what they were.
 pub fn apply(environment: &Environment, plan: &Plan) -> Result<(), ApplyError> {
     let mended = plan.mended();
-    if let Some((member, _)) = mended.iter().find(|(member, _)| member.present_bytes < member.size_bytes) {
+    if let Some((member, _)) = mended.iter().find(|(member, _)| member.cut_off_bytes() > 0) {
         return Err(ApplyError::CutOff { member: member.name.clone() });
     }
     let mut arrays: Vec<_> = plan.groups.iter().map(|group| group.members[0].superblock.array_uuid).collect();

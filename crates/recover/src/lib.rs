@@ -2,17 +2,25 @@
 //!
 //! [`Search`] finds members wherever they are; [`plans()`] says for each array which of them make
 //! it, and with which superblocks. A plan is looked at through an overlay, so nothing is written;
-//! [`losses()`] says what it cannot save. Its content can be copied out ([`save()`]), or its
-//! superblocks be written ([`apply()`]), of members that are still what they were.
+//! [`unreadable()`] and [`losses()`] say what it cannot save. Its content can be copied out
+//! ([`save()`]), or its superblocks be written ([`apply()`]), of members that are still what they
+//! were.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
+#![cfg_attr(test, expect(clippy::single_range_in_vec_init, reason = "lists of ranges are what is tested"))]
 
 mod apply;
+mod copy;
+mod damage;
+mod hollow;
 mod losses;
 mod plan;
+mod reads;
 mod rescue_map;
 mod save;
 mod search;
+mod unreadable;
 
 pub use apply::{ApplyError, apply};
 pub use losses::{Loss, losses};
@@ -20,3 +28,4 @@ pub use plan::{Group, Overlay, Plan, PlanError, Reader, plans};
 pub use rescue_map::MapError;
 pub use save::{SaveError, content_of, save};
 pub use search::{Found, Search, SearchError};
+pub use unreadable::{Content, unreadable};

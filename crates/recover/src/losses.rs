@@ -6,6 +6,7 @@ use shoal_md::Choice;
 use shoal_volume::{Health, Role};
 
 use crate::plan::Plan;
+use crate::unreadable::Content;
 
 /// Something that is missing, or may be wrong, once a plan is carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,17 @@ pub enum Loss {
         array: String,
         /// The members that it lacks.
         roles: Vec<Role>,
+    },
+    /// No member has some of the content.
+    Unreadable {
+        /// Bytes that cannot be had.
+        bytes: u64,
+        /// In how many ranges.
+        ranges: usize,
+        /// Where the first one starts.
+        first: u64,
+        /// Bytes of content.
+        size_bytes: u64,
     },
     /// A member is used that the array went on without.
     Forced {
@@ -36,6 +48,17 @@ impl fmt::Display for Loss {
                 let roles = roles.iter().map(|role| role.0.to_string()).collect::<Vec<_>>().join(", ");
                 write!(formatter, "array {array} cannot run: members {roles} are missing; look for them elsewhere")
             }
+            Self::Unreadable { bytes, ranges, first, size_bytes } => {
+                let place = match ranges {
+                    1 => format!("all at byte {first}"),
+                    _ => format!("in {ranges} ranges, the first at byte {first}"),
+                };
+                write!(
+                    formatter,
+                    "{bytes} of {size_bytes} bytes of content cannot be had, {place}: no member that was found has them; \
+                     look for whole copies of those that are damaged, and for those that are missing"
+                )
+            }
             Self::Forced { member } => write!(
                 formatter,
                 "what was written after {member} had left: blocks that lie on it are old, and parity over them is wrong"
@@ -49,9 +72,15 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What a plan cannot save, array by array.
-pub fn losses(plan: &Plan) -> Vec<Loss> {
-    let mut losses = Vec::new();
+fn loss_of(content: &Content) -> Option<Loss> {
+    let first = content.unreadable.first()?.start;
+    let (bytes, ranges) = (content.unreadable_bytes(), content.unreadable.len());
+    Some(Loss::Unreadable { bytes, ranges, first, size_bytes: content.size_bytes })
+}
+
+/// What a plan cannot save: array by array, and of its content, if it has any.
+pub fn losses(plan: &Plan, content: Option<&Content>) -> Vec<Loss> {
+    let mut losses: Vec<_> = content.and_then(loss_of).into_iter().collect();
     for group in &plan.groups {
         let Ok(proposal) = &group.proposal else { continue };
         let array = || proposal.assembly.name();
@@ -66,4 +95,21 @@ pub fn losses(plan: &Plan) -> Vec<Loss> {
         }
     }
     losses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_member_has_is_counted_and_placed() {
+        let content = |unreadable| Content { size_bytes: 1 << 20, unreadable };
+        assert_eq!(loss_of(&content(Vec::new())), None);
+        let text = |unreadable| loss_of(&content(unreadable)).map(|loss| loss.to_string()).unwrap_or_default();
+        let one = text(vec![4096..8192, 9216..9728]);
+        assert!(
+            one.starts_with("4608 of 1048576 bytes of content cannot be had, in 2 ranges, the first at byte 4096:")
+        );
+        assert!(text(vec![512..1024]).contains("512 of 1048576 bytes of content cannot be had, all at byte 512:"));
+    }
 }

@@ -1,16 +1,19 @@
 //! What could be run of the members that were found: one plan for each array, or for each array of
 //! arrays.
 
+use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, IoEngine, IoLoop, LoopError, OpenError as DriveError};
-use shoal_md::{AssembleError, Candidate, Choice, Proposal, propose};
+use shoal_md::{AssembleError, Candidate, Choice, Proposal, Uuid, propose};
 use shoal_volume::{
     ArrayStatus, ArrayVolume, BufferPlan, DriveId, Health, OpenError, OpenOptions, OverlayWorld, Parity, RealWorld,
-    Superblock, Window, inspect, superblock_in_content,
+    Superblock, VolumeError, Window, World, inspect, superblock_in_content,
 };
 
+use crate::hollow::{HollowWorld, Reading};
 use crate::search::Found;
 
 /// With what members are read.
@@ -46,13 +49,16 @@ pub enum PlanError {
     /// The members do not make an array.
     #[error(transparent)]
     Array(#[from] OpenError),
+    /// It broke.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
 }
 
 impl HasFault for PlanError {
     fn fault(&self) -> Fault {
         match self {
             Self::Writer(error) => error.fault(),
-            Self::Member(_) | Self::Memory(_) | Self::Loop(_) => Fault::Failed,
+            Self::Member(_) | Self::Memory(_) | Self::Loop(_) | Self::Volume(_) => Fault::Failed,
             Self::Array(error) => error.fault(),
         }
     }
@@ -69,29 +75,33 @@ pub struct Group {
     pub members: Vec<Found>,
     /// What to make of them.
     pub proposal: Result<Proposal, AssembleError>,
+    /// The superblock in its content: it is a member of an array itself.
+    pub(crate) outer: Option<Superblock>,
 }
 
 /// What can be looked at as one.
 pub struct Plan {
     /// One array, or the arrays in an array.
     pub groups: Vec<Group>,
-    /// The superblock in the content: that of the array around it.
-    outer: Option<Superblock>,
 }
 
 /// A world that is never written.
 pub type Overlay = OverlayWorld<RealWorld>;
+/// The same, whose reads may be left undone.
+type HollowOverlay = OverlayWorld<HollowWorld<RealWorld>>;
+/// The same over any world that real drives are seen through.
+type Over<W> = (OverlayWorld<W>, BufferPlan, Vec<DriveId>);
 
 /// Makes a plan for each array that members were found of.
 pub fn plans(reader: &Reader, found: Vec<Found>) -> Result<Vec<Plan>, PlanError> {
     let mut plans: Vec<Plan> = Vec::new();
     for members in by_array(found) {
         let candidates: Vec<_> = members.iter().map(candidate).collect();
-        let group = Group { proposal: propose(&candidates), members };
-        let mut plan = Plan { groups: vec![group], outer: None };
-        plan.outer = plan.find_outer(reader)?;
-        let around = plan.outer.as_ref().map(|outer| outer.array_uuid);
-        let same = |other: &&mut Plan| around.is_some() && other.outer.as_ref().map(|outer| outer.array_uuid) == around;
+        let group = Group { proposal: propose(&candidates), members, outer: None };
+        let mut plan = Plan { groups: vec![group] };
+        plan.groups[0].outer = plan.find_outer(reader)?;
+        let around = plan.groups[0].around();
+        let same = |other: &&mut Plan| around.is_some() && other.groups[0].around() == around;
         match plans.iter_mut().find(same) {
             Some(first) => first.groups.extend(plan.groups),
             None => plans.push(plan),
@@ -109,6 +119,8 @@ fn by_array(found: Vec<Found>) -> Vec<Vec<Found>> {
             None => groups.push(vec![member]),
         }
     }
+    // Of two images of one member, equally fresh, the first is taken: the one that has more of it.
+    groups.iter_mut().for_each(|group| group.sort_by_key(Found::missing_bytes));
     groups
 }
 
@@ -141,6 +153,11 @@ impl Group {
         self.members.iter().map(as_applied).collect()
     }
 
+    /// The array around it.
+    fn around(&self) -> Option<Uuid> {
+        self.outer.as_ref().map(|outer| outer.array_uuid)
+    }
+
     /// Whether it could run at all.
     pub fn runs(&self) -> bool {
         self.proposal.as_ref().is_ok_and(|proposal| proposal.health != Health::Failed)
@@ -156,7 +173,7 @@ impl Plan {
             let short = name.rsplit(':').next() == Some(wanted);
             name == wanted || short || superblock.array_uuid.to_string() == wanted
         };
-        superblocks.chain(&self.outer).any(is_called)
+        superblocks.chain(self.groups.iter().flat_map(|group| &group.outer)).any(is_called)
     }
 
     /// Superblocks that would have to be written.
@@ -167,13 +184,23 @@ impl Plan {
 
     /// How the array would be.
     pub fn status(&self, reader: &Reader) -> Result<ArrayStatus, PlanError> {
-        let (world, buffers, drives) = self.overlay(reader)?;
+        let (world, buffers, drives) = self.overlay(reader, |below| below)?;
         Ok(inspect(world, buffers, &drives, &reader.options())?)
     }
 
     /// Runs it, for reading. Nothing of it reaches the drives.
     pub fn open(&self, reader: &Reader) -> Result<Result<ArrayVolume<Overlay>, OpenError>, PlanError> {
-        let (world, buffers, drives) = self.overlay(reader)?;
+        let (world, buffers, drives) = self.overlay(reader, |below| below)?;
+        Ok(ArrayVolume::open(world, buffers, &drives, &reader.options()))
+    }
+
+    /// The same, with its reads done or not, as `reading` says.
+    pub(crate) fn open_hollow(
+        &self,
+        reader: &Reader,
+        reading: Rc<Cell<Reading>>,
+    ) -> Result<Result<ArrayVolume<HollowOverlay>, OpenError>, PlanError> {
+        let (world, buffers, drives) = self.overlay(reader, |below| HollowWorld::new(below, reading))?;
         Ok(ArrayVolume::open(world, buffers, &drives, &reader.options()))
     }
 
@@ -182,12 +209,12 @@ impl Plan {
         if !self.groups.iter().all(Group::runs) {
             return Ok(None);
         }
-        let (world, buffers, drives) = self.overlay(reader)?;
+        let (world, buffers, drives) = self.overlay(reader, |below| below)?;
         Ok(superblock_in_content(world, buffers, &drives, &reader.options()))
     }
 
-    /// The members as drives, with the superblocks that are proposed.
-    fn overlay(&self, reader: &Reader) -> Result<(Overlay, BufferPlan, Vec<DriveId>), PlanError> {
+    /// The members as drives, seen through another world, with the superblocks that are proposed.
+    fn overlay<W: World>(&self, reader: &Reader, through: impl FnOnce(RealWorld) -> W) -> Result<Over<W>, PlanError> {
         let used: Vec<_> = self.groups.iter().flat_map(Group::used).collect();
         let buffers = BufferPlan::for_drives(used.len(), TRANSFER.0, TRANSFER.1);
         let arena = buffers.arena().map_err(PlanError::Memory)?;
@@ -205,7 +232,7 @@ impl Plan {
                 holes: member.holes.clone(),
             });
         }
-        let mut world = OverlayWorld::new(below, windows);
+        let mut world = OverlayWorld::new(through(below), windows);
         let drives: Vec<_> = (0..).map(DriveId).take(used.len()).collect();
         for (drive, (_, mended)) in drives.iter().zip(&used) {
             if let Some(superblock) = mended {

@@ -57,6 +57,22 @@ pub struct Found {
     pub superblock: Superblock,
 }
 
+impl Found {
+    /// What of it is cut off.
+    pub fn cut_off_bytes(&self) -> u64 {
+        self.size_bytes - self.present_bytes
+    }
+
+    /// What of it could not be copied.
+    pub fn hole_bytes(&self) -> u64 {
+        self.holes.iter().map(|hole| hole.end - hole.start).sum()
+    }
+
+    pub(crate) fn missing_bytes(&self) -> u64 {
+        self.cut_off_bytes() + self.hole_bytes()
+    }
+}
+
 /// What was found, and what could not be looked at.
 #[derive(Debug, Default)]
 pub struct Search {

@@ -1,9 +1,10 @@
 //! `shoal recover`: members among other files, stale ones, copies, damaged images, whole disks; and nothing is written.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::process::Command;
 
-use crate::support::{Bay, has, pattern};
+use crate::support::{Bay, Ran, has, pattern};
 use serde_json::Value;
 
 /// A RAID5 of three with content, and that content.
@@ -245,4 +246,130 @@ fn a_damaged_mapfile_is_refused_by_name() {
     bay.refused("recover d0 d1 d2", 2, &["d1.map", "move it away"]);
     fs::write(bay.path("d1.map"), "a log of something else").unwrap();
     bay.done("recover d0 d1 d2");
+}
+
+/// A member, and how much is cut off at its end.
+type Cut = (&'static str, u64);
+
+/// Arrays whose damage is more than they survive in places: how each is made, what becomes of its
+/// members, and which of them are given.
+const DAMAGED: [(&str, &str, &[Cut], &str); 9] = [
+    ("--level 0 --chunk 64K", "d0 d1", &[("d1", 3_000_000)], "d0 d1"),
+    ("--level linear", "d0 d1", &[("d0", 1_000_000)], "d0 d1"),
+    ("--level 1", "d0 d1", &[("d0", 2_500_000)], "d0"),
+    ("--level 5 --chunk 64K", "d0 d1 d2", &[("d1", 3_000_000)], "d0 d1"),
+    ("--level 5 --chunk 64K", "d0 d1 d2", &[("d0", 1_000_000), ("d1", 3_000_000)], "d0 d1 d2"),
+    ("--level 5 --chunk 64K", "d0 d1 d2", &[("d1", 1_000_000)], "d1"),
+    ("--level 6 --chunk 64K", "d0 d1 d2 d3", &[("d1", 3_000_000), ("d2", 1_000_000)], "d0 d1 d2"),
+    ("--level 10 --layout f2 --chunk 64K", "d0 d1 d2 d3", &[("d0", 5_000_000), ("d1", 3_000_000)], "d0 d1 d2 d3"),
+    ("--level 50 --groups 2 --chunk 64K", "d0 d1 d2 d3 d4 d5", &[("d4", 2_000_000)], "d0 d1 d2 d4 d5"),
+];
+
+/// What is said of an array before anything is copied is what copying then cannot have.
+#[test]
+fn what_no_member_holds_is_said_before_it_is_saved() {
+    for (shape, members, cuts, given) in DAMAGED {
+        let bay = Bay::new(6);
+        bay.done(&format!("create {shape} --assume-clean --name pond {members}"));
+        let size = bay.json(&format!("status {members}"))["capacity_bytes"].as_u64().unwrap();
+        let written = pattern(size as usize, 3);
+        bay.write(&format!("write {members}"), &written);
+        for &(name, bytes) in cuts {
+            cut_off(&bay, name, bytes);
+        }
+        let found = bay.json(&format!("recover {given}"));
+        let said = &found["arrays"][0]["unreadable"];
+        let saved = bay.json(&format!("recover {given} --save rescued"));
+        let lost = &saved["arrays"][0]["saved"]["lost"];
+        assert!(!lost.as_array().unwrap().is_empty(), "{shape} of {given}: nothing is lost");
+        assert_eq!(&said["ranges"], lost, "{shape} of {given}");
+        let lost = ranges(lost);
+        let bytes: u64 = lost.iter().map(|range| range.end - range.start).sum();
+        assert_eq!(said["bytes"], bytes, "{shape} of {given}");
+        let text = String::from_utf8(bay.done(&format!("recover {given}")).stdout).unwrap();
+        assert!(text.contains(&format!("{bytes} of {size} bytes")), "{shape} of {given}: {text}");
+        assert!(text.contains("--save FILE"), "{shape} of {given}: {text}");
+        let rescued = fs::read(bay.path("rescued")).unwrap();
+        assert_eq!(rescued.len() as u64, size);
+        let mut start = 0;
+        for range in lost.into_iter().chain(std::iter::once(size..size)) {
+            let (from, to) = (start as usize, range.start as usize);
+            assert!(rescued[from..to] == written[from..to], "{shape} of {given}: {from} to {to}");
+            start = range.end;
+        }
+    }
+}
+
+/// What the other members make up for is no loss, and what is cut off behind the data is none.
+#[test]
+fn what_others_have_is_not_said_to_be_lost() {
+    let (bay, _) = raid5();
+    cut_off(&bay, "d1", 3_000_000);
+    let found = bay.json("recover d0 d1 d2");
+    assert_eq!(found["arrays"][0]["unreadable"]["bytes"], 0);
+    assert_eq!(found["arrays"][0]["losses"].as_array().unwrap().len(), 0);
+}
+
+/// Of two images of one member the one that has more of it is used, however they are ordered.
+#[test]
+fn of_two_images_of_one_member_the_fuller_is_used() {
+    let (bay, written) = raid5();
+    fs::copy(bay.path("d1"), bay.path("d1-again")).unwrap();
+    cut_off(&bay, "d1", 3_000_000);
+    let saved = bay.json("recover d0 d1 d1-again --save rescued");
+    assert_eq!(saved["arrays"][0]["saved"]["lost"].as_array().unwrap().len(), 0);
+    assert!(fs::read(bay.path("rescued")).unwrap().starts_with(&written));
+}
+
+fn cut_off(bay: &Bay, name: &str, bytes: u64) {
+    let file = File::options().write(true).open(bay.path(name)).unwrap();
+    file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
+}
+
+fn ranges(lost: &Value) -> Vec<Range<u64>> {
+    let range = |range: &Value| {
+        let (start, bytes) = (range["offset"].as_u64().unwrap(), range["bytes"].as_u64().unwrap());
+        start..start + bytes
+    };
+    lost.as_array().unwrap().iter().map(range).collect()
+}
+
+/// A copy that cannot be made or goes nowhere new leaves everything as it was.
+#[test]
+fn a_copy_goes_to_a_new_file_or_nowhere() {
+    let (bay, _) = raid5();
+    std::os::unix::fs::symlink("d0", bay.path("soft")).unwrap();
+    std::os::unix::fs::symlink("nowhere", bay.path("dangling")).unwrap();
+    fs::hard_link(bay.path("d0"), bay.path("hard")).unwrap();
+    for target in ["d0", "d1", "soft", "hard", "dangling"] {
+        bay.refused(&format!("recover d0 d1 d2 --save {target}"), 3, &[target, "already", "another file"]);
+        bay.refused(&format!("recover d0 d1 d2 --apply --save {target}"), 3, &[target, "already"]);
+    }
+    assert!(!bay.path("nowhere").exists());
+    bay.refused("recover d0 d1 d2 --save no/such/place", 1, &["no/such/place"]);
+    bay.add("empty", 0);
+    bay.refused("recover d0 d1 empty --save rescued", 2, &["empty", "0 bytes"]);
+    assert!(!bay.path("rescued").exists());
+}
+
+/// Where there is no room for the content nothing is left behind that would pass for it.
+#[test]
+fn a_copy_that_has_no_room_is_taken_away() {
+    let (bay, _) = raid5();
+    let before = bay.snapshot();
+    // The signal is what ends a process that writes more than it may, unless it is ignored.
+    let limited = "trap '' XFSZ; ulimit -f 2048; exec \"$0\" recover d0 d1 d2 --save rescued";
+    let program = env!("CARGO_BIN_EXE_shoal");
+    let ran = Ran::of(
+        Command::new("sh")
+            .args(["-c", limited, program])
+            .current_dir(bay.path(""))
+            .env("SHOAL_RUNTIME_DIRECTORY", bay.runtime())
+            .env("SHOAL_STATE_DIRECTORY", bay.state())
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.is_one_line("recover --save", &["rescued", "too large", "room"]);
+    assert!(bay.snapshot() == before, "something is left behind");
 }

@@ -1,11 +1,13 @@
 //! What `recover` prints.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use comfy_table::{Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_documents::ArrayDocument;
+use shoal_recover::Content;
 use shoal_text::{format_ns, format_size};
 
 use crate::commands::status::array_text;
@@ -41,6 +43,10 @@ pub(crate) struct RecoverableDocument {
     pub(crate) problem: Option<String>,
     /// What may be wrong or missing then, each as a sentence; empty: nothing.
     pub(crate) losses: Vec<String>,
+    /// What of the content no member has, as far as is known before it is read; left out if it
+    /// cannot be read at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unreadable: Option<UnreadableDocument>,
     /// Whether superblocks have to be written before it can run, which `--apply` does.
     pub(crate) needs_apply: bool,
     /// Whether `--apply` wrote them.
@@ -76,6 +82,21 @@ pub(crate) struct FoundDocument {
     pub(crate) reason: String,
 }
 
+/// Content that cannot be had.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct UnreadableDocument {
+    /// How much.
+    pub(crate) bytes: u64,
+    /// Where, in ascending order.
+    pub(crate) ranges: Vec<LostDocument>,
+}
+
+impl From<&Content> for UnreadableDocument {
+    fn from(content: &Content) -> Self {
+        Self { bytes: content.unreadable_bytes(), ranges: LostDocument::all(&content.unreadable) }
+    }
+}
+
 /// Content that was copied out.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SavedDocument {
@@ -97,6 +118,15 @@ pub(crate) struct LostDocument {
     /// Number of bytes.
     pub(crate) bytes: u64,
 }
+
+impl LostDocument {
+    pub(crate) fn all(ranges: &[Range<u64>]) -> Vec<Self> {
+        ranges.iter().map(|range| Self { offset: range.start, bytes: range.end - range.start }).collect()
+    }
+}
+
+/// The choice not to use a member.
+pub(crate) const LEAVE_OUT: &str = "leave out";
 
 /// How many lost ranges the text shows.
 const RANGES_SHOWN: usize = 20;
@@ -132,7 +162,10 @@ fn write_array(text: &mut String, array: &RecoverableDocument) -> std::fmt::Resu
         let damage = match (member.cut_off_bytes, member.hole_bytes) {
             (0, 0) => String::new(),
             (0, holes) => format!(" ({} not copied)", format_size(holes)),
-            (cut_off, _) => format!(" (cut off, {} missing)", format_size(cut_off)),
+            (cut_off, 0) => format!(" (cut off, {} missing)", format_size(cut_off)),
+            (cut_off, holes) => {
+                format!(" (cut off, {} missing; {} not copied)", format_size(cut_off), format_size(holes))
+            }
         };
         table.add_row([
             format!("{}{damage}", member.drive),
@@ -179,6 +212,10 @@ fn write_saved(text: &mut String, saved: &SavedDocument) -> std::fmt::Result {
 fn write_next(text: &mut String, array: &RecoverableDocument) -> std::fmt::Result {
     if array.content.is_none() || array.saved.is_some() {
         return Ok(());
+    }
+    let is_cut_off = |member: &FoundDocument| member.cut_off_bytes > 0 && member.choice != LEAVE_OUT;
+    if array.members.iter().any(is_cut_off) {
+        return writeln!(text, "  it does not run with members that are cut off; --save FILE copies what there is");
     }
     match (array.needs_apply, array.applied) {
         (true, false) => {

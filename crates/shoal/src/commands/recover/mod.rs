@@ -6,21 +6,26 @@
 
 mod document;
 
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use shoal_documents::verdict_text;
 use shoal_md::Choice;
-use shoal_recover::{Group, Overlay, Plan, Reader, Search, apply, content_of, losses, plans, save};
+use shoal_recover::{Group, Overlay, Plan, Reader, Search, apply, content_of, losses, plans, save, unreadable};
 use shoal_volume::{ArrayVolume, Verdict, Volume};
 
 pub(crate) use document::RecoverDocument;
-use document::{FoundDocument, LostDocument, ProblemDocument, RecoverableDocument, SavedDocument};
+use document::{
+    FoundDocument, LEAVE_OUT, LostDocument, ProblemDocument, RecoverableDocument, SavedDocument, UnreadableDocument,
+};
 
 use crate::args::{Cli, RecoverArgs};
 use crate::commands::examine::role;
 use crate::exit::Failure;
 use crate::output;
+use crate::progress::{bytes_bar, interrupt_flag};
 use crate::setup::environment;
 
 /// Finds, proposes, shows; saves or applies if asked to.
@@ -41,19 +46,21 @@ pub(crate) fn run(cli: &Cli, args: &RecoverArgs) -> Result<(), Failure> {
     }
     let mut arrays = Vec::new();
     for plan in &plans {
-        arrays.push(look_at(&reader, plan, args)?);
+        arrays.push(look_at(cli, &reader, plan, args)?);
     }
     let problems = search.problems.into_iter().map(|(drive, problem)| ProblemDocument { drive, problem }).collect();
     output::document(cli, &RecoverDocument { arrays, problems }, document::text)
 }
 
-fn look_at(reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Result<RecoverableDocument, Failure> {
+fn look_at(cli: &Cli, reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Result<RecoverableDocument, Failure> {
     let problem = plan.groups.iter().find_map(|group| group.proposal.as_ref().err()).map(ToString::to_string);
+    let content = if problem.is_none() { unreadable(plan, reader)? } else { None };
     let mut document = RecoverableDocument {
         members: plan.groups.iter().flat_map(members).collect(),
         array: None,
         problem,
-        losses: losses(plan).iter().map(ToString::to_string).collect(),
+        losses: losses(plan, content.as_ref()).iter().map(ToString::to_string).collect(),
+        unreadable: content.as_ref().map(UnreadableDocument::from),
         needs_apply: !plan.mended().is_empty(),
         applied: false,
         content: None,
@@ -65,7 +72,8 @@ fn look_at(reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Result<Recoverab
         let found = opened.as_mut().ok().and_then(|array| content_of(array).ok());
         document.content = found.map(|found| found.iter().map(ToString::to_string).collect());
         if let Some(file) = &args.save {
-            document.saved = Some(saved(&mut opened?, file)?);
+            let unreadable = content.map(|content| content.unreadable).unwrap_or_default();
+            document.saved = Some(saved(cli, &mut opened?, file, &unreadable)?);
         }
     } else if let (Some(problem), true) = (&document.problem, args.save.is_some() || args.apply) {
         return Err(Failure::Failed(problem.clone()));
@@ -86,8 +94,8 @@ fn members(group: &Group) -> impl Iterator<Item = FoundDocument> + '_ {
             says: role(member.superblock.own_use()),
             events: member.superblock.events,
             update_time_unix_s: member.superblock.update_time.seconds(),
-            cut_off_bytes: member.size_bytes - member.present_bytes,
-            hole_bytes: member.holes.iter().map(|hole| hole.end - hole.start).sum(),
+            cut_off_bytes: member.cut_off_bytes(),
+            hole_bytes: member.hole_bytes(),
             choice: choice.to_owned(),
             reason,
         }
@@ -99,7 +107,7 @@ fn choice(group: &Group, index: usize) -> (&'static str, String) {
     match group.choice(index) {
         None => ("undecided", "the members contradict each other".to_owned()),
         Some(Choice::CopyOf(other)) => {
-            ("leave out", format!("{} is the same member, and as fresh or fresher", group.members[other].name))
+            (LEAVE_OUT, format!("{} is the same member, and as fresh or fresher", group.members[other].name))
         }
         Some(Choice::Force { updates_missed, .. }) => {
             ("force", format!("the array went on without it for {updates_missed} updates, and needs it"))
@@ -109,15 +117,27 @@ fn choice(group: &Group, index: usize) -> (&'static str, String) {
             ("use", format!("being rebuilt as member {}", role.0))
         }
         Some(Choice::AsItSays(Verdict::Spare)) => ("use", "a spare".to_owned()),
-        Some(Choice::AsItSays(verdict)) => ("leave out", verdict_text(verdict)),
+        Some(Choice::AsItSays(verdict)) => (LEAVE_OUT, verdict_text(verdict)),
     }
 }
 
 /// Copies the content into a file.
-fn saved(array: &mut ArrayVolume<Overlay>, path: &Path) -> Result<SavedDocument, Failure> {
+fn saved(
+    cli: &Cli,
+    array: &mut ArrayVolume<Overlay>,
+    path: &Path,
+    unreadable: &[Range<u64>],
+) -> Result<SavedDocument, Failure> {
     let (start, size_bytes) = (Instant::now(), array.size_bytes());
-    let lost = save(array, path)?.into_iter();
-    let lost: Vec<_> = lost.map(|range| LostDocument { offset: range.start, bytes: range.end - range.start }).collect();
+    let signalled = interrupt_flag()?;
+    let bar = bytes_bar(cli, size_bytes, "save");
+    let mut tell = |done_bytes| {
+        bar.set_position(done_bytes);
+        if signalled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let lost = save(array, path, unreadable, &mut tell);
+    bar.finish_and_clear();
+    let lost = LostDocument::all(&lost?);
     Ok(SavedDocument {
         file: path.display().to_string(),
         bytes: size_bytes - lost.iter().map(|lost| lost.bytes).sum::<u64>(),
