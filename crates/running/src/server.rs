@@ -264,6 +264,9 @@ impl Server {
         self.host.look();
         let untold = self.host.bulletin.take_untold();
         if !untold.is_empty() {
+        if let Some(remark) = self.service.as_mut().and_then(Service::take_remark) {
+            self.host.bulletin.tell(self.host.array.status().name, remark.to_owned());
+        }
             self.watch.see(&self.host.state(), self.host.bulletin.lost_ranges());
         }
         for news in untold {
