@@ -116,7 +116,7 @@ pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
         }
         let again = attachment.attach_command();
         output::warn(&format!(
-            "array {name} is {what}: what uses it waits from now on, and fails after a while, and what was written there and not flushed is lost \
+            "array {name} is {what}: what uses it waits from now on, and fails after its deadline, and what was written there and not flushed is lost \
              then, unless `{again}` runs it again before"
         ));
     }
