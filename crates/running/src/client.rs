@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use shoal_documents::StateDocument;
-use shoal_documents::protocol::{Command, Content, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use shoal_documents::protocol::{Answer, Command, Content, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use shoal_documents::{ErrorDocument, Fault, StateDocument};
 use shoal_drive::{Arena, LoopError};
 use shoal_volume::{Command as VolumeCommand, Completion, Instant, Request, RequestError, Volume, VolumeError};
 
@@ -23,6 +23,9 @@ const LOOK_DISTANCE: Duration = Duration::from_millis(200);
 /// How long a process may take over its end, once it answers nobody.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 /// Commands have ids with this bit, requests for content have theirs, which do not.
+/// How long it is tried again where others have taken all places: those who say nothing give theirs
+/// up sooner.
+const CROWD_PATIENCE: Duration = Duration::from_secs(10);
 const COMMAND_BIT: u64 = 1 << 63;
 
 /// A connection to the process that runs an array: sends one command at a time, and is a [`Volume`]
@@ -102,7 +105,8 @@ impl Client {
 }
 
 /// Connects, and asks how the array is. A process that is about to end takes connections and
-/// answers none: it is waited until nobody listens any more, or somebody new does.
+/// answers none: it is waited until nobody listens any more, or somebody new does. Where all places
+/// are taken it is tried again.
 fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
     let begun = std::time::Instant::now();
     loop {
@@ -118,6 +122,7 @@ fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
             Err(error) => return Err(gone(&wire, error).into()),
         }
     }
+            Ok(answer) if is_crowded(&answer) && begun.elapsed() < CROWD_PATIENCE => std::thread::sleep(LOOK_DISTANCE),
 }
 
 fn is_closed(error: &io::Error) -> bool {
@@ -128,6 +133,11 @@ fn is_closed(error: &io::Error) -> bool {
 fn unexpected(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the running array sent {what}"))
 }
+/// Whether the client was turned away, before it was asked anything, as there are too many.
+fn is_crowded(answer: &Answer) -> bool {
+    matches!(answer, Answer { id: None, outcome: Outcome::Error(ErrorDocument { kind: Fault::Busy, .. }) })
+}
+
 
 fn gone(wire: &Wire, why: impl std::fmt::Display) -> ExecuteError {
     ExecuteError::Gone { socket: wire.socket().to_owned(), why: why.to_string() }
