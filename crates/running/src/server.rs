@@ -23,7 +23,7 @@ use crate::host::Host;
 use crate::incarnation::incarnation;
 use crate::jobs::{Job, Jobs, StopReply};
 use crate::opening::SERVED_BUFFERS;
-use crate::place::{self, PlaceError};
+use crate::place::{self, PlaceError, file_name};
 use crate::service::Service;
 use crate::traffic::Traffic;
 use crate::watch::{Watch, WatchError};
@@ -261,15 +261,15 @@ impl Server {
 
     /// Takes in what happened, and tells it to whoever watches.
     fn tell_news(&mut self) {
-        self.host.look();
-        let untold = self.host.bulletin.take_untold();
-        if !untold.is_empty() {
         if let Some(remark) = self.service.as_mut().and_then(Service::take_remark) {
             self.host.bulletin.tell(self.host.array.status().name, remark.to_owned());
         }
             self.watch.see(&self.host.state(), self.host.bulletin.lost_ranges());
         }
         for news in untold {
+        self.host.look();
+        let untold = self.host.bulletin.take_untold();
+        if !untold.is_empty() {
             self.host.environment.tell(&format!("{}: {}", news.array, news.text));
         }
     }
@@ -372,10 +372,6 @@ fn link_inner(array: &ArrayStatus, socket: &Path, sockets: &mut Sockets) -> Resu
         link_inner(inner, socket, sockets)?;
     }
     Ok(())
-}
-
-fn file_name(array_uuid: &str) -> String {
-    format!("{array_uuid}.sock")
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), StartError> {

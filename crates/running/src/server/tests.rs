@@ -4,13 +4,15 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use shoal_inventory::{Environment, RUNTIME_VARIABLE, STATE_VARIABLE};
+use shoal_inventory::{Environment, Named, RUNTIME_VARIABLE, STATE_VARIABLE};
 use shoal_md::Uuid;
 use shoal_memory::{FileKeeper, Hold, Keeper};
 use shoal_volume::{HostMemory, OpenOptions, Trust};
 
 use super::*;
 use crate::client::Client;
+use crate::opening::ArrayAddress;
+use crate::reach::reach_running;
 use crate::rig::array_on_files;
 use crate::session::FIRST_PATIENCE;
 
@@ -82,6 +84,31 @@ fn who_connects_and_says_nothing_is_let_go() {
         mute.set_read_timeout(Some(12 * FIRST_PATIENCE)).unwrap();
         assert_eq!(mute.read(&mut [0]).unwrap(), 0);
         assert!(begun.elapsed() >= FIRST_PATIENCE, "it has that long");
+    });
+}
+
+#[test]
+fn who_answers_at_an_array_s_place_is_that_array_or_is_not_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let environment = environment(directory.path());
+    let [wanted, other] = ["wanted", "other"].map(|name| directory.path().join(name));
+    [&wanted, &other].iter().for_each(|place| std::fs::create_dir(place).unwrap());
+    let wanted_uuid = host(&environment, &wanted).1;
+    let (host, other_uuid) = host(&environment, &other);
+    place::make_directory(&environment).unwrap();
+    let socket = place::socket_of(&environment, &wanted_uuid.to_string());
+    let (server, jobs) = start(host, Some(&socket));
+    run_beside(server, jobs, move || {
+        let reach = |address: &ArrayAddress| reach_running(&environment, address).map(|handle| handle.is_some());
+        let by_uuid = Named { uuid: Some(wanted_uuid), ..Named::default() };
+        let by_drive = Named { drives: vec![wanted.join("a")], ..Named::default() };
+        for named in [by_uuid, by_drive] {
+            let said = reach(&ArrayAddress { named, socket: None }).unwrap_err().to_string();
+            let words = [other_uuid.to_string(), wanted_uuid.to_string(), "shoal stop --socket".to_owned()];
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        }
+        let named = Named { uuid: Some(other_uuid), ..Named::default() };
+        assert!(reach(&ArrayAddress { named, socket: Some(socket) }).unwrap(), "it is there by its place");
     });
 }
 
