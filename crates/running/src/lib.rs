@@ -36,6 +36,7 @@ mod identity;
 mod incarnation;
 mod jobs;
 mod kernel;
+mod leftovers;
 mod opening;
 mod order;
 mod outage;

@@ -22,6 +22,7 @@ use crate::handle::ExecuteError;
 use crate::host::Host;
 use crate::incarnation::incarnation;
 use crate::jobs::{Job, Jobs, StopReply};
+use crate::leftovers::sweep;
 use crate::opening::SERVED_BUFFERS;
 use crate::place::{self, PlaceError, file_name};
 use crate::service::Service;
@@ -179,6 +180,8 @@ impl Server {
         let sessions = Jobs::new(sender, bell.clone());
         let (environment, own) = (host.environment.clone(), sessions.clone());
         spawn("shoal-welcome", move || welcome(&environment, &listener, &own))?;
+        let environment = host.environment.clone();
+        spawn("shoal-leftovers", move || sweep(&environment))?;
         signals(Stopper(sessions)).map_err(StartError::Signals)?;
         let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let own_buffers = if service.is_some() { SERVED_BUFFERS.start } else { host.array.request_buffers() };
@@ -264,12 +267,12 @@ impl Server {
         if let Some(remark) = self.service.as_mut().and_then(Service::take_remark) {
             self.host.bulletin.tell(self.host.array.status().name, remark.to_owned());
         }
-            self.watch.see(&self.host.state(), self.host.bulletin.lost_ranges());
-        }
-        for news in untold {
         self.host.look();
         let untold = self.host.bulletin.take_untold();
         if !untold.is_empty() {
+            self.watch.see(&self.host.state(), self.host.bulletin.lost_ranges());
+        }
+        for news in untold {
             self.host.environment.tell(&format!("{}: {}", news.array, news.text));
         }
     }
