@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use shoal_attach::records::{Attachment, Lock, Method, Records, Standing};
 use shoal_attach::{LoopDevice, LoopOptions};
 use shoal_drive::disk_sequence;
-use shoal_inventory::Environment;
+use shoal_inventory::{Environment, Named};
 use shoal_running::ArrayAddress;
 
 use crate::error::AttachError;
@@ -48,7 +48,8 @@ fn with_server(
 ) -> Result<Attachment, AttachError> {
     let served = server::find_or_start(launcher, records, array, wish, Some(&attachment.socket))?;
     let Some(started) = served.started else { return Ok(attachment) };
-    let attachment = Attachment { server: Some(started), ..attachment };
+    let members = members(array, &served);
+    let attachment = Attachment { server: Some(started), members, ..attachment };
     records.keep(&attachment)?;
     Ok(attachment)
 }
@@ -89,8 +90,8 @@ fn again(
     let served = server::find_or_start(launcher, records, array, wish, None)?;
     let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, stale.method) };
     let started = front::start(launcher, records, &served.array_uuid, &front)?;
-    let server = served.started.or(stale.server);
-    let attachment = Attachment { front: started.process, socket: served.socket, server, ..stale };
+    let (server, members) = (served.started.or(stale.server), members(array, &served));
+    let attachment = Attachment { front: started.process, socket: served.socket, server, members, ..stale };
     records.keep(&attachment)?;
     Ok(attachment)
 }
@@ -133,6 +134,7 @@ fn connect(
         size_bytes: served.size_bytes,
         read_only: wish.read_only,
         drives: absolute(&array.named.drives)?,
+        members: members(array, served),
         socket: served.socket.clone(),
         front: started.process,
         successor: None,
@@ -213,6 +215,13 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), AttachError> 
     front::end(records, attachment, standing)?;
     server::stop(attachment)?;
     Ok(records.forget(attachment)?)
+}
+
+/// What it takes to name the array where nobody runs it. By its UUID alone it was found, if it has been started by that.
+fn members(array: &ArrayAddress, served: &Served) -> Vec<PathBuf> {
+    let Named { drives, scan, uuid } = &array.named;
+    let is_found_by_uuid = uuid.is_some() && drives.is_empty() && scan.is_none() && served.started.is_some();
+    if is_found_by_uuid { Vec::new() } else { served.drives.clone() }
 }
 
 fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AttachError> {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use shoal_attach::records::{Attachment, ProcessDocument, Records};
 use shoal_documents::protocol::Command;
 use shoal_documents::{HealthDocument, StateDocument};
-use shoal_running::{ArrayAddress, reach_running};
+use shoal_inventory::named_drives;
+use shoal_running::{ArrayAddress, ReachError, reach_running};
 
 use crate::error::AttachError;
 use crate::found::uuids_of;
@@ -29,6 +30,8 @@ pub(super) struct Served {
     pub(super) size_bytes: u64,
     pub(super) logical_block_bytes: u32,
     pub(super) socket: PathBuf,
+    /// Its drives, if they are real ones.
+    pub(super) drives: Vec<PathBuf>,
     /// The process, if it was started now.
     pub(super) started: Option<ProcessDocument>,
 }
@@ -50,6 +53,10 @@ impl Served {
             size_bytes: state.array.capacity_bytes.unwrap_or(0),
             logical_block_bytes: running.logical_block_bytes,
             socket: socket.into(),
+            drives: match state.simulated {
+                None => state.array.drives().into_iter().map(PathBuf::from).collect(),
+                Some(_) => Vec::new(),
+            },
             started,
         })
     }
@@ -137,11 +144,20 @@ fn arguments(
     if let Some(scan) = &array.named.scan {
         arguments.push(format!("--scan={}", absolute(scan)?));
     }
+    arguments.extend(array.named.uuid.map(|uuid| format!("--uuid={uuid}")));
     arguments.push("--".to_owned());
-    for drive in &array.named.drives {
-        arguments.push(absolute(drive)?);
+    for drive in drives(launcher, array)? {
+        arguments.push(absolute(&drive)?);
     }
     Ok(arguments)
+}
+
+/// Those that were given; what a directory alone names is looked for, as no array is served by that.
+fn drives(launcher: &Launcher, array: &ArrayAddress) -> Result<Vec<PathBuf>, AttachError> {
+    if array.named.uuid.is_some() {
+        return Ok(array.named.drives.clone());
+    }
+    Ok(named_drives(&launcher.environment, &array.named).map_err(ReachError::from)?)
 }
 
 /// Brings the array to rest that was started for this.
@@ -151,4 +167,22 @@ pub(super) fn stop(attachment: &Attachment) -> Result<(), AttachError> {
         return Ok(());
     }
     Err(AttachError::Restless { array: attachment.name.clone(), process_id: process.process_id })
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_inventory::{Environment, Named};
+
+    use super::*;
+
+    #[test]
+    fn an_array_that_is_named_by_its_uuid_is_served_by_it() {
+        let environment = Environment::from_variables(|_| None, |_| ());
+        let launcher = Launcher { environment, program: std::env::current_exe, options: Vec::new() };
+        let uuid = "7d15154b:eac72064:e03a5c3b:e0befdd1";
+        let named = Named { uuid: uuid.parse().ok(), ..Named::default() };
+        let arguments = arguments(&launcher, &ArrayAddress { named, socket: None }, &Wish::default(), None);
+        let arguments = arguments.expect("all of it is text");
+        assert_eq!(arguments, ["serve", &format!("--uuid={uuid}"), "--"]);
+    }
 }

@@ -235,6 +235,17 @@ impl ArrayDocument {
         !matches!(self.level, Level::Linear | Level::Raid0(_))
     }
 
+    /// All drives that are in use for it, those of arrays inside it as well.
+    pub fn drives(&self) -> Vec<&str> {
+        let mut drives: Vec<&str> = self.journal.iter().chain(&self.spares).map(String::as_str).collect();
+        for MemberDocument { drive, array, replacement, .. } in &self.members {
+            drives.extend(drive.as_deref());
+            drives.extend(replacement.as_ref().map(|it| it.drive.as_str()));
+            drives.extend(array.iter().flat_map(|array| array.drives()));
+        }
+        drives
+    }
+
     /// The arrays that are its members.
     pub fn inner_arrays(&self) -> impl Iterator<Item = &Self> {
         self.members.iter().filter_map(|member| member.array.as_deref())

@@ -147,7 +147,9 @@ impl Book {
         for member in &mut self.members {
             let path = Path::new(&member.drive);
             let absolute = || std::path::absolute(path).ok().filter(|_| path.symlink_metadata().is_ok());
-            if path.is_relative() && let Some(absolute) = absolute().as_deref().and_then(Path::to_str) {
+            if path.is_relative()
+                && let Some(absolute) = absolute().as_deref().and_then(Path::to_str)
+            {
                 member.drive = absolute.to_owned();
             }
         }

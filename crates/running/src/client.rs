@@ -9,12 +9,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use shoal_documents::StateDocument;
-use shoal_documents::protocol::{Command, Content, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use shoal_documents::protocol::{Answer, Command, Content, Outcome, REQUESTS_MAX, TRANSFER_BYTES_MAX};
+use shoal_documents::{ErrorDocument, Fault, StateDocument};
 use shoal_drive::{Arena, LoopError};
 use shoal_volume::{Command as VolumeCommand, Completion, Instant, Request, RequestError, Volume, VolumeError};
 
 use crate::handle::{ExecuteError, Handle};
+use crate::identity::Identity;
 use crate::silence::{self, PATIENCE, Wait};
 use crate::wire::{ConnectError, Wire};
 
@@ -22,6 +23,9 @@ use crate::wire::{ConnectError, Wire};
 const LOOK_DISTANCE: Duration = Duration::from_millis(200);
 /// How long a process may take over its end, once it answers nobody.
 const END_PATIENCE: Duration = Duration::from_secs(10);
+/// How long it is tried again where others have taken all places: those who say nothing give theirs
+/// up sooner.
+const CROWD_PATIENCE: Duration = Duration::from_secs(10);
 /// Commands have ids with this bit, requests for content have theirs, which do not.
 const COMMAND_BIT: u64 = 1 << 63;
 
@@ -29,6 +33,7 @@ const COMMAND_BIT: u64 = 1 << 63;
 /// of its content.
 pub struct Client {
     wire: Wire,
+    array: Identity,
     next_id: u64,
     size_bytes: u64,
     logical_block_bytes: u32,
@@ -51,6 +56,7 @@ impl Client {
         let arena = Arena::new(requests as usize * transfer_bytes as usize).map_err(ConnectError::Memory)?;
         Ok(Some(Self {
             wire,
+            array: Identity::of(&state.array),
             next_id: COMMAND_BIT + 1,
             size_bytes: state.array.capacity_bytes.unwrap_or(0),
             logical_block_bytes: limits.logical_block_bytes.max(1),
@@ -61,6 +67,11 @@ impl Client {
             broken: None,
             origin: std::time::Instant::now(),
         }))
+    }
+
+    /// Which array it is.
+    pub(crate) fn array(&self) -> &Identity {
+        &self.array
     }
 
     fn send(&mut self, request: Request) -> io::Result<()> {
@@ -102,7 +113,8 @@ impl Client {
 }
 
 /// Connects, and asks how the array is. A process that is about to end takes connections and
-/// answers none: it is waited until nobody listens any more, or somebody new does.
+/// answers none: it is waited until nobody listens any more, or somebody new does. Where all places
+/// are taken it is tried again.
 fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
     let begun = std::time::Instant::now();
     loop {
@@ -110,6 +122,7 @@ fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
         let sent = wire.send(COMMAND_BIT, Command::Status, &[]);
         wire.wait(Wait::For(PATIENCE))?;
         match sent.and_then(|()| wire.receive()) {
+            Ok(answer) if is_crowded(&answer) && begun.elapsed() < CROWD_PATIENCE => std::thread::sleep(LOOK_DISTANCE),
             Ok(answer) => {
                 let state = state_of(&wire, answer.outcome)?;
                 return Ok(Some((wire, state)));
@@ -118,6 +131,11 @@ fn greet(socket: &Path) -> Result<Option<(Wire, StateDocument)>, ConnectError> {
             Err(error) => return Err(gone(&wire, error).into()),
         }
     }
+}
+
+/// Whether the client was turned away, before it was asked anything, as there are too many.
+fn is_crowded(answer: &Answer) -> bool {
+    matches!(answer, Answer { id: None, outcome: Outcome::Error(ErrorDocument { kind: Fault::Busy, .. }) })
 }
 
 fn is_closed(error: &io::Error) -> bool {

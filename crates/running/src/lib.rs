@@ -32,9 +32,11 @@ mod engine;
 mod gather;
 mod handle;
 mod host;
+mod identity;
 mod incarnation;
 mod jobs;
 mod kernel;
+mod leftovers;
 mod list;
 mod opening;
 mod order;
@@ -64,7 +66,8 @@ pub use kernel::{StopError, claim_for_kernel, hand_over, kernel_state, refuse_he
 pub use list::{Unheard, running_arrays};
 pub use opening::{ArrayAddress, ClaimError, EngineChoice, Opening, SERVED_BUFFERS, Setup};
 pub use place::{
-    PlaceError, make_directory as make_runtime_directory, own_directory as own_runtime_directory, socket_for_clients,
+    PlaceError, check_named as check_named_socket, make_directory as make_runtime_directory,
+    own_directory as own_runtime_directory, socket_for_clients,
 };
 pub use reach::{ReachError, Users, claim, reach, reach_running, simulate};
 pub use server::{RunError, Server, StartError, Stopper};

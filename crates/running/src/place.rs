@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use shoal_documents::{Fault, HasFault};
-use shoal_inventory::Environment;
+use shoal_inventory::{Environment, Named, arrays as arrays_of, member_paths};
 use shoal_md::Uuid;
 
 /// Why there is no place for sockets.
@@ -32,6 +32,17 @@ pub enum PlaceError {
         /// The directory.
         directory: PathBuf,
     },
+    /// Whoever asks for another array would come to this one.
+    #[error(
+        "{}: that is the place of array {array}, and this is another array: name another place with --socket, or leave it out",
+        socket.display()
+    )]
+    OfAnother {
+        /// The place.
+        socket: PathBuf,
+        /// Whose it is.
+        array: Uuid,
+    },
 }
 
 impl HasFault for PlaceError {
@@ -39,6 +50,7 @@ impl HasFault for PlaceError {
         match self {
             Self::Directory { .. } => Fault::Failed,
             Self::NotOwn { .. } => Fault::Refused,
+            Self::OfAnother { .. } => Fault::Usage,
         }
     }
 }
@@ -50,7 +62,32 @@ fn own_user() -> u32 {
 
 /// The socket of the array with this UUID.
 pub(super) fn socket_of(environment: &Environment, array_uuid: &str) -> PathBuf {
-    environment.runtime_directory().join(format!("{array_uuid}.sock"))
+    environment.runtime_directory().join(file_name(array_uuid))
+}
+
+/// What the socket of the array with this UUID is called.
+pub(super) fn file_name(array_uuid: &str) -> String {
+    format!("{array_uuid}.sock")
+}
+
+/// Refuses a socket for the array that is named at the usual place of another one.
+pub fn check_named(environment: &Environment, socket: &Path, named: &Named) -> Result<(), PlaceError> {
+    let Some(array) = array_at(environment, socket).filter(|array| named.uuid != Some(*array)) else { return Ok(()) };
+    let drives = member_paths(environment, named).unwrap_or_else(|_| named.drives.clone());
+    if arrays_of(environment, &drives).contains(&array) {
+        return Ok(());
+    }
+    Err(PlaceError::OfAnother { socket: socket.to_owned(), array })
+}
+
+/// The array whose usual place this is, if it is one.
+fn array_at(environment: &Environment, socket: &Path) -> Option<Uuid> {
+    let name = socket.file_name()?.to_str()?;
+    let array: Uuid = name.strip_suffix(".sock")?.parse().ok()?;
+    let usual = socket_of(environment, &array.to_string());
+    let directory = |path: &Path| std::path::absolute(path).ok()?.parent()?.canonicalize().ok();
+    let is_usual = usual.file_name() == socket.file_name() && directory(&usual)? == directory(socket)?;
+    is_usual.then_some(array)
 }
 
 /// The arrays that have a socket, whether or not anybody listens there.

@@ -6,14 +6,16 @@ use shoal_documents::protocol::Command;
 use shoal_documents::{Fault, HasFault, StateDocument};
 use shoal_drive::Access;
 use shoal_inventory::{
-    DrivesError, Environment, Look, NoMember, Purpose, SearchError, Seen, SimulatedDrives, ToOpen, host_memory, join,
-    look, member_paths, members_to_open, named_drives, open_drives, refuse_active,
+    DrivesError, Environment, Look, NoMember, Purpose, SearchError, Seen, SimulatedDrives, ToOpen, arrays, host_memory,
+    join, look, member_paths, members_to_open, named_drives, open_drives, refuse_active,
 };
+use shoal_md::Uuid;
 use shoal_volume::{ArrayVolume, BufferPlan, Contents, CreateOptions, OpenOptions};
 
 use crate::client::Client;
 use crate::handle::{ExecuteError, Handle};
 use crate::host::Host;
+use crate::identity::Identity;
 use crate::kernel::{host_by_kernel, refuse_held};
 use crate::opening::{
     ArrayAddress, ClaimError, EngineChoice, MORE_DRIVES_MAX, Opening, Requests, SERVED, Setup, TRANSFERS,
@@ -73,6 +75,38 @@ pub enum ReachError {
         /// The socket.
         socket: PathBuf,
     },
+    /// Another array is administered at the usual place of the one that was asked for.
+    #[error(
+        "{0}: array {name} ({uuid}) is administered there, at the place of array {asked}, and was not asked anything: \
+         `shoal stop --socket {0}` ends it, and without --socket it runs at its own; if array {asked} runs elsewhere, name that place \
+         with --socket",
+        socket.display()
+    )]
+    Displaced {
+        /// The place.
+        socket: PathBuf,
+        /// Its name.
+        name: String,
+        /// Its UUID.
+        uuid: String,
+        /// Which was asked for.
+        asked: Uuid,
+    },
+    /// Another array runs at the place that was named.
+    #[error(
+        "{}: array {name} ({uuid}) runs there, and not array {asked}: name that one's place with --socket, or leave it out",
+        socket.display()
+    )]
+    OtherArray {
+        /// The place.
+        socket: PathBuf,
+        /// Its name.
+        name: String,
+        /// Its UUID.
+        uuid: String,
+        /// Which was asked for.
+        asked: Uuid,
+    },
     /// Drives of two arrays were given.
     #[error(
         "{} is a member of an array that runs and {} is not: give the members of one",
@@ -95,7 +129,8 @@ impl HasFault for ReachError {
             Self::NoMember(error) => error.fault(),
             Self::Drives(error) => error.fault(),
             Self::Claim(error) => error.fault(),
-            Self::Nobody { .. } | Self::Mixed { .. } => Fault::Usage,
+            Self::Displaced { .. } => Fault::Refused,
+            Self::Nobody { .. } | Self::OtherArray { .. } | Self::Mixed { .. } => Fault::Usage,
         }
     }
 }
@@ -120,29 +155,57 @@ pub fn reach(
 /// The array that is named, if a process runs it.
 pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Result<Option<Box<dyn Handle>>, ReachError> {
     if let Some(socket) = &address.socket {
-        let client = Client::connect(socket)?;
-        let client = client.ok_or_else(|| ReachError::Nobody { socket: socket.clone() })?;
-        return Ok(Some(Box::new(client)));
+        return Ok(Some(Box::new(reach_at(socket, address.named.uuid)?)));
     }
     if place::own_directory(environment).is_none() {
         return Ok(None);
     }
     if let Some(uuid) = address.named.uuid {
-        let client = match std::fs::canonicalize(place::socket_of(environment, &uuid.to_string())) {
-            Ok(socket) => Client::connect(&socket)?,
-            Err(_) => None, // nobody runs it
-        };
-        return Ok(client.map(|client| Box::new(client) as Box<dyn Handle>));
+        let reached = reach_at_usual_place(environment, uuid)?;
+        return Ok(reached.map(|(client, _)| Box::new(client) as Box<dyn Handle>));
     }
     let drives = named_drives(environment, &address.named)?;
     let looks = look(environment, &drives);
     for (looked, path) in looks.iter().zip(&drives) {
-        let Some(socket) = socket_of(environment, looked) else { continue };
-        let Some(client) = Client::connect(&socket)? else { continue };
+        let Look::Member(seen) = looked else { continue };
+        let reached = reach_at_usual_place(environment, seen.superblock.array_uuid)?;
+        let Some((client, socket)) = reached else { continue };
         check_same_array(environment, &drives, looks, path, &socket)?;
         return Ok(Some(Box::new(client)));
     }
     reach_by_last_places(environment, &drives)
+}
+
+/// Whoever listens at the place that is named; of them it is asked that they run this array, if one is named too.
+fn reach_at(socket: &Path, asked: Option<Uuid>) -> Result<Client, ReachError> {
+    let socket = socket.to_owned();
+    let Some(client) = Client::connect(&socket)? else { return Err(ReachError::Nobody { socket }) };
+    match asked {
+        Some(asked) if !client.array().includes(asked) => {
+            let Identity { name, uuid, .. } = client.array().clone();
+            Err(ReachError::OtherArray { socket, name, uuid, asked })
+        }
+        _ => Ok(client),
+    }
+}
+
+/// The array, and where it is reached, if a process runs it at its usual place, or at that of the array that it is inside of.
+fn reach_at_usual_place(environment: &Environment, asked: Uuid) -> Result<Option<(Client, PathBuf)>, ReachError> {
+    let place = place::socket_of(environment, &asked.to_string());
+    // If there is nothing, nobody runs it.
+    let Ok(socket) = std::fs::canonicalize(&place) else { return Ok(None) };
+    let Some(client) = Client::connect(&socket)? else { return Ok(None) };
+    if client.array().includes(asked) || leads_home(&place, &socket, client.array()) {
+        return Ok(Some((client, socket)));
+    }
+    let Identity { name, uuid, .. } = client.array().clone();
+    Err(ReachError::Displaced { socket, name, uuid, asked })
+}
+
+/// Whether the place of an array is a link, which whoever runs this one made: an array inside it that has lost too much is not
+/// in it any more.
+fn leads_home(place: &Path, socket: &Path, array: &Identity) -> bool {
+    place.is_symlink() && socket.file_name() == Some(place::file_name(&array.uuid).as_ref())
 }
 
 /// The running array whose members were last seen at these paths, if nothing is there: one that is
@@ -158,9 +221,10 @@ fn reach_by_last_places(environment: &Environment, drives: &[PathBuf]) -> Result
             let drive = std::path::absolute(drive).unwrap_or_else(|_| drive.clone());
             book.members().iter().any(|member| Path::new(&member.drive) == drive)
         };
-        let socket = std::fs::canonicalize(place::socket_of(environment, &array.to_string()));
-        let Some(socket) = socket.ok().filter(|_| !drives.is_empty() && drives.iter().all(was_there)) else { continue };
-        if let Some(client) = Client::connect(&socket)? {
+        if drives.is_empty() || !drives.iter().all(was_there) {
+            continue;
+        }
+        if let Some((client, _)) = reach_at_usual_place(environment, array)? {
             return Ok(Some(Box::new(client)));
         }
     }
@@ -219,7 +283,7 @@ fn name_runner(environment: &Environment, address: &ArrayAddress, error: ClaimEr
     if error.fault() != Fault::Busy {
         return error;
     }
-    let mut running = match reach_running(environment, address) {
+    let mut running = match reach_runner(environment, address) {
         Ok(Some(running)) => running,
         Err(ReachError::Connect(ConnectError::Greeting(ExecuteError::Silent { socket, how }))) => {
             return ClaimError::Silent { socket, how };
@@ -231,6 +295,18 @@ fn name_runner(environment: &Environment, address: &ArrayAddress, error: ClaimEr
     };
     let process_id = process.process_id;
     ClaimError::RunsAlready { name: array.name, uuid: array.uuid, process_id, command: command_of(process_id) }
+}
+
+/// Whoever runs the array: at its usual place, or where it is to be administered now, which may also be somebody else's place.
+fn reach_runner(environment: &Environment, address: &ArrayAddress) -> Result<Option<Box<dyn Handle>>, ReachError> {
+    let usual = ArrayAddress { socket: None, ..address.clone() };
+    let reached = reach_running(environment, &usual)?;
+    let (None, Some(socket)) = (&reached, &address.socket) else { return Ok(reached) };
+    let named = address.named.uuid.into_iter().chain(arrays(environment, &address.named.drives));
+    let asked: Vec<Uuid> = named.collect();
+    let client = reach_at(socket, None)?;
+    let is_asked = asked.iter().any(|&uuid| client.array().includes(uuid));
+    Ok(is_asked.then(|| Box::new(client) as Box<dyn Handle>))
 }
 
 /// What a process was started with, as far as a line has room for it.

@@ -1,5 +1,6 @@
-//! Who is connected to a running array: a bounded number of clients, of which the one that has been
-//! silent for longest makes room for one more.
+//! Who is connected to a running array: a bounded number of clients, of which an idle one makes room
+//! for one more. The first to go is who has never asked for anything, and of those the oldest; then
+//! who has been silent for longest, but not between two questions.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Clients at a time.
 const CLIENTS_MAX: usize = 16;
-/// A client that has been silent for so long may be sent away.
+/// A client that has been served and is silent for so long may be sent away.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A client's place among them. It is given up when this is dropped.
@@ -24,24 +25,47 @@ pub(super) struct Clients(Arc<Mutex<Vec<Connected>>>);
 struct Connected {
     number: u64,
     stream: UnixStream,
-    silent_since: Option<Instant>,
+    talk: Talk,
+}
+
+/// What a client has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Talk {
+    /// Nothing since it came.
+    Mute(Instant),
+    /// It was served, and has been silent since then.
+    Silent(Instant),
+    /// It asks, or is being served.
+    Asking,
+}
+
+impl Connected {
+    /// Whether it can go: what it says is on its way to nobody.
+    fn is_idle(&self) -> bool {
+        let is_over = match self.talk {
+            Talk::Mute(_) => true,
+            Talk::Silent(since) => since.elapsed() >= SILENCE,
+            Talk::Asking => false,
+        };
+        is_over && rustix::io::ioctl_fionread(&self.stream).is_ok_and(|bytes| bytes == 0)
+    }
 }
 
 impl Seat {
-    /// Notes that the client has been served and is silent.
+    /// Notes that the client has been served, if it has asked, and is silent.
     pub(super) fn is_idle(&self) {
-        self.set(Some(Instant::now()));
+        self.change(|talk| if talk == Talk::Asking { Talk::Silent(Instant::now()) } else { talk });
     }
 
     /// The client asks for something.
     pub(super) fn is_busy(&self) {
-        self.set(None);
+        self.change(|_| Talk::Asking);
     }
 
-    fn set(&self, silent_since: Option<Instant>) {
+    fn change(&self, change: impl FnOnce(Talk) -> Talk) {
         let mut connected = self.clients.lock();
         if let Some(it) = connected.iter_mut().find(|it| it.number == self.number) {
-            it.silent_since = silent_since;
+            it.talk = change(it.talk);
         }
     }
 }
@@ -58,16 +82,54 @@ impl Clients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for a client; none if all are taken by clients that are being served.
+    /// A seat for a client; none if all are taken by clients that ask.
     pub(super) fn seat(&self, number: u64, stream: &UnixStream) -> Option<Seat> {
         let mut connected = self.lock();
         if connected.len() >= CLIENTS_MAX {
-            let silent = |it: &&Connected| it.silent_since.is_some_and(|since| since.elapsed() >= SILENCE);
-            let longest = connected.iter().filter(silent).min_by_key(|it| it.silent_since)?.number;
-            let place = connected.iter().position(|it| it.number == longest)?;
-            let _ = connected.swap_remove(place).stream.shutdown(Shutdown::Both);
+            let idle = connected.iter().enumerate().filter(|(_, it)| it.is_idle());
+            let (first, _) = idle.min_by_key(|(_, it)| it.talk)?;
+            let _ = connected.swap_remove(first).stream.shutdown(Shutdown::Both);
         }
-        connected.push(Connected { number, stream: stream.try_clone().ok()?, silent_since: None });
+        connected.push(Connected { number, stream: stream.try_clone().ok()?, talk: Talk::Mute(Instant::now()) });
         Some(Seat { number, clients: self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn who_has_never_asked_goes_first_and_who_asks_stays() {
+        let clients = Clients::default();
+        let mut all: Vec<_> = (0..CLIENTS_MAX as u64)
+            .map(|number| {
+                let (theirs, own) = UnixStream::pair().unwrap();
+                (clients.seat(number, &own).unwrap(), theirs)
+            })
+            .collect();
+        // The first has asked, the second is asking, and what the third asks is on its way.
+        all[0].0.is_busy();
+        all[0].0.is_idle();
+        all[1].0.is_busy();
+        all[2].1.write_all(b"{").unwrap();
+        let mut seats = Vec::new();
+        let mut come = |number| {
+            let (theirs, own) = UnixStream::pair().unwrap();
+            let seat = clients.seat(number, &own);
+            seat.iter().for_each(Seat::is_busy);
+            seats.push((seat, theirs));
+            seats.last().unwrap().0.is_some()
+        };
+        for (number, (_, oldest)) in (100..).zip(&mut all[3..]) {
+            assert!(come(number));
+            assert_eq!(oldest.read(&mut [0]).unwrap(), 0, "it is the oldest that has never asked");
+        }
+        std::thread::sleep(SILENCE);
+        assert!(come(201));
+        assert_eq!(all[0].1.read(&mut [0]).unwrap(), 0);
+        assert!(!come(202), "all ask");
     }
 }

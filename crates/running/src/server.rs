@@ -22,8 +22,9 @@ use crate::handle::ExecuteError;
 use crate::host::Host;
 use crate::incarnation::incarnation;
 use crate::jobs::{Job, Jobs, StopReply};
+use crate::leftovers::sweep;
 use crate::opening::SERVED_BUFFERS;
-use crate::place::{self, PlaceError};
+use crate::place::{self, PlaceError, file_name};
 use crate::service::Service;
 use crate::traffic::Traffic;
 use crate::watch::{Watch, WatchError};
@@ -179,6 +180,8 @@ impl Server {
         let sessions = Jobs::new(sender, bell.clone());
         let (environment, own) = (host.environment.clone(), sessions.clone());
         spawn("shoal-welcome", move || welcome(&environment, &listener, &own))?;
+        let environment = host.environment.clone();
+        spawn("shoal-leftovers", move || sweep(&environment))?;
         signals(Stopper(sessions)).map_err(StartError::Signals)?;
         let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let own_buffers = if service.is_some() { SERVED_BUFFERS.start } else { host.array.request_buffers() };
@@ -261,6 +264,9 @@ impl Server {
 
     /// Takes in what happened, and tells it to whoever watches.
     fn tell_news(&mut self) {
+        if let Some(remark) = self.service.as_mut().and_then(Service::take_remark) {
+            self.host.bulletin.tell(self.host.array.status().name, remark.to_owned());
+        }
         self.host.look();
         let untold = self.host.bulletin.take_untold();
         if !untold.is_empty() {
@@ -369,10 +375,6 @@ fn link_inner(array: &ArrayStatus, socket: &Path, sockets: &mut Sockets) -> Resu
         link_inner(inner, socket, sockets)?;
     }
     Ok(())
-}
-
-fn file_name(array_uuid: &str) -> String {
-    format!("{array_uuid}.sock")
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), StartError> {

@@ -25,7 +25,13 @@ pub struct Service {
     /// Where the word for the drives comes from that the array has been put together of. While it is waited for nobody new
     /// is served.
     word: Option<Receiver<String>>,
+    /// What people are to be told of it.
+    remark: Option<&'static str>,
 }
+
+/// Where the word does not come.
+const NO_WORD: &str = "which drives are back could not be found out, which is an error of shoal's: clients are served, and hear by a flush that fails \
+     that what was not flushed may be lost; `shoal stop` it and start it again when that suits";
 
 impl Service {
     /// Lets clients in.
@@ -33,7 +39,7 @@ impl Service {
         for listener in &listeners {
             listener.start(exporter.door())?;
         }
-        Ok(Self { exporter, listeners, losses_told: 0, word: None })
+        Ok(Self { exporter, listeners, losses_told: 0, word: None, remark: None })
     }
 
     /// Where it is served.
@@ -60,7 +66,8 @@ impl Service {
     pub(super) fn serve(&mut self, array: &mut dyn LiveVolume) -> Duration {
         match self.word.as_ref().map(Receiver::try_recv) {
             Some(Ok(word)) => self.tell(&word),
-            None | Some(Err(TryRecvError::Empty | TryRecvError::Disconnected)) => {}
+            Some(Err(TryRecvError::Disconnected)) => self.go_on_without_word(),
+            None | Some(Err(TryRecvError::Empty)) => {}
         }
         self.exporter.serve(array)
     }
@@ -111,6 +118,19 @@ impl Service {
         self.losses_told = self.exporter.losses();
         self.exporter.reincarnate(&with_outages(word, self.losses_told));
         self.exporter.take_arrivals();
+    }
+
+    /// Who was to find out the word has broken down. Who comes has waited long enough: what is not known counts as lost.
+    fn go_on_without_word(&mut self) {
+        self.exporter.lose_unflushed();
+        let word = self.exporter.incarnation().to_owned();
+        self.tell(&word);
+        self.remark = Some(NO_WORD);
+    }
+
+    /// What people are to be told, once.
+    pub(super) fn take_remark(&mut self) -> Option<&'static str> {
+        self.remark.take()
     }
 
     /// Ends what clients have under way, and sends them away. Returns whether the array has
@@ -174,5 +194,22 @@ mod tests {
             service.serve(&mut volume);
         }
         assert!(service.exporter.incarnation().ends_with("=outages-1,a=2"), "{}", service.exporter.incarnation());
+    }
+
+    #[test]
+    fn who_comes_is_served_though_nobody_finds_out_who_the_drives_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut volume = volume(directory.path());
+        let exports = Exports::new(vec![Export::whole("pond", "", 1 << 20, false)], 1 << 20, 512).unwrap();
+        let exporter = Exporter::new(exports.with_incarnation("a=1"), 0..BUFFERS_MIN).unwrap();
+        let mut service = Service::start(exporter, Vec::new()).unwrap();
+        service.resumed(Resumption::Whole, || panic!("as is meant in this test"));
+        let begun = Instant::now();
+        while service.word.is_some() {
+            service.serve(&mut volume);
+            assert!(begun.elapsed() < Duration::from_secs(60), "who comes waits for ever");
+        }
+        assert!(service.exporter.incarnation().contains("=outages-1"), "{}", service.exporter.incarnation());
+        assert_eq!((service.take_remark(), service.take_remark()), (Some(NO_WORD), None));
     }
 }

@@ -5,8 +5,8 @@
 //! handed over when it is complete, with what it writes; an answer is taken off the array's hands
 //! at once and waits here. What is kept for a client is bounded: one line, and [`REQUESTS_MAX`]
 //! requests or answers with their content. A client that begins a request has [`REQUEST_PATIENCE`]
-//! to end it, and as long to take what it is answered; between requests it may be silent for as
-//! long as it likes, but is the first to go when others want to come.
+//! to end it, and as long to take what it is answered. For its first word it has
+//! [`FIRST_PATIENCE`]; between requests it may be silent for as long as it likes, but goes when others want to come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -28,6 +28,9 @@ use crate::seats::Seat;
 /// How long a client may take over a request, or over taking what it is answered.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a client may take over its first word.
+pub(super) const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Serves a client until it goes, makes no sense, or the array ends.
 pub(super) fn serve(environment: &Environment, stream: UnixStream, seat: &Seat, jobs: &Jobs) {
     let _ = serve_until_gone(environment, &stream, seat, jobs);
@@ -41,10 +44,12 @@ fn serve_until_gone(environment: &Environment, stream: &UnixStream, seat: &Seat,
     let sink = stream.try_clone()?;
     let writer = std::thread::Builder::new().name("shoal-answers".to_owned());
     let writer = writer.spawn(move || write_answers(sink, &to_write, &ended))?;
-    let requests = BufReader::new(Patient { stream, deadline: None });
+    let requests = BufReader::new(Patient { stream, deadline: Some(Instant::now() + FIRST_PATIENCE) });
     let mut session = Session { environment, requests, seat, jobs, answers, heard: Heard::default(), started };
     let mut stopping = None;
-    while session.serve_one(&mut stopping)? {}
+    while session.serve_one(&mut stopping)? {
+        session.requests.get_mut().deadline = None;
+    }
     drop(session);
     // All that was asked is answered, unless the client is gone; only then may a process that is to
     // end do so.
@@ -95,7 +100,6 @@ impl Session<'_> {
 
     /// Waits for a request's line; none when the client has gone.
     fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        self.requests.get_mut().deadline = None;
         self.seat.is_idle();
         let is_over = self.requests.fill_buf()?.is_empty();
         self.seat.is_busy();

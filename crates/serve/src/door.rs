@@ -7,13 +7,13 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use openssl::ssl::{Ssl, SslContext, SslStream};
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{AddressFamily, Shutdown, shutdown};
 
 use crate::Bell;
 use crate::export::Exports;
@@ -26,6 +26,8 @@ const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 const HANDSHAKES_MAX: usize = 32;
 /// So many may be served at a time.
 pub const CLIENTS_MAX: usize = 32;
+/// So many of them may come over the network: idle ones do not keep those of this machine out.
+const NETWORK_CLIENTS_MAX: usize = 24;
 
 /// A client with whom everything is agreed on.
 #[derive(Debug)]
@@ -39,13 +41,60 @@ pub(crate) struct Arrival {
     pub(crate) exports: Arc<Exports>,
 }
 
+/// Where a client comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A socket in the file system, which its owner alone can open.
+    Local,
+    /// A port.
+    Network,
+}
+
+impl Origin {
+    fn of(socket: &OwnedFd) -> Self {
+        match rustix::net::getsockname(socket).map(|address| address.address_family()) {
+            Ok(AddressFamily::UNIX) => Self::Local,
+            _ => Self::Network,
+        }
+    }
+}
+
 /// A client's place among those that are served; given up when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<AtomicUsize>);
+pub(crate) struct Seat {
+    origin: Origin,
+    seats: Seats,
+}
+
+/// Of those who are served, where each comes from.
+#[derive(Clone, Debug, Default)]
+struct Seats(Arc<Mutex<Vec<Origin>>>);
+
+impl Seats {
+    fn taken(&self) -> MutexGuard<'_, Vec<Origin>> {
+        // Nothing is left half done in there.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place, if there is one for clients of this kind.
+    fn take(&self, origin: Origin) -> Option<Seat> {
+        let mut taken = self.taken();
+        let from_network = taken.iter().filter(|&&other| other == Origin::Network).count();
+        let is_full = taken.len() >= CLIENTS_MAX || (origin == Origin::Network && from_network >= NETWORK_CLIENTS_MAX);
+        if is_full {
+            return None;
+        }
+        taken.push(origin);
+        Some(Seat { origin, seats: self.clone() })
+    }
+}
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut taken = self.seats.taken();
+        if let Some(place) = taken.iter().position(|&other| other == self.origin) {
+            taken.swap_remove(place);
+        }
     }
 }
 
@@ -60,7 +109,7 @@ pub struct Door {
     bell: Bell,
     /// As they are now; who is shaking hands has them as they were then.
     exports: Arc<Mutex<Arc<Exports>>>,
-    seats: Arc<AtomicUsize>,
+    seats: Seats,
     is_closed: Arc<AtomicBool>,
     patience: Duration,
     /// Of the next client.
@@ -75,7 +124,7 @@ impl Door {
             arrivals,
             bell,
             exports: Arc::new(Mutex::new(exports)),
-            seats: Arc::default(),
+            seats: Seats::default(),
             is_closed: Arc::default(),
             patience: HANDSHAKE_PATIENCE,
             number: Arc::default(),
@@ -99,6 +148,7 @@ impl Door {
             return;
         }
         let socket = Arc::new(socket.into());
+        let origin = Origin::of(&socket);
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         {
             let mut greeted = self.greeted();
@@ -116,7 +166,7 @@ impl Door {
             let agreed = door.shake_hands(&exports, socket, tls);
             // Whoever made room for another need not come in.
             if let (true, Ok(Some((transport, agreement, rest)))) = (door.see_off(number), agreed) {
-                door.hand_over(transport, agreement, rest, exports);
+                door.hand_over(origin, transport, agreement, rest, exports);
             }
         });
         if started.is_err() {
@@ -136,11 +186,15 @@ impl Door {
         self.greeted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_over(&self, transport: Transport, agreement: Agreement, rest: Vec<u8>, exports: Arc<Exports>) {
-        let seat = Seat(Arc::clone(&self.seats));
-        if self.seats.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
-            return;
-        }
+    fn hand_over(
+        &self,
+        origin: Origin,
+        transport: Transport,
+        agreement: Agreement,
+        rest: Vec<u8>,
+        exports: Arc<Exports>,
+    ) {
+        let Some(seat) = self.seats.take(origin) else { return };
         if self.arrivals.send(Arrival { transport, agreement, rest, seat, exports }).is_ok() {
             self.bell.ring();
         }
@@ -230,6 +284,30 @@ mod tests {
         let exports = Exports::new(vec![Export::whole("pond", "", 1 << 20, false)], 1 << 20, 512).unwrap();
         let door = Door::new(arrivals, Bell::new().unwrap(), Arc::new(exports));
         assert_eq!(door.patience, Duration::from_secs(10), "ARCHITECTURE.md says so");
+    }
+
+    #[test]
+    fn clients_over_the_network_leave_places_for_those_of_this_machine() {
+        let (seats, mut taken) = (Seats::default(), Vec::new());
+        while let Some(seat) = seats.take(Origin::Network) {
+            taken.push(seat);
+        }
+        assert_eq!(taken.len(), NETWORK_CLIENTS_MAX);
+        while let Some(seat) = seats.take(Origin::Local) {
+            taken.push(seat);
+        }
+        assert_eq!(taken.len(), CLIENTS_MAX);
+        drop(taken.swap_remove(0));
+        assert!(seats.take(Origin::Network).is_some(), "whoever goes makes room");
+    }
+
+    #[test]
+    fn where_a_client_comes_from_is_seen_by_its_socket() {
+        let (local, _other) = UnixStream::pair().unwrap();
+        assert_eq!(Origin::of(&local.into()), Origin::Local);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let network = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert_eq!(Origin::of(&network.into()), Origin::Network);
     }
 
     #[test]

@@ -8,7 +8,6 @@
 mod error;
 mod incomplete;
 mod left_out;
-mod renewal;
 mod replacements;
 mod resync;
 mod stranger;
@@ -34,7 +33,6 @@ pub(crate) use incomplete::refuse_incomplete;
 pub(crate) use left_out::unused;
 use left_out::without_unlisted_blocks;
 pub use left_out::{Cause, LeftOut};
-use renewal::renew_members;
 use replacements::{begins_anew, has_copies_anew, replacements};
 use resync::resync;
 use stranger::refuse_stranger;
@@ -287,14 +285,18 @@ fn updates_due(
 }
 
 /// Makes durable on all members what was found when their arrays were put together, before anything else is written.
-/// Members that are one update behind are brought up to the others. Those that refused a flush are [renewed](renewal). The first columns of an array with logs that is to be
+/// Members that are one update behind are brought up to the others. Those that refused a flush are written to again. The first columns of an array with logs that is to be
 /// resynced are made to agree. Then, if the superblocks do not say yet who is absent, they are made to say so; whoever is,
 /// is stale from then on. Last, logs whose entries were replayed are made empty: until then the replay can be done again.
 /// The innermost arrays come first, as the others lie on them.
 pub(crate) fn record_assembly<W: World>(tree: &mut Tree<W>) -> Result<(), OpenError> {
     for index in 0..tree.nodes.len() {
         tree.level_members(NodeId(index))?;
-        renew_members(tree, NodeId(index))?;
+        if let Some(&slot) = tree.renew_members(NodeId(index))?.first() {
+            let it = &tree.nodes[index];
+            let (name, drive) = (it.facts.name(), tree.name(it.slots[slot].place.target));
+            return Err(OpenError::NotRenewed { name, drive });
+        }
         sync_first_columns(tree, NodeId(index))?;
         while tree.nodes[index].updates_due > 0 {
             tree.nodes[index].updates_due -= 1;

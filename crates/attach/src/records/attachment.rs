@@ -40,6 +40,9 @@ pub struct Attachment {
     pub read_only: bool,
     /// Drives by which the array was named.
     pub drives: Vec<PathBuf>,
+    /// All of its drives when it was attached; left out where its UUID is enough to find them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<PathBuf>,
     /// Where the array is served.
     pub socket: PathBuf,
     /// The process that keeps the device.
@@ -71,18 +74,63 @@ impl Attachment {
         Ok(mounts.into_iter().filter(|mount| is_own(&mount.source)).map(|mount| mount.place).collect())
     }
 
-    /// What is to be typed to have it served again.
+    /// What is to be typed to have it served again: with all of its drives, as one is enough only where somebody runs it.
     pub fn attach_command(&self) -> String {
         let mut command = String::from("shoal attach");
-        if self.drives.is_empty() {
+        let drives = if self.members.is_empty() { &self.drives } else { &self.members };
+        if drives.is_empty() {
             command += &format!(" --uuid {}", self.array_uuid);
         }
-        self.drives.iter().for_each(|drive| command += &format!(" {}", drive.display()));
+        drives.iter().for_each(|drive| command += &format!(" {}", shell_word(&drive.display().to_string())));
         command
     }
 
     /// Whether the array is run by the process that was started for this.
     pub fn runs_the_array(&self) -> bool {
         self.server.is_some_and(ProcessDocument::is_alive)
+    }
+}
+
+/// A name as a shell takes it for one word.
+fn shell_word(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:,@%=".contains(letter);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attachment(drives: &[&str], members: &[&str]) -> Attachment {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect();
+        Attachment {
+            array_uuid: "1:2:3:4".to_owned(),
+            name: "pond".to_owned(),
+            method: Method::Fuse,
+            passed_over: Vec::new(),
+            device: "/dev/loop0".into(),
+            file: None,
+            disk_sequence: None,
+            description: None,
+            is_block_device: true,
+            size_bytes: 0,
+            read_only: false,
+            drives: paths(drives),
+            members: paths(members),
+            socket: "/run/shoal/pond.nbd".into(),
+            front: ProcessDocument::of(std::process::id()).unwrap(),
+            successor: None,
+            server: None,
+            until_unmounted: false,
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_typed_names_what_it_takes_to_run_the_array() {
+        let command = |drives: &[&str], members: &[&str]| attachment(drives, members).attach_command();
+        assert_eq!(command(&["/a"], &["/a", "/b"]), "shoal attach /a /b");
+        assert_eq!(command(&["/a", "/b"], &[]), "shoal attach /a /b");
+        assert_eq!(command(&[], &[]), "shoal attach --uuid 1:2:3:4");
+        assert_eq!(command(&[], &["/my drives/it's"]), r"shoal attach '/my drives/it'\''s'");
     }
 }

@@ -8,8 +8,8 @@ use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
 use shoal_running::{
-    Handle, Opening, Server, Users, WriteBack, make_runtime_directory, or_alert, stop_in_kernel, wait_for_members,
-    when_free,
+    Handle, Opening, Server, Users, WriteBack, check_named_socket, make_runtime_directory, or_alert, stop_in_kernel,
+    wait_for_members, when_free,
 };
 
 use crate::args::{ArrayArgs, Cli, EngineArg, RunArgs, SpeedArgs, StopArgs, WriteBackArgs};
@@ -37,6 +37,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
         check_place(args.array.socket.is_some())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
+        refuse_other_place(&array)?;
         let claim = || {
             let claimed = claim(cli, &array, &args.simulated, opening, Users::Administrators);
             claimed.map_err(|failure| failure.document())
@@ -89,6 +90,12 @@ pub(super) fn check_place(is_named: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses an array that is to be administered at another one's usual place.
+pub(super) fn refuse_other_place(array: &ArrayArgs) -> Result<(), Failure> {
+    let Some(socket) = &array.socket else { return Ok(()) };
+    Ok(check_named_socket(environment(), socket, &array.named())?)
+}
+
 /// The array with its drives' names as they are understood from anywhere.
 pub(super) fn from_anywhere(args: &ArrayArgs) -> Result<ArrayArgs, Failure> {
     let absolute = |path: &PathBuf| match is_simulated(path) {
@@ -116,7 +123,7 @@ pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
         }
         let again = attachment.attach_command();
         output::warn(&format!(
-            "array {name} is {what}: what uses it waits from now on, and fails after a while, and what was written there and not flushed is lost \
+            "array {name} is {what}: what uses it waits from now on, and fails after its deadline, and what was written there and not flushed is lost \
              then, unless `{again}` runs it again before"
         ));
     }

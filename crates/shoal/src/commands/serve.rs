@@ -12,7 +12,7 @@ use shoal_running::{
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
 
-use super::run::{check_place, from_anywhere, refuse_waited_for, write_back};
+use super::run::{check_place, from_anywhere, refuse_other_place, refuse_waited_for, write_back};
 use super::status::state_text;
 use crate::args::{Cli, ServeArgs};
 use crate::exit::Failure;
@@ -38,6 +38,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         check_place(args.array.socket.is_some() && !args.nbd.is_empty())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
+        refuse_other_place(&array)?;
         let claim = || {
             let claimed = claim(cli, &array, &args.simulated, opening, Users::Clients);
             claimed.map_err(|failure| failure.document())

@@ -134,12 +134,14 @@ fn attached_text(
     let trouble = match (standing, running) {
         (Standing::Served, _) => String::new(),
         (Standing::ServerGone, Some(running)) => format!(
-            "; process {} runs it and does not serve it there: whatever uses it waits, and fails after a while: `shoal stop` that, and \
-             `{again}` runs it again",
+            "; process {} runs it and does not serve it there: whatever uses it waits, or fails if its deadline is over: `shoal stop` \
+             that, and `{again}` runs it again",
             running.process_id
         ),
         (Standing::ServerGone, None) => {
-            format!("; nobody runs it: whatever uses it waits, and fails after a while: `{again}` runs it again")
+            format!(
+                "; nobody runs it: whatever uses it waits, or fails if its deadline is over: `{again}` runs it again"
+            )
         }
         (Standing::FrontGone, _) => {
             format!(", whose process is gone: `{again}` makes another, `shoal detach` takes it down")

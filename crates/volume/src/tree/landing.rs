@@ -89,8 +89,10 @@ impl<W: World> Tree<W> {
             self.put_replayed(engine.node, role, io);
         }
         self.watch_original(now, engine, role, &outcome);
-        let slot = || self.nodes[engine.node.0].slot_asked(engine.mirror, role);
-        if let (MemberIo::Flush, Some(slot), true) = (io, slot(), outcome != Outcome::Done) {
+        if io == MemberIo::Flush
+            && outcome != Outcome::Done
+            && let Some(slot) = self.nodes[engine.node.0].slot_asked(engine.mirror, role)
+        {
             self.note_refusal(engine.node, slot);
         }
         self.ready.push_back((engine, id, outcome));

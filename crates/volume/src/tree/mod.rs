@@ -5,8 +5,7 @@
 //! leaves. Everything moves in one thread and one loop:
 //!
 //! 1. outcomes are handed to the engines they belong to;
-//! 2. every engine's effects are carried out: member I/O goes to the world or, as a request, to the node below;
-//!    computations are done on the spot; `Record` starts a [`record`] run;
+//! 2. effects are carried out: member I/O goes to the world or to the node below; `Record` starts a [`record`] run;
 //! 3. every engine's events are routed: answers to whoever asked, news to whoever listens;
 //! 4. when nothing moves any more, the world waits for I/O or for an engine's timer.
 //!
@@ -28,6 +27,7 @@ mod notes;
 mod order;
 mod ppl;
 mod record;
+mod renewal;
 mod replace;
 mod sequence;
 mod silence;

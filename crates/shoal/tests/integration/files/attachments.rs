@@ -224,6 +224,24 @@ fn needs_root_fuse_a_server_that_is_gone_is_told_and_all_that_waits_fails_at_one
 }
 
 #[test]
+fn needs_root_fuse_the_line_that_runs_an_array_again_does_so() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    let served = Server::start_as(&ponds.bay, "serve", "d0 d1");
+    // Of an array that runs one drive will do, and does not once nobody runs it.
+    ponds.bay.done("attach --as fuse d0");
+    served.kill();
+    let told = String::from_utf8(ponds.bay.run("status d0 d1").stdout).unwrap();
+    let line = told.split('`').find_map(|word| word.strip_prefix("shoal attach ")).unwrap();
+    assert!(line.contains("d0") && line.contains("d1"), "{told}");
+    ponds.bay.done(&format!("attach {line}"));
+    ponds.bay.done("detach d0");
+    assert!(ponds.bay.json("status d0 d1")["running"].is_null(), "it was run to be attached");
+}
+
+#[test]
 fn needs_root_fuse_what_is_attached_or_mounted_is_not_overwritten() {
     if !is_possible() {
         return;

@@ -6,6 +6,7 @@ mod busy;
 mod hostile;
 mod incomplete;
 mod newcomers;
+mod places;
 pub(crate) mod server;
 
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
