@@ -3,7 +3,7 @@
 //!
 //! An array that is a member of another one is not listed by itself: an array of arrays is one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use shoal_md::Uuid;
 
@@ -59,7 +59,7 @@ pub fn listed(environment: &Environment, places: &[PathBuf]) -> Vec<Listed> {
 pub fn usual_places(environment: &Environment) -> Vec<PathBuf> {
     let mut places = machine_drives();
     for absentee in remembered(environment) {
-        let files = absentee.drives.iter().map(PathBuf::from).filter(|path| is_file(path));
+        let files = absentee.drives.iter().map(PathBuf::from).filter(|path| path.is_file());
         places.extend(files);
     }
     places.sort();
@@ -73,8 +73,4 @@ pub fn remembered(environment: &Environment) -> Vec<Absentee> {
     let book = |array| store.read(array).ok().flatten();
     let drives = |array| book(array).map(|book| book.members().iter().map(|it| it.drive.clone()).collect());
     store.arrays().into_iter().filter_map(|array| Some(Absentee { array, drives: drives(array)? })).collect()
-}
-
-fn is_file(path: &Path) -> bool {
-    path.is_absolute() && path.is_file()
 }

@@ -1,6 +1,6 @@
 //! What is remembered of one array.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use shoal_md::{Timestamp, Uuid};
@@ -141,16 +141,11 @@ impl Book {
         self
     }
 
-    /// The same, with the drives of its members called by paths that lead to them from any directory, where they are called
-    /// by others that lead to something.
-    pub(crate) fn with_absolute_paths(mut self) -> Self {
+    /// The same with other names for the drives of its members; none: the name stays.
+    pub(crate) fn with_drives(mut self, named: impl Fn(&Path) -> Option<PathBuf>) -> Self {
         for member in &mut self.members {
-            let path = Path::new(&member.drive);
-            let absolute = || std::path::absolute(path).ok().filter(|_| path.symlink_metadata().is_ok());
-            if path.is_relative()
-                && let Some(absolute) = absolute().as_deref().and_then(Path::to_str)
-            {
-                member.drive = absolute.to_owned();
+            if let Some(name) = named(Path::new(&member.drive)).as_deref().and_then(Path::to_str) {
+                member.drive = name.to_owned();
             }
         }
         self

@@ -179,7 +179,6 @@ impl Keeper for FileKeeper {
     }
 
     fn keep(&mut self, book: Book) {
-        let book = book.with_absolute_paths();
         if self.recall(book.array()).as_ref() == Some(&book) {
             return;
         }

@@ -78,7 +78,7 @@ impl Store {
         if book.array() != array {
             return Err(wrong(BookError::Damaged(format!("it is of array {}", book.array()))));
         }
-        Ok(Some(book))
+        Ok(Some(book.with_drives(from_here)))
     }
 
     /// The arrays that something is remembered of, in the order of their UUIDs; none if the directory cannot be read.
@@ -107,6 +107,7 @@ impl Store {
     /// Puts a book in the place of the one before. When this is done it is durable; if it fails, or power is cut, the one
     /// before is there.
     pub fn write(&self, book: &Book) -> Result<(), StoreError> {
+        let book = &book.clone().with_drives(from_anywhere);
         let path = self.path(book.array());
         let new = path.with_extension("json.new");
         let system = |path: &Path| {
@@ -137,12 +138,24 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
+/// The path of a drive that is called by one which leads to it from this directory alone.
+fn from_anywhere(drive: &Path) -> Option<PathBuf> {
+    let leads_to_it = drive.is_relative() && drive.symlink_metadata().is_ok();
+    leads_to_it.then(|| std::path::absolute(drive).ok()).flatten()
+}
+
+/// What people call a drive that lies in the directory in which they are, or below it.
+fn from_here(drive: &Path) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok().filter(|here| here.parent().is_some())?;
+    Some(drive.strip_prefix(here).ok()?.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-    use crate::book::Sight;
+    use crate::book::{Member, Sight};
 
     const ARRAY: Uuid = Uuid([9; 16]);
 
@@ -166,6 +179,28 @@ mod tests {
         store.forget(ARRAY).unwrap();
         store.forget(ARRAY).unwrap();
         assert_eq!(store.read(ARRAY).unwrap(), None);
+    }
+
+    /// `shoal create d0 d1` is typed in some directory, and the array is looked for from another.
+    #[test]
+    fn drives_are_remembered_by_paths_that_lead_to_them_from_anywhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().to_owned());
+        let names = ["Cargo.toml", "the inner array tail", "/dev/null"];
+        let member = |(number, name): (u8, &str)| Member {
+            uuid: Uuid([number; 16]),
+            hardware: None,
+            drive: name.to_owned(),
+            role: Some(u16::from(number)),
+            refused_flush: false,
+        };
+        let members = (0..).zip(names).map(member).collect();
+        store.write(&Book::of(Sight { array: ARRAY, events: 1, members, others: Vec::new() })).unwrap();
+        let written = std::fs::read_to_string(store.path(ARRAY)).unwrap();
+        let here = std::env::current_dir().unwrap().join("Cargo.toml");
+        assert!(written.contains(here.to_str().unwrap()), "{written}");
+        let book = store.read(ARRAY).unwrap().unwrap();
+        assert_eq!(book.members().iter().map(|it| it.drive.as_str()).collect::<Vec<_>>(), names);
     }
 
     #[test]

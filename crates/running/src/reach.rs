@@ -219,7 +219,8 @@ fn reach_by_last_places(environment: &Environment, drives: &[PathBuf]) -> Result
         let Ok(Some(book)) = store.read(array) else { continue };
         let was_there = |drive: &PathBuf| {
             let drive = std::path::absolute(drive).unwrap_or_else(|_| drive.clone());
-            book.members().iter().any(|member| Path::new(&member.drive) == drive)
+            let is_it = |place: &str| std::path::absolute(place).is_ok_and(|place| place == drive);
+            book.members().iter().any(|member| is_it(&member.drive))
         };
         if drives.is_empty() || !drives.iter().all(was_there) {
             continue;

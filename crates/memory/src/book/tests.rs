@@ -34,19 +34,6 @@ fn what_is_flushed_stays_so() {
     assert_eq!(after.with_flushed(9).flushed_events(), 6, "no more than there are");
 }
 
-/// `shoal create d0 d1` is typed in some directory, and the array is looked for from another.
-#[test]
-fn drives_are_remembered_by_paths_that_lead_to_them_from_anywhere() {
-    let mut sight = sight(5, &[1, 2, 3]);
-    for (member, drive) in sight.members.iter_mut().zip(["Cargo.toml", "the inner array tail", "/dev/null"]) {
-        member.drive = drive.to_owned();
-    }
-    let book = Book::of(sight).with_absolute_paths();
-    let drives: Vec<_> = book.members().iter().map(|member| member.drive.as_str()).collect();
-    let here = std::env::current_dir().unwrap().join("Cargo.toml");
-    assert_eq!(drives, [here.to_str().unwrap(), "the inner array tail", "/dev/null"]);
-}
-
 #[test]
 fn a_refused_flush_is_remembered_until_a_later_update_is_flushed() {
     let has_refused = |book: &Book| book.member(member(1).uuid).is_some_and(|member| member.refused_flush);
