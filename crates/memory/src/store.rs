@@ -144,10 +144,11 @@ fn from_anywhere(drive: &Path) -> Option<PathBuf> {
     leads_to_it.then(|| std::path::absolute(drive).ok()).flatten()
 }
 
-/// What people call a drive that lies in the directory in which they are, or below it.
+/// What people call a drive that lies in the directory in which they are.
 fn from_here(drive: &Path) -> Option<PathBuf> {
-    let here = std::env::current_dir().ok().filter(|here| here.parent().is_some())?;
-    Some(drive.strip_prefix(here).ok()?.to_owned())
+    let name = PathBuf::from(drive.file_name()?);
+    let is_here = drive.is_absolute() && std::path::absolute(&name).is_ok_and(|path| path == drive);
+    is_here.then_some(name)
 }
 
 #[cfg(test)]
