@@ -5,7 +5,7 @@ use std::fmt;
 use shoal_md::Choice;
 use shoal_volume::{Health, Role};
 
-use crate::plan::Plan;
+use crate::plan::{Group, Plan};
 use crate::unreadable::Content;
 
 /// Something that is missing, or may be wrong, once a plan is carried out.
@@ -33,6 +33,13 @@ pub enum Loss {
     Forced {
         /// The member.
         member: String,
+    },
+    /// Of a member there are two images, equally fresh, of a time when the array was written to.
+    Twins {
+        /// The one that is used.
+        used: String,
+        /// The one that is left out.
+        other: String,
     },
     /// Parity may not agree with the data of stripes that were being written.
     WriteHole {
@@ -63,6 +70,11 @@ impl fmt::Display for Loss {
                 formatter,
                 "what was written after {member} had left: blocks that lie on it are old, and parity over them is wrong"
             ),
+            Self::Twins { used, other } => write!(
+                formatter,
+                "what only {other} has: it is the same member as {used}, as fresh by its superblock, and one of them may have \
+                 been copied while the array was written to: if they differ (`cmp`), name the one that is right"
+            ),
             Self::WriteHole { array } => write!(
                 formatter,
                 "array {array} was being written when it stopped, and members are missing: blocks of those in stripes that \
@@ -90,11 +102,23 @@ pub fn losses(plan: &Plan, content: Option<&Content>) -> Vec<Loss> {
         let is_forced = |index| matches!(group.choice(index), Some(Choice::Force { .. }));
         let forced = (0..).zip(&group.members).filter(|(index, _)| is_forced(*index));
         losses.extend(forced.map(|(_, member)| Loss::Forced { member: member.name.clone() }));
+        losses.extend(twins(group));
         if proposal.mended.is_empty() && proposal.assembly.is_dirty_and_degraded() {
             losses.push(Loss::WriteHole { array: array() });
         }
     }
     losses
+}
+
+/// Members of which another image is as good a choice.
+fn twins(group: &Group) -> impl Iterator<Item = Loss> + '_ {
+    let members = &group.members;
+    members.iter().enumerate().filter_map(|(index, member)| {
+        let Some(Choice::CopyOf(used)) = group.choice(index) else { return None };
+        let (used, own) = (&members[used], &member.superblock);
+        let may_differ = own.events == used.superblock.events && !(own.is_clean() && used.superblock.is_clean());
+        may_differ.then(|| Loss::Twins { used: used.name.clone(), other: member.name.clone() })
+    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, IoEngine, IoLoop, LoopError, OpenError as DriveError};
 use shoal_md::{AssembleError, Candidate, Choice, Proposal, Uuid, propose};
+use shoal_memory::{Book, Store};
 use shoal_volume::{
     ArrayStatus, ArrayVolume, BufferPlan, DriveId, Health, OpenError, OpenOptions, OverlayWorld, Parity, RealWorld,
     Superblock, VolumeError, Window, World, inspect, superblock_in_content,
@@ -92,10 +93,10 @@ type HollowOverlay = OverlayWorld<HollowWorld<RealWorld>>;
 /// The same over any world that real drives are seen through.
 type Over<W> = (OverlayWorld<W>, BufferPlan, Vec<DriveId>);
 
-/// Makes a plan for each array that members were found of.
-pub fn plans(reader: &Reader, found: Vec<Found>) -> Result<Vec<Plan>, PlanError> {
+/// Makes a plan for each array that members were found of. `books` is what this host remembers of arrays.
+pub fn plans(reader: &Reader, found: Vec<Found>, books: Option<&Store>) -> Result<Vec<Plan>, PlanError> {
     let mut plans: Vec<Plan> = Vec::new();
-    for members in by_array(found) {
+    for members in by_array(found, books) {
         let candidates: Vec<_> = members.iter().map(candidate).collect();
         let group = Group { proposal: propose(&candidates), members, outer: None };
         let mut plan = Plan { groups: vec![group] };
@@ -110,7 +111,7 @@ pub fn plans(reader: &Reader, found: Vec<Found>) -> Result<Vec<Plan>, PlanError>
     Ok(plans)
 }
 
-fn by_array(found: Vec<Found>) -> Vec<Vec<Found>> {
+fn by_array(found: Vec<Found>, books: Option<&Store>) -> Vec<Vec<Found>> {
     let mut groups: Vec<Vec<Found>> = Vec::new();
     for member in found {
         let array = member.superblock.array_uuid;
@@ -119,9 +120,19 @@ fn by_array(found: Vec<Found>) -> Vec<Vec<Found>> {
             None => groups.push(vec![member]),
         }
     }
-    // Of two images of one member, equally fresh, the first is taken: the one that has more of it.
-    groups.iter_mut().for_each(|group| group.sort_by_key(Found::missing_bytes));
+    // Of two images of one member, equally fresh, the first is taken: the one that has more of it, or that this host knows.
+    for group in &mut groups {
+        let book = books.and_then(|books| books.read(group[0].superblock.array_uuid).ok().flatten());
+        group
+            .sort_by_cached_key(|member| (member.missing_bytes(), book.as_ref().is_some_and(|it| is_copy(it, member))));
+    }
     groups
+}
+
+/// Whether it lies on other hardware than the member that this host knows.
+fn is_copy(book: &Book, member: &Found) -> bool {
+    let hardware = Drive::open(&member.path, Access::Read).ok().and_then(|drive| drive.hardware());
+    book.moved_from(member.superblock.device_uuid, hardware.as_deref()).is_some()
 }
 
 fn candidate(member: &Found) -> Candidate {

@@ -55,8 +55,11 @@ pub(crate) fn holes_of(image: &Path) -> Result<Vec<Range<u64>>, MapError> {
 }
 
 /// All of a file, unless it is longer than any mapfile: then an incomplete one, whose last line is
-/// none.
+/// none. What is no file is not there: a pipe would have its reader wait for ever.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let mut bytes = Vec::new();
     File::open(path)?.take(LENGTH_MAX).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == LENGTH_MAX {

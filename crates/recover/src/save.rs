@@ -125,7 +125,7 @@ fn save_into(
     unreadable: &[Range<u64>],
     tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Copied, Unsaved> {
-    file.set_len(array.size_bytes()).map_err(Unsaved::File)?;
+    let size_bytes = array.size_bytes();
     let copied = scope(|scope| {
         let (pieces, to_write) = sync_channel(WAITING_MAX);
         let (written, empties) = channel();
@@ -142,6 +142,8 @@ fn save_into(
         writer.join().expect("it does not panic").map_err(Unsaved::File)?;
         copied.map_err(Unsaved::Array)
     })?;
+    // At the end, so that what is left by a process that was killed does not look whole.
+    file.set_len(size_bytes).map_err(Unsaved::File)?;
     file.sync_all().map_err(Unsaved::File)?;
     Ok(copied)
 }

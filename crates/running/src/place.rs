@@ -34,7 +34,7 @@ pub enum PlaceError {
     },
     /// Whoever asks for another array would come to this one.
     #[error(
-        "{}: that is the place of array {array}, and this is another array: name another place with --socket, or leave it out",
+        "{}: that is the place of array {array}, and this is another array: name another place with --socket or --nbd, or leave it out",
         socket.display()
     )]
     OfAnother {
@@ -80,14 +80,14 @@ pub fn check_named(environment: &Environment, socket: &Path, named: &Named) -> R
     Err(PlaceError::OfAnother { socket: socket.to_owned(), array })
 }
 
-/// The array whose usual place this is, if it is one.
+/// The array whose usual place for administrators or clients this is, if it is one.
 fn array_at(environment: &Environment, socket: &Path) -> Option<Uuid> {
     let name = socket.file_name()?.to_str()?;
-    let array: Uuid = name.strip_suffix(".sock")?.parse().ok()?;
-    let usual = socket_of(environment, &array.to_string());
-    let directory = |path: &Path| std::path::absolute(path).ok()?.parent()?.canonicalize().ok();
-    let is_usual = usual.file_name() == socket.file_name() && directory(&usual)? == directory(socket)?;
-    is_usual.then_some(array)
+    let (array, kind) = name.rsplit_once('.').filter(|(_, kind)| matches!(*kind, "sock" | "nbd"))?;
+    let array: Uuid = array.parse().ok()?;
+    let directory = std::path::absolute(socket).ok()?.parent()?.canonicalize().ok()?;
+    let is_usual = environment.runtime_directory().canonicalize().ok()? == directory;
+    (is_usual && name == format!("{array}.{kind}")).then_some(array)
 }
 
 /// The arrays that have a socket, whether or not anybody listens there.

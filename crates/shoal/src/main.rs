@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::not_understood(&error),
     };
+    signals::outlive_file_limits();
     match commands::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -16,7 +16,9 @@ pub enum ManageError {
         drive: String,
     },
     /// The drive has nothing to come back with.
-    #[error("{drive} cannot be re-added: {problem}: add it as a new drive, which rebuilds all of it")]
+    #[error(
+        "{drive} cannot be re-added: {problem}: add it as a new drive with `shoal add --force`, which rebuilds all of it"
+    )]
     NoFormerMember {
         /// The drive.
         drive: String,

@@ -117,7 +117,7 @@ fn what_cannot_be_read_is_known_beforehand() {
             let mut chance = Chance(seed * 0x9e37_79b9 + drives as u64);
             make(directory.path(), shape, drives).iter().for_each(|path| damage(path, &mut chance));
             let found = Search::of(&[directory.path().to_owned()]).unwrap().found;
-            for plan in plans(&reader, found).unwrap() {
+            for plan in plans(&reader, found, None).unwrap() {
                 let what = format!("{level} {layout:?}, seed {seed}");
                 if plan.groups.iter().any(|group| group.proposal.is_err()) {
                     continue;

@@ -129,7 +129,8 @@ pub(crate) struct StatusArgs {
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
-    /// Say by the exit status how it is, as `mdadm --detail --test` does: 0 optimal, 1 degraded, 2 failed, 4 unknown.
+    /// Say by the exit status how it is, as `mdadm --detail --test` does: 0 optimal, 1 degraded, 2 failed, 4 where
+    /// that cannot be told.
     #[arg(long)]
     pub(crate) test: bool,
 }
@@ -137,7 +138,7 @@ pub(crate) struct StatusArgs {
 /// `shoal list`
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Look in this directory, and not at the machine's drives; may be given more than once.
+    /// Look in this directory (not below it), and not at the machine's drives and files known to hold members; may be repeated.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Vec<PathBuf>,
 }

@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// missing, the array is not started. This says that the drives given are right. Nothing is
     /// written to them.
     Trust(TrustArgs),
-    /// List all arrays: those that run, and those that the machine's drives carry.
+    /// List all arrays: those that run, that the machine's drives carry, and that this host remembers.
     List(ListArgs),
     /// Show an array's health, members, roles and events.
     Status(StatusArgs),

@@ -3,22 +3,29 @@
 use std::path::Path;
 
 use shoal_documents::protocol::Command;
-use shoal_documents::{ArrayDocument, StateDocument};
+use shoal_documents::{ArrayDocument, MemberDocument, MemberStateDocument, StateDocument};
 use shoal_inventory::same_file;
 use shoal_running::{Handle, Opening};
+use shoal_volume::{CommandError, Level, ManageError};
 
 use crate::args::{ArrayArgs, Cli, FailArgs, RemoveArgs};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::{reach, reach_running};
+use crate::setup::{members_to_open, reach, reach_running};
 
 /// Takes a member out of its array. It is not written any more, and the others remember.
 pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
     let mut running = reach_running(&args.array)?;
     let at_rest = with_drive(&args.array, &args.member);
+    if running.is_none() {
+        members_to_open(&at_rest, Opening::WRITABLE)?;
+    }
+    // Before it is started: that writes, and who is absent misses it.
+    let array = state(cli, running.as_mut(), &at_rest)?.array;
+    refuse_needed(&array, &args.member)?;
     if !args.force {
-        refuse_unsynced(&state(cli, running.as_mut(), &at_rest)?.array)?;
+        refuse_unsynced(&array)?;
     }
     take_leave(cli, running, &at_rest, Command::Fail { member: args.member.clone() })
 }
@@ -52,6 +59,22 @@ fn take_leave(
     };
     array.execute(command)?;
     output::document(cli, &array.finish()?, state_text)
+}
+
+/// Refuses a member without which an array of its own would fail. In arrays of arrays, and of RAID10, the array itself
+/// knows who can be missed.
+fn refuse_needed(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
+    let is_it = |member: &&MemberDocument| member.drive.as_ref().is_some_and(|own| same_file(Path::new(own), drive));
+    let Some(member) = array.members.iter().find(is_it) else { return Ok(()) };
+    let is_lost = |other: &&MemberDocument| other.role != member.role && other.state != MemberStateDocument::InSync;
+    let others_lost = array.members.iter().filter(is_lost).count();
+    let spare = array.drives_to_spare_when_whole as usize;
+    let is_simple = !matches!(array.level, Level::Raid10(_)) && array.inner_arrays().next().is_none();
+    if !is_simple || member.state != MemberStateDocument::InSync || others_lost < spare {
+        return Ok(());
+    }
+    let what = format!("{} cannot be taken out", drive.display());
+    Err(Failure::Refused(ManageError::Refused { what, why: CommandError::NoRedundancy }.to_string()))
 }
 
 /// Refuses an array with parity that is not known to agree with the data: it cannot stand for a member that leaves.

@@ -1,13 +1,14 @@
 //! `shoal list`: all arrays of this machine, a line each.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use comfy_table::{Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_attach::records::Standing;
 use shoal_documents::{ArrayDocument, AttachedDocument, MemberStateDocument, StateDocument};
-use shoal_inventory::{Listed, files_in, listed, remembered, usual_places};
+use shoal_inventory::{Absentee, Listed, files_in, listed, remembered, usual_places};
 use shoal_md::Uuid;
 use shoal_running::{kernel_state, running_arrays};
 use shoal_text::{Outside, format_size};
@@ -29,6 +30,9 @@ pub(crate) struct ListDocument {
     /// Arrays that this host remembers, and of which no drive is here. Left out where a directory was looked through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     absent: Vec<AbsentDocument>,
+    /// The directories that were looked through, if any were named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    scanned: Vec<String>,
 }
 
 /// An array of which it cannot be said how it is.
@@ -55,11 +59,13 @@ pub(crate) fn run(cli: &Cli, args: &ListArgs) -> Result<(), Failure> {
     for directory in &args.scan {
         places.extend(files_in(directory)?);
     }
-    let mut document = ListDocument { arrays: Vec::new(), unknown: Vec::new(), absent: Vec::new() };
+    let scanned = args.scan.iter().map(|directory| directory.display().to_string()).collect();
+    let mut document = ListDocument { arrays: Vec::new(), unknown: Vec::new(), absent: Vec::new(), scanned };
     let mut known = list_running(&mut document);
-    for found in listed(environment(), &places) {
+    let carried = listed(environment(), &places);
+    for found in &carried {
         if found.carried.iter().chain([&found.array]).all(|uuid| !known.contains(&uuid.to_string())) {
-            match state_of(cli, &found) {
+            match state_of(cli, found) {
                 Ok(state) => document.arrays.push(state),
                 Err(failure) => {
                     let (uuid, why) = (found.array.to_string(), failure.to_string());
@@ -70,7 +76,11 @@ pub(crate) fn run(cli: &Cli, args: &ListArgs) -> Result<(), Failure> {
         known.extend(found.carried.iter().chain([&found.array]).map(Uuid::to_string));
     }
     if args.scan.is_empty() {
-        let absent = remembered(environment()).into_iter().filter(|it| !known.contains(&it.array.to_string()));
+        // Drives that carry another array by now are that one's.
+        let carries =
+            |drive: &String| carried.iter().any(|found| found.paths.iter().any(|path| path == Path::new(drive)));
+        let is_here = |it: &Absentee| known.contains(&it.array.to_string()) || it.drives.iter().all(carries);
+        let absent = remembered(environment()).into_iter().filter(|it| !is_here(it));
         let absent = absent.map(|it| AbsentDocument { uuid: it.array.to_string(), drives: it.drives });
         document.absent.extend(absent);
     }
@@ -113,7 +123,7 @@ fn state_of(cli: &Cli, found: &Listed) -> Result<StateDocument, Failure> {
 }
 
 fn text(document: &ListDocument) -> String {
-    let ListDocument { arrays, unknown, absent } = document;
+    let ListDocument { arrays, unknown, absent, scanned } = document;
     let mut lines = Vec::new();
     if !arrays.is_empty() {
         let mut table = Table::new();
@@ -129,7 +139,10 @@ fn text(document: &ListDocument) -> String {
         lines.push(format!("not here: array {uuid}, last seen on {drives}"));
     }
     if lines.is_empty() {
-        lines.push("no array runs, and no drive carries one: `shoal list --scan DIR` looks at image files".to_owned());
+        lines.push(match scanned[..] {
+            [] => "no array runs, and no drive carries one: `shoal list --scan DIR` looks at image files".to_owned(),
+            _ => format!("no array runs, and none is in {}: directories below are not looked at", scanned.join(" or ")),
+        });
     }
     lines.join("\n") + "\n"
 }

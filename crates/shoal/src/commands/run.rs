@@ -92,7 +92,11 @@ pub(super) fn check_place(is_named: bool) -> Result<(), Failure> {
 
 /// Refuses an array that is to be administered at another one's usual place.
 pub(super) fn refuse_other_place(array: &ArrayArgs) -> Result<(), Failure> {
-    let Some(socket) = &array.socket else { return Ok(()) };
+    array.socket.as_deref().map_or(Ok(()), |socket| refuse_place(array, socket))
+}
+
+/// Refuses an array that is to be reached at another one's usual place.
+pub(super) fn refuse_place(array: &ArrayArgs, socket: &Path) -> Result<(), Failure> {
     Ok(check_named_socket(environment(), socket, &array.named())?)
 }
 

@@ -12,9 +12,9 @@ use shoal_running::{
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
 
-use super::run::{check_place, from_anywhere, refuse_other_place, refuse_waited_for, write_back};
+use super::run::{check_place, from_anywhere, refuse_other_place, refuse_place, refuse_waited_for, write_back};
 use super::status::state_text;
-use crate::args::{Cli, ServeArgs};
+use crate::args::{ArrayArgs, Cli, ServeArgs};
 use crate::exit::Failure;
 use crate::output;
 use crate::setup::{claim, environment};
@@ -38,7 +38,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         check_place(args.array.socket.is_some() && !args.nbd.is_empty())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
-        refuse_other_place(&array)?;
+        refuse_other_places(args, &array)?;
         let claim = || {
             let claimed = claim(cli, &array, &args.simulated, opening, Users::Clients);
             claimed.map_err(|failure| failure.document())
@@ -109,6 +109,15 @@ fn service(
     let listen = |address: &Address| Listener::open(&absolute(address)?, protection).map_err(listen_failure);
     let listeners = addresses.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
     Service::start(exporter, listeners).map_err(Failure::failed)
+}
+
+/// Refuses an array that is to be reached at another one's usual places.
+fn refuse_other_places(args: &ServeArgs, array: &ArrayArgs) -> Result<(), Failure> {
+    refuse_other_place(array)?;
+    args.nbd.iter().try_for_each(|address| match absolute(address)? {
+        Address::Unix(path) => refuse_place(array, &path),
+        _ => Ok(()),
+    })
 }
 
 /// Whether the array is served at this socket.

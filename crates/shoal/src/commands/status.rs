@@ -23,7 +23,13 @@ use crate::setup::{environment, join, open_options, reach_running};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
-    let state = state_of_array(cli, &args.array)?;
+    let state = match state_of_array(cli, &args.array) {
+        Err(failure) if args.test => {
+            output::failure(cli, &failure);
+            return Err(Failure::Verdict(verdict(HealthDocument::Unknown)));
+        }
+        state => state?,
+    };
     let verdict = verdict(state.array.health);
     tell(cli, state)?;
     if args.test && verdict != 0 { Err(Failure::Verdict(verdict)) } else { Ok(()) }

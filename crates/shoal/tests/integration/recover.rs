@@ -373,3 +373,12 @@ fn a_copy_that_has_no_room_is_taken_away() {
     ran.is_one_line("recover --save", &["rescued", "too large", "room"]);
     assert!(bay.snapshot() == before, "something is left behind");
 }
+
+/// A mapfile is a file; nobody waits for a pipe of that name.
+#[test]
+fn what_is_called_like_a_mapfile_and_is_no_file_is_passed_over() {
+    let (bay, _) = raid5();
+    assert!(Command::new("mkfifo").arg(bay.path("d0.log")).status().unwrap().success());
+    fs::create_dir(bay.path("d1.map")).unwrap();
+    assert_eq!(bay.json("recover d0 d1 d2")["arrays"].as_array().unwrap().len(), 1);
+}

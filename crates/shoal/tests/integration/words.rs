@@ -153,3 +153,15 @@ fn trust_says_whom_it_is_about() {
     bay.done("create --level 1 d0 d1");
     assert!(text(bay.done("trust d0")).contains("takes these drives as the array"));
 }
+
+/// A start writes, and who is absent misses that: what will be refused is refused before.
+#[test]
+fn a_member_that_cannot_be_missed_is_not_taken_out_and_nothing_is_written() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 d0 d1 d2 d3");
+    bay.refused("fail --member d1 d0", 3, &["too few of its members were named", "add d2 and d3 to the list"]);
+    fs::File::options().write(true).open(bay.path("d3")).unwrap().set_len(5 << 20).unwrap();
+    bay.refused("fail --member d1 d0 --scan .", 3, &["d1 cannot be taken out", "no redundancy"]);
+    let named = bay.run("run d0 d1 d3");
+    assert!(named.code != 0 && named.stderr.contains("`shoal recover` shows what can be had"), "{}", named.stderr);
+}

@@ -10,7 +10,7 @@ use crate::bitmap::BitmapProblem;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A drive is no member of anything.
-    #[error("{drive}: {problem}: leave it out, or create an array first")]
+    #[error("{drive}: {problem}: leave it out; `shoal recover` shows what can be had of damaged members")]
     NoMember {
         /// The drive.
         drive: String,

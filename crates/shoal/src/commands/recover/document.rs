@@ -6,7 +6,7 @@ use std::ops::Range;
 use comfy_table::{Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
-use shoal_documents::ArrayDocument;
+use shoal_documents::{ArrayDocument, HealthDocument};
 use shoal_recover::Content;
 use shoal_text::{format_ns, format_size};
 
@@ -216,6 +216,9 @@ fn write_next(text: &mut String, array: &RecoverableDocument) -> std::fmt::Resul
     let is_cut_off = |member: &FoundDocument| member.cut_off_bytes > 0 && member.choice != LEAVE_OUT;
     if array.members.iter().any(is_cut_off) {
         return writeln!(text, "  it does not run with members that are cut off; --save FILE copies what there is");
+    }
+    if array.array.as_ref().is_some_and(|array| array.health == HealthDocument::Failed) {
+        return writeln!(text, "  it does not run; --save FILE copies what there is");
     }
     match (array.needs_apply, array.applied) {
         (true, false) => {

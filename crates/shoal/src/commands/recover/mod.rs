@@ -33,7 +33,7 @@ pub(crate) fn run(cli: &Cli, args: &RecoverArgs) -> Result<(), Failure> {
     shoal_inventory::refuse(&args.paths)?;
     let search = Search::of(&args.paths)?;
     let reader = Reader { io_engine: cli.io_engine(), parity: cli.parity()? };
-    let mut plans = plans(&reader, search.found)?;
+    let mut plans = plans(&reader, search.found, environment().store().as_ref())?;
     if let Some(wanted) = &args.array {
         plans.retain(|plan| plan.is_called(wanted));
     }
@@ -81,6 +81,9 @@ fn look_at(cli: &Cli, reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Resul
     if args.apply {
         apply(environment(), plan)?;
         document.applied = document.needs_apply;
+        if !document.applied {
+            output::warn("nothing was applied: the superblocks say already what is proposed");
+        }
     }
     Ok(document)
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::running::server::Server;
 
 #[test]
 fn a_copy_beside_its_member_is_left_out() {
@@ -88,4 +89,26 @@ fn a_copy_of_a_former_member_is_not_filled_by_the_bitmap() {
         &["copy cannot be re-added", "other hardware", "last seen as d1", "add it as a new drive"],
     );
     bay.done("re-add --drive d1 d0");
+}
+
+/// By their superblocks they are one: `recover` takes the one that this host knows, whatever it is called, and says so.
+#[test]
+fn of_a_member_and_its_copy_the_member_is_recovered() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 --assume-clean d0 d1 d2");
+    let server = Server::start(&bay, "d0 d1 d2");
+    bay.write("write d0", &[2; 1 << 20]);
+    server.kill();
+    for copy in ["a_copy", "e_copy"] {
+        fs::copy(bay.path("d0"), bay.path(copy)).unwrap();
+        let found = bay.json("recover .");
+        let array = &found["arrays"][0];
+        let members = array["members"].as_array().unwrap();
+        let is_used =
+            |drive: &str| members.iter().any(|it| it["drive"] == format!("./{drive}") && it["choice"] == "use");
+        assert!(is_used("d0") && !is_used(copy), "{array}");
+        let is_told = |loss: &str| [copy, "./d0", "name the one that is right"].iter().all(|word| loss.contains(word));
+        assert!(array["losses"].as_array().unwrap().iter().any(|loss| is_told(loss.as_str().unwrap())), "{array}");
+        fs::remove_file(bay.path(copy)).unwrap();
+    }
 }

@@ -30,6 +30,10 @@ fn an_array_is_not_run_at_another_one_s_place() {
         let line = format!("{command} --wait 0 --socket {} d2 d3", place.display());
         bay.refused_running(&line, 2, &[&first, "another array", "--socket"]);
     }
+    for kind in ["sock", "nbd"] {
+        let line = format!("serve --wait 0 --nbd unix:{} d2 d3", place.with_extension(kind).display());
+        bay.refused_running(&line, 2, &[&first, "another array", "--nbd"]);
+    }
     let server = Server::start(&bay, &format!("--socket {} d2 d3", own.display()));
     bay.done("stop d2");
     assert_eq!(server.ended().code, 0);
