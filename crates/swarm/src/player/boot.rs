@@ -178,11 +178,14 @@ impl<'a> Player<'a> {
         self.journal.alone.clear();
         self.adopt_shape();
         self.meet_client();
-        let armed = std::mem::take(&mut self.armed);
-        let anew = |drive| (drive, (DriveId(drive as u32), self.array().content_map()));
-        self.armed = armed.into_keys().map(anew).collect();
-        // What was left out asks to be taken in.
         let in_use = self.drives_in_use();
+        // What strikes a drive while the array is closed is known in the next life. One that stays away from that has its
+        // place from before.
+        let armed = std::mem::take(&mut self.armed);
+        let anew = |drive| (DriveId(drive as u32), self.array().content_map());
+        let known = |(drive, before)| (drive, if in_use.contains(&drive) { anew(drive) } else { before });
+        self.armed = armed.into_iter().map(known).collect();
+        // What was left out asks to be taken in.
         self.flipped.retain(|drive| !in_use.contains(drive));
         self.returned = given.into_iter().filter(|drive| !in_use.contains(drive)).collect();
         self.come_up()
