@@ -13,7 +13,6 @@
 mod apply;
 mod copy;
 mod damage;
-mod hollow;
 mod losses;
 mod plan;
 mod reads;

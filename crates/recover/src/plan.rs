@@ -1,9 +1,7 @@
 //! What could be run of the members that were found: one plan for each array, or for each array of
 //! arrays.
 
-use std::cell::Cell;
 use std::io;
-use std::rc::Rc;
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, IoEngine, IoLoop, LoopError, OpenError as DriveError};
@@ -11,10 +9,9 @@ use shoal_md::{AssembleError, Candidate, Choice, Proposal, Uuid, propose};
 use shoal_memory::{Book, Store};
 use shoal_volume::{
     ArrayStatus, ArrayVolume, BufferPlan, DriveId, Health, OpenError, OpenOptions, OverlayWorld, Parity, RealWorld,
-    Superblock, VolumeError, Window, World, inspect, superblock_in_content,
+    Superblock, VolumeError, Window, inspect, superblock_in_content,
 };
 
-use crate::hollow::{HollowWorld, Reading};
 use crate::search::Found;
 
 /// With what members are read.
@@ -88,10 +85,6 @@ pub struct Plan {
 
 /// A world that is never written.
 pub type Overlay = OverlayWorld<RealWorld>;
-/// The same, whose reads may be left undone.
-type HollowOverlay = OverlayWorld<HollowWorld<RealWorld>>;
-/// The same over any world that real drives are seen through.
-type Over<W> = (OverlayWorld<W>, BufferPlan, Vec<DriveId>);
 
 /// Makes a plan for each array that members were found of. `books` is what this host remembers of arrays.
 pub fn plans(reader: &Reader, found: Vec<Found>, books: Option<&Store>) -> Result<Vec<Plan>, PlanError> {
@@ -131,8 +124,12 @@ fn by_array(found: Vec<Found>, books: Option<&Store>) -> Vec<Vec<Found>> {
 
 /// Whether it lies on other hardware than the member that this host knows.
 fn is_copy(book: &Book, member: &Found) -> bool {
-    let hardware = Drive::open(&member.path, Access::Read).ok().and_then(|drive| drive.hardware());
-    book.moved_from(member.superblock.device_uuid, hardware.as_deref()).is_some()
+    book.moved_from(member.superblock.device_uuid, hardware_of(member).as_deref()).is_some()
+}
+
+/// What it lies on, if that can be told.
+fn hardware_of(member: &Found) -> Option<String> {
+    Drive::open(&member.path, Access::Read).ok().and_then(|drive| drive.hardware())
 }
 
 fn candidate(member: &Found) -> Candidate {
@@ -158,7 +155,7 @@ impl Group {
         let as_applied = |member: &Found| {
             let mended = used.iter().find(|(other, _)| std::ptr::eq(*other, member)).and_then(|(_, mended)| *mended);
             let superblock = mended.unwrap_or(&member.superblock).clone();
-            let hardware = Drive::open(&member.path, Access::Read).ok().and_then(|drive| drive.hardware());
+            let hardware = hardware_of(member);
             shoal_memory::Found { candidate: Candidate { drive: member.name.clone(), superblock }, hardware }
         };
         self.members.iter().map(as_applied).collect()
@@ -195,23 +192,13 @@ impl Plan {
 
     /// How the array would be.
     pub fn status(&self, reader: &Reader) -> Result<ArrayStatus, PlanError> {
-        let (world, buffers, drives) = self.overlay(reader, |below| below)?;
+        let (world, buffers, drives) = self.overlay(reader)?;
         Ok(inspect(world, buffers, &drives, &reader.options())?)
     }
 
     /// Runs it, for reading. Nothing of it reaches the drives.
     pub fn open(&self, reader: &Reader) -> Result<Result<ArrayVolume<Overlay>, OpenError>, PlanError> {
-        let (world, buffers, drives) = self.overlay(reader, |below| below)?;
-        Ok(ArrayVolume::open(world, buffers, &drives, &reader.options()))
-    }
-
-    /// The same, with its reads done or not, as `reading` says.
-    pub(crate) fn open_hollow(
-        &self,
-        reader: &Reader,
-        reading: Rc<Cell<Reading>>,
-    ) -> Result<Result<ArrayVolume<HollowOverlay>, OpenError>, PlanError> {
-        let (world, buffers, drives) = self.overlay(reader, |below| HollowWorld::new(below, reading))?;
+        let (world, buffers, drives) = self.overlay(reader)?;
         Ok(ArrayVolume::open(world, buffers, &drives, &reader.options()))
     }
 
@@ -220,12 +207,12 @@ impl Plan {
         if !self.groups.iter().all(Group::runs) {
             return Ok(None);
         }
-        let (world, buffers, drives) = self.overlay(reader, |below| below)?;
+        let (world, buffers, drives) = self.overlay(reader)?;
         Ok(superblock_in_content(world, buffers, &drives, &reader.options()))
     }
 
-    /// The members as drives, seen through another world, with the superblocks that are proposed.
-    fn overlay<W: World>(&self, reader: &Reader, through: impl FnOnce(RealWorld) -> W) -> Result<Over<W>, PlanError> {
+    /// The members as drives, with the superblocks that are proposed.
+    fn overlay(&self, reader: &Reader) -> Result<(Overlay, BufferPlan, Vec<DriveId>), PlanError> {
         let used: Vec<_> = self.groups.iter().flat_map(Group::used).collect();
         let buffers = BufferPlan::for_drives(used.len(), TRANSFER.0, TRANSFER.1);
         let arena = buffers.arena().map_err(PlanError::Memory)?;
@@ -243,7 +230,7 @@ impl Plan {
                 holes: member.holes.clone(),
             });
         }
-        let mut world = OverlayWorld::new(through(below), windows);
+        let mut world = OverlayWorld::new(below, windows);
         let drives: Vec<_> = (0..).map(DriveId).take(used.len()).collect();
         for (drive, (_, mended)) in drives.iter().zip(&used) {
             if let Some(superblock) = mended {

@@ -5,15 +5,12 @@
 //! yet. Content that is on the same members, in one piece, has one answer, so one block of each such
 //! piece is asked for, and of that only where nobody who holds it is known to have it.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
-use std::rc::Rc;
 
 use shoal_volume::{ContentMap, Health, Volume};
 
 use crate::damage::{Damage, unit_bytes};
-use crate::hollow::Reading;
 use crate::plan::{Plan, PlanError, Reader};
 use crate::reads::{Reads, merged};
 
@@ -36,8 +33,7 @@ impl Content {
 /// What can be had of the content, as far as is known before it is read; none if the array cannot
 /// be opened.
 pub fn unreadable(plan: &Plan, reader: &Reader) -> Result<Option<Content>, PlanError> {
-    let reading = Rc::new(Cell::new(Reading::Done));
-    let Ok(mut array) = plan.open_hollow(reader, Rc::clone(&reading))? else { return Ok(None) };
+    let Ok(mut array) = plan.open(reader)? else { return Ok(None) };
     let map = array.content_map();
     let damage = Damage::of(plan, &map);
     let (size_bytes, block) = (array.size_bytes(), u64::from(array.logical_block_bytes()));
@@ -46,9 +42,9 @@ pub fn unreadable(plan: &Plan, reader: &Reader) -> Result<Option<Content>, PlanE
     }
     let pieces = Pieces { next: 0, size_bytes, unit: unit_bytes(plan).max(block), edges: edges(&damage, &map, block) };
     let mut in_doubt = pieces.filter(|piece| is_in_doubt(piece, &damage, &map));
+    array.world_mut().leave_reads();
     let mut reads = Reads::new(&mut array);
     let mut lost = Vec::new();
-    reading.set(Reading::Left);
     loop {
         while reads.has_room()
             && let Some(piece) = in_doubt.next()

@@ -1,6 +1,6 @@
 //! Which arrays run on this machine, by the sockets in this user's directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use shoal_documents::StateDocument;
 use shoal_documents::protocol::Command;
@@ -43,7 +43,7 @@ pub fn running_arrays(environment: &Environment) -> Vec<Result<StateDocument, (U
     arrays
 }
 
-fn state_at(socket: &std::path::Path) -> Result<Option<StateDocument>, Unheard> {
+fn state_at(socket: &Path) -> Result<Option<StateDocument>, Unheard> {
     let Some(mut client) = Client::connect(socket)? else { return Ok(None) };
     Ok(Some(client.execute(Command::Status)?))
 }

@@ -86,7 +86,6 @@ mod overlay;
 mod ppl;
 mod re_add;
 mod rest;
-mod salvage;
 mod simulated;
 mod slab;
 mod spare;
@@ -117,7 +116,6 @@ pub use level::{LevelError, layout_name};
 pub use manage_error::ManageError;
 pub use memory::{HostMemory, Trust};
 pub use overlay::{OverlayWorld, Window};
-pub use salvage::salvage;
 pub use shoal_array::{
     Background, Blame, Command, CommandError, Completion, Event, Health, Instant, Level, Matter, MemberState, Mismatch,
     ParityLayout, Progress, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,

@@ -31,6 +31,15 @@ pub struct Window {
     pub holes: Vec<Range<u64>>,
 }
 
+/// What is done about a read of what was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// It goes below.
+    Done,
+    /// It is answered well if there is no hole in its place, and nothing comes into the memory.
+    Left,
+}
+
 /// Drives whose writes stay in memory, over windows of drives that are only read.
 #[derive(Debug)]
 pub struct OverlayWorld<W> {
@@ -40,6 +49,7 @@ pub struct OverlayWorld<W> {
     written: Vec<BTreeMap<u64, [u8; BLOCK_BYTES as usize]>>,
     /// Reads below that have to be completed from what was written.
     reads: HashMap<u64, Io>,
+    reading: Reading,
     finished: Vec<Finished>,
 }
 
@@ -54,7 +64,12 @@ impl<W: World> OverlayWorld<W> {
             }
         }
         let written = windows.iter().map(|_| BTreeMap::new()).collect();
-        Self { below, windows, written, reads: HashMap::new(), finished: Vec::new() }
+        Self { below, windows, written, reads: HashMap::new(), reading: Reading::Done, finished: Vec::new() }
+    }
+
+    /// Answers reads from now on without reading: what an array over these drives can have does not depend on what they hold.
+    pub fn leave_reads(&mut self) {
+        self.reading = Reading::Left;
     }
 
     /// Puts bytes over what is below, in whole blocks of 512 bytes.
@@ -86,6 +101,9 @@ impl<W: World> OverlayWorld<W> {
         }
         if whole {
             self.complete(&io, memory);
+            return self.answer(io.token, Ok(()));
+        }
+        if self.reading == Reading::Left {
             return self.answer(io.token, Ok(()));
         }
         if over > 0 {

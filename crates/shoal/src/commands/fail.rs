@@ -21,9 +21,11 @@ pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
     if running.is_none() {
         members_to_open(&at_rest, Opening::WRITABLE)?;
     }
-    // Before it is started: that writes, and who is absent misses it.
     let array = state(cli, running.as_mut(), &at_rest)?.array;
-    refuse_needed(&array, &args.member)?;
+    if running.is_none() {
+        // Before it is started: that writes, and who is absent misses it.
+        refuse_needed(&array, &args.member)?;
+    }
     if !args.force {
         refuse_unsynced(&array)?;
     }

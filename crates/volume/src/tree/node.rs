@@ -155,12 +155,15 @@ impl Node {
 
     /// Whether losing this member too would lose data. Of mirrors the engine itself knows which copies are the last.
     pub(crate) fn cannot_spare(&self, role: Role) -> bool {
-        let geometry = self.array.geometry();
-        let is_mirror = matches!(geometry.shape().level, Level::Raid1 | Level::Raid10(_));
         let states = self.array.member_states().iter().enumerate();
         let others_lost =
             states.filter(|(other, state)| *other != role.index() && **state != MemberState::InSync).count();
-        !is_mirror && others_lost >= geometry.redundancy()
+        !self.has_copies() && others_lost >= self.array.geometry().redundancy()
+    }
+
+    /// Whether the level keeps its data in copies.
+    pub(crate) fn has_copies(&self) -> bool {
+        matches!(self.array.geometry().shape().level, Level::Raid1 | Level::Raid10(_))
     }
 
     /// The slots that take part: spares, and members that have not failed.

@@ -21,7 +21,7 @@
 //! A block that cannot be read is left as it is. A mirror does without this: there the engine
 //! renews a copy while the array runs, and reads it only where nobody else has the content.
 
-use shoal_array::{BufferId, Level, MemberIo, MemberState, Role, Span};
+use shoal_array::{BufferId, MemberIo, MemberState, Role, Span};
 
 use super::{NodeId, Tree};
 use crate::VolumeError;
@@ -35,8 +35,7 @@ impl<W: World> Tree<W> {
     /// take it and cannot be missed; others fail by it.
     pub(crate) fn renew_members(&mut self, node: NodeId) -> Result<Vec<usize>, VolumeError> {
         let it = &self.nodes[node.0];
-        let has_copies = matches!(it.array.geometry().shape().level, Level::Raid1 | Level::Raid10(_));
-        if !it.writable || has_copies {
+        if !it.writable || it.has_copies() {
             return Ok(Vec::new());
         }
         let mut unwilling = Vec::new();
@@ -62,6 +61,9 @@ impl<W: World> Tree<W> {
         let end = self.nodes[node.0].array.geometry().used_bytes(role);
         let block = self.nodes[node.0].logical_block_bytes;
         let whole = self.request_memory(0).length.min(STEP_BYTES) / block * block;
+        if whole == 0 {
+            return Ok(false); // there is no memory for one of its blocks
+        }
         let (mut offset, mut step) = (0, whole);
         while offset < end {
             let length = u64::from(step).min(end - offset) as u32;
