@@ -134,7 +134,7 @@ impl Book {
         self
     }
 
-    /// The same, once all that the drive with this device UUID holds was written to it again, and is flushed.
+    /// The same, once the drive with this device UUID was rewritten and flushed.
     pub fn with_renewed(mut self, uuid: Uuid) -> Self {
         let known = self.members.iter_mut().chain(self.left.iter_mut().map(|left| &mut left.member));
         known.filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = false);

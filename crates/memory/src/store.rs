@@ -138,13 +138,13 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// The path of a drive that is called by one which leads to it from this directory alone.
+/// The absolute path of a drive that was named relative to the current directory.
 fn from_anywhere(drive: &Path) -> Option<PathBuf> {
     let leads_to_it = drive.is_relative() && drive.symlink_metadata().is_ok();
     leads_to_it.then(|| std::path::absolute(drive).ok()).flatten()
 }
 
-/// What people call a drive that lies in the directory in which they are.
+/// The plain file name of a drive that lies in the current directory.
 fn from_here(drive: &Path) -> Option<PathBuf> {
     let name = PathBuf::from(drive.file_name()?);
     let is_here = drive.is_absolute() && std::path::absolute(&name).is_ok_and(|path| path == drive);

@@ -69,7 +69,7 @@ pub enum Event {
     /// lost. It stays, and what it holds is written to it again. If nobody had asked for the flush, the next one of the
     /// array fails.
     FlushFailed(Role),
-    /// All that a member which had refused a flush holds was written to it again, but for what nobody can read.
+    /// A member that had refused a flush was rewritten, except for blocks that cannot be read.
     Renewed(Role),
     /// A range of a member could not be read and was written anew from redundancy.
     Healed {

@@ -241,7 +241,7 @@ impl Array {
         self.settle();
     }
 
-    /// The driver has written to a member again all that this holds, and flushed it; see [`Self::refused_flush`].
+    /// The driver has rewritten and flushed all that a member holds; see [`Self::refused_flush`].
     pub fn member_renewed(&mut self, role: Role) {
         self.end_renewal(role);
         self.settle();

@@ -73,13 +73,13 @@ impl Array {
         self.list_renewal(role);
     }
 
-    /// Members that refused a flush and stay, as last copies of something or because an array was put together with them
-    /// again, and have not been renewed: what they had answered by then may go with their power.
+    /// Working members that refused a flush and were not rewritten since: last copies in a mirror, and members with which
+    /// the array was assembled again. What they had answered before the refusal may be lost with their power.
     pub fn refused_flush(&self) -> &[Role] {
         self.members.perishable()
     }
 
-    /// All that a member which refused a flush holds was written to it again, but for what nobody can read.
+    /// A member that refused a flush was rewritten, except for blocks that cannot be read.
     pub(super) fn end_renewal(&mut self, role: Role) {
         self.members.renewed(role);
         self.events.push_back(Event::Renewed(role));

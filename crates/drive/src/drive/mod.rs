@@ -270,8 +270,8 @@ impl Drive {
         })
     }
 
-    /// Why a flush cannot be: the file was cut short, and what it held is lost (it grows again, with zeros, by the next
-    /// write); or it was deleted, and goes when it is closed.
+    /// Why a flush must fail: the file was cut short, so part of its content is lost (the next write fills the gap with
+    /// zeros); or the file was deleted, so its content is lost when it is closed.
     pub(crate) fn flush_refusal(&self) -> Option<io::Error> {
         if self.kind() == DriveKind::BlockDevice {
             return None;

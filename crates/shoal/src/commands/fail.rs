@@ -23,7 +23,7 @@ pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
     }
     let array = state(cli, running.as_mut(), &at_rest)?.array;
     if running.is_none() {
-        // Before it is started: that writes, and who is absent misses it.
+        // Checked before the start: a start writes superblocks, and an absent member misses them.
         refuse_needed(&array, &args.member)?;
     }
     if !args.force {
@@ -63,8 +63,8 @@ fn take_leave(
     output::document(cli, &array.finish()?, state_text)
 }
 
-/// Refuses a member without which an array of its own would fail. In arrays of arrays, and of RAID10, the array itself
-/// knows who can be missed.
+/// Refuses a member that the array cannot spare. Of RAID10 and of arrays of arrays only the engine knows that: they are not
+/// judged here.
 fn refuse_needed(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
     let is_it = |member: &&MemberDocument| member.drive.as_ref().is_some_and(|own| same_file(Path::new(own), drive));
     let Some(member) = array.members.iter().find(is_it) else { return Ok(()) };

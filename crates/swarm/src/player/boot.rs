@@ -179,8 +179,8 @@ impl<'a> Player<'a> {
         self.adopt_shape();
         self.meet_client();
         let in_use = self.drives_in_use();
-        // What strikes a drive while the array is closed is known in the next life. One that stays away from that has its
-        // place from before.
+        // A fault that strikes while the array closes is found in the next life. A drive that stays away from that life
+        // is looked up by where it was before.
         let armed = std::mem::take(&mut self.armed);
         let anew = |drive| (DriveId(drive as u32), self.array().content_map());
         let known = |(drive, before)| (drive, if in_use.contains(&drive) { anew(drive) } else { before });

@@ -155,9 +155,8 @@ pub enum OpenError {
     },
     /// A member that cannot be done without refused a flush, and does not take again what it holds.
     #[error(
-        "array {name}: {drive} refused a flush before, and does not take what it holds when that is written to it again: \
-         check the drive and its cable, and start again; copy it to another drive if it goes on so; the content can be \
-         read (`shoal read`)"
+        "array {name}: {drive} refused a flush earlier, and cannot be rewritten now: check the drive and its cable, and \
+         start again; if it fails again, copy it to another drive; `shoal read` reads the content meanwhile"
     )]
     NotRenewed {
         /// The array.

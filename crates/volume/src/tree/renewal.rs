@@ -1,25 +1,26 @@
-//! Members that refused a flush are written to again before an array without copies is used.
+//! Rewrites members that refused a flush, before an array without copies is used.
 //!
-//! What a drive had answered when it refused a flush may go with its power, whatever later flushes
-//! say. Whoever can be done without fails by it, and the superblocks of the others say so. But that
-//! update may not come to be: an array that has failed writes none, as its members may all be
-//! needed again, and the process may be killed before. Then the member is taken for one in sync by
-//! the next start, while its drive may still lose blocks: blocks that were answered before, and
-//! with parity also those of absent members that are computed from them, which had been flushed.
+//! A drive that refuses a flush may lose, with its power, everything that it had answered since its
+//! last good flush. Later flushes cover none of that. If the array has redundancy to spare, the
+//! member fails, and the superblocks of the others record it. That record can be missing: an array
+//! that has failed writes none, because it may need all of its members again, and the process may
+//! be killed first. The next start then takes the member as in sync. A power cut after that loses
+//! the member's blocks, and with parity also flushed blocks of absent members that are computed
+//! from them.
 //!
-//! So this host remembers who refused a flush, and the next start reads all that such a member
-//! holds and writes it again:
+//! So the host remembers who refused a flush. The next start reads all that the member holds and
+//! writes it again:
 //!
-//! | step | if power is cut behind it |
+//! | step | if power is cut after it |
 //! | --- | --- |
-//! | logs are replayed | what the drive loses is what a crash may take: the logs are replayed again |
-//! | the member is written to again, all of it | the same |
-//! | it is flushed | nothing is lost any more |
-//! | this host forgets that it refused | |
-//! | the superblocks say what was found, the logs are made empty | |
+//! | the logs are replayed | a crash like any other: the logs are replayed again |
+//! | the member is rewritten | the same |
+//! | the member is flushed | nothing is lost any more |
+//! | the host forgets the refusal | |
+//! | the superblocks are written, the logs are emptied | |
 //!
-//! A block that cannot be read is left as it is. A mirror does without this: there the engine
-//! renews a copy while the array runs, and reads it only where nobody else has the content.
+//! A block that cannot be read is left as it is. Mirrors do not need this: the engine rewrites a
+//! copy while the array runs, and reads it only where no other copy has the content.
 
 use shoal_array::{BufferId, MemberIo, MemberState, Role, Span};
 
@@ -31,8 +32,8 @@ use crate::world::World;
 const STEP_BYTES: u32 = 1 << 20;
 
 impl<W: World> Tree<W> {
-    /// Renews the members of one array that refused a flush, if it is to be written. Gives the slots of those that do not
-    /// take it and cannot be missed; others fail by it.
+    /// Rewrites the members of one array that refused a flush, if the array is open for writing. A member that does not
+    /// take it fails. Returns the slots of those that do not take it and that the array cannot spare.
     pub(crate) fn renew_members(&mut self, node: NodeId) -> Result<Vec<usize>, VolumeError> {
         let it = &self.nodes[node.0];
         if !it.writable || it.has_copies() {
@@ -56,7 +57,7 @@ impl<W: World> Tree<W> {
         Ok(unwilling)
     }
 
-    /// Writes to a member again what it holds, and flushes it. Says whether it takes that.
+    /// Reads what a member holds, writes it again, and flushes the member. Returns whether the member took all of it.
     fn write_again(&mut self, node: NodeId, role: Role) -> Result<bool, VolumeError> {
         let end = self.nodes[node.0].array.geometry().used_bytes(role);
         let block = self.nodes[node.0].logical_block_bytes;
