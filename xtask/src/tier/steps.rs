@@ -20,6 +20,10 @@ pub(super) struct Step {
 /// Tests whose size is a setting: short in `make test`, in full among the proofs.
 const SIZED: &str = "test(=seeds_are_clean) + test(/^engine_properties::/)";
 
+/// The proofs run one part of the kernel's cells (shapes, states, power cuts) in so many, another part each day. All cells
+/// together take as long as all other proofs; `make long` runs them.
+const SHARES: u64 = 3;
+
 /// Planted bugs that the hunter finds within some dozen seeds: of engine, superblocks, hangs, outages and misuse.
 const FOUND_SOON: &[&str] = &[
     "order-overtaken",
@@ -79,7 +83,7 @@ impl Step {
 pub(super) fn of(tier: Tier) -> Result<Vec<Step>> {
     Ok(match tier {
         Tier::Test => test(seed_of_the_day()?),
-        Tier::Proofs => proofs(),
+        Tier::Proofs => proofs(seed_of_the_day()?),
         Tier::Long => long(seed_of_the_day()?),
     })
 }
@@ -100,11 +104,13 @@ fn test(seed: u64) -> Vec<Step> {
     ]
 }
 
-fn proofs() -> Vec<Step> {
+fn proofs(seed: u64) -> Vec<Step> {
     vec![
         Step::new("proofs", "cargo nextest run --profile proofs --workspace --locked --ignore-default-filter")
             .and(&["-E", &format!("(not default()) + {SIZED}")])
-            .with("SHOAL_SEEDS", 500),
+            .with("SHOAL_SEEDS", 500)
+            .with("SHOAL_SHARE", format!("{}/{SHARES}", seed % SHARES))
+            .with("SHOAL_ORDERS", 1),
         Step::new("examples", "cargo test --doc --workspace --locked"),
         Step::new("planted", "cargo xtask planted").and(FOUND_SOON),
         Step::new("fuzz", "cargo xtask fuzz"),
@@ -117,7 +123,7 @@ fn proofs() -> Vec<Step> {
 fn long(seed: u64) -> Vec<Step> {
     vec![
         Step::new("kernel", "cargo nextest run --profile proofs --workspace --locked --ignore-default-filter")
-            .and(&["-E", "test(/needs_kernel_(power|ppl)/) + test(/^files::(sqlite|postgres)/)"])
+            .and(&["-E", "test(/needs_kernel_(every|power|ppl)/) + test(/^files::(sqlite|postgres)/)"])
             .with("SHOAL_CUTS", 50)
             .with("SHOAL_LOADS", "long"),
         Step::new("power cuts", "cargo nextest run --profile proofs -p shoal-volume --locked")
@@ -161,7 +167,7 @@ mod tests {
         }
         let proofs = &of(Tier::Proofs).unwrap()[0];
         let words = proofs.words();
-        assert!(words.starts_with("SHOAL_SEEDS=500 cargo nextest run") && words.contains("-E '(not default())"));
+        assert!(words.starts_with("SHOAL_SEEDS=500 SHOAL_SHARE=") && words.contains("-E '(not default())"));
     }
 
     #[test]

@@ -27,10 +27,10 @@ fn needs_kernel_every_shape_both_ways() {
             Cell::new(format!("{shape}, shoal makes it"), |stage| shoal_makes_it(shape, stage)),
         ]
     });
-    let Some(outcomes) = pool::run(&lab, cells.collect()) else { return };
+    let outcomes = pool::run(&lab, cells.collect());
     let rows = SHAPES.iter().zip(outcomes.chunks(2)).map(|(shape, made)| {
-        let outcomes = made.iter().map(|outcome| (*outcome).to_owned());
-        shape.columns().into_iter().chain(outcomes).collect()
+        let outcomes = made.iter().map(|outcome| outcome.map(str::to_owned));
+        shape.columns().into_iter().map(Some).chain(outcomes).collect()
     });
     table::hold("shapes", &HEAD, rows.collect());
 }

@@ -20,16 +20,16 @@ impl Cell {
     }
 }
 
-/// Runs them all, and gives what each came to; panics at the end if one did. Nothing is given if SHOAL_CELLS selected
-/// some of them: those whose name has one of its parts, between `|`, in it.
-pub(crate) fn run(lab: &Lab, cells: Vec<Cell>) -> Option<Vec<&'static str>> {
-    let selected = std::env::var("SHOAL_CELLS").ok();
+/// Runs the cells that are [selected](Selection), and gives what each came to, `None` for those that did not run. Panics at the
+/// end if one failed.
+pub(crate) fn run(lab: &Lab, cells: Vec<Cell>) -> Vec<Option<&'static str>> {
+    let selection = Selection::from_environment();
     let count = cells.len();
-    let chosen =
-        |cell: &Cell| selected.as_ref().is_none_or(|words| words.split('|').any(|word| cell.name.contains(word)));
-    let mut queue: Vec<_> = cells.into_iter().enumerate().filter(|(_, cell)| chosen(cell)).collect();
+    let mut queue: Vec<_> =
+        cells.into_iter().enumerate().filter(|(number, cell)| selection.has(*number, &cell.name)).collect();
+    println!("{} of {count} cells", queue.len());
     queue.reverse(); // the last is taken first
-    let (queue, outcomes) = (Mutex::new(queue), Mutex::new(vec![""; count]));
+    let (queue, outcomes) = (Mutex::new(queue), Mutex::new(vec![None; count]));
     let failed = Mutex::new(Vec::new());
     let kernels = thread::available_parallelism().map_or(1, |count| count.get().min(4));
     thread::scope(|scope| {
@@ -38,7 +38,7 @@ pub(crate) fn run(lab: &Lab, cells: Vec<Cell>) -> Option<Vec<&'static str>> {
                 let mut stage = Stage::new(lab);
                 while let Some((number, cell)) = next(&queue) {
                     match catch_unwind(AssertUnwindSafe(|| (cell.story)(&mut stage))) {
-                        Ok(outcome) => outcomes.lock().unwrap()[number] = outcome,
+                        Ok(outcome) => outcomes.lock().unwrap()[number] = Some(outcome),
                         Err(_) => {
                             eprintln!("that was: {}", cell.name);
                             failed.lock().unwrap().push(cell.name);
@@ -51,7 +51,30 @@ pub(crate) fn run(lab: &Lab, cells: Vec<Cell>) -> Option<Vec<&'static str>> {
     });
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "{} of {count} cells failed:\n{}", failed.len(), failed.join("\n"));
-    selected.is_none().then(|| outcomes.into_inner().unwrap())
+    outcomes.into_inner().unwrap()
+}
+
+/// Which cells run.
+struct Selection {
+    /// `SHOAL_CELLS`: those whose name has one of these words, between `|`, in it.
+    words: Option<String>,
+    /// `SHOAL_SHARE=K/N`: each Nth cell, beginning with number K.
+    share: Option<(usize, usize)>,
+}
+
+impl Selection {
+    fn from_environment() -> Self {
+        let share = std::env::var("SHOAL_SHARE").ok().map(|text| {
+            let numbers = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+            numbers.filter(|(k, n)| k < n).unwrap_or_else(|| panic!("SHOAL_SHARE is K/N with K below N, not {text:?}"))
+        });
+        Self { words: std::env::var("SHOAL_CELLS").ok(), share }
+    }
+
+    fn has(&self, number: usize, name: &str) -> bool {
+        self.words.as_ref().is_none_or(|words| words.split('|').any(|word| name.contains(word)))
+            && self.share.is_none_or(|(k, n)| number % n == k)
+    }
 }
 
 fn next<T>(queue: &Mutex<Vec<T>>) -> Option<T> {
