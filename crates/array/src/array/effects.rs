@@ -114,6 +114,7 @@ impl Array {
         let flight = self.members.io_started(self.now, role, io);
         let pending = Pending { purpose, member: Some((role, io)), flight };
         let id = EffectId(self.effects.pending.insert(pending).to_number());
+        self.unflushed.begins(role, io, id);
         if self.is_known_bad(role, io) {
             self.effects.bad_reads.push_back(id);
         } else {
@@ -133,6 +134,7 @@ impl Array {
         let pending = pending.unwrap_or_else(|| panic!("outcome of {id:?}, which is not in flight: {outcome:?}"));
         if let Some((role, io)) = pending.member {
             self.members.io_ended(self.now, role, pending.flight, outcome == Outcome::Done);
+            self.unflushed.ended(role, io, id, &outcome);
             if outcome == Outcome::Done {
                 self.made_good(role, io);
             }

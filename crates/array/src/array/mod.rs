@@ -48,6 +48,7 @@ mod slices;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod unflushed;
 
 use alloc::{collections::VecDeque, vec::Vec};
 
@@ -60,7 +61,7 @@ pub use resync::Resync;
 
 use effects::Effects;
 use jobs::Jobs;
-use member::Members;
+use member::{Members, Protection};
 use op::Op;
 use order::Order;
 use pace::Pace;
@@ -72,6 +73,7 @@ use scratch::Pool;
 use slab::{Key, Slab};
 use slices::Slices;
 use streams::Streams;
+use unflushed::Unflushed;
 
 /// Who waits for a turn in the order.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +109,7 @@ pub struct Array {
     races: Slab<Race>,
     pool: Pool,
     records: Records,
+    unflushed: Unflushed,
     /// By role; of missing members nothing is known.
     bad_blocks: Vec<BadBlocks>,
     jobs: Jobs,
@@ -129,7 +132,14 @@ impl Array {
         config.assert_sound(member_count);
         let profile = Profile::new(&geometry, &config);
         let mut members = Members::new(&geometry, config.members);
-        config.refused_flush.into_iter().for_each(|role| members.may_lose(role));
+        let mut unflushed = match members.protection() {
+            Protection::Mirrors => Unflushed::of_copies(&geometry),
+            Protection::None | Protection::Parity => Unflushed::default(),
+        };
+        for role in config.refused_flush {
+            members.may_lose(role);
+            unflushed.doubt(role);
+        }
         let mut bad_blocks = config.bad_blocks;
         bad_blocks.resize(member_count, BadBlocks::default());
         let mut array = Self {
@@ -145,6 +155,7 @@ impl Array {
             races: Slab::new(),
             pool: Pool::new(config.scratch),
             records: Records::default(),
+            unflushed,
             bad_blocks,
             jobs: Jobs::default(),
             pace: Pace::new(config.background),
@@ -229,24 +240,6 @@ impl Array {
         Ok(())
     }
 
-    /// A flush failed that the driver made of a member beside those that it was asked for: what that member had answered may
-    /// be lost. It fails; if it is the last that has some mirrored data it stays and is renewed, and the next flush of the
-    /// array says what this one could not.
-    pub fn flush_failed(&mut self, now: Instant, role: Role) {
-        self.hear(now);
-        if !self.member_gave_up(role) {
-            self.last_copy_refused_flush(role);
-            self.records.note_lost_flush();
-        }
-        self.settle();
-    }
-
-    /// The driver has rewritten and flushed all that a member holds; see [`Self::refused_flush`].
-    pub fn member_renewed(&mut self, role: Role) {
-        self.end_renewal(role);
-        self.settle();
-    }
-
     /// Whether a member has failed and no record says so yet.
     pub fn has_unrecorded_failure(&self) -> bool {
         self.records.is_due()
@@ -278,6 +271,7 @@ impl Array {
             Some(MemberState::Missing) if self.members.io_in_flight(role) > 0 => Err(CommandError::Busy),
             Some(MemberState::Missing | MemberState::InSync) => {
                 self.bad_blocks[role.index()] = bad_blocks;
+                self.unflushed.forget(role);
                 Ok(())
             }
             Some(state @ MemberState::Rebuilding { .. }) => Err(CommandError::State(*state)),
@@ -366,6 +360,7 @@ impl Array {
         loop {
             self.serve_scratch();
             self.run_jobs();
+            self.release_flushes();
             if self.answer_bad_read() {
                 continue;
             }
@@ -389,7 +384,10 @@ impl Array {
         let stripe_ops = self.ops.values().filter(|op| op.holds_slice()).count();
         assert!(self.slices.held_count() <= stripe_ops, "a slice is held by nobody");
         let somebody_waits = self.requests.len() > 0 || self.ops.len() > 0;
-        let something_moves = self.effects.awaited() > 0 || self.slices.has_work() || self.slices.has_plugs();
+        let something_moves = self.effects.awaited() > 0
+            || self.slices.has_work()
+            || self.slices.has_plugs()
+            || self.next_step_due().is_some();
         assert!(!somebody_waits || something_moves, "requests wait for nothing");
         assert!(self.streams_add_up(), "streams are miscounted");
     }

@@ -25,6 +25,8 @@ pub(super) struct Records {
     put_off: Vec<Key<Op>>,
     /// A flush failed for which nobody has been told yet.
     lost_flush: bool,
+    /// Flushes that wait for a renewal.
+    flushes: Vec<Key<Active>>,
 }
 
 impl Records {
@@ -68,9 +70,28 @@ impl Array {
     /// that comes after their answers fails. All flushes that are under way fail.
     pub(super) fn last_copy_refused_flush(&mut self, role: Role) {
         self.members.refused_flush(role);
+        self.unflushed.refused(role);
         self.requests.values_mut().for_each(Active::meet_refusal);
         self.events.push_back(Event::FlushFailed(role));
         self.list_renewal(role);
+    }
+
+    /// A flush failed that the driver made of a member beside those that it was asked for: what that member had answered may
+    /// be lost. It fails; if it is the last that has some mirrored data it stays and is renewed, and the next flush of the
+    /// array says what this one could not.
+    pub fn flush_failed(&mut self, now: Instant, role: Role) {
+        self.hear(now);
+        if !self.member_gave_up(role) {
+            self.last_copy_refused_flush(role);
+            self.records.note_lost_flush();
+        }
+        self.settle();
+    }
+
+    /// The driver has rewritten and flushed all that a member holds; see [`Self::refused_flush`].
+    pub fn member_renewed(&mut self, role: Role) {
+        self.end_renewal(role);
+        self.settle();
     }
 
     /// Working members that refused a flush and were not rewritten since: last copies in a mirror, and members with which
@@ -82,7 +103,33 @@ impl Array {
     /// A member that refused a flush was rewritten, except for blocks that cannot be read.
     pub(super) fn end_renewal(&mut self, role: Role) {
         self.members.renewed(role);
+        self.unflushed.renewed(role);
         self.events.push_back(Event::Renewed(role));
+    }
+
+    /// Whether a flush has to wait: it would cover what is being renewed at this moment.
+    pub(super) fn hold_for_renewal(&mut self, flush: Key<Active>) -> bool {
+        let hold = self.is_renewing();
+        if hold {
+            self.records.flushes.push(flush);
+        }
+        hold
+    }
+
+    /// Gives out the flushes that waited for a renewal, if it is over.
+    pub(super) fn release_flushes(&mut self) {
+        if !self.records.flushes.is_empty() && !self.is_renewing() {
+            core::mem::take(&mut self.records.flushes).into_iter().for_each(|flush| self.start_flush(flush));
+        }
+    }
+
+    /// A last copy does not take what was to renew it. Flushes that waited for that fail: another one would find it willing to
+    /// flush, and have it renewed again, without end.
+    pub(super) fn fail_held_flushes(&mut self) {
+        for flush in core::mem::take(&mut self.records.flushes) {
+            self.requests[flush].fail(0, RequestError::Failed);
+            self.complete(flush);
+        }
     }
 
     /// Takes a working member out.
@@ -94,6 +141,7 @@ impl Array {
             self.start_record();
         }
         self.bad_blocks[role.index()] = BadBlocks::default();
+        self.unflushed.forget(role);
         self.rebuild_lost_member(role);
     }
 

@@ -145,7 +145,10 @@ impl Array {
         let active = Active::new(request, self.now);
         if action == Action::Flush {
             let key = self.requests.insert(active);
-            return self.start_flush(key);
+            if !self.hold_for_renewal(key) {
+                self.start_flush(key);
+            }
+            return;
         }
         if length == 0 {
             return self.answer(id, Ok(()));
@@ -253,7 +256,7 @@ impl Array {
 
     /// A flush goes to every member that works. If more members are gone than the level survives, completed writes are
     /// gone with them, and a flush must not say otherwise.
-    fn start_flush(&mut self, key: Key<Active>) {
+    pub(super) fn start_flush(&mut self, key: Key<Active>) {
         self.requests[key].pending += 1;
         for role in self.members.roles() {
             if self.members.is_working(role) && self.profile.is_writable {
@@ -278,6 +281,11 @@ impl Array {
         let is_last = self.requests[key].pending == 1;
         if is_last && (self.records.take_lost_flush() || self.health() == Health::Failed) {
             self.requests[key].fail(0, RequestError::Failed);
+        }
+        // The flush itself may have shown that a member can be renewed now; another one follows that.
+        if is_last && self.requests[key].error.is_none() && self.hold_for_renewal(key) {
+            self.requests[key].pending = 0;
+            return;
         }
         self.piece_done(key);
     }

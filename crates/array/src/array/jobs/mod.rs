@@ -71,6 +71,7 @@ impl Array {
     /// Whose turn it is; none if nothing is to be done, or nothing can be.
     fn turn(&self) -> Option<Turn> {
         match &self.jobs {
+            _ if self.is_renewing() => Some(Turn::Rebuild),
             _ if self.can_resync() => Some(Turn::Resync),
             Jobs { rebuilds, .. } if !rebuilds.is_empty() => Some(Turn::Rebuild),
             Jobs { scrub, .. } => scrub.is_some().then_some(Turn::Scrub),
@@ -110,7 +111,11 @@ impl Array {
 
     /// When the job's next step may start; `None` if it waits for something else, or there is none.
     pub(super) fn next_step_due(&self) -> Option<Instant> {
-        self.wants_step().then(|| self.pace.due(self.now, self.requests.len() > 0))
+        let due = || match self.is_renewing() {
+            true => self.now,
+            false => self.pace.due(self.now, self.requests.len() > 0),
+        };
+        self.wants_step().then(due)
     }
 
     /// Starts the steps that are due, and ends jobs that have none left. Where much is left out, the rest comes with the

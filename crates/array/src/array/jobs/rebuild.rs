@@ -15,11 +15,15 @@
 //! becomes durable. If the member's log has no room for it, or there are too few members, the rebuild stops: it waits for
 //! its steps and tells so. The member keeps its state, and the rebuild can be asked for again.
 //!
-//! *Renewal.* A last copy that refused a flush stays a member in sync. What it had answered by then may go with its power,
-//! whatever later flushes say; so all that it holds is written to it again, by steps of the same kind, which read from
-//! itself if there is nobody else. Each has its range for itself, so no write is undone. A block that nobody can read is
-//! left as it is. It counts as renewed when it has been gone through; the flush after that is worth what it says. If it does
-//! not take a write the renewal stops, and begins anew when it has taken a flush.
+//! *Renewal.* A last copy that refused a flush stays a member in sync. What it had taken since its last good flush may go
+//! with its power, whatever later flushes say; so that is written to it again ([`crate::array::unflushed`]), by steps of the
+//! same kind, which read from itself if there is nobody else. Each has its range for itself, so no write is undone. A block
+//! that nobody can read is left as it is. It counts as renewed when it has been gone through; the flush after that is worth
+//! what it says. If it does not take a write the renewal stops, and begins anew when it has taken a flush.
+//!
+//! Flushes wait for a renewal, so it goes before every other job and at full speed. The exception is a member of which
+//! nothing is known, as no flush of it has ended well since the start: all of it is renewed, which takes hours, in its turn
+//! and at the pace of a rebuild, and no flush waits.
 
 use core::ops::Range;
 
@@ -33,7 +37,7 @@ use crate::array::{
 };
 use crate::{Home, MemberIo, MemberState, Outcome, Role};
 
-use super::steps::{StepProgress, Steps};
+use super::steps::{Step, StepProgress, Steps};
 
 /// What a rebuild makes of its member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,16 +133,35 @@ impl Array {
     fn list(&mut self, role: Role, aim: Aim, range: Range<u64>) {
         let (position, total) = (range.start, range.end);
         let (steps, flush) = (Steps::from(position), FinalFlush::NotBegun);
-        self.jobs.rebuilds.push_back(Rebuild { role, aim, total, steps, stopped_at: None, flush });
+        let rebuild = Rebuild { role, aim, total, steps, stopped_at: None, flush };
+        if aim == Aim::Renew && self.unflushed.is_known(role) {
+            self.jobs.rebuilds.push_front(rebuild);
+        } else {
+            self.jobs.rebuilds.push_back(rebuild);
+        }
     }
 
-    /// Has all that a last copy holds written to it again, as it refused a flush. One that is under way begins anew. A
+    /// Whether a renewal is under way for which flushes wait, and all other jobs.
+    pub(in crate::array) fn is_renewing(&self) -> bool {
+        let first = self.jobs.rebuilds.front();
+        first.is_some_and(|rebuild| rebuild.aim == Aim::Renew && self.unflushed.is_known(rebuild.role))
+    }
+
+    /// Has written to a last copy again what it may lose, as it refused a flush. One that is under way begins anew. A
     /// member of a level that has no copies is renewed by the driver, before the array is used.
     pub(in crate::array) fn list_renewal(&mut self, role: Role) {
         if self.profile.is_writable && self.members.protection() == Protection::Mirrors {
             self.rebuild_lost_member(role);
             self.end_scrub_early();
             self.list(role, Aim::Renew, 0..self.geometry.used_bytes(role));
+        }
+    }
+
+    /// The member did not take all, or failed, or its renewal begins anew.
+    fn renewal_stopped(&mut self, role: Role) {
+        let is_listed = self.jobs.rebuilds.iter().any(|rebuild| rebuild.role == role);
+        if self.members.perishable().contains(&role) && !is_listed {
+            self.fail_held_flushes();
         }
     }
 
@@ -154,7 +177,11 @@ impl Array {
     pub(super) fn rebuild_step(&mut self) -> u64 {
         let rebuild = &self.jobs.rebuilds[0];
         let (role, cursor, total) = (rebuild.role, rebuild.steps.cursor, rebuild.total);
-        let stale = match self.look_ahead(role, cursor, total) {
+        let ahead = match rebuild.aim {
+            Aim::Fill => self.look_ahead(role, cursor, total),
+            Aim::Renew => self.look_ahead_in_renewal(role, cursor, total),
+        };
+        let stale = match ahead {
             Ahead::Stale(length) => length,
             Ahead::Held(length) => {
                 self.jobs.rebuilds[0].steps.begin(length, None);
@@ -178,15 +205,26 @@ impl Array {
         bytes
     }
 
+    fn look_ahead_in_renewal(&self, role: Role, cursor: u64, total: u64) -> Ahead {
+        match self.unflushed.next_to_renew(role, cursor..total) {
+            None => Ahead::Held(total - cursor),
+            Some(run) if run.start > cursor => Ahead::Held(run.start - cursor),
+            Some(run) => Ahead::Stale(run.end - cursor),
+        }
+    }
+
     pub(in crate::array) fn rebuild_step_ended(&mut self, op: Key<Op>, ended: Ended) {
         let epoch = ended.has_bad_blocks.then(|| self.records.next_epoch());
-        let rebuild = self.jobs.rebuilds.front_mut().expect("a rebuild outlives its steps");
+        // Not always the first: a renewal goes before a rebuild that has steps under way.
+        let of_op = |rebuild: &&mut Rebuild| rebuild.steps.has(op);
+        let rebuild = self.jobs.rebuilds.iter_mut().find(of_op).expect("a rebuild outlives its steps");
+        let role = rebuild.role;
         if let Some(offset) = ended.stopped_at {
             rebuild.stop_at(offset);
         }
         rebuild.steps.of(op).progress = epoch.map_or(StepProgress::Done, StepProgress::Unrecorded);
         if epoch.is_some() {
-            self.events.push_back(Event::BadBlocksChanged(self.jobs.rebuilds[0].role));
+            self.events.push_back(Event::BadBlocksChanged(role));
             self.start_record();
         }
         self.advance_rebuild();
@@ -194,38 +232,45 @@ impl Array {
 
     /// What was to be recorded up to this epoch is, or could not be.
     pub(in crate::array) fn rebuild_recorded(&mut self, epoch: u64, is_recorded: bool) {
-        let Some(rebuild) = self.jobs.rebuilds.front_mut() else { return };
-        let mut start = rebuild.steps.position;
-        let mut stopped_at = None;
-        for step in rebuild.steps.iter_mut() {
-            // Whoever waits for a later epoch waits in vain if this one could not be recorded.
-            if matches!(step.progress, StepProgress::Unrecorded(waits_for) if waits_for <= epoch || !is_recorded) {
-                step.progress = StepProgress::Done;
-                stopped_at = stopped_at.or((!is_recorded).then_some(start));
+        for rebuild in &mut self.jobs.rebuilds {
+            let mut start = rebuild.steps.position;
+            let mut stopped_at = None;
+            for step in rebuild.steps.iter_mut() {
+                // Whoever waits for a later epoch waits in vain if this one could not be recorded.
+                if matches!(step.progress, StepProgress::Unrecorded(waits_for) if waits_for <= epoch || !is_recorded) {
+                    step.progress = StepProgress::Done;
+                    stopped_at = stopped_at.or((!is_recorded).then_some(start));
+                }
+                start = step.end;
             }
-            start = step.end;
-        }
-        if let Some(offset) = stopped_at {
-            rebuild.stop_at(offset);
+            if let Some(offset) = stopped_at {
+                rebuild.stop_at(offset);
+            }
         }
         self.advance_rebuild();
     }
 
-    /// Moves the position past the steps that are done, and gives up what these held.
+    /// Moves each position past the steps that are done, and gives up what these held.
     fn advance_rebuild(&mut self) {
-        while let Some(rebuild) = self.jobs.rebuilds.front_mut() {
-            let Some(step) = rebuild.steps.pass() else { return };
-            let role = rebuild.role;
-            let is_filled = rebuild.stopped_at.is_none_or(|stopped_at| step.end <= stopped_at);
-            if is_filled && self.members.is_working(role) {
-                rebuild.steps.position = step.end;
-                if rebuild.aim == Aim::Fill {
-                    self.members.change(role, Change::Advance { position: step.end });
-                }
+        for index in 0..self.jobs.rebuilds.len() {
+            while let Some(step) = self.jobs.rebuilds[index].steps.pass() {
+                self.pass_step(index, step);
             }
-            if let Some(op) = step.op {
-                self.let_go(op);
+        }
+    }
+
+    fn pass_step(&mut self, index: usize, step: Step) {
+        let rebuild = &mut self.jobs.rebuilds[index];
+        let (role, aim) = (rebuild.role, rebuild.aim);
+        let is_filled = rebuild.stopped_at.is_none_or(|stopped_at| step.end <= stopped_at);
+        if is_filled && self.members.is_working(role) {
+            rebuild.steps.position = step.end;
+            if aim == Aim::Fill {
+                self.members.change(role, Change::Advance { position: step.end });
             }
+        }
+        if let Some(op) = step.op {
+            self.let_go(op);
         }
     }
 
@@ -266,7 +311,7 @@ impl Array {
                     self.members.change(role, Change::Finish);
                     self.events.push_back(Event::RebuildFinished(role));
                 }
-                (Aim::Renew, Some(_)) => {}
+                (Aim::Renew, Some(_)) => self.renewal_stopped(role),
                 (Aim::Renew, None) => self.end_renewal(role),
             }
         }

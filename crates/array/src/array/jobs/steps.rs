@@ -48,6 +48,11 @@ impl Steps {
         self.queue.push_back(Step { end: self.cursor, op, progress });
     }
 
+    /// Whether one of them is this operation's.
+    pub(super) fn has(&self, op: Key<Op>) -> bool {
+        self.queue.iter().any(|step| step.op == Some(op))
+    }
+
     /// The step of this operation.
     pub(super) fn of(&mut self, op: Key<Op>) -> &mut Step {
         let step = self.queue.iter_mut().find(|step| step.op == Some(op));

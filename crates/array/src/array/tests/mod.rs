@@ -9,6 +9,7 @@ mod hostile;
 mod liars;
 mod put_off;
 mod rebuilds;
+mod renewals;
 mod resync;
 mod rig;
 

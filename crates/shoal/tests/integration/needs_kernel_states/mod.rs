@@ -84,10 +84,8 @@ fn needs_kernel_every_state_both_ways() {
         ]
     });
     let outcomes = pool::run(&lab, cells.collect());
-    let rows = pairs
-        .zip(outcomes.chunks(2))
-        .map(|((state, array), left)| {
-            [Some(state.name), Some(array.name), left[0], left[1]].map(|cell| cell.map(str::to_owned)).to_vec()
-        });
+    let rows = pairs.zip(outcomes.chunks(2)).map(|((state, array), left)| {
+        [Some(state.name), Some(array.name), left[0], left[1]].map(|cell| cell.map(str::to_owned)).to_vec()
+    });
     table::hold("states", &["state", "array", "the kernel leaves it", "shoal leaves it"], rows.collect());
 }

@@ -30,7 +30,8 @@ pub(crate) fn hold(name: &str, head: &[&str], rows: Vec<Vec<Option<String>>>) {
 fn with_untried(table: &str, rows: Vec<Vec<Option<String>>>) -> Vec<Vec<String>> {
     let line = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
     let written: Vec<Vec<String>> = table.lines().skip(2).map(line).collect();
-    let cell = |row: usize, column: usize| written.get(row).and_then(|row| row.get(column)).cloned().unwrap_or_default();
+    let cell =
+        |row: usize, column: usize| written.get(row).and_then(|row| row.get(column)).cloned().unwrap_or_default();
     let whole = |(row, cells): (usize, Vec<Option<String>>)| {
         let cells = cells.into_iter().enumerate();
         cells.map(|(column, found)| found.unwrap_or_else(|| cell(row, column))).collect()

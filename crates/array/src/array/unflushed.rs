@@ -1,0 +1,258 @@
+//! What the members of a mirror have taken since they last took a flush.
+//!
+//! A drive that refuses a flush may lose, with its power, all that it took since its last good flush, and nothing else. A
+//! last copy stays in service after that, and is *renewed*: what it may lose is written to it again, see
+//! [`super::jobs`]. With the account kept here that is what was written in the last seconds, and not all of the drive; so
+//! a flush that comes meanwhile can wait for the renewal, and says then what it should: all that was answered is durable.
+//!
+//! | event | account of the member |
+//! | --- | --- |
+//! | the array starts | everything: what was written before is not known here |
+//! | a write is given to it, and again when that ends | its range is *written* |
+//! | a flush is given to it | what is written is *being flushed* |
+//! | that flush ends well | what was being flushed since then or longer is durable |
+//! | a flush is refused | all that is written or being flushed is *to be renewed* |
+//! | it fails | everything, as at the start |
+//! | it is renewed | nothing is to be renewed |
+//!
+//! A write counts again at its end, because a flush that was given out between the two need not cover it.
+
+use alloc::{collections::VecDeque, vec::Vec};
+use core::ops::Range;
+
+use super::regions::Regions;
+use crate::{EffectId, Geometry, MemberIo, Outcome, Role};
+
+/// Regions of a member, at most. A set takes a bit for each, 8 KiB: it is made anew for every flush.
+const REGIONS_MAX: u64 = 1 << 16;
+/// The least bytes of a region.
+const REGION_BYTES_MIN: u64 = 64 << 10;
+/// Flushes of a member that are told apart. More are in flight only where clients flush without pause; the last ones are
+/// one then, and what they cover is durable a flush later.
+const FLUSHES_MAX: usize = 4;
+
+/// A part of a member.
+#[derive(Clone, Debug)]
+enum Extent {
+    Everything,
+    Only(Regions),
+}
+
+impl Extent {
+    /// Nothing of a member of so many bytes.
+    fn nothing(member_bytes: u64) -> Self {
+        let region_bytes = member_bytes.div_ceil(REGIONS_MAX).next_power_of_two().max(REGION_BYTES_MIN);
+        Self::Only(Regions::new(region_bytes, member_bytes))
+    }
+
+    fn insert(&mut self, range: Range<u64>) {
+        if let Self::Only(regions) = self {
+            regions.insert(range);
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        match (&mut *self, other) {
+            (Self::Only(regions), Self::Only(others)) => regions.insert_all(&others),
+            (Self::Only(_), Self::Everything) => *self = Self::Everything,
+            (Self::Everything, _) => {}
+        }
+    }
+
+    /// The first part of it in a range.
+    fn next(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let run = match self {
+            Self::Everything => range,
+            Self::Only(regions) => {
+                let run = regions.next_set(range.start)?;
+                run.start..run.end.min(range.end)
+            }
+        };
+        Some(run).filter(|run| run.start < run.end)
+    }
+}
+
+/// The account of one member.
+#[derive(Debug)]
+struct Account {
+    member_bytes: u64,
+    written: Extent,
+    /// In the order in which the flushes were given out.
+    being_flushed: VecDeque<(EffectId, Extent)>,
+    to_renew: Extent,
+}
+
+impl Account {
+    fn new(member_bytes: u64) -> Self {
+        let nothing = Extent::nothing(member_bytes);
+        Self { member_bytes, written: Extent::Everything, being_flushed: VecDeque::new(), to_renew: nothing }
+    }
+
+    fn flush_begins(&mut self, id: EffectId) {
+        let is_full = self.being_flushed.len() == FLUSHES_MAX;
+        let written = core::mem::replace(&mut self.written, Extent::nothing(self.member_bytes));
+        match self.being_flushed.back_mut() {
+            Some((last, extent)) if is_full => {
+                *last = id;
+                extent.join(written);
+            }
+            _ => self.being_flushed.push_back((id, written)),
+        }
+    }
+
+    fn flush_is_done(&mut self, id: EffectId) {
+        if let Some(index) = self.being_flushed.iter().position(|(flush, _)| *flush == id) {
+            self.being_flushed.drain(..=index);
+        }
+    }
+
+    fn flush_is_refused(&mut self) {
+        self.to_renew.join(core::mem::replace(&mut self.written, Extent::nothing(self.member_bytes)));
+        self.being_flushed.drain(..).for_each(|(_, extent)| self.to_renew.join(extent));
+    }
+}
+
+/// The accounts of all members; none where no copies are kept.
+#[derive(Debug, Default)]
+pub(super) struct Unflushed(Vec<Account>);
+
+impl Unflushed {
+    /// Those of an array whose members hold copies.
+    pub(super) fn of_copies(geometry: &Geometry) -> Self {
+        let roles = 0..geometry.shape().member_bytes.len() as u16;
+        Self(roles.map(|role| Account::new(geometry.used_bytes(Role(role)))).collect())
+    }
+
+    fn of(&mut self, role: Role) -> Option<&mut Account> {
+        self.0.get_mut(role.index())
+    }
+
+    /// A member has been given this.
+    pub(super) fn begins(&mut self, role: Role, io: MemberIo, id: EffectId) {
+        match (self.of(role), io) {
+            (Some(account), MemberIo::Flush) => account.flush_begins(id),
+            (Some(account), io) => written_by(io).into_iter().for_each(|range| account.written.insert(range)),
+            (None, _) => {}
+        }
+    }
+
+    /// That has ended.
+    pub(super) fn ended(&mut self, role: Role, io: MemberIo, id: EffectId, outcome: &Outcome) {
+        match (self.of(role), io) {
+            (Some(account), MemberIo::Flush) if *outcome == Outcome::Done => account.flush_is_done(id),
+            (Some(_), MemberIo::Flush) | (None, _) => {}
+            (Some(account), io) => written_by(io).into_iter().for_each(|range| account.written.insert(range)),
+        }
+    }
+
+    /// The member stays though it refused a flush.
+    pub(super) fn refused(&mut self, role: Role) {
+        self.of(role).into_iter().for_each(Account::flush_is_refused);
+    }
+
+    /// All that the member holds is to be renewed: it refused a flush of whatever wrote to it before.
+    pub(super) fn doubt(&mut self, role: Role) {
+        self.of(role).into_iter().for_each(|account| account.to_renew = Extent::Everything);
+    }
+
+    /// Another drive has the member's place, or none: of what it has flushed nothing is known.
+    pub(super) fn forget(&mut self, role: Role) {
+        self.of(role).into_iter().for_each(|account| *account = Account::new(account.member_bytes));
+    }
+
+    /// The member is renewed.
+    pub(super) fn renewed(&mut self, role: Role) {
+        self.of(role).into_iter().for_each(|account| account.to_renew = Extent::nothing(account.member_bytes));
+    }
+
+    /// The first part of a range of the member that is to be renewed.
+    pub(super) fn next_to_renew(&self, role: Role, range: Range<u64>) -> Option<Range<u64>> {
+        self.0.get(role.index())?.to_renew.next(range)
+    }
+
+    /// Whether it is known what is to be renewed: all that was written since a flush that ended well. It is little then, and
+    /// flushes wait for it.
+    pub(super) fn is_known(&self, role: Role) -> bool {
+        self.0.get(role.index()).is_some_and(|account| matches!(account.to_renew, Extent::Only(_)))
+    }
+}
+
+fn written_by(io: MemberIo) -> Option<Range<u64>> {
+    match io {
+        MemberIo::Write { offset, span } => Some(offset..offset + u64::from(span.length)),
+        MemberIo::Discard { offset, length } => Some(offset..offset + length),
+        MemberIo::Read { .. } | MemberIo::Flush => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)]
+mod tests {
+    use super::*;
+
+    const MEMBER: u64 = 64 << 20;
+    const REGION: u64 = REGION_BYTES_MIN;
+
+    fn flushed() -> Account {
+        let mut account = Account::new(MEMBER);
+        account.flush_begins(EffectId(0));
+        account.flush_is_done(EffectId(0));
+        account
+    }
+
+    fn to_renew(account: &Account) -> Vec<Range<u64>> {
+        let mut from = 0;
+        core::iter::from_fn(|| {
+            let run = account.to_renew.next(from..MEMBER)?;
+            from = run.end;
+            Some(run)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn what_is_written_or_being_flushed_is_to_be_renewed_and_what_was_flushed_is_not() {
+        let mut account = flushed();
+        account.written.insert(0..1);
+        account.flush_begins(EffectId(1));
+        account.written.insert(REGION..REGION + 1);
+        account.flush_begins(EffectId(2));
+        account.written.insert(5 * REGION..6 * REGION);
+        account.flush_is_done(EffectId(1));
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account), [REGION..2 * REGION, 5 * REGION..6 * REGION]);
+        account.written.insert(9 * REGION..9 * REGION + 1);
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account).len(), 3, "a second refusal adds to the first");
+    }
+
+    #[test]
+    fn a_flush_covers_those_before_it() {
+        let mut account = flushed();
+        for flush in 1..=2 * FLUSHES_MAX as u64 {
+            account.written.insert(flush * REGION..flush * REGION + 1);
+            account.flush_begins(EffectId(flush));
+        }
+        assert_eq!(account.being_flushed.len(), FLUSHES_MAX);
+        account.flush_is_done(EffectId(FLUSHES_MAX as u64 - 1));
+        account.flush_is_done(EffectId(2 * FLUSHES_MAX as u64 - 1));
+        assert_eq!(account.being_flushed.len(), 1, "the last one is for all after it");
+        account.flush_is_done(EffectId(2 * FLUSHES_MAX as u64));
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account), []);
+    }
+
+    #[test]
+    fn before_the_first_good_flush_nothing_is_known_to_be_durable() {
+        let mut account = Account::new(MEMBER);
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account), [0..MEMBER]);
+        assert!(matches!(account.to_renew, Extent::Everything));
+    }
+
+    #[test]
+    fn a_large_member_has_no_more_regions_than_a_small_one() {
+        let Extent::Only(regions) = Extent::nothing(16 << 40) else { panic!("nothing is a set") };
+        assert!(regions.region_count() <= REGIONS_MAX, "{}", regions.region_count());
+    }
+}
