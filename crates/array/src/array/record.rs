@@ -12,7 +12,7 @@
 use alloc::vec::Vec;
 
 use super::{Array, BadBlocks, Event, member::Change, op::Op, requests::Active, slab::Key};
-use crate::{Outcome, RequestError, Role};
+use crate::{Instant, Outcome, RequestError, Role};
 
 /// What is recorded, and who waits for it.
 #[derive(Debug, Default)]
