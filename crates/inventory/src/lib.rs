@@ -9,6 +9,7 @@
 //! | which arrays are there at all | [`listed`], [`remembered`] |
 //! | may the array be started with those | [`members_to_open`], [`lacking`], [`host_memory`] |
 //! | may a drive lose what it holds | [`check_wipeable`], [`refuse_active`] |
+//! | what is plugged in, where, and what is on it | [`plugged()`] |
 //! | which drives are simulated, and what are they like | [`SimulatedDrives`] |
 //!
 //! Nothing here reads the environment or prints: what there is to tell goes to the listener of the
@@ -25,6 +26,7 @@ mod lacking;
 mod list;
 mod look;
 mod newcomer;
+mod plugged;
 mod present;
 mod remembered;
 mod search;
@@ -38,6 +40,7 @@ pub use lacking::lacking;
 pub use list::{Absentee, Listed, listed, remembered, usual_places};
 pub use look::{Look, NoMember, PATIENCE, Seen, Silence, look, look_within, member, members};
 pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
+pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
 pub use remembered::{ArrayInUse, Held, Purpose, hold, host_memory, keeper, remember, store, trust};
 pub use search::{Named, SearchError, arrays, files_in, machine_drives, member_paths, named_drives, outer_superblock};

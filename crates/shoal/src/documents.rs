@@ -11,6 +11,7 @@ use shoal_documents::{
     MountDocument, ScrubDocument, ServiceDocument, StateDocument, TransferDocument, UnmountDocument,
 };
 
+use crate::commands::drives::document::DrivesDocument;
 use crate::commands::list::ListDocument;
 use crate::commands::network::{NetworkDocument, NetworkPlanDocument};
 use crate::commands::profile::ProfileDocument;
@@ -112,6 +113,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("network-plan", schema_for!(NetworkPlanDocument)),
         ("format", schema_for!(FormatDocument)),
         ("mount", schema_for!(MountDocument)),
+        ("drives", schema_for!(DrivesDocument)),
         ("list", schema_for!(ListDocument)),
         ("mdadm-conf", schema_for!(MdadmConfDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),

@@ -45,6 +45,13 @@ pub fn format_rate(bytes_per_s: u64) -> String {
     if mb_per_s >= 100.0 { format!("{mb_per_s:.0} MB/s") } else { format!("{mb_per_s:.1} MB/s") }
 }
 
+/// Writes what a link carries in bits a second, powers of ten: "480 Mbit/s", "1.5 Mbit/s", "5 Gbit/s".
+pub fn format_bit_rate(bits_per_s: u64) -> String {
+    let (unit, name) = if bits_per_s >= 1_000_000_000 { (1e9, "Gbit/s") } else { (1e6, "Mbit/s") };
+    let text = format!("{:.1}", bits_per_s as f64 / unit);
+    format!("{} {name}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
 /// Writes a duration with the unit that suits it.
 pub fn format_ns(ns: u64) -> String {
     match ns {
@@ -68,6 +75,12 @@ pub fn format_age_s(age_s: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_are_told_as_they_are_sold() {
+        let rates = [1_500_000, 480_000_000, 5_000_000_000, 20_000_000_000];
+        assert_eq!(rates.map(format_bit_rate), ["1.5 Mbit/s", "480 Mbit/s", "5 Gbit/s", "20 Gbit/s"]);
+    }
 
     #[test]
     fn powers_of_two_and_of_ten_are_told_apart() {

@@ -39,6 +39,16 @@ pub struct UsbPort {
 }
 
 impl Identity {
+    /// What the system knows of the block device at a path, which is not opened: a drive that hangs is known, too. Nothing
+    /// of what is no block device, or not there.
+    pub fn of_path(path: &Path) -> Self {
+        let Ok(stat) = rustix::fs::stat(path) else { return Self::default() };
+        if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::BlockDevice {
+            return Self::default();
+        }
+        Self::of_device(DeviceNumber::from_raw(stat.st_rdev))
+    }
+
     /// Looks a block device up by its number.
     pub(crate) fn of_device(number: DeviceNumber) -> Self {
         Self::of_directory(&PathBuf::from(format!("/sys/dev/block/{number}")))

@@ -141,6 +141,14 @@ pub(crate) struct StudyArgs {
     pub(crate) report: Option<PathBuf>,
 }
 
+/// `shoal drives`
+#[derive(Args, Debug)]
+pub(crate) struct DrivesArgs {
+    /// Go on, and tell what is plugged in and pulled, until Ctrl-C.
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
 /// `shoal demo`
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {

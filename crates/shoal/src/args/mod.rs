@@ -27,7 +27,7 @@ pub(crate) use arrays::{
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
 pub(crate) use engine::EngineArg;
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
-pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
+pub(crate) use measure::{BenchArgs, DemoArgs, DrivesArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
 pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use profile::ProfileArgs;
@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Measure drives and arrays of them, and recommend one. Wipes the drives.
     Study(StudyArgs),
+    /// Show which drives are plugged in, where, what is on them, and what is slower than it could be. Reads only.
+    Drives(DrivesArgs),
     /// Rank the arrays that some drives could make: room, cost, speed, safety, wear. Before they are bought or wiped.
     Plan(PlanArgs),
     /// Measure a drive, and describe it so that it can be simulated and planned with.

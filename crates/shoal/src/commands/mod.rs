@@ -6,6 +6,7 @@ mod attach;
 mod bench;
 pub(crate) mod create;
 mod demo;
+pub(crate) mod drives;
 mod examine;
 mod fail;
 mod format;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
     cli.parity()?;
     match &cli.command {
         Command::Demo(args) => demo::run(cli, args),
+        Command::Drives(args) => drives::run(cli, args),
         Command::Study(args) => study::run(cli, args),
         Command::Plan(args) => plan::run(cli, args),
         Command::Profile(args) => profile::run(cli, args),

@@ -53,6 +53,7 @@ fn needs_bus_sticks_are_pulled_and_plugged_back_while_an_array_runs() {
         "head -c {CONTENT_BYTES} /dev/urandom >/tmp/content
          shoal create --level 5 --chunk 64K --bitmap internal --assume-clean $(stick STICK0 STICK1 STICK2 STICK3)"
     ));
+    story.the_sticks_are_shown_where_they_are();
     story.a_running_array_goes_on();
     story.the_stick_comes_back();
     story.a_benchmark_goes_on();
@@ -64,6 +65,28 @@ struct Story {
 }
 
 impl Story {
+    fn the_sticks_are_shown_where_they_are(&mut self) {
+        let found = self.json("drives");
+        let is_stick = |drive: &&Value| drive["link"]["kind"] == "usb";
+        let sticks: Vec<&Value> = found["drives"].as_array().unwrap().iter().filter(is_stick).collect();
+        let mut serials: Vec<_> = sticks.iter().map(|stick| stick["serial"].as_str().unwrap()).collect();
+        serials.sort_unstable();
+        assert_eq!(serials, ["STICK0", "STICK1", "STICK2", "STICK3"], "{found}");
+        for stick in &sticks {
+            assert_eq!((&stick["size_bytes"], &stick["link"]["driver"]), (&STICK_BYTES.into(), &"usb-storage".into()));
+            assert!(stick["holds"]["parts"][0]["array"]["uuid"].is_string(), "{stick}");
+        }
+        let bus = |serial: &str| {
+            let stick = sticks.iter().find(|stick| stick["serial"] == serial).unwrap();
+            let way = stick["way"].as_array().unwrap();
+            way.iter().find(|station| station["kind"] == "usb-bus").unwrap()["name"].clone()
+        };
+        assert_eq!((bus("STICK0"), bus("STICK1")), (bus("STICK2"), bus("STICK3")), "{found}");
+        assert_ne!(bus("STICK0"), bus("STICK1"), "{found}");
+        let tree = self.done("shoal drives");
+        assert_eq!(tree.matches(": 2 drives share it").count(), 2, "{tree}");
+    }
+
     fn a_running_array_goes_on(&mut self) {
         self.done(
             "(told /tmp/run shoal run $(stick STICK0 STICK1 STICK2 STICK3)) &
