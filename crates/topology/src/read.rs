@@ -125,7 +125,7 @@ fn way(above: &[&Path]) -> Vec<Station> {
 /// A device that a bus hangs on: a PCI function, or a part of a system on a chip.
 fn is_host_of(directory: &Path) -> bool {
     let subsystem = link_name(directory, "subsystem");
-    matches!(subsystem.as_deref(), Some("pci" | "platform" | "amba")) && directory.join("driver").exists()
+    matches!(subsystem.as_deref(), Some("pci" | "platform" | "amba")) && link_name(directory, "driver").is_some()
 }
 
 fn is_pci(directory: &Path) -> bool {

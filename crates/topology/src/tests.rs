@@ -14,7 +14,8 @@ fn kinds(drive: &PluggedDrive) -> Vec<(StationKind, &str)> {
 #[test]
 fn a_stick_behind_a_hub_has_its_way_and_its_link() {
     let tree = Tree::new();
-    let hub = tree.usb_bus("0000:00:14.0", 1, 480).hub("1-1", "USB2.0 Hub", 480);
+    let bus = tree.usb_bus("0000:00:14.0", 1, 480);
+    let hub = bus.hub("1-1", "USB2.0 Hub", 480);
     hub.stick("1-1.4", "sda", "usb-storage", "2.10", 32 * GIGABYTE);
     let found = Topology::read(tree.root()).unwrap();
     let [drive] = &found.drives[..] else { panic!("{found:?}") };
