@@ -46,7 +46,9 @@ fn with_server(
     wish: &Wish,
     attachment: Attachment,
 ) -> Result<Attachment, AttachError> {
-    let served = server::find_or_start(launcher, records, array, wish, Some(&attachment.socket))?;
+    // Who uses the device decides whether it is written to, and not who starts the server again.
+    let wish = Wish { read_only: attachment.read_only, ..*wish };
+    let served = server::find_or_start(launcher, records, array, &wish, Some(&attachment.socket))?;
     let Some(started) = served.started else { return Ok(attachment) };
     let members = members(array, &served);
     let attachment = Attachment { server: Some(started), members, ..attachment };
@@ -87,6 +89,7 @@ fn again(
         let chosen = choose(wish)?;
         return anew(launcher, records, array, wish, chosen);
     }
+    let wish = &Wish { read_only: stale.read_only, ..*wish };
     let served = server::find_or_start(launcher, records, array, wish, None)?;
     let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, stale.method) };
     let started = front::start(launcher, records, &served.array_uuid, &front)?;

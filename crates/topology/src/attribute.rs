@@ -25,7 +25,8 @@ pub(crate) fn link_name(directory: &Path, name: &str) -> Option<String> {
 pub(crate) fn bits_per_s(text: &str, unit_bits_per_s: u64) -> Option<u64> {
     let number = text.split_whitespace().next()?;
     let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
-    let (whole, tenths) = (whole.parse::<u64>().ok()?, u64::from(tenths.parse::<u8>().ok().filter(|tenth| *tenth < 10)?));
+    let (whole, tenths) =
+        (whole.parse::<u64>().ok()?, u64::from(tenths.parse::<u8>().ok().filter(|tenth| *tenth < 10)?));
     whole.checked_mul(unit_bits_per_s)?.checked_add(tenths * (unit_bits_per_s / 10))
 }
 

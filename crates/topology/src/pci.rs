@@ -44,10 +44,5 @@ impl PciLink {
 /// The controller that a device's directory is: the one that a bus hangs on.
 pub(crate) fn controller(directory: &Path) -> Option<Station> {
     let name = directory.file_name()?.to_string_lossy().into_owned();
-    Some(Station {
-        kind: StationKind::Controller,
-        name,
-        title: link_name(directory, "driver"),
-        link_bits_per_s: None,
-    })
+    Some(Station { kind: StationKind::Controller, name, title: link_name(directory, "driver"), link_bits_per_s: None })
 }

@@ -114,9 +114,19 @@ fn way(above: &[&Path]) -> Vec<Station> {
         } else if Some(*directory) != own && directory.join("idVendor").exists() {
             way.extend(usb::station(directory));
         } else if is_numbered(directory, "ata") {
-            way.push(Station { kind: StationKind::AtaPort, name: name_of(directory), title: None, link_bits_per_s: None });
+            way.push(Station {
+                kind: StationKind::AtaPort,
+                name: name_of(directory),
+                title: None,
+                link_bits_per_s: None,
+            });
         } else if is_numbered(directory, "mmc") {
-            way.push(Station { kind: StationKind::CardSlot, name: name_of(directory), title: None, link_bits_per_s: None });
+            way.push(Station {
+                kind: StationKind::CardSlot,
+                name: name_of(directory),
+                title: None,
+                link_bits_per_s: None,
+            });
         }
     }
     way

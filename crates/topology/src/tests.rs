@@ -22,11 +22,7 @@ fn a_stick_behind_a_hub_has_its_way_and_its_link() {
     assert_eq!((drive.name.as_str(), drive.size_bytes), ("sda", 32 * GIGABYTE));
     assert_eq!(
         kinds(drive),
-        [
-            (StationKind::Controller, "0000:00:14.0"),
-            (StationKind::UsbBus, "usb1"),
-            (StationKind::UsbHub, "1-1"),
-        ]
+        [(StationKind::Controller, "0000:00:14.0"), (StationKind::UsbBus, "usb1"), (StationKind::UsbHub, "1-1"),]
     );
     assert_eq!(drive.way[0].title.as_deref(), Some("xhci_hcd"));
     assert_eq!((drive.way[2].title.as_deref(), drive.way[2].link_bits_per_s), (Some("USB2.0 Hub"), Some(480_000_000)));

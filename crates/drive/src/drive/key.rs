@@ -51,6 +51,14 @@ impl DriveKey {
         }
     }
 
+    /// The number of the file system that a file is in.
+    pub(crate) fn file_system(self) -> Option<DeviceNumber> {
+        match self.0 {
+            Key::Device(_) => None,
+            Key::File { file_system, .. } => Some(file_system),
+        }
+    }
+
     pub(crate) fn device_number(self) -> Option<DeviceNumber> {
         match self.0 {
             Key::Device(number) => Some(number),

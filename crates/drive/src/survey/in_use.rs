@@ -83,7 +83,8 @@ fn uses_of_file(key: DriveKey, tables: &Tables) -> Vec<String> {
     for entry in std::fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let device = entry.path();
         let Ok(backing) = std::fs::read(device.join("loop/backing_file")) else { continue };
-        if !is_it(&PathBuf::from(std::ffi::OsStr::from_bytes(backing.trim_ascii_end()))) {
+        let backing = PathBuf::from(std::ffi::OsStr::from_bytes(backing.trim_ascii_end()));
+        if is_elsewhere(&backing, key, &tables.mounts) || !is_it(&backing) {
             continue;
         }
         let name = entry.file_name();
@@ -94,6 +95,16 @@ fn uses_of_file(key: DriveKey, tables: &Tables) -> Vec<String> {
         }
     }
     uses
+}
+
+/// Whether a path leads into a file system that another process or machine answers for, and that the file is not in. Such
+/// a path is not to be looked at: who does not answer would be waited for without limit. For these kinds stat(2) has the
+/// number that the table of mounts has; btrfs and overlays have others, but answer by themselves.
+fn is_elsewhere(path: &Path, file: DriveKey, mounts: &[Mount]) -> bool {
+    let below = mounts.iter().filter(|mount| path.starts_with(&mount.place));
+    let Some(mount) = below.max_by_key(|mount| mount.place.components().count()) else { return false };
+    let is_answered_for = ["fuse", "nfs", "cifs", "smb3", "9p"].iter().any(|kind| mount.kind.starts_with(kind));
+    is_answered_for && file.file_system().is_some_and(|number| number.to_string() != mount.number)
 }
 
 /// Whether somebody holds a device exclusively. A claim for reading changes nothing and ends at once.
@@ -120,6 +131,26 @@ fn parse_swaps(table: &[u8]) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_that_others_answer_for_is_not_asked_for_files_of_another() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let key = DriveKey::of_path(file.path()).unwrap();
+        let own = key.file_system().unwrap().to_string();
+        let mount = |number: &str, place: &str, kind: &str| Mount {
+            number: number.to_owned(),
+            source: "shoal:pond".into(),
+            place: place.into(),
+            kind: kind.to_owned(),
+            options: String::new(),
+        };
+        let elsewhere = |mounts: &[Mount]| is_elsewhere(Path::new("/run/shoal/u.file/pond"), key, mounts);
+        let root = mount("0:1", "/", "ext4");
+        assert!(elsewhere(&[root.clone(), mount("9999:1", "/run/shoal/u.file", "fuse")]));
+        assert!(!elsewhere(&[root.clone(), mount(&own, "/run/shoal/u.file", "fuse")]), "the file is there");
+        assert!(!elsewhere(&[root, mount("9999:1", "/run/shoal/other.file", "fuse")]));
+        assert!(!elsewhere(&[mount("9999:1", "/run", "overlay")]) && !elsewhere(&[]));
+    }
 
     #[test]
     fn swaps_are_read_behind_their_heading() {

@@ -1,10 +1,10 @@
 //! `shoal examine`
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use shoal_documents::{ExamineDocument, ExaminedDocument, SuperblockDocument};
-use shoal_drive::{Access, Drive};
-use shoal_inventory::probe;
+use shoal_inventory::{Look, NoMember, PATIENCE, Silence, look_within};
 use shoal_md::{Features, MemberUse, Superblock};
 use shoal_text::{Outside, format_size};
 use shoal_volume::layout_name;
@@ -16,7 +16,9 @@ use crate::output;
 /// Shows the superblock on each drive. Exit status 1 if a drive has none.
 pub(crate) fn run(cli: &Cli, args: &ExamineArgs) -> Result<(), Failure> {
     shoal_inventory::refuse(&args.drives)?;
-    let document = ExamineDocument { drives: args.drives.iter().map(|path| examine(path)).collect() };
+    // In threads of their own: a drive that hangs is not waited for without limit.
+    let looks = look_within(&args.drives, PATIENCE);
+    let document = ExamineDocument { drives: args.drives.iter().zip(looks).map(examined).collect() };
     output::document(cli, &document, text)?;
     match document.drives.iter().find_map(|drive| Some((&drive.drive, drive.problem.as_ref()?))) {
         None => Ok(()),
@@ -29,16 +31,17 @@ fn problem_line(drive: &str, problem: &str) -> String {
     if problem.starts_with(drive) { problem.to_owned() } else { format!("{drive}: {problem}") }
 }
 
-fn examine(path: &std::path::Path) -> ExaminedDocument {
-    let probed = match Drive::open(path, Access::Read) {
-        Ok(drive) => probe(&drive).map_err(|problem| problem.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
+fn examined((path, look): (&PathBuf, Look)) -> ExaminedDocument {
     let drive = path.display().to_string();
-    match probed {
-        Ok(superblock) => ExaminedDocument { drive, superblock: Some(describe(&superblock)), problem: None },
-        Err(problem) => ExaminedDocument { drive, superblock: None, problem: Some(problem) },
-    }
+    let problem = match look {
+        Look::Member(seen) => {
+            return ExaminedDocument { drive, superblock: Some(describe(&seen.superblock)), problem: None };
+        }
+        Look::No(NoMember::Open(error)) => error.to_string(),
+        Look::No(NoMember::Superblock { problem, .. }) => problem.to_string(),
+        Look::Silent => Silence { path: path.clone() }.to_string(),
+    };
+    ExaminedDocument { drive, superblock: None, problem: Some(problem) }
 }
 
 fn describe(superblock: &Superblock) -> SuperblockDocument {

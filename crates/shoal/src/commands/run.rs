@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use shoal_attach::records::Standing;
+use shoal_attach::records::{Attachment, Standing};
 use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
@@ -33,7 +33,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
-        refuse_waited_for(&array, |_, _| Ok(false))?;
+        refuse_waited_for(&array, |_| Ok(false))?;
         check_place(args.array.socket.is_some())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
@@ -51,23 +51,23 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     output::document(cli, &server.run()?, state_text)
 }
 
-/// Refuses an array whose attachment waits for a server, unless it will be served where that is looked for: what uses the
-/// attachment would go on to wait, and nobody else could serve it. `is_served` is asked of an array by its UUID, and of a
-/// place.
+/// Refuses an array whose attachment waits for a server, unless `is_served` says that it will be served as the attachment
+/// needs it: what uses the attachment would go on to wait, and nobody else could serve it.
 pub(super) fn refuse_waited_for(
     array: &ArrayArgs,
-    is_served: impl FnOnce(&str, &Path) -> Result<bool, Failure>,
+    is_served: impl FnOnce(&Attachment) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
     // A socket is where it will be administered, and no array is reached by it yet.
     let array = ArrayArgs { socket: None, ..array.clone() };
     let Some(attachment) = attachment_of(&array)? else { return Ok(()) };
-    if attachment.standing() != Standing::ServerGone || is_served(&attachment.array_uuid, &attachment.socket)? {
+    if attachment.standing() != Standing::ServerGone || is_served(&attachment)? {
         return Ok(());
     }
     Err(Failure::Refused(format!(
-        "array {} is attached as {}, which waits for whoever serves it at {}: `{}` runs it again there; or `shoal detach` it first",
+        "array {} is attached as {}, which waits for whoever serves all of it{} at {}: `{}` does; or `shoal detach` it first",
         attachment.name,
         attachment.device.display(),
+        if attachment.read_only { "" } else { ", for writing," },
         attachment.socket.display(),
         attachment.attach_command()
     )))

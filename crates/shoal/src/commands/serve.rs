@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use shoal_attach::records::Attachment;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument};
 use shoal_running::{
@@ -34,7 +35,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
     let array = from_anywhere(&args.array)?;
     let alerts = args.unattended.alerts.as_deref();
     let (name, places, server) = or_alert(environment(), alerts, &array.named(), || -> Result<_, Failure> {
-        refuse_waited_for(&array, |uuid, place| is_served_at(args, uuid, place))?;
+        refuse_waited_for(&array, |attachment| suits(args, attachment))?;
         check_place(args.array.socket.is_some() && !args.nbd.is_empty())?;
         let wait = args.unattended.wait.map(Duration::from_secs);
         wait_for_members(environment(), wait, &array.named());
@@ -118,6 +119,16 @@ fn refuse_other_places(args: &ServeArgs, array: &ArrayArgs) -> Result<(), Failur
         Address::Unix(path) => refuse_place(array, &path),
         _ => Ok(()),
     })
+}
+
+/// Whether the array will be served as an attachment needs it: where it waits, all of it, and for writing unless it only
+/// reads. It takes the first export.
+fn suits(args: &ServeArgs, attachment: &Attachment) -> Result<bool, Failure> {
+    let first = args.export.first();
+    let is_whole = first.is_none_or(|export| export.part.is_none());
+    let is_read_only = args.read_only || first.is_some_and(|export| export.read_only);
+    let is_enough = is_whole && (attachment.read_only || !is_read_only);
+    Ok(is_enough && is_served_at(args, &attachment.array_uuid, &attachment.socket)?)
 }
 
 /// Whether the array is served at this socket.

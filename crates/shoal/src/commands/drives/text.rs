@@ -112,7 +112,9 @@ fn warnings(drive: &DriveDocument) -> Vec<String> {
     let advice = drive.advice.map(|advice| match advice {
         AdviceDocument::PlugIntoUsb3 => "! it can do USB 3, and is on USB 2: plug it into a port, and a hub, of USB 3",
         AdviceDocument::PlugIntoFasterSlot => "! its slot gives it fewer lanes, or slower ones, than it has",
-        AdviceDocument::CheckCable => "! its port can do more than was negotiated: the drive is older, or the cable bad",
+        AdviceDocument::CheckCable => {
+            "! its port can do more than was negotiated: the drive is older, or the cable bad"
+        }
     });
     let poses = (!drive.poses_as.is_empty()).then(|| {
         format!("! poses as {} as well, with programs of its maker: arrays do not use that", drive.poses_as.join(", "))

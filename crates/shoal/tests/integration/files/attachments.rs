@@ -182,7 +182,9 @@ fn needs_root_fuse_what_waits_for_a_server_is_run_where_it_is_waited_for() {
     let device = ponds.attached();
     kill(&ponds.bay.json("status d0")["running"]);
     let elsewhere = ponds.bay.runtime().with_file_name("elsewhere.sock");
-    for line in ["run --wait 0 d0 d1", &format!("serve --wait 0 --nbd unix:{} d0 d1", elsewhere.display())] {
+    let elsewhere = format!("serve --wait 0 --nbd unix:{} d0 d1", elsewhere.display());
+    let too_little = ["serve --wait 0 --read-only d0 d1", "serve --wait 0 --export part=0+64K d0 d1"];
+    for line in ["run --wait 0 d0 d1", &elsewhere].into_iter().chain(too_little) {
         ponds.bay.refused_running(line, 3, &["left", device.to_str().unwrap(), "waits", "shoal attach"]);
     }
     let served = Server::start_as(&ponds.bay, "serve", "d0 d1");
@@ -190,6 +192,51 @@ fn needs_root_fuse_what_waits_for_a_server_is_run_where_it_is_waited_for() {
     ponds.bay.done("detach d0");
     ponds.bay.done("stop d0");
     assert_eq!(served.ended().code, 0);
+}
+
+/// Who uses the device writes to it, whatever whoever starts the server again is about to do.
+#[test]
+fn needs_root_fuse_a_server_that_is_started_for_reading_serves_a_writable_device_for_writing() {
+    if !is_possible() || !has("dd") {
+        return;
+    }
+    let ponds = Ponds::new();
+    let device = ponds.attached();
+    kill(&ponds.bay.json("status d0")["running"]);
+    ponds.bay.done("attach --read-only d0 d1");
+    let arguments = ["if=/dev/zero", "bs=4096", "count=1", "oflag=direct", "conv=fsync", "status=none"];
+    let written = Command::new("dd").arg(format!("of={}", device.display())).args(arguments).status().unwrap();
+    assert!(written.success(), "{written}");
+    ponds.bay.done("detach d0");
+}
+
+/// Other arrays' commands look which loop devices lie on what files; they ask no file system for that which does not answer.
+#[test]
+fn needs_root_fuse_a_front_that_stands_still_holds_up_nobody_else() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    ponds.attached();
+    let front = ponds.bay.json("status d0")["attached"]["front"]["process_id"].to_string();
+    for fresh in ["fresh0", "fresh1"] {
+        std::fs::File::create(ponds.bay.path(fresh)).unwrap().set_len(16 << 20).unwrap();
+    }
+    run("kill", &["-STOP".as_ref(), front.as_ref()]);
+    let create = ["create", "--quiet", "--level", "1", "--name", "other", "fresh0", "fresh1"];
+    let mut created = ponds.bay.command(create).spawn().unwrap();
+    let begun = Instant::now();
+    let ended = loop {
+        let ended = created.try_wait().unwrap();
+        if ended.is_some() || begun.elapsed() > PATIENCE {
+            break ended;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    run("kill", &["-CONT".as_ref(), front.as_ref()]);
+    assert!(ended.is_some(), "create waits for another array's front");
+    assert!(created.wait().unwrap().success());
+    ponds.bay.done("detach d0");
 }
 
 #[test]
