@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use shoal_attach::records::{Attachment, Lock, Method, Records, Standing};
-use shoal_attach::{LoopDevice, LoopOptions};
+use shoal_attach::{LoopDevice, LoopError, LoopOptions};
 use shoal_drive::disk_sequence;
 use shoal_inventory::{Environment, Named};
 use shoal_running::ArrayAddress;
@@ -207,17 +207,26 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), AttachError> 
     if let (Some(device), Standing::Served | Standing::ServerGone) = (own, standing) {
         usage::refuse_claimed(device)?;
     }
-    if let (Some(device), Some(file)) = (own, &attachment.file)
-        && let Some(device) = LoopDevice::find(device, file)
-    {
-        // Where nobody answers a flush it would be waited for until the deadline. Nobody has the
-        // device open: what was written has gone to the array.
-        let ended = if standing == Standing::Served { device.detach() } else { device.abandon() };
-        ended.map_err(AttachError::LoopHeld)?;
-    }
+    let unflushed = let_go(attachment, standing)?;
     front::end(records, attachment, standing)?;
     server::stop(attachment)?;
-    Ok(records.forget(attachment)?)
+    records.forget(attachment)?;
+    unflushed.map_or(Ok(()), |error| Err(AttachError::Unflushed(error)))
+}
+
+/// Takes the loop device down, if there is one of this array's. One that is gone and lost what was written last is no reason to keep
+/// the rest: that is told at the end.
+fn let_go(attachment: &Attachment, standing: Standing) -> Result<Option<LoopError>, AttachError> {
+    let own = (standing != Standing::Gone).then_some(&attachment.device).zip(attachment.file.as_ref());
+    let Some(device) = own.and_then(|(device, file)| LoopDevice::find(device, file)) else { return Ok(None) };
+    // Where nobody answers a flush it would be waited for until the deadline. Nobody has the device
+    // open: what was written has gone to the array.
+    let ended = if standing == Standing::Served { device.detach() } else { device.abandon() };
+    match ended {
+        Ok(()) => Ok(None),
+        Err(error @ LoopError::Unflushed { .. }) => Ok(Some(error)),
+        Err(error) => Err(AttachError::LoopHeld(error)),
+    }
 }
 
 /// What it takes to name the array where nobody runs it. By its UUID alone it was found, if it has been started by that.

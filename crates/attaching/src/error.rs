@@ -42,6 +42,9 @@ pub enum AttachError {
     /// The loop device does not let its file go.
     #[error(transparent)]
     LoopHeld(LoopError),
+    /// It is undone, and what was written last is lost.
+    #[error(transparent)]
+    Unflushed(LoopError),
     /// The server is not reached.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -242,6 +245,7 @@ impl HasFault for AttachError {
             | Self::Nbd(_)
             | Self::Ublk(_)
             | Self::Loop(_)
+            | Self::Unflushed(_)
             | Self::Client(_)
             | Self::File { .. }
             | Self::System(_)

@@ -2,7 +2,7 @@
 
 use shoal_attach::records::{Attachment, Records};
 use shoal_documents::protocol::Command;
-use shoal_inventory::{Environment, arrays, member_paths, same_file};
+use shoal_inventory::{Environment, arrays, last_places, member_paths, same_file};
 use shoal_running::{ArrayAddress, make_runtime_directory, own_runtime_directory, reach_running};
 
 use crate::error::AttachError;
@@ -17,7 +17,22 @@ pub fn attachment_of(environment: &Environment, array: &ArrayAddress) -> Result<
 
 /// All that is attached by this user.
 pub fn attachments(environment: &Environment) -> Result<Vec<Attachment>, AttachError> {
-    existing_records(environment).map_or_else(|| Ok(Vec::new()), |records| Ok(records.all()?))
+    existing_records(environment).map_or_else(|| Ok(Vec::new()), |records| all(environment, &records))
+}
+
+/// All that is written down, with the members that the arrays have now.
+fn all(environment: &Environment, records: &Records) -> Result<Vec<Attachment>, AttachError> {
+    Ok(records.all()?.into_iter().map(|attachment| with_present_members(environment, attachment)).collect())
+}
+
+/// The drives that were members when it was attached may have been replaced since.
+fn with_present_members(environment: &Environment, attachment: Attachment) -> Attachment {
+    let array = attachment.array_uuid.parse().ok();
+    let places = array.and_then(|array| last_places(environment, array, &attachment.members));
+    match places {
+        Some(members) => Attachment { members, ..attachment },
+        None => attachment,
+    }
 }
 
 /// What is written down of what is attached; the directory is made if need be.
@@ -37,7 +52,7 @@ pub(crate) fn record_of(
     records: &Records,
     array: &ArrayAddress,
 ) -> Result<Option<Attachment>, AttachError> {
-    let all = records.all()?;
+    let all = all(environment, records)?;
     if all.is_empty() {
         return Ok(None);
     }

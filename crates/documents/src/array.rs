@@ -94,7 +94,7 @@ pub struct MemberDocument {
     /// The drive; left out if it is missing, and for arrays as members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// "in-sync", "rebuilding", "missing" or "not-named".
+    /// "in-sync", "rebuilding", "incomplete", "missing" or "not-named".
     #[schemars(with = "String")]
     pub state: MemberStateDocument,
     /// Rebuilding: bytes of the member that are rebuilt.
@@ -135,9 +135,9 @@ pub struct LeftOutDocument {
 pub enum HealthDocument {
     /// All members are in sync.
     Optimal,
-    /// Members are missing or rebuilding; all content can be had.
+    /// Members are missing, incomplete or rebuilding; all content can be had.
     Degraded,
-    /// More members are missing than the level survives.
+    /// More members are missing than the level survives, or parts of members.
     Failed,
     /// Members were neither named nor looked for.
     Unknown,
@@ -173,6 +173,8 @@ pub enum MemberStateDocument {
     InSync,
     /// It is being filled.
     Rebuilding,
+    /// A part of it is not there: an image that was cut off, or copied with holes.
+    Incomplete,
     /// There is no drive.
     Missing,
     /// The array counts on it; it was neither named nor looked for.
@@ -185,6 +187,7 @@ impl fmt::Display for MemberStateDocument {
         formatter.pad(match self {
             Self::InSync => "in-sync",
             Self::Rebuilding => "rebuilding",
+            Self::Incomplete => "incomplete",
             Self::Missing => "missing",
             Self::NotNamed => "not-named",
         })

@@ -13,6 +13,7 @@ mod consistency;
 mod failure;
 mod faults;
 mod filesystem;
+mod incomplete;
 mod level_words;
 pub mod protocol;
 mod service;
@@ -31,6 +32,7 @@ pub use filesystem::{
     ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, MountDocument, MountOptionDocument,
     UnmountDocument,
 };
+pub use incomplete::Extent;
 pub use service::{AlertTestDocument, MdadmConfDocument, ServiceDocument, ServiceFileDocument, WayOutDocument};
 pub use state::{
     BackgroundDocument, BlameDocument, EngineDocument, FindingsDocument, MatterDocument, MismatchDocument,

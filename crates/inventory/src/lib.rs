@@ -42,7 +42,7 @@ pub use look::{Look, NoMember, PATIENCE, Seen, Silence, look, look_within, membe
 pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
-pub use remembered::{ArrayInUse, Held, Purpose, hold, host_memory, keeper, remember, store, trust};
+pub use remembered::{ArrayInUse, Held, Purpose, hold, host_memory, keeper, last_places, remember, store, trust};
 pub use search::{Named, SearchError, arrays, files_in, machine_drives, member_paths, named_drives, outer_superblock};
 pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};

@@ -50,8 +50,19 @@ pub struct Member {
     pub drive: String,
     /// Its role, if it has one: it holds data then.
     pub role: Option<u16>,
-    /// It refused a flush: what it had answered by then may go with its power.
-    pub refused_flush: bool,
+    /// Why it refused a flush, if it did.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a member refused a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// The drive did not take it: what it had answered by then may go with its power, until all of it was written again.
+    Drive,
+    /// Its file had been cut short or deleted: what was on it is lost, whatever it holds by now. Nothing that is written to it makes
+    /// that good.
+    LostContent,
 }
 
 /// A member that takes part no more.
@@ -108,10 +119,11 @@ impl Book {
         let mut book = Self::of(sight);
         book.events = book.events.max(self.events);
         book.flushed_events = self.flushed_events;
-        if self.flushed_events < self.events {
+        for member in &mut book.members {
+            let known = self.member(member.uuid).and_then(|known| known.refusal);
             // Its content may be renewed by now. The update that it refused is lost until a later one is flushed.
-            let refused = |member: &&mut Member| self.member(member.uuid).is_some_and(|known| known.refused_flush);
-            book.members.iter_mut().filter(refused).for_each(|member| member.refused_flush = true);
+            let counts = |why: &Refusal| *why == Refusal::LostContent || self.flushed_events < self.events;
+            member.refusal = member.refusal.max(known.filter(counts));
         }
         book.given_up = self.given_up.iter().filter(|given_up| given_up.events > book.events).copied().collect();
         let were_here = self.members.iter().map(|member| Left { member: member.clone(), events: self.events });
@@ -129,15 +141,17 @@ impl Book {
     }
 
     /// The same, once the member with this device UUID has refused a flush.
-    pub fn with_refused_flush(mut self, uuid: Uuid) -> Self {
-        self.members.iter_mut().filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = true);
+    pub fn with_refused_flush(mut self, uuid: Uuid, why: Refusal) -> Self {
+        let refuses = self.members.iter_mut().filter(|member| member.uuid == uuid);
+        refuses.for_each(|member| member.refusal = member.refusal.max(Some(why)));
         self
     }
 
-    /// The same, once the drive with this device UUID was rewritten and flushed.
+    /// The same, once the drive with this device UUID was rewritten and flushed. What a file has lost it has lost.
     pub fn with_renewed(mut self, uuid: Uuid) -> Self {
         let known = self.members.iter_mut().chain(self.left.iter_mut().map(|left| &mut left.member));
-        known.filter(|member| member.uuid == uuid).for_each(|member| member.refused_flush = false);
+        let renewed = known.filter(|member| member.uuid == uuid && member.refusal == Some(Refusal::Drive));
+        renewed.for_each(|member| member.refusal = None);
         self
     }
 
@@ -210,9 +224,9 @@ impl Book {
         self.ever_known(uuid).filter(|member| member.is_on_other(hardware)).map(|member| member.drive.as_str())
     }
 
-    /// Whether the drive with this device UUID refused a flush as a member, of now or once, and has not been renewed.
-    pub fn has_refused_flush(&self, uuid: Uuid) -> bool {
-        self.ever_known(uuid).is_some_and(|member| member.refused_flush)
+    /// Why the drive with this device UUID refused a flush as a member, of now or once, if it did and has not been renewed.
+    pub fn refusal(&self, uuid: Uuid) -> Option<Refusal> {
+        self.ever_known(uuid).and_then(|member| member.refusal)
     }
 
     pub(crate) fn ever_known(&self, uuid: Uuid) -> Option<&Member> {
@@ -224,7 +238,11 @@ impl Book {
             return;
         }
         match self.left.iter_mut().find(|known| known.member.uuid == left.member.uuid) {
-            Some(known) => known.events = known.events.max(left.events),
+            Some(known) => {
+                known.events = known.events.max(left.events);
+                let lost = left.member.refusal.filter(|why| *why == Refusal::LostContent);
+                known.member.refusal = known.member.refusal.max(lost);
+            }
             None => self.left.push(left),
         }
     }
@@ -306,10 +324,6 @@ struct BookText {
     given_up: Vec<GivenUp>,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 #[derive(Serialize, Deserialize)]
 struct MemberText {
     uuid: String,
@@ -318,21 +332,25 @@ struct MemberText {
     drive: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<u16>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// As books were written that did not say why.
+    #[serde(default, skip_serializing)]
     refused_flush: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refusal: Option<Refusal>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     events: Option<u64>,
 }
 
 impl MemberText {
     fn of(member: &Member, events: Option<u64>) -> Self {
-        let Member { uuid, hardware, drive, role, refused_flush } = member.clone();
-        Self { uuid: uuid.to_string(), hardware, drive, role, refused_flush, events }
+        let Member { uuid, hardware, drive, role, refusal } = member.clone();
+        Self { uuid: uuid.to_string(), hardware, drive, role, refused_flush: false, refusal, events }
     }
 
     fn parse(self) -> Result<Left, shoal_md::ParseUuidError> {
-        let Self { uuid, hardware, drive, role, refused_flush, events } = self;
-        let member = Member { uuid: uuid.parse()?, hardware, drive, role, refused_flush };
+        let Self { uuid, hardware, drive, role, refused_flush, refusal, events } = self;
+        let refusal = refusal.or_else(|| refused_flush.then_some(Refusal::Drive));
+        let member = Member { uuid: uuid.parse()?, hardware, drive, role, refusal };
         Ok(Left { member, events: events.unwrap_or(0) })
     }
 }

@@ -5,7 +5,7 @@ mod doubt;
 use shoal_array::{Geometry, Health, Role};
 use shoal_md::{Candidate, MemberUse, Superblock, Uuid, Verdict};
 
-use crate::book::{Book, Left, Member, Sight};
+use crate::book::{Book, Left, Member, Refusal, Sight};
 use crate::table::{Acquaintance, Count, Decision, History, decide};
 
 pub use doubt::{Doubt, Run, Suspicion};
@@ -36,7 +36,7 @@ impl Sight {
                 Verdict::InSync(role) | Verdict::Rebuilding { role, .. } => Some(role.0),
                 _ => None,
             };
-            let member = Member { uuid: superblock.device_uuid, hardware, drive, role, refused_flush: false };
+            let member = Member { uuid: superblock.device_uuid, hardware, drive, role, refusal: None };
             match verdict {
                 _ if role.is_some() => sight.members.push(member),
                 Verdict::Spare | Verdict::Journal | Verdict::Replacement { .. } => sight.members.push(member),
@@ -151,7 +151,7 @@ impl Known<'_> {
                 Decision::Rival => rivals.push(index),
             }
         }
-        let lossy = self.take_indispensable(&mut left_out);
+        let spoilt = self.take_indispensable(basis, &mut left_out);
         let absent = self.absent(&originals);
         let doubt = match (rivals.iter().max_by_key(|&&index| self.events(index)), basis) {
             (Some(_), Some(Basis { history: History::AsSeen, .. })) if absent.is_empty() => {
@@ -169,22 +169,37 @@ impl Known<'_> {
             (None, None) => self.older(&originals, &left_out),
         };
         let doubt = doubt.or_else(|| moved.map(|index| self.other_hardware(index)));
-        let doubt = doubt.or_else(|| lossy.map(|index| self.lost_updates(index)));
+        let doubt = self.doubt_about(spoilt, doubt);
         left_out.sort_by_key(|(index, _)| *index);
         Judgement { left_out, doubt }
     }
 
-    /// Takes those back in that lost updates, if there is no array without them. Gives the first of them.
-    fn take_indispensable(&self, left_out: &mut Vec<(usize, Suspicion)>) -> Option<usize> {
-        let is_lossy = |index: usize| self.acquaintance(index) == Acquaintance::Lossy;
-        let lossy = left_out.iter().map(|(index, _)| *index).find(|index| is_lossy(*index))?;
+    /// With what speaks against a member that cannot be missed. Who has lost content is told before all else: no other drive
+    /// mends that.
+    fn doubt_about(&self, spoilt: Option<usize>, other: Option<Doubt>) -> Option<Doubt> {
+        match spoilt {
+            Some(index) if self.acquaintance(index) == Acquaintance::CutShort => {
+                Some(Doubt::LostContent { drive: self.drive(index) })
+            }
+            spoilt => other.or_else(|| spoilt.map(|index| self.lost_updates(index))),
+        }
+    }
+
+    /// Takes those back in that lost updates or content, if there is no array without them. Gives the first of them, and of
+    /// those that lost content before others.
+    fn take_indispensable(&self, basis: Option<Basis>, left_out: &mut Vec<(usize, Suspicion)>) -> Option<usize> {
+        let first = |who| left_out.iter().map(|(index, _)| *index).find(|index| self.acquaintance(*index) == who);
+        let cut_short = first(Acquaintance::CutShort);
+        let spoilt = cut_short.or_else(|| first(Acquaintance::Lossy))?;
         let rest = (0..self.found.len()).filter(|index| left_out.iter().all(|(out, _)| out != index));
         let rest: Vec<_> = rest.map(|index| self.found[index].candidate.clone()).collect();
-        if shoal_md::assemble(&rest).is_ok_and(|assembly| assembly.health() != Health::Failed) {
+        // What runs without one that nobody else has seen the last of is an older state.
+        let knows_all = cut_short.is_none() || basis.is_some();
+        if knows_all && shoal_md::assemble(&rest).is_ok_and(|assembly| assembly.health() != Health::Failed) {
             return None;
         }
-        left_out.retain(|(index, _)| !is_lossy(*index));
-        Some(lossy)
+        left_out.retain(|(index, _)| !self.acquaintance(*index).is_spoilt());
+        Some(spoilt)
     }
 
     fn standing(&self) -> Standing {
@@ -252,6 +267,9 @@ impl Known<'_> {
         let is_spare = self.superblock(index).own_use() == MemberUse::Spare;
         match (self.book.member(uuid), self.book.one_that_left(uuid)) {
             (Some(_), _) if is_spare && !is_ahead => Acquaintance::Member,
+            (Some(member), _) if !is_moved(member) && member.refusal == Some(Refusal::LostContent) => {
+                Acquaintance::CutShort
+            }
             (Some(member), _) if !is_moved(member) && self.events(index) < self.book.flushed_events() => {
                 Acquaintance::Lossy
             }
@@ -271,6 +289,7 @@ impl Known<'_> {
             // One below proves nothing of a copy: the update may have ended after it was made.
             Acquaintance::MovedAtRest => self.events(index) == self.book.events(),
             Acquaintance::Lossy
+            | Acquaintance::CutShort
             | Acquaintance::MovedInUse
             | Acquaintance::Former
             | Acquaintance::Left
@@ -289,7 +308,7 @@ impl Known<'_> {
     fn least_events(&self, index: usize) -> u64 {
         // One below: the last update was announced, and did not end.
         let announced = self.book.events().saturating_sub(1);
-        let refused_flush = self.book.member(self.uuid(index)).is_some_and(|member| member.refused_flush);
+        let refused_flush = self.book.member(self.uuid(index)).is_some_and(|member| member.refusal.is_some());
         match self.book.flushed_events() {
             // What it had not flushed went with its power. If it was a last copy, nobody else has it.
             flushed @ 1.. if refused_flush => flushed.min(announced),
@@ -316,6 +335,7 @@ impl Known<'_> {
                 let (events, flushed_events) = (self.events(index), self.book.flushed_events());
                 Suspicion::LostUpdates { events, flushed_events }
             }
+            Acquaintance::CutShort => Suspicion::LostContent,
             _ => Suspicion::NeverSeen,
         }
     }
@@ -323,8 +343,10 @@ impl Known<'_> {
     /// Members with data that are not there, as they were called.
     fn absent(&self, originals: &[usize]) -> Vec<String> {
         let is_here = |member: &Member| {
-            let has_seen_it =
-                |index: usize| !matches!(self.acquaintance(index), Acquaintance::Stranger | Acquaintance::Lossy);
+            let has_seen_it = |index: usize| {
+                let who = self.acquaintance(index);
+                who != Acquaintance::Stranger && !who.is_spoilt()
+            };
             originals.iter().any(|&index| self.uuid(index) == member.uuid && has_seen_it(index))
         };
         let with_data = self.book.members().iter().filter(|member| member.role.is_some());
@@ -361,6 +383,7 @@ impl Known<'_> {
         Some(Doubt::Older {
             drive: self.drive(freshest),
             events: self.events(freshest),
+            update_time_unix_s: self.superblock(freshest).update_time.seconds(),
             seen_events: self.book.events(),
             with: with_data.map(|member| member.drive.clone()).collect(),
         })

@@ -28,6 +28,11 @@
 //! next start, if no update says that it is out: an array that has failed makes none, and the process may be killed before.
 //! Nothing on the member tells that to the process that runs the array next; the book does.
 //!
+//! **Lost content.** An image file that was cut short or deleted under a running array refuses a flush too, and no writing
+//! makes that good: made as long again it looks like a member in sync, and holds zeros. The book keeps the reason
+//! ([`Refusal`]). Such a member is left out, or, if there is no array without it, this is a doubt, until somebody says that
+//! it is right.
+//!
 //! **Who may take part.** A member of the book always may. If such a member has seen updates that this host has not, the
 //! array was run elsewhere, and members that came to it there are vouched for by its count: whoever has no more updates
 //! than it is for md to judge. Whoever ran it there may have gone on without some of the members, and these do not know
@@ -38,7 +43,7 @@
 //! | who | array as last seen, fewer updates | the same | more | run elsewhere, no more updates | more |
 //! | --- | --- | --- | --- | --- | --- |
 //! | member | taken | taken | - | taken | - |
-//! | member that lacks an update which it had flushed | left out | left out | - | left out | - |
+//! | member that lacks an update which it had flushed, or whose file was cut short | left out | left out | - | left out | - |
 //! | member on other hardware, closed in order | doubt | taken | - | doubt | - |
 //! | member on other hardware, not closed in order | doubt | doubt | - | doubt | - |
 //! | one that left, with no more updates than then | taken: md finds it old | taken: that it left was never written | - | taken | - |
@@ -88,7 +93,7 @@ mod lock;
 mod store;
 mod table;
 
-pub use book::{Book, BookError, GivenUp, Left, Member, Sight};
+pub use book::{Book, BookError, GivenUp, Left, Member, Refusal, Sight};
 pub use judge::{Doubt, Found, Judgement, Run, Standing, Suspicion, judge};
 pub use keeper::{FileKeeper, Keeper, Reader, Taken};
 pub use lock::{Hold, Lock, LockError};

@@ -193,7 +193,7 @@ mod tests {
             hardware: None,
             drive: name.to_owned(),
             role: Some(u16::from(number)),
-            refused_flush: false,
+            refusal: None,
         };
         let members = (0..).zip(names).map(member).collect();
         store.write(&Book::of(Sight { array: ARRAY, events: 1, members, others: Vec::new() })).unwrap();

@@ -7,6 +7,8 @@ pub(crate) enum Acquaintance {
     Member,
     /// The same, and lacks an update that it had flushed.
     Lossy,
+    /// It took part in the last update, and is a file that was cut short or deleted meanwhile.
+    CutShort,
     /// It took part in the last update, and is on hardware that is not the member's; its superblock says that the array
     /// was closed in order.
     MovedAtRest,
@@ -18,6 +20,13 @@ pub(crate) enum Acquaintance {
     Left,
     /// It was never seen, or is ahead of all that was seen on hardware that is not the member's.
     Stranger,
+}
+
+impl Acquaintance {
+    /// Whether it is a member that may have lost what it held.
+    pub(crate) fn is_spoilt(self) -> bool {
+        matches!(self, Self::Lossy | Self::CutShort)
+    }
 }
 
 /// What has become of the array since it was last seen.
@@ -81,7 +90,7 @@ const TABLE: &[Row] = {
     &[
         Row { who: &[A::Member], history: &[], count: &[], decision: Take },
         // What else it has lost, nobody knows.
-        Row { who: &[A::Lossy], history: &[], count: &[], decision: LeaveOut },
+        Row { who: &[A::Lossy, A::CutShort], history: &[], count: &[], decision: LeaveOut },
         // A copy that was made at rest, or the member itself in another enclosure.
         Row { who: &[A::MovedAtRest], history: &[AsSeen], count: &[Level], decision: Take },
         Row { who: &[A::MovedAtRest], history: &[AsSeen], count: &[Behind, Ahead], decision: Doubt },
@@ -122,8 +131,8 @@ mod tests {
     use super::*;
 
     fn cases() -> impl Iterator<Item = (Acquaintance, History, Count)> {
-        use Acquaintance::{Former, Left, Lossy, Member, MovedAtRest, MovedInUse, Stranger};
-        let who = [Member, Lossy, MovedAtRest, MovedInUse, Former, Left, Stranger];
+        use Acquaintance::{CutShort, Former, Left, Lossy, Member, MovedAtRest, MovedInUse, Stranger};
+        let who = [Member, Lossy, CutShort, MovedAtRest, MovedInUse, Former, Left, Stranger];
         who.into_iter().flat_map(|who| {
             [History::AsSeen, History::GoneOn].into_iter().flat_map(move |history| {
                 [Count::Behind, Count::Level, Count::Ahead].into_iter().map(move |count| (who, history, count))

@@ -6,10 +6,9 @@ use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, OpenError};
 use shoal_inventory::{ArrayInUse, Environment, hold, remember, store};
 use shoal_memory::StoreError;
-use shoal_volume::Superblock;
 
+use crate::changes::{changed, has_changed};
 use crate::plan::{Group, Plan};
-use crate::search::Found;
 
 /// Why a plan is not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +18,18 @@ pub enum ApplyError {
     CutOff {
         /// The member.
         member: String,
+    },
+    /// Part of a member could not be copied.
+    #[error(
+        "{member}: {bytes} bytes of it could not be copied, and an array that runs would take the zeros there for content: copy \
+         the rest, or give the other members without it if they are enough, or use --save; if it is whole by now, move its \
+         mapfile away"
+    )]
+    Holes {
+        /// The member.
+        member: String,
+        /// How much.
+        bytes: u64,
     },
     /// Another process of this host has the array.
     #[error(transparent)]
@@ -48,7 +59,7 @@ pub enum ApplyError {
 impl HasFault for ApplyError {
     fn fault(&self) -> Fault {
         match self {
-            Self::CutOff { .. } | Self::Changed { .. } => Fault::Refused,
+            Self::CutOff { .. } | Self::Holes { .. } | Self::Changed { .. } => Fault::Refused,
             Self::InUse(error) => error.fault(),
             Self::Open(error) => error.fault(),
             Self::Io { .. } | Self::Memory(_) => Fault::Failed,
@@ -56,12 +67,26 @@ impl HasFault for ApplyError {
     }
 }
 
+/// Refuses members of which a part is not there: an array that runs would give out zeros for it.
+pub fn refuse_incomplete(plan: &Plan) -> Result<(), ApplyError> {
+    for (member, _) in plan.groups.iter().flat_map(Group::used) {
+        if member.cut_off_bytes() > 0 {
+            return Err(ApplyError::CutOff { member: member.name.clone() });
+        }
+        if member.hole_bytes() > 0 {
+            return Err(ApplyError::Holes { member: member.name.clone(), bytes: member.hole_bytes() });
+        }
+    }
+    Ok(())
+}
+
 /// Writes the proposed superblocks, if all drives can take them and are what they were.
 pub fn apply(environment: &Environment, plan: &Plan) -> Result<(), ApplyError> {
-    let mended = plan.mended();
-    if let Some((member, _)) = mended.iter().find(|(member, _)| member.cut_off_bytes() > 0) {
-        return Err(ApplyError::CutOff { member: member.name.clone() });
+    refuse_incomplete(plan)?;
+    if let Some(member) = changed(plan).into_iter().next() {
+        return Err(ApplyError::Changed { member });
     }
+    let mended = plan.mended();
     let mut arrays: Vec<_> = plan.groups.iter().map(|group| group.members[0].superblock.array_uuid).collect();
     arrays.sort();
     arrays.dedup();
@@ -69,7 +94,10 @@ pub fn apply(environment: &Environment, plan: &Plan) -> Result<(), ApplyError> {
     let mut drives = Vec::new();
     for (member, _) in &mended {
         let drive = Drive::open(&member.path, Access::Write)?;
-        is_unchanged(&drive, member)?;
+        let is_other = has_changed(&drive, member);
+        if is_other.map_err(|source| ApplyError::Io { member: member.name.clone(), source })? {
+            return Err(ApplyError::Changed { member: member.name.clone() });
+        }
         drives.push(drive);
     }
     for (drive, (member, superblock)) in drives.iter().zip(&mended) {
@@ -94,16 +122,4 @@ fn remember_anew(environment: &Environment, group: &Group) -> Result<(), ApplyEr
     }
     let array = group.members[0].superblock.array_uuid;
     Ok(store(environment).map_or(Ok(()), |store| store.forget(array))?)
-}
-
-/// The member is still what the proposal was made of.
-fn is_unchanged(drive: &Drive, member: &Found) -> Result<(), ApplyError> {
-    let mut bytes = [0; shoal_md::SUPERBLOCK_BYTES];
-    let place = member.offset + member.superblock.super_offset_bytes();
-    drive.read_at(place, &mut bytes).map_err(|source| ApplyError::Io { member: member.name.clone(), source })?;
-    let found: &Superblock = &member.superblock;
-    if bytes == *found.encode() {
-        return Ok(());
-    }
-    Err(ApplyError::Changed { member: member.name.clone() })
 }

@@ -4,13 +4,14 @@
 //! it, and with which superblocks. A plan is looked at through an overlay, so nothing is written;
 //! [`unreadable()`] and [`losses()`] say what it cannot save. Its content can be copied out
 //! ([`save()`]), or its superblocks be written ([`apply()`]), of members that are still what they
-//! were.
+//! were ([`changed()`]).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 #![cfg_attr(test, expect(clippy::single_range_in_vec_init, reason = "lists of ranges are what is tested"))]
 
 mod apply;
+mod changes;
 mod copy;
 mod damage;
 mod losses;
@@ -19,9 +20,11 @@ mod reads;
 mod rescue_map;
 mod save;
 mod search;
+mod seen;
 mod unreadable;
 
-pub use apply::{ApplyError, apply};
+pub use apply::{ApplyError, apply, refuse_incomplete};
+pub use changes::changed;
 pub use losses::{Loss, losses};
 pub use plan::{Group, Overlay, Plan, PlanError, Reader, plans};
 pub use rescue_map::MapError;

@@ -72,8 +72,8 @@ impl fmt::Display for Loss {
             ),
             Self::Twins { used, other } => write!(
                 formatter,
-                "what only {other} has: it is the same member as {used}, as fresh by its superblock, and one of them may have \
-                 been copied while the array was written to: if they differ (`cmp`), name the one that is right"
+                "perhaps what is on {other} alone: {used} is used, and it is a copy of {other}, or {other} of it, made perhaps \
+                 while the array was written to: if they differ (`cmp`), give only the right one"
             ),
             Self::WriteHole { array } => write!(
                 formatter,

@@ -190,6 +190,12 @@ impl Plan {
         used.filter_map(|(member, mended)| Some((member, mended?))).collect()
     }
 
+    /// The members that take part and are not all there, by name.
+    pub fn incomplete(&self) -> Vec<&str> {
+        let used = self.groups.iter().flat_map(Group::used).map(|(member, _)| member);
+        used.filter(|member| member.is_incomplete()).map(|member| member.name.as_str()).collect()
+    }
+
     /// How the array would be.
     pub fn status(&self, reader: &Reader) -> Result<ArrayStatus, PlanError> {
         let (world, buffers, drives) = self.overlay(reader)?;

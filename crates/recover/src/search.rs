@@ -12,6 +12,7 @@ use shoal_md::SECTOR_BYTES;
 use shoal_volume::{ProbeError, Superblock, SuperblockError, read_superblock};
 
 use crate::rescue_map::{MapError, holes_of};
+use crate::seen::Seen;
 
 /// Why it is not looked for members any further.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,8 @@ pub struct Found {
     pub holes: Vec<Range<u64>>,
     /// What it says of itself.
     pub superblock: Superblock,
+    /// What tells later that it has been written to.
+    pub(crate) seen: Seen,
 }
 
 impl Found {
@@ -66,6 +69,13 @@ impl Found {
     /// What of it could not be copied.
     pub fn hole_bytes(&self) -> u64 {
         self.holes.iter().map(|hole| hole.end - hole.start).sum()
+    }
+
+    /// Whether part of its data is not there: cut off, or not copied.
+    pub fn is_incomplete(&self) -> bool {
+        let start = self.superblock.data_offset_bytes();
+        let is_data = |hole: &Range<u64>| hole.end > start;
+        self.cut_off_bytes() > 0 || self.holes.iter().any(is_data)
     }
 
     pub(crate) fn missing_bytes(&self) -> u64 {
@@ -146,30 +156,32 @@ impl Search {
             drive.read_at(window.offset + offset, bytes)
         });
         match probed {
-            Ok((superblock, size_bytes)) => {
-                let shift = |hole: &Range<u64>| {
-                    hole.start.max(window.offset).saturating_sub(window.offset)
-                        ..hole.end.saturating_sub(window.offset).min(size_bytes)
-                };
-                let holes = holes.iter().map(shift).filter(|hole| !hole.is_empty()).collect();
-                self.found.push(Found {
-                    path: drive.path().to_owned(),
-                    name: name.to_owned(),
-                    offset: window.offset,
-                    size_bytes,
-                    present_bytes: there.min(size_bytes),
-                    holes,
-                    superblock,
-                });
-                true
-            }
+            Ok((superblock, size_bytes)) => match Seen::now(drive, window.offset, &superblock) {
+                Ok(seen) => {
+                    let holes = holes_within(holes, window.offset, size_bytes);
+                    let present_bytes = there.min(size_bytes);
+                    let (path, name, offset) = (drive.path().to_owned(), name.to_owned(), window.offset);
+                    self.found.push(Found { path, name, offset, size_bytes, present_bytes, holes, superblock, seen });
+                    true
+                }
+                Err(problem) => self.has_problem(name, &problem),
+            },
             Err(ProbeError::Superblock(SuperblockError::NoMagic)) => false,
-            Err(problem) => {
-                self.problems.push((name.to_owned(), problem.to_string()));
-                false
-            }
+            Err(problem) => self.has_problem(name, &problem),
         }
     }
+
+    /// Writes down why something is no member that can be used.
+    fn has_problem(&mut self, name: &str, problem: &dyn std::fmt::Display) -> bool {
+        self.problems.push((name.to_owned(), problem.to_string()));
+        false
+    }
+}
+
+/// What of a drive's holes lies in a member that starts at `offset`, by the member's own count.
+fn holes_within(holes: &[Range<u64>], offset: u64, size_bytes: u64) -> Vec<Range<u64>> {
+    let shift = |hole: &Range<u64>| hole.start.saturating_sub(offset)..hole.end.saturating_sub(offset).min(size_bytes);
+    holes.iter().map(shift).filter(|hole| !hole.is_empty()).collect()
 }
 
 /// The superblock of a window of `size_bytes`, and the size that it wants: an image that was cut

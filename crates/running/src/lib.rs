@@ -43,6 +43,7 @@ mod order;
 mod outage;
 mod place;
 mod reach;
+mod reach_error;
 #[cfg(test)]
 mod rig;
 mod seats;
@@ -69,7 +70,8 @@ pub use place::{
     PlaceError, check_named as check_named_socket, make_directory as make_runtime_directory,
     own_directory as own_runtime_directory, socket_for_clients,
 };
-pub use reach::{ReachError, Users, claim, reach, reach_running, simulate};
+pub use reach::{Users, claim, reach, reach_running, runner, simulate};
+pub use reach_error::ReachError;
 pub use server::{RunError, Server, StartError, Stopper};
 pub use service::Service;
 pub use silence::Silence;

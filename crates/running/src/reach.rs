@@ -6,8 +6,8 @@ use shoal_documents::protocol::Command;
 use shoal_documents::{Fault, HasFault, StateDocument};
 use shoal_drive::Access;
 use shoal_inventory::{
-    DrivesError, Environment, Look, NoMember, Purpose, SearchError, Seen, SimulatedDrives, ToOpen, arrays, host_memory,
-    join, look, member_paths, members_to_open, named_drives, open_drives, refuse_active,
+    DrivesError, Environment, Look, Named, Purpose, Seen, SimulatedDrives, ToOpen, arrays, host_memory, join, look,
+    member_paths, members_to_open, named_drives, open_drives, refuse_active,
 };
 use shoal_md::Uuid;
 use shoal_volume::{ArrayVolume, BufferPlan, Contents, CreateOptions, OpenOptions};
@@ -22,6 +22,7 @@ use crate::opening::{
 };
 use crate::outage::Terms;
 use crate::place;
+use crate::reach_error::ReachError;
 use crate::wire::ConnectError;
 use crate::world::HostWorld;
 
@@ -51,90 +52,6 @@ impl Users {
     }
 }
 
-/// Why there is no handle on an array.
-#[derive(Debug, thiserror::Error)]
-pub enum ReachError {
-    /// The process that runs it is not reached.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// Its members are not found.
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    /// A drive that was given is no member.
-    #[error(transparent)]
-    NoMember(#[from] NoMember),
-    /// A drive was given twice.
-    #[error(transparent)]
-    Drives(#[from] DrivesError),
-    /// Nobody runs it, and it does not open here.
-    #[error(transparent)]
-    Claim(#[from] ClaimError),
-    /// Nobody listens at the socket that was named.
-    #[error("{}: no array runs there", socket.display())]
-    Nobody {
-        /// The socket.
-        socket: PathBuf,
-    },
-    /// Another array is administered at the usual place of the one that was asked for.
-    #[error(
-        "{0}: array {name} ({uuid}) is administered there, at the place of array {asked}, and was not asked anything: \
-         `shoal stop --socket {0}` ends it, and without --socket it runs at its own; if array {asked} runs elsewhere, name that place \
-         with --socket",
-        socket.display()
-    )]
-    Displaced {
-        /// The place.
-        socket: PathBuf,
-        /// Its name.
-        name: String,
-        /// Its UUID.
-        uuid: String,
-        /// Which was asked for.
-        asked: Uuid,
-    },
-    /// Another array runs at the place that was named.
-    #[error(
-        "{}: array {name} ({uuid}) runs there, and not array {asked}: name that one's place with --socket, or leave it out",
-        socket.display()
-    )]
-    OtherArray {
-        /// The place.
-        socket: PathBuf,
-        /// Its name.
-        name: String,
-        /// Its UUID.
-        uuid: String,
-        /// Which was asked for.
-        asked: Uuid,
-    },
-    /// Drives of two arrays were given.
-    #[error(
-        "{} is a member of an array that runs and {} is not: give the members of one",
-        member.display(),
-        other.display()
-    )]
-    Mixed {
-        /// One that belongs to an array that runs.
-        member: PathBuf,
-        /// One that does not.
-        other: PathBuf,
-    },
-}
-
-impl HasFault for ReachError {
-    fn fault(&self) -> Fault {
-        match self {
-            Self::Connect(error) => error.fault(),
-            Self::Search(error) => error.fault(),
-            Self::NoMember(error) => error.fault(),
-            Self::Drives(error) => error.fault(),
-            Self::Claim(error) => error.fault(),
-            Self::Displaced { .. } => Fault::Refused,
-            Self::Nobody { .. } | Self::OtherArray { .. } | Self::Mixed { .. } => Fault::Usage,
-        }
-    }
-}
-
 /// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive
 /// that is to come to it, which may lie beside its members.
 pub fn reach(
@@ -155,7 +72,9 @@ pub fn reach(
 /// The array that is named, if a process runs it.
 pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Result<Option<Box<dyn Handle>>, ReachError> {
     if let Some(socket) = &address.socket {
-        return Ok(Some(Box::new(reach_at(socket, address.named.uuid)?)));
+        let client = reach_at(socket, address.named.uuid)?;
+        check_drives(environment, &address.named.drives, &client, socket)?;
+        return Ok(Some(Box::new(client)));
     }
     if place::own_directory(environment).is_none() {
         return Ok(None);
@@ -187,6 +106,31 @@ fn reach_at(socket: &Path, asked: Option<Uuid>) -> Result<Client, ReachError> {
         }
         _ => Ok(client),
     }
+}
+
+/// Refuses whoever listens at the place that is named if drives are given too, and say that they are another array's. Of those
+/// that have gone or do not answer nothing is known.
+fn check_drives(
+    environment: &Environment,
+    drives: &[PathBuf],
+    client: &Client,
+    socket: &Path,
+) -> Result<(), ReachError> {
+    let there: Vec<_> = drives.iter().filter(|drive| drive.symlink_metadata().is_ok()).cloned().collect();
+    for looked in look(environment, &there) {
+        let asked = match looked {
+            Look::Member(seen) => seen.superblock.array_uuid,
+            Look::No(why) => return Err(why.into()),
+            Look::Silent => continue,
+        };
+        let place = place::socket_of(environment, &asked.to_string());
+        let is_home = std::fs::canonicalize(socket).is_ok_and(|socket| leads_home(&place, &socket, client.array()));
+        if !client.array().includes(asked) && !is_home {
+            let Identity { name, uuid, .. } = client.array().clone();
+            return Err(ReachError::OtherArray { socket: socket.to_owned(), name, uuid, asked });
+        }
+    }
+    Ok(())
 }
 
 /// The array, and where it is reached, if a process runs it at its usual place, or at that of the array that it is inside of.
@@ -284,18 +228,28 @@ fn name_runner(environment: &Environment, address: &ArrayAddress, error: ClaimEr
     if error.fault() != Fault::Busy {
         return error;
     }
-    let mut running = match reach_runner(environment, address) {
-        Ok(Some(running)) => running,
+    why_busy(reach_runner(environment, address)).unwrap_or(error)
+}
+
+/// The process of shoal's that runs an array, as the reason why its members are busy; none if none does.
+pub fn runner(environment: &Environment, array: Uuid) -> Option<ClaimError> {
+    let named = Named { uuid: Some(array), ..Named::default() };
+    why_busy(reach_running(environment, &ArrayAddress { named, socket: None }))
+}
+
+fn why_busy(reached: Result<Option<Box<dyn Handle>>, ReachError>) -> Option<ClaimError> {
+    let mut running = match reached {
+        Ok(running) => running?,
         Err(ReachError::Connect(ConnectError::Greeting(ExecuteError::Silent { socket, how }))) => {
-            return ClaimError::Silent { socket, how };
+            return Some(ClaimError::Silent { socket, how });
         }
-        Ok(None) | Err(_) => return error,
+        Err(_) => return None,
     };
     let Ok(StateDocument { array, running: Some(process), .. }) = running.execute(Command::Status) else {
-        return error;
+        return None;
     };
     let process_id = process.process_id;
-    ClaimError::RunsAlready { name: array.name, uuid: array.uuid, process_id, command: command_of(process_id) }
+    Some(ClaimError::RunsAlready { name: array.name, uuid: array.uuid, process_id, command: command_of(process_id) })
 }
 
 /// Whoever runs the array: at its usual place, or where it is to be administered now, which may also be somebody else's place.

@@ -199,7 +199,10 @@ fn member_sight(member: &MemberDocument) -> MemberSight {
     let state = match member.state {
         MemberStateDocument::InSync => MemberState::InSync,
         MemberStateDocument::Rebuilding => MemberState::Rebuilding,
-        MemberStateDocument::Missing | MemberStateDocument::NotNamed => MemberState::Missing,
+        // Of an array that runs all members are whole, and all are known.
+        MemberStateDocument::Missing | MemberStateDocument::NotNamed | MemberStateDocument::Incomplete => {
+            MemberState::Missing
+        }
     };
     let inner = member.array.as_deref().map(|inner| format!("array {}", inner.name));
     MemberSight { state, on: member.drive.clone().or(inner), suspect: member.suspect }

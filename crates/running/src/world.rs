@@ -137,6 +137,10 @@ impl World for HostWorld {
         self.inner().hardware(drive)
     }
 
+    fn has_lost_content(&self, drive: DriveId) -> bool {
+        self.inner().has_lost_content(drive)
+    }
+
     fn submit(&mut self, io: Io) {
         self.inner_mut().submit(io);
     }

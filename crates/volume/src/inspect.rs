@@ -37,9 +37,19 @@ pub fn inspect_remembered<W: World>(
     Ok((status, tree.memory.as_mut().map(HostMemory::take_remarks).unwrap_or_default()))
 }
 
+/// An array that a host believes from now on.
+#[derive(Clone, Debug)]
+pub struct Believed {
+    /// How it is.
+    pub status: ArrayStatus,
+    /// What was remembered and counts no more, a sentence each.
+    pub given_up: Vec<String>,
+    /// Why it is not remembered, if it is not.
+    pub trouble: Option<String>,
+}
+
 /// Has a host remember the array that `drives` are members of, and those inside it, as md would put them together, whatever it
-/// knew of them before, if `is_enough` says so. Nothing is written to the drives. Gives the array, and what people should know, a
-/// sentence each.
+/// knew of them before, if `is_enough` says so. Nothing is written to the drives.
 pub fn believe<W: World>(
     world: W,
     plan: BufferPlan,
@@ -47,7 +57,7 @@ pub fn believe<W: World>(
     options: &OpenOptions,
     keeper: Box<dyn Keeper>,
     is_enough: impl Fn(&ArrayStatus) -> bool,
-) -> Result<(ArrayStatus, Vec<String>), OpenError> {
+) -> Result<Believed, OpenError> {
     let mut tree = Tree::new(world, plan, options.parity);
     let options = OpenOptions { writable: false, ..*options };
     let members = probe_all(&mut tree, drives)?;
@@ -55,9 +65,13 @@ pub fn believe<W: World>(
     let root = assemble_tree(&mut tree, targets, &options)?;
     let status = array_status(&tree, root);
     if !is_enough(&status) {
-        return Ok((status, Vec::new()));
+        return Ok(Believed { status, given_up: Vec::new(), trouble: None });
     }
-    let mut memory = HostMemory::begun_anew(keeper, tree.found(&members));
+    let found = tree.found(&members);
+    let mut memory = HostMemory::begun_anew(keeper, &found);
+    let given_up = memory.given_up(&found);
+    // What cannot be read of the memory is begun anew, too.
+    let _ = memory.take_remarks();
     let arrays = tree.nodes.iter().map(|node| node.facts.array_uuid);
     arrays.for_each(|array| memory.begin_anew(array));
     tree.memory = Some(memory);
@@ -65,7 +79,8 @@ pub fn believe<W: World>(
     while !tree.has_remembered() {
         tree.world.sleep(GLANCE);
     }
-    Ok((status, tree.memory.as_mut().map(HostMemory::take_remarks).unwrap_or_default()))
+    let remarks = tree.memory.as_mut().map(HostMemory::take_remarks).unwrap_or_default();
+    Ok(Believed { status, given_up, trouble: remarks.into_iter().next() })
 }
 
 fn inspect_in<W: World>(

@@ -110,7 +110,7 @@ pub use frame::{CountedOn, Frame};
 pub use grow::{
     Absent, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow,
 };
-pub use inspect::{believe, inspect, inspect_remembered, superblock_in_content};
+pub use inspect::{Believed, believe, inspect, inspect_remembered, superblock_in_content};
 pub use interface::{LiveVolume, MemberTraffic, Volume, VolumeError};
 pub use level::{LevelError, layout_name};
 pub use manage_error::ManageError;

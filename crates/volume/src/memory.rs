@@ -5,6 +5,7 @@
 //! superblocks wait for it, for no longer than the keeper has patience. A tree without a memory admits everybody and
 //! remembers nothing: simulated arrays, temporary ones, and those that others run.
 
+mod doubts;
 mod flushes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use shoal_array::{Instant, Role};
 use shoal_md::{Candidate, MemberUse, Superblock, Timestamp, Uuid};
-use shoal_memory::{Book, Doubt, Found, GivenUp, Hold, Judgement, Keeper, Left, Member, Sight, Standing, Taken, judge};
+use shoal_memory::{Book, Found, GivenUp, Keeper, Left, Member, Refusal, Sight, Standing};
 
 use crate::assemble::{Cause, UPDATES_APART, candidates};
 use crate::tree::{Duty, Node, NodeId, Target, Tree};
@@ -83,9 +84,9 @@ impl HostMemory {
     }
 
     /// What `keeper` remembers, and will as soon as [`Tree::remember_all`] is called: what there is, and nothing else.
-    pub(crate) fn begun_anew(keeper: Box<dyn Keeper>, found: Vec<Found>) -> Self {
+    pub(crate) fn begun_anew(keeper: Box<dyn Keeper>, found: &[Found]) -> Self {
         let mut memory = Self::new(keeper, Trust::Anything);
-        for found in &found {
+        for found in found {
             memory.found.entry(found.candidate.superblock.array_uuid).or_default().push(left(found));
         }
         memory
@@ -140,6 +141,12 @@ impl HostMemory {
         (superblock.events.saturating_add(1) < left_at).then_some(left_at)
     }
 
+    /// Whether the file of a member, of now or once, was cut short or deleted while the array ran.
+    pub(crate) fn has_lost_content(&mut self, superblock: &Superblock) -> bool {
+        let book = self.keeper.recall(superblock.array_uuid);
+        book.is_some_and(|book| book.refusal(superblock.device_uuid) == Some(Refusal::LostContent))
+    }
+
     /// What people should know, a sentence each, once.
     pub(crate) fn take_remarks(&mut self) -> Vec<String> {
         self.remarks.append(&mut self.keeper.take_remarks());
@@ -150,42 +157,6 @@ impl HostMemory {
         if !self.remarks.contains(&text) {
             self.remarks.push(text);
         }
-    }
-
-    /// Says what the doubts are; an error if they are not overruled.
-    fn judge(&mut self, found: &[Found], options: &OpenOptions) -> Result<Judgement, OpenError> {
-        let Some(first) = found.first() else { return Ok(Judgement::default()) };
-        let array = first.candidate.superblock.array_uuid;
-        // Before it is looked at: whoever has it may have it remembered otherwise.
-        let hold = if options.writable { Hold::Alone } else { Hold::Shared };
-        let held = self.keeper.hold(array, hold);
-        held.map_err(|Taken { process_id }| OpenError::InUse {
-            name: name_of(&first.candidate.superblock),
-            array_uuid: array,
-            process_id,
-        })?;
-        let book = self.keeper.recall(array);
-        let judgement = judge(book.as_ref(), found);
-        self.standings.insert(array, Standing::of(book.as_ref(), found));
-        if let Some(doubt) = &judgement.doubt {
-            self.overrule(&first.candidate.superblock, doubt)?;
-            if options.writable {
-                self.anew.insert(array);
-            }
-        }
-        Ok(judgement)
-    }
-
-    /// Goes on in spite of a doubt, if that was asked for.
-    fn overrule(&mut self, superblock: &Superblock, doubt: &Doubt) -> Result<(), OpenError> {
-        let name = name_of(superblock);
-        match self.trust {
-            Trust::Anything => {}
-            Trust::Degraded if doubt.is_for_lack_of_members() => {}
-            Trust::Known | Trust::Degraded => return Err(OpenError::Doubt { name, doubt: doubt.clone() }),
-        }
-        self.remark(format!("array {name}: {doubt}"));
-        Ok(())
     }
 }
 
@@ -249,7 +220,10 @@ impl<W: World> Tree<W> {
         let standings: Vec<_> = memory.standings.iter().filter_map(of_node).collect();
         let mixed = Standing::is_mixed(&standings);
         let mixed = mixed.and_then(|(array, doubt)| Some((facts(array)?.clone(), doubt)));
-        mixed.map_or(Ok(()), |(superblock, doubt)| memory.overrule(&superblock, &doubt))
+        let Some((superblock, doubt)) = mixed else { return Ok(()) };
+        memory.overrule(&superblock, &doubt)?;
+        memory.remark(format!("array {}: {doubt}", name_of(&superblock)));
+        Ok(())
     }
 
     pub(crate) fn found(&self, members: &[(Target, Superblock)]) -> Vec<Found> {
@@ -340,10 +314,11 @@ impl<W: World> Tree<W> {
             let slot = &it.slots[slot];
             let Ok(superblock) = it.membership.superblock(slot.number.get()) else { continue };
             let role = if let Duty::Member(role) = slot.duty { Some(role.0) } else { None };
-            let refused_flush = role.is_some_and(|role| it.array.refused_flush().contains(&Role(role)));
+            let has_refused = role.is_some_and(|role| it.array.refused_flush().contains(&Role(role)));
+            let refusal = has_refused.then_some(Refusal::Drive);
             let (uuid, target) = (superblock.device_uuid, slot.place.target);
             let (hardware, drive) = (self.hardware(target), self.name(target));
-            members.push(Member { uuid, hardware, drive, role, refused_flush });
+            members.push(Member { uuid, hardware, drive, role, refusal });
         }
         Sight { array: it.facts.array_uuid, events, members, others: Vec::new() }
     }
@@ -380,6 +355,6 @@ impl<W: World> Tree<W> {
 fn left(found: &Found) -> Left {
     let Found { candidate: Candidate { drive, superblock }, hardware } = found.clone();
     let role = if let MemberUse::Active(role) = superblock.own_use() { Some(role.0) } else { None };
-    let member = Member { uuid: superblock.device_uuid, hardware, drive, role, refused_flush: false };
+    let member = Member { uuid: superblock.device_uuid, hardware, drive, role, refusal: None };
     Left { member, events: superblock.events }
 }

@@ -63,9 +63,14 @@ impl<W: World> ArrayVolume<W> {
         })
     }
 
-    /// Refuses a drive that has lost updates which it had flushed as a member: with them it may have lost blocks whose bits are
-    /// cleared. One that has lost blocks alone shows nothing of it.
+    /// Refuses a drive that has lost content, or updates which it had flushed as a member: with them it may have lost blocks whose
+    /// bits are cleared. One that has lost blocks alone shows nothing of it.
     fn refuse_lossy(&mut self, back: &Candidate) -> Result<(), ManageError> {
+        if self.tree.memory.as_mut().is_some_and(|memory| memory.has_lost_content(&back.superblock)) {
+            let problem =
+                "its file was cut short or deleted while the array ran, and what was there is lost".to_owned();
+            return Err(ManageError::NoFormerMember { drive: back.drive.clone(), problem });
+        }
         let lost = self.tree.memory.as_mut().and_then(|memory| memory.lost_update(&back.superblock));
         let Some(left_at) = lost else { return Ok(()) };
         let events = back.superblock.events;

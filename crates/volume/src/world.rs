@@ -25,6 +25,12 @@ pub trait World {
         let _ = drive;
         None
     }
+    /// Whether a flush has found a drive to be a file that was cut short or deleted: what was on it is lost, whatever it holds
+    /// by now.
+    fn has_lost_content(&self, drive: DriveId) -> bool {
+        let _ = drive;
+        false
+    }
     /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
     fn submit(&mut self, io: Io);
     /// Queues writes on one drive, each of which goes on where the one before it ends: the drive gets them in their order, in
@@ -201,6 +207,10 @@ impl World for RealWorld {
 
     fn hardware(&self, drive: DriveId) -> Option<String> {
         self.io_loop.drive(drive).hardware()
+    }
+
+    fn has_lost_content(&self, drive: DriveId) -> bool {
+        self.io_loop.drive(drive).has_lost_content()
     }
 
     fn submit(&mut self, io: Io) {

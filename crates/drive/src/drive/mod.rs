@@ -15,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -109,6 +110,8 @@ pub struct Drive {
     facts: facts::Facts,
     /// It was in a directory when it was opened.
     had_a_name: bool,
+    /// A flush has found its file cut short or deleted.
+    has_lost_content: AtomicBool,
 }
 
 impl Drive {
@@ -129,7 +132,9 @@ impl Drive {
         let hardware = key.device_number().map_or_else(|| hardware::of_file(&file), hardware::of_device);
         let (path, file, below) = (path.to_owned(), Arc::new(file), Vec::new());
         let had_a_name = stat.st_nlink > 0;
-        let mut drive = Self { path, access, file, lock: None, below, key, hardware, facts, had_a_name };
+        let has_lost_content = AtomicBool::new(false);
+        let mut drive =
+            Self { path, access, file, lock: None, below, key, hardware, facts, had_a_name, has_lost_content };
         if access == Access::Write {
             drive.lock(lock::Kind::Alone)?;
             drive.claim_below()?;
@@ -270,6 +275,11 @@ impl Drive {
         })
     }
 
+    /// Whether a flush has found the file cut short or deleted since it was opened, whatever it is by now.
+    pub fn has_lost_content(&self) -> bool {
+        self.has_lost_content.load(Ordering::Relaxed)
+    }
+
     /// Why a flush must fail: the file was cut short, so part of its content is lost (the next write fills the gap with
     /// zeros); or the file was deleted, so its content is lost when it is closed.
     pub(crate) fn flush_refusal(&self) -> Option<io::Error> {
@@ -286,6 +296,7 @@ impl Drive {
             (false, true) => (io::ErrorKind::NotFound, "was deleted while it was in use"),
             (false, false) => return None,
         };
+        self.has_lost_content.store(true, Ordering::Relaxed);
         Some(io::Error::new(kind, format!("{}: {what}", self.path.display())))
     }
 }

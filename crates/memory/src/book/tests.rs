@@ -5,7 +5,7 @@ use super::*;
 fn member(number: u8) -> Member {
     let (hardware, drive) = (Some(format!("serial {number}")), format!("/dev/sd{number}"));
     let (uuid, role) = (Uuid([number; 16]), Some(u16::from(number)));
-    Member { uuid, hardware, drive, role, refused_flush: number == 3 }
+    Member { uuid, hardware, drive, role, refusal: (number == 3).then_some(Refusal::Drive) }
 }
 
 fn sight(events: u64, members: &[u8]) -> Sight {
@@ -36,12 +36,46 @@ fn what_is_flushed_stays_so() {
 
 #[test]
 fn a_refused_flush_is_remembered_until_a_later_update_is_flushed() {
-    let has_refused = |book: &Book| book.member(member(1).uuid).is_some_and(|member| member.refused_flush);
-    let refused = Book::of(sight(5, &[1])).with_flushed(4).with_refused_flush(member(1).uuid);
+    let has_refused = |book: &Book| book.member(member(1).uuid).is_some_and(|member| member.refusal.is_some());
+    let refused = Book::of(sight(5, &[1])).with_flushed(4).with_refused_flush(member(1).uuid, Refusal::Drive);
     let renewed = refused.after(sight(6, &[1, 2]));
     assert!(has_refused(&renewed), "what it held of update 5 is not on it");
     assert!(!has_refused(&renewed.clone().with_flushed(6).after(sight(7, &[1, 2]))));
     assert!(has_refused(&renewed.with_flushed(5).after(sight(7, &[1, 2]))));
+}
+
+/// No writing makes it good, and no later update; only somebody's word does.
+#[test]
+fn content_that_was_lost_stays_so() {
+    let lost = Book::of(sight(5, &[1, 2])).with_refused_flush(member(1).uuid, Refusal::LostContent);
+    let why = |book: &Book| book.refusal(member(1).uuid);
+    let later = lost.clone().with_flushed(5).after(sight(6, &[1, 2])).with_flushed(6).after(sight(7, &[1, 2]));
+    for book in [
+        lost.clone().with_renewed(member(1).uuid),
+        lost.clone().with_refused_flush(member(1).uuid, Refusal::Drive),
+        later,
+    ] {
+        assert_eq!(why(&book), Some(Refusal::LostContent));
+        assert_eq!(Book::decode(&book.encode()), Ok(book));
+    }
+    let left = lost.after(sight(6, &[2]));
+    assert_eq!(why(&left), Some(Refusal::LostContent), "as a former member");
+    let others = vec![Left { member: Member { refusal: None, ..member(1) }, events: 5 }];
+    assert_eq!(
+        why(&left.after(Sight { others, ..sight(7, &[2]) })),
+        Some(Refusal::LostContent),
+        "and seen again as one"
+    );
+    assert_eq!(why(&Book::of(sight(5, &[1, 2]))), None, "begun anew");
+}
+
+#[test]
+fn a_book_of_before_says_that_a_flush_was_refused_and_not_why() {
+    let book = Book::of(sight(5, &[1])).with_refused_flush(member(1).uuid, Refusal::Drive);
+    let text = String::from_utf8(book.encode()).unwrap();
+    let before = text.replace("\"refusal\": \"drive\"", "\"refused_flush\": true");
+    assert_ne!(before, text);
+    assert_eq!(Book::decode(before.as_bytes()), Ok(book));
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub enum Suspicion {
         /// The last one that it had flushed.
         flushed_events: u64,
     },
+    /// Its file was cut short or deleted while the array ran.
+    LostContent,
 }
 
 /// Why an array should not be started without a word from somebody. Shown, it is the fact; [`Doubt::way_out`] is what can
@@ -33,6 +35,8 @@ pub enum Doubt {
         drive: String,
         /// Its count of updates.
         events: u64,
+        /// When it got the last one: seconds since 1970.
+        update_time_unix_s: u64,
         /// The last count that this host has seen.
         seen_events: u64,
         /// The drives that have it, as they were called then.
@@ -60,6 +64,11 @@ pub enum Doubt {
         /// The last one that it had flushed.
         flushed_events: u64,
     },
+    /// The file of a member that the array cannot do without was cut short or deleted while the array ran.
+    LostContent {
+        /// The drive.
+        drive: String,
+    },
     /// Two drives are one member, and nothing tells which of them it is.
     Copies {
         /// One drive.
@@ -86,6 +95,36 @@ pub enum Doubt {
     },
 }
 
+/// Seconds since 1970, shown as a date and a time.
+struct Utc(u64);
+
+impl fmt::Display for Utc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DAY_S: u64 = 24 * 60 * 60;
+        let Self(seconds) = self;
+        let (mut days, time) = (seconds / DAY_S, seconds % DAY_S);
+        let mut year = 1970;
+        // A superblock counts its seconds in 40 bits: that is some 35,000 years.
+        while days >= days_of(year).iter().sum::<u64>() {
+            days -= days_of(year).iter().sum::<u64>();
+            year += 1;
+        }
+        let mut month = 0;
+        while days >= days_of(year)[month] {
+            days -= days_of(year)[month];
+            month += 1;
+        }
+        let (hour, minute) = (time / 3600, time / 60 % 60);
+        write!(f, "{year}-{:02}-{:02} {hour:02}:{minute:02} UTC", month + 1, days + 1)
+    }
+}
+
+/// The days of a year's months.
+fn days_of(year: u64) -> [u64; 12] {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    [31, if is_leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+}
+
 /// Where an array was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
@@ -109,6 +148,10 @@ impl fmt::Display for LostUpdates {
     }
 }
 
+/// What is known of a file that was not all there when it was flushed.
+const CUT_SHORT: &str =
+    "its file was cut short or deleted while the array ran: however long it is now, what was there is lost";
+
 impl fmt::Display for Suspicion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,6 +159,7 @@ impl fmt::Display for Suspicion {
             Self::RunApart => f.write_str("it left the array, and has been changed apart from it"),
             Self::CopyOf { drive } => write!(f, "it is a copy of {drive}"),
             Self::LostUpdates { events, flushed_events } => write!(f, "{}", LostUpdates(*events, *flushed_events)),
+            Self::LostContent => f.write_str(CUT_SHORT),
         }
     }
 }
@@ -123,7 +167,7 @@ impl fmt::Display for Suspicion {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Older { drive, events, seen_events, with } => write!(
+            Self::Older { drive, events, seen_events, with, .. } => write!(
                 f,
                 "{drive} holds an older state (update {events}) than this host has seen (update {seen_events}, on {})",
                 with.join(", ")
@@ -139,6 +183,7 @@ impl fmt::Display for Doubt {
             Self::LostUpdates { drive, events, flushed_events } => {
                 write!(f, "{drive} cannot be missed, and {}", LostUpdates(*events, *flushed_events))
             }
+            Self::LostContent { drive } => write!(f, "{drive} cannot be missed, and {CUT_SHORT}"),
             Self::Copies { first, second } => {
                 write!(f, "{first} and {second} claim to be one member, and nothing tells which of them it is")
             }
@@ -172,6 +217,10 @@ impl Doubt {
                 "give the members that are missing too; if there are none, or if {drive} was set back on purpose, together with the \
                  others, {TRUST}"
             ),
+            Self::LostContent { drive } => format!(
+                "give the members that are missing too, if there are any; what can be had of the content `shoal recover` copies out; if \
+                 {drive} is whole, put back from a copy that was made at rest, say, {TRUST}"
+            ),
             Self::Copies { .. } => "leave one of them out".to_owned(),
             Self::OtherHardware { drive, .. } => format!(
                 "give the member itself, or leave {drive} out and add it anew; if it is the member, in another enclosure or copied \
@@ -181,8 +230,53 @@ impl Doubt {
         }
     }
 
+    /// What is given up if it is believed all the same, a clause.
+    pub fn given_up(&self) -> String {
+        match self {
+            Self::Older { events, update_time_unix_s, with, .. } => format!(
+                "what was written after update {events}, of {}, is given up: it is on {}, which {} out of date from now on",
+                Utc(*update_time_unix_s),
+                with.join(", "),
+                if with.len() == 1 { "is" } else { "are" }
+            ),
+            Self::Rival { drive, seen_events, .. } => {
+                format!(
+                    "what this host has seen up to update {seen_events} is given up where {drive} holds something else"
+                )
+            }
+            Self::LostUpdates { drive, events, .. } => {
+                format!("what was written to {drive} after update {events} is given up")
+            }
+            Self::LostContent { drive } => format!("what {drive} has lost is given up, and may read as zeros"),
+            Self::Copies { .. } => "what only the other one has is given up".to_owned(),
+            Self::OtherHardware { drive, .. } => {
+                format!("what was written to the member after it was copied is given up, if {drive} is a copy")
+            }
+            Self::Degraded { .. } => "what was written only to members that are missing is given up".to_owned(),
+        }
+    }
+
     /// Whether a word for starting degraded is enough.
     pub fn is_for_lack_of_members(&self) -> bool {
         matches!(self, Self::Degraded { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Utc;
+
+    #[test]
+    fn seconds_are_shown_as_a_date() {
+        let cases = [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_700_000_000, "2023-11-14 22:13 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+        ];
+        for (seconds, date) in cases {
+            assert_eq!(Utc(seconds).to_string(), date);
+        }
     }
 }

@@ -52,7 +52,7 @@ fn sight(found: &[Found]) -> Sight {
             _ => None,
         };
         let (uuid, hardware) = (superblock.device_uuid, found.hardware.clone());
-        Member { uuid, hardware, drive: found.candidate.drive.clone(), role, refused_flush: false }
+        Member { uuid, hardware, drive: found.candidate.drive.clone(), role, refusal: None }
     };
     let events = found.iter().map(|found| found.candidate.superblock.events).max().unwrap();
     Sight { array: ARRAY, events, members: found.iter().map(member).collect(), others: Vec::new() }

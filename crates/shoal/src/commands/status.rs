@@ -253,8 +253,9 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     };
     let missing = of_members(in_state(MemberStateDocument::Missing), "missing");
     let unnamed = of_members(in_state(MemberStateDocument::NotNamed), "not named");
+    let incomplete = of_members(in_state(MemberStateDocument::Incomplete), "incomplete");
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
-    writeln!(text, "{indent}  health {}{missing}{unnamed}{resync}", array.health)?;
+    writeln!(text, "{indent}  health {}{missing}{incomplete}{unnamed}{resync}", array.health)?;
     writeln!(text, "{indent}  {}", survives(array))?;
     if let Some(policy) = array.consistency_policy {
         let on = array.journal.as_ref().map_or(String::new(), |drive| format!(" on {}", Outside(drive)));
@@ -276,6 +277,9 @@ fn survives(array: &ArrayDocument) -> String {
         HealthDocument::Unknown => {
             "how it is cannot be told: name its other members too, or say with --scan in which directory they are"
                 .to_owned()
+        }
+        HealthDocument::Failed if array.incomplete_count() > 0 => {
+            "a part of its content is on no member that was found".to_owned()
         }
         HealthDocument::Failed => "has lost more members than it survives".to_owned(),
         HealthDocument::Optimal if is_unsynced(array) || array.inner_arrays().any(is_unsynced) => {

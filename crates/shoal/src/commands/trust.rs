@@ -4,7 +4,7 @@ use shoal_documents::{ArrayDocument, StateDocument};
 use shoal_drive::Access;
 use shoal_inventory::{keeper, open_drives, refuse_silent};
 use shoal_running::refuse_held;
-use shoal_volume::{ArrayStatus, Health, believe};
+use shoal_volume::{ArrayStatus, Believed, Health, believe};
 
 use crate::args::{Cli, TrustArgs};
 use crate::commands::status::state_text;
@@ -28,7 +28,7 @@ pub(crate) fn run(cli: &Cli, args: &TrustArgs) -> Result<(), Failure> {
     }
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, false, false)?;
-    let (status, remarks) =
+    let Believed { status, given_up, trouble } =
         believe(opened.world, opened.plan, &opened.drives, &options, keeper(environment())?, |status| {
             status.health != Health::Failed
         })?;
@@ -38,9 +38,10 @@ pub(crate) fn run(cli: &Cli, args: &TrustArgs) -> Result<(), Failure> {
             status.name
         )));
     }
-    if let Some(remark) = remarks.first() {
-        return Err(Failure::failed(remark));
+    if let Some(trouble) = trouble {
+        return Err(Failure::Failed(trouble));
     }
+    given_up.iter().for_each(|given_up| output::warn(given_up));
     show(cli, &status)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shoal_array::{Instant, Role};
 use shoal_md::{Assembly, Superblock, Uuid};
-use shoal_memory::Book;
+use shoal_memory::{Book, Refusal};
 
 use super::HostMemory;
 use crate::tree::{NodeId, Target, Tree};
@@ -41,10 +41,11 @@ impl HostMemory {
         }
     }
 
-    /// Whether a member refused a flush, and has not been renewed.
-    fn has_refused_flush(&mut self, superblock: &Superblock) -> bool {
+    /// Whether a member refused a flush, and is to be renewed. One that lost content is not in the array, or somebody has said
+    /// that it holds what it should.
+    fn is_to_be_renewed(&mut self, superblock: &Superblock) -> bool {
         let book = self.keeper.recall(superblock.array_uuid);
-        book.is_some_and(|book| book.has_refused_flush(superblock.device_uuid))
+        book.is_some_and(|book| book.refusal(superblock.device_uuid) == Some(Refusal::Drive))
     }
 }
 
@@ -73,7 +74,12 @@ impl<W: World> Tree<W> {
 
     /// The drive of a slot has refused a flush. Whatever becomes of the update that is announced, this stays so.
     pub(crate) fn remember_refusal(&mut self, node: NodeId, slot: usize) {
-        self.remember_of_drive(node, slot, Book::with_refused_flush);
+        let has_lost_content = match self.nodes[node.0].slots[slot].place.target {
+            Target::Drive(drive) => self.world.has_lost_content(drive),
+            Target::Node(_) => false,
+        };
+        let why = if has_lost_content { Refusal::LostContent } else { Refusal::Drive };
+        self.remember_of_drive(node, slot, |book, device| book.with_refused_flush(device, why));
     }
 
     /// A drive that refused a flush has been written to again, all of it, and has flushed that.
@@ -99,7 +105,7 @@ impl<W: World> Tree<W> {
     pub(crate) fn refused_flush(&mut self, members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Role> {
         let Some(memory) = &mut self.memory else { return Vec::new() };
         let seated = (0..).map(Role).zip(&assembly.slots).filter_map(|(role, slot)| Some((role, slot.candidate?)));
-        let has_refused = |memory: &mut HostMemory, index: usize| memory.has_refused_flush(&members[index].1);
-        seated.filter(|(_, index)| has_refused(memory, *index)).map(|(role, _)| role).collect()
+        let is_to_be_renewed = |memory: &mut HostMemory, index: usize| memory.is_to_be_renewed(&members[index].1);
+        seated.filter(|(_, index)| is_to_be_renewed(memory, *index)).map(|(role, _)| role).collect()
     }
 }

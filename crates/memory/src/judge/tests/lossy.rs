@@ -68,7 +68,7 @@ fn a_last_copy_that_refused_a_flush_may_lack_what_it_had_not_flushed() {
     let book = flushed(last).after(sight(&[at(last[0].clone(), 104)]));
     let said = doubt(&book, last);
     assert!(said.contains("holds an older state (update 100) than this host has seen (update 104"), "{said}");
-    let refused = book.with_refused_flush(last[0].candidate.superblock.device_uuid);
+    let refused = book.with_refused_flush(last[0].candidate.superblock.device_uuid, Refusal::Drive);
     assert_eq!(judge(Some(&refused), last), nothing());
     let set_back = [at(last[0].clone(), 99)];
     assert!(judge(Some(&refused), &set_back).doubt.is_some(), "it had flushed more");
@@ -90,4 +90,32 @@ fn an_update_that_was_given_up_and_lies_on_a_member_is_none_of_another_host() {
     assert_eq!(Standing::of(Some(&book), &all), Standing::Whole);
     let with_stick = [all[0].clone(), all[1].clone(), stranger(&all[1], 101)];
     assert_eq!(judge(Some(&book), &with_stick), out(2, Suspicion::NeverSeen));
+}
+
+/// The file was cut short under the array, and is as long again.
+#[test]
+fn a_file_that_was_cut_short_is_left_out_or_needs_a_word() {
+    let cut = |book: Book, member: &Found| {
+        book.with_refused_flush(member.candidate.superblock.device_uuid, Refusal::LostContent)
+    };
+    let mut all = array(RAID5, 3, 0);
+    let book = cut(seen(&all), &all[1]);
+    assert_eq!(judge(Some(&book), &all), out(1, Suspicion::LostContent));
+    let said = doubt(&book, &all[..2]);
+    assert!(said.starts_with("b cannot be missed, and its file was cut short"), "{said}");
+    assert!(said.contains("shoal recover") && said.contains("shoal trust"), "{said}");
+    // One put back from a backup is judged as any copy is.
+    all[1].hardware = Some("backup".to_owned());
+    assert_eq!(judge(Some(&book), &all), nothing());
+    let striped = array(Level::Raid0(shoal_array::Raid0Layout::Original), 2, 0);
+    assert!(doubt(&cut(seen(&striped), &striped[1]), &striped).starts_with("b cannot be missed"));
+    // The last copy has lost content, and the other one is old.
+    let mirror = array(Level::Raid1, 2, 0);
+    let alone = cut(seen(&mirror).after(sight(&without(&mirror, 1, 102))), &mirror[0]);
+    let there = [at(mirror[0].clone(), 102), mirror[1].clone()];
+    for there in [&there[..], &there[..1]] {
+        let said = doubt(&alone, there);
+        assert!(said.starts_with("a cannot be missed, and its file was cut short"), "{said}");
+        assert_eq!(judge(Some(&alone), there).left_out, [], "a word is enough");
+    }
 }

@@ -106,6 +106,8 @@ pub(crate) struct SavedDocument {
     pub(crate) bytes: u64,
     /// What could not be had; the file has zeros there.
     pub(crate) lost: Vec<LostDocument>,
+    /// Members that were written to since they were found, or are gone: what was copied may be of several times.
+    pub(crate) changed: Vec<String>,
     /// How long it took.
     pub(crate) elapsed_ns: u64,
 }
@@ -117,6 +119,26 @@ pub(crate) struct LostDocument {
     pub(crate) offset: u64,
     /// Number of bytes.
     pub(crate) bytes: u64,
+}
+
+impl SavedDocument {
+    /// Why the file is not the content as it was at one time, if it is not.
+    pub(crate) fn shortfall(&self) -> Option<String> {
+        let Self { file, lost, changed, .. } = self;
+        let lost_bytes: u64 = lost.iter().map(|range| range.bytes).sum();
+        match (changed.as_slice(), lost_bytes) {
+            ([], 0) => None,
+            ([], bytes) => Some(format!(
+                "{file} lacks {bytes} bytes of the content, and has zeros there: no member that was found has them; what \
+                 could be had is kept"
+            )),
+            (changed, _) => Some(format!(
+                "{} changed while it was copied: {file} may hold blocks of several times: end what writes there, and save \
+                 anew to another file",
+                changed.join(" and ")
+            )),
+        }
+    }
 }
 
 impl LostDocument {
@@ -203,6 +225,9 @@ fn write_saved(text: &mut String, saved: &SavedDocument) -> std::fmt::Result {
     for LostDocument { offset, bytes } in saved.lost.iter().take(RANGES_SHOWN) {
         writeln!(text, "  lost: {bytes} bytes at byte {offset}")?;
     }
+    for member in &saved.changed {
+        writeln!(text, "  changed: {member}, while it was copied")?;
+    }
     if saved.lost.len() > RANGES_SHOWN {
         writeln!(text, "  lost: {} more ranges; --json lists all", saved.lost.len() - RANGES_SHOWN)?;
     }
@@ -213,9 +238,14 @@ fn write_next(text: &mut String, array: &RecoverableDocument) -> std::fmt::Resul
     if array.content.is_none() || array.saved.is_some() {
         return Ok(());
     }
-    let is_cut_off = |member: &FoundDocument| member.cut_off_bytes > 0 && member.choice != LEAVE_OUT;
-    if array.members.iter().any(is_cut_off) {
+    let of_used = |damage: fn(&FoundDocument) -> u64| {
+        array.members.iter().any(|member| damage(member) > 0 && member.choice != LEAVE_OUT)
+    };
+    if of_used(|member| member.cut_off_bytes) {
         return writeln!(text, "  it does not run with members that are cut off; --save FILE copies what there is");
+    }
+    if of_used(|member| member.hole_bytes) {
+        return writeln!(text, "  it does not run with members that have holes; --save FILE copies what there is");
     }
     if array.array.as_ref().is_some_and(|array| array.health == HealthDocument::Failed) {
         return writeln!(text, "  it does not run; --save FILE copies what there is");

@@ -11,9 +11,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use shoal_documents::verdict_text;
-use shoal_md::Choice;
-use shoal_recover::{Group, Overlay, Plan, Reader, Search, apply, content_of, losses, plans, save, unreadable};
+use shoal_documents::{ArrayDocument, Extent, Fault, HasFault, verdict_text};
+use shoal_inventory::hold;
+use shoal_md::{Choice, Uuid};
+use shoal_recover::{
+    Content, Group, Overlay, Plan, Reader, Search, apply, changed, content_of, losses, plans, refuse_incomplete, save,
+    unreadable,
+};
+use shoal_running::{ClaimError, runner};
 use shoal_volume::{ArrayVolume, Verdict, Volume};
 
 pub(crate) use document::RecoverDocument;
@@ -33,7 +38,11 @@ pub(crate) fn run(cli: &Cli, args: &RecoverArgs) -> Result<(), Failure> {
     shoal_inventory::refuse(&args.paths)?;
     let search = Search::of(&args.paths)?;
     let reader = Reader { io_engine: cli.io_engine(), parity: cli.parity()? };
-    let mut plans = plans(&reader, search.found, environment().store().as_ref())?;
+    let mut arrays: Vec<_> = search.found.iter().map(|found| found.superblock.array_uuid).collect();
+    arrays.sort();
+    arrays.dedup();
+    let plans = plans(&reader, search.found, environment().store().as_ref()).map_err(|why| by_whom(&arrays, why));
+    let mut plans = plans?;
     if let Some(wanted) = &args.array {
         plans.retain(|plan| plan.is_called(wanted));
     }
@@ -49,11 +58,50 @@ pub(crate) fn run(cli: &Cli, args: &RecoverArgs) -> Result<(), Failure> {
         arrays.push(look_at(cli, &reader, plan, args)?);
     }
     let problems = search.problems.into_iter().map(|(drive, problem)| ProblemDocument { drive, problem }).collect();
-    output::document(cli, &RecoverDocument { arrays, problems }, document::text)
+    let document = RecoverDocument { arrays, problems };
+    output::document(cli, &document, document::text)?;
+    let mut shortfalls = document.arrays.iter().filter_map(|array| array.saved.as_ref()?.shortfall());
+    shortfalls.next().map_or(Ok(()), |shortfall| Err(Failure::Shown(shortfall)))
+}
+
+/// With the name of whoever has the array, if its members are busy on account of that.
+fn by_whom(arrays: &[Uuid], why: impl HasFault + Into<Failure>) -> Failure {
+    if why.fault() != Fault::Busy {
+        return why.into();
+    }
+    match arrays.iter().find_map(|&array| runner(environment(), array)) {
+        Some(ClaimError::RunsAlready { name, uuid, process_id, command }) => {
+            let command = command.map_or(String::new(), |command| format!(" (`{command}`)"));
+            Failure::Busy(format!(
+                "array {name} is busy: process {process_id}{command} runs it: `shoal stop --uuid {uuid}` first, or give copies of its \
+                 members"
+            ))
+        }
+        Some(other) => other.into(),
+        None => hold(environment(), arrays).map_or_else(Failure::from, |_| why.into()),
+    }
+}
+
+/// The array as it would run, with what its members lack.
+fn described(plan: &Plan, reader: &Reader, content: Option<&Content>) -> Result<ArrayDocument, Failure> {
+    let extent = match content {
+        Some(Content { unreadable, .. }) if !unreadable.is_empty() => Extent::Part,
+        _ => Extent::Whole,
+    };
+    let incomplete = plan.incomplete();
+    let is_incomplete = |drive: &str| incomplete.contains(&drive);
+    Ok(ArrayDocument::from(&plan.status(reader)?).with_incomplete(&is_incomplete, extent))
 }
 
 fn look_at(cli: &Cli, reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Result<RecoverableDocument, Failure> {
     let problem = plan.groups.iter().find_map(|group| group.proposal.as_ref().err()).map(ToString::to_string);
+    if let (Some(problem), true) = (&problem, args.save.is_some() || args.apply) {
+        return Err(Failure::Failed(problem.clone()));
+    }
+    if args.apply {
+        // Before much is copied in vain.
+        refuse_incomplete(plan)?;
+    }
     let content = if problem.is_none() { unreadable(plan, reader)? } else { None };
     let mut document = RecoverableDocument {
         members: plan.groups.iter().flat_map(members).collect(),
@@ -67,25 +115,31 @@ fn look_at(cli: &Cli, reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Resul
         saved: None,
     };
     if document.problem.is_none() {
-        document.array = Some(shoal_documents::ArrayDocument::from(&plan.status(reader)?));
+        document.array = Some(described(plan, reader, content.as_ref())?);
         let mut opened = plan.open(reader)?;
         let found = opened.as_mut().ok().and_then(|array| content_of(array).ok());
         document.content = found.map(|found| found.iter().map(ToString::to_string).collect());
         if let Some(file) = &args.save {
             let unreadable = content.map(|content| content.unreadable).unwrap_or_default();
-            document.saved = Some(saved(cli, &mut opened?, file, &unreadable)?);
+            let saved = saved(cli, &mut opened?, file, &unreadable)?;
+            document.saved = Some(SavedDocument { changed: changed(plan), ..saved });
         }
-    } else if let (Some(problem), true) = (&document.problem, args.save.is_some() || args.apply) {
-        return Err(Failure::Failed(problem.clone()));
     }
     if args.apply {
-        apply(environment(), plan)?;
-        document.applied = document.needs_apply;
-        if !document.applied {
-            output::warn("nothing was applied: the superblocks say already what is proposed");
-        }
+        document.applied = applied(plan)?;
     }
     Ok(document)
+}
+
+/// Writes the superblocks that are proposed; whether there were any.
+fn applied(plan: &Plan) -> Result<bool, Failure> {
+    let arrays: Vec<_> = plan.groups.iter().map(|group| group.members[0].superblock.array_uuid).collect();
+    apply(environment(), plan).map_err(|why| by_whom(&arrays, why))?;
+    let is_applied = !plan.mended().is_empty();
+    if !is_applied {
+        output::warn("nothing was applied: the superblocks say already what is proposed");
+    }
+    Ok(is_applied)
 }
 
 fn members(group: &Group) -> impl Iterator<Item = FoundDocument> + '_ {
@@ -145,6 +199,7 @@ fn saved(
         file: path.display().to_string(),
         bytes: size_bytes - lost.iter().map(|lost| lost.bytes).sum::<u64>(),
         lost,
+        changed: Vec::new(),
         elapsed_ns: u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
     })
 }

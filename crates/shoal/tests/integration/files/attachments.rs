@@ -289,6 +289,29 @@ fn needs_root_fuse_the_line_that_runs_an_array_again_does_so() {
 }
 
 #[test]
+fn needs_root_fuse_the_line_that_runs_an_array_again_names_the_drives_that_it_has_now() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    ponds.bay.add("new", 40 << 20);
+    ponds.bay.done("attach --as fuse d0 d1");
+    ponds.bay.done("replace --member d1 --with new d0");
+    ponds.bay.done("rebuild d0");
+    ponds.bay.done("remove --drive d1 d0");
+    let line = |drive: &str| {
+        let told = String::from_utf8(ponds.bay.run(&format!("status {drive}")).stdout).unwrap();
+        told.split('`').find_map(|word| word.strip_prefix("shoal attach ")).map(str::to_owned).ok_or(told)
+    };
+    kill(&ponds.bay.json("status d0")["running"]);
+    std::fs::remove_file(ponds.bay.path("d1")).unwrap();
+    let line = line("d0").unwrap();
+    assert!(line.contains("/d0") && line.contains("/new") && !line.contains("/d1"), "{line}");
+    ponds.bay.done(&format!("attach {line}"));
+    ponds.bay.done("detach d0");
+}
+
+#[test]
 fn needs_root_fuse_what_is_attached_or_mounted_is_not_overwritten() {
     if !is_possible() {
         return;
@@ -322,6 +345,31 @@ fn needs_root_fuse_what_is_attached_or_mounted_is_not_overwritten() {
     overwriting(&["left", &format!("attached as {device}"), &format!("`shoal detach {device}` first")]);
     ponds.bay.done("detach d0");
     ponds.bay.write("write --offset 8M d0 d1", b"nobody uses it");
+}
+
+#[test]
+fn needs_root_fuse_a_device_that_lost_what_was_written_last_is_taken_down_all_the_same() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    let attached = ponds.bay.json("attach --as fuse -b --deadline 4 d0 d1");
+    ponds.bay.done(&format!("mount d0 d1 {}", ponds.directory()));
+    kill(&attached["server"]);
+    let lost = std::fs::write(ponds.place.path().join("lost"), vec![1; 1 << 20]);
+    let flushed = lost.and_then(|()| std::fs::File::open(ponds.place.path())?.sync_all());
+    assert!(flushed.is_err(), "nobody can have taken it");
+    ponds.bay.done("attach d0 d1");
+    // It is told once that what was written could not be flushed.
+    let begun = Instant::now();
+    while ponds.bay.run(&format!("unmount {}", ponds.directory())).code != 0 {
+        assert!(begun.elapsed() < PATIENCE, "it stays mounted");
+    }
+    let ran = ponds.bay.run("detach d0");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.is_one_line("detach", &["is detached", "written to it last is lost", "check its file system"]);
+    let status = ponds.bay.json("status d0 d1");
+    assert!(status["attached"].is_null() && status["running"].is_null(), "{status}");
 }
 
 /// Image files as loop devices, which lose what they have in flight when they are made anew: as drives that lose their power under a machine that goes on.

@@ -107,7 +107,7 @@ fn of_a_member_and_its_copy_the_member_is_recovered() {
         let is_used =
             |drive: &str| members.iter().any(|it| it["drive"] == format!("./{drive}") && it["choice"] == "use");
         assert!(is_used("d0") && !is_used(copy), "{array}");
-        let is_told = |loss: &str| [copy, "./d0", "name the one that is right"].iter().all(|word| loss.contains(word));
+        let is_told = |loss: &str| [copy, "./d0", "give only the right one"].iter().all(|word| loss.contains(word));
         assert!(array["losses"].as_array().unwrap().iter().any(|loss| is_told(loss.as_str().unwrap())), "{array}");
         fs::remove_file(bay.path(copy)).unwrap();
     }

@@ -1,7 +1,9 @@
 //! What a host remembers of its arrays: no array goes back in time, and no stranger gets in.
 
 mod copies;
+mod cut_short;
 mod forged;
+mod overruled;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -92,18 +94,6 @@ fn an_array_goes_on_without_a_member_only_if_that_can_be_remembered() {
     fs::rename(bay.path("d1"), bay.path("away")).unwrap();
     let degraded = bay.run_with("write --degraded d0", &pattern(BYTES, 4));
     assert_eq!(degraded.code, 0, "{}", degraded.stderr);
-}
-
-#[test]
-fn force_has_what_is_there_believed() {
-    let bay = Bay::new(2);
-    bay.done("create --level 1 d0 d1");
-    bay.write("write --degraded d1", &pattern(BYTES, 2));
-    let forced = bay.run_with("write --force d0", &pattern(BYTES, 3));
-    assert_eq!(forced.code, 0, "{}", forced.stderr);
-    assert!(forced.stderr.contains("d0 holds an older state"), "{}", forced.stderr);
-    bay.write("write d0", &pattern(BYTES, 4));
-    bay.refused("write d1", 3, &["d1"]);
 }
 
 #[test]

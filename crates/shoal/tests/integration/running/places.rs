@@ -39,6 +39,24 @@ fn an_array_is_not_run_at_another_one_s_place() {
     assert_eq!(server.ended().code, 0);
 }
 
+/// Whoever names drives beside a place means the array of both.
+#[test]
+fn a_place_that_is_named_beside_drives_is_that_of_their_array() {
+    let (bay, [first, second]) = arrays();
+    let place = bay.runtime().with_file_name("elsewhere.sock");
+    let server = Server::start(&bay, &format!("--socket {} d0 d1", place.display()));
+    for command in ["status", "fail --member d3", "stop"] {
+        let line = format!("{command} --socket {} d2 d3", place.display());
+        bay.refused_running(&line, 2, &[&first, "runs there", &second, "name that one's place with --socket"]);
+    }
+    for drives in ["d0", "d0 d1", ""] {
+        assert_eq!(bay.json(&format!("status --socket {} {drives}", place.display()))["uuid"], first);
+    }
+    bay.refused_running(&format!("status --socket {} d0 d2", place.display()), 2, &[&first, &second]);
+    bay.done(&format!("stop --socket {} d0", place.display()));
+    assert_eq!(server.ended().code, 0);
+}
+
 #[test]
 fn sockets_of_who_was_killed_are_removed_by_who_starts_next() {
     let (bay, [first, second]) = arrays();

@@ -1,0 +1,67 @@
+//! Image files that are cut short under a running array, and made as long again before the next start.
+
+use std::fs::File;
+
+use super::*;
+use crate::running::server::Server;
+
+/// Cuts a member of the array that runs on `drives` short, has that noticed by a write, and ends the array.
+fn cut_under(bay: &Bay, drives: &str, cut: &str) {
+    let server = Server::start(bay, drives);
+    let first = drives.split(' ').next().unwrap();
+    bay.write(&format!("write {first}"), &pattern(BYTES, 1));
+    let file = File::options().write(true).open(bay.path(cut)).unwrap();
+    let size = file.metadata().unwrap().len();
+    file.set_len(size - (1 << 20)).unwrap();
+    // Whether it fails depends on who else has the content.
+    bay.run_with(&format!("write {first}"), &pattern(BYTES, 2));
+    server.kill();
+    file.set_len(size).unwrap();
+}
+
+#[test]
+fn a_file_that_is_as_long_again_is_not_believed() {
+    let striped = ("create --level 0 --chunk 64K d0 d1", None, "d0 d1", "d1");
+    let mirror = ("create --level 1 --assume-clean d0 d1", Some("fail --member d1 d0 d1"), "d0", "d0");
+    let mirrors = (
+        "create --level 10 --chunk 64K --assume-clean d0 d1 d2 d3",
+        Some("fail --member d1 d0 d1 d2 d3"),
+        "d0 d2 d3",
+        "d0",
+    );
+    for (create, fail, drives, cut) in [striped, mirror, mirrors] {
+        let bay = Bay::new(4);
+        bay.done(create);
+        if let Some(fail) = fail {
+            bay.done(fail);
+        }
+        cut_under(&bay, drives, cut);
+        let fact = format!("{cut} cannot be missed, and its file was cut short");
+        for command in ["write", "run", "serve", "rebuild", "write --degraded"] {
+            bay.refused(&format!("{command} {drives}"), 3, &[&fact, "`shoal recover`", "`shoal trust`"]);
+        }
+        let read = bay.done(&format!("read --length 4096 {drives}"));
+        assert!(read.stderr.contains(&fact), "{create}: {}", read.stderr);
+        assert!(bay.done(&format!("status {drives}")).stderr.contains(&fact), "{create}");
+        bay.done(&format!("trust {drives}"));
+        let written = bay.run_with(&format!("write {drives}"), &pattern(BYTES, 3));
+        assert_eq!((written.code, written.stderr.as_str()), (0, ""), "{create}");
+        assert_eq!(reads(&bay, drives, 3), "", "{create}");
+    }
+}
+
+/// The bitmap knows nothing of what the file has lost.
+#[test]
+fn a_file_that_was_cut_short_is_not_filled_by_the_bitmap() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --bitmap internal --assume-clean d0 d1");
+    cut_under(&bay, "d0 d1", "d1");
+    assert!(bay.done("status d0 d1").stdout.windows(9).any(|word| word == b"not used:"));
+    bay.refused_running(
+        "re-add --drive d1 d0",
+        2,
+        &["d1 cannot be re-added", "its file was cut short", "add it as a new drive"],
+    );
+    bay.done("add --force --drive d1 d0");
+    assert_eq!(bay.json("status d0 d1")["health"], "optimal");
+}
