@@ -52,7 +52,7 @@ pub enum EngineError {
     /// The drive is in the array already.
     #[error(
         "{0} is in this array already: if it failed, `shoal re-add --drive {0}` takes it back with what it holds; to \
-         add it as a new drive, `shoal remove --drive {0}` first",
+         add it as a new drive, `shoal remove --member {0}` first",
         drive.display()
     )]
     InArrayAlready {

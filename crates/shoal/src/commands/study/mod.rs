@@ -45,8 +45,10 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
         return run_on(cli, args, &bay, factors);
     }
     let bay = PathBay::new(cli.io_engine(), &args.drives)?;
-    check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     let factors = factors::from_args(&args.plan, bay.drives())?;
+    // What makes no study is told before what the drives hold.
+    Plan::new(factors.clone(), bay.drives()).map_err(Failure::usage)?;
+    check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     if by_kernel {
         return run_on(cli, args, &KernelBay::new(bay, cli.setup()?)?, factors);
     }
