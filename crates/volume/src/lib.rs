@@ -85,6 +85,7 @@ mod namesake;
 mod overlay;
 mod ppl;
 mod re_add;
+mod rename;
 mod rest;
 mod simulated;
 mod slab;
