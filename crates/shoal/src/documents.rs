@@ -17,6 +17,7 @@ use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 use crate::commands::share::{ConfigurationDocument, SharesDocument};
+use crate::commands::wipe::WipeDocument;
 
 pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
 
@@ -128,5 +129,6 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("swarm", schema_for!(SwarmDocument)),
         ("transfer", schema_for!(TransferDocument)),
         ("unmount", schema_for!(UnmountDocument)),
+        ("wipe", schema_for!(WipeDocument)),
     ]
 }

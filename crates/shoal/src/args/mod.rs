@@ -3,6 +3,7 @@
 mod alert;
 mod arrays;
 mod attach;
+mod drives;
 mod engine;
 mod filesystem;
 mod measure;
@@ -27,6 +28,7 @@ pub(crate) use arrays::{
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
 pub(crate) use engine::EngineArg;
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
+pub(crate) use drives::{RenameArgs, WipeArgs};
 pub(crate) use measure::{BenchArgs, DemoArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
 pub(crate) use plan::{PlanArgs, parse_percent};
@@ -107,7 +109,13 @@ pub(crate) enum Command {
     /// missing, the array is not started. This says that the drives given are right. Nothing is
     /// written to them.
     Trust(TrustArgs),
-    /// List all arrays: those that run, that the machine's drives carry, and that this host remembers.
+    /// End what drives were: array members, partitions, file systems.
+    ///
+    /// Says first what would go, and asks.
+    Wipe(WipeArgs),
+    /// Give an array another name.
+    Rename(RenameArgs),
+    /// List all arrays: running, on drives of this machine, remembered.
     List(ListArgs),
     /// Show an array's health, members, roles and events.
     Status(StatusArgs),

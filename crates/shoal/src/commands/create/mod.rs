@@ -141,7 +141,7 @@ fn consistency(args: &CreateArgs) -> Result<ConsistencyPolicy, Failure> {
 }
 
 /// The host's name without its domain, as mdadm uses it.
-fn homehost() -> Option<String> {
+pub(crate) fn homehost() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     let host = name.trim().split('.').next()?;
     (!host.is_empty()).then(|| host.to_owned())
