@@ -105,7 +105,7 @@ fn advice(args: &CreateArgs, level: ArrayLevel) -> String {
     format!("  run by Linux: mdadm --assemble /dev/md/{} {drives}, or shoal run --engine kernel {drives}\n", args.name)
 }
 
-/// Measured with `shoal bench --write` on image files whose flushes are slow: README, Limits.
+/// Measured with `shoal bench --write` on image files whose flushes are slow: docs/limits.md.
 const PPL_COST: &str = "every write will wait for the partial parity log: where flushes are slow, 18 to 29 % of the write \
                         speed is left; reads cost the same";
 
