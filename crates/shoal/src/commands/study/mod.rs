@@ -12,7 +12,7 @@ use shoal_study::bay::Bay;
 use shoal_study::model::{FaultRecord, StudyReport};
 use shoal_study::plan::{Cost, Factors, Plan};
 use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Watch};
-use shoal_text::format_size;
+use shoal_text::{format_count, format_size};
 use shoal_volume::OpenOptions;
 
 use crate::args::{ArrayArgs, Cli, EngineArg, StudyArgs};
@@ -92,10 +92,10 @@ fn story_bytes<B: Bay>(plan: &Plan, bay: &B) -> u64 {
 pub(crate) fn announce<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, cost: &Cost) {
     let [kind, time] = if bay.simulated().is_some() { ["simulated ", " of virtual time"] } else { ["", ""] };
     output::warn(&format!(
-        "{} {kind}drives, {} arrays, {} steps, seed {}: about {}{time} if the drives do {} MB/s, and up to {} written to each",
-        bay.drives().len(),
-        plan.arrays.len(),
-        plan.steps.len(),
+        "{}, {}, {}, seed {}: about {}{time} if the drives do {} MB/s, and up to {} written to each",
+        format_count(bay.drives().len(), &format!("{kind}drive")),
+        format_count(plan.arrays.len(), "array"),
+        format_count(plan.steps.len(), "step"),
         plan.factors.seed,
         HumanDuration(std::time::Duration::from_nanos(cost.duration_ns)),
         bytes_per_s / 1_000_000,
