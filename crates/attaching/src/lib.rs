@@ -34,6 +34,8 @@ pub use error::AttachError;
 pub use found::{attachment_of, attachments};
 pub use front::{Front, run as run_front};
 pub use launch::Launcher;
-pub use occupied::{Occupied, check_overwritable, refuse_members_in_use, refuse_occupied, refuse_served};
+pub use occupied::{
+    Occupied, check_erasable, check_overwritable, refuse_members_in_use, refuse_occupied, refuse_served,
+};
 pub use successor::wait_to_follow;
 pub use wish::{DEADLINE, Wish};

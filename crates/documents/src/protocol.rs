@@ -95,6 +95,14 @@ pub enum Command {
         #[serde(default)]
         force: bool,
     },
+    /// Give it another name, unless the kernel runs it.
+    Rename {
+        /// The name.
+        name: String,
+        /// The host's name, put before the array's if both fit and that names no host itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        homehost: Option<String>,
+    },
     /// Compare parity and mirrors with the data. What cannot be read is written anew where the
     /// others agree, unless the array is open for reading only.
     Scrub {
@@ -126,7 +134,12 @@ impl Command {
             Self::Add { drive, .. } | Self::Remove { drive } | Self::ReAdd { drive } => vec![drive],
             Self::Replace { member, drive, .. } => vec![member, drive],
             Self::Grow { add, .. } => add.iter_mut().collect(),
-            Self::Status | Self::Scrub { .. } | Self::StopScrub | Self::Speed { .. } | Self::Stop => Vec::new(),
+            Self::Status
+            | Self::Rename { .. }
+            | Self::Scrub { .. }
+            | Self::StopScrub
+            | Self::Speed { .. }
+            | Self::Stop => Vec::new(),
         }
     }
 }
@@ -289,6 +302,7 @@ mod tests {
             Command::Replace { member: "/a".into(), drive: "/b".into(), force: true },
             Command::Speed { min_bytes_per_s: None, max_bytes_per_s: Some(7) },
             Command::Scrub { keep_data: true },
+            Command::Rename { name: "lake".to_owned(), homehost: Some("vm".to_owned()) },
             Command::StopScrub,
             Command::Grow {
                 raid_devices: Some(4),

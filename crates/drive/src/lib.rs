@@ -1,7 +1,7 @@
 //! Real drives: files and block devices, opened safely and driven through io_uring or threads.
 //!
 //! * [`Drive`] is one open drive: what it is, how large, which blocks; [`Identity`] says who made it and where it is
-//!   plugged in, [`DriveKey`] whether two paths lead to the same one.
+//!   plugged in, [`DriveKey`] whether two paths lead to the same one. [`Drive::erase_marks`] ends what it was.
 //! * [`survey()`] looks at a path without changing anything: what is on it, is it in use.
 //! * [`mounts()`] is what is mounted where; [`disk_sequence()`] tells a disk from the next of its name.
 //! * [`Arena`] is the memory that I/O goes to and from.
@@ -33,6 +33,7 @@
 mod arena;
 mod disk_sequence;
 mod drive;
+mod erase;
 mod identity;
 mod io_loop;
 mod mounts;
@@ -44,6 +45,7 @@ mod tests;
 pub use arena::{Arena, Memory, Piece};
 pub use disk_sequence::{disk_sequence, newest_disk_sequence};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError, WriteOrder};
+pub use erase::ERASED_END_BYTES;
 pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};
 pub use mounts::{Mount, mounts};

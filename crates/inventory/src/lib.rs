@@ -8,7 +8,7 @@
 //! | what is an array shown with, though not all of it is named | [`members_to_show`] |
 //! | which arrays are there at all | [`listed`], [`remembered`] |
 //! | may the array be started with those | [`members_to_open`], [`lacking`], [`host_memory`] |
-//! | may a drive lose what it holds | [`check_wipeable`], [`refuse_active`] |
+//! | may a drive lose what it holds | [`check_wipeable`], [`check_erasable`], [`refuse_active`] |
 //! | what is plugged in, where, and what is on it | [`plugged()`] |
 //! | which drives are simulated, and what are they like | [`SimulatedDrives`] |
 //!
@@ -42,8 +42,10 @@ pub use look::{Look, NoMember, PATIENCE, Seen, Silence, look, look_within, membe
 pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
-pub use remembered::{ArrayInUse, Held, Purpose, hold, host_memory, keeper, last_places, remember, store, trust};
+pub use remembered::{
+    ArrayInUse, Held, Purpose, forget_erased, hold, host_memory, keeper, last_places, remember, store, trust,
+};
 pub use search::{Named, SearchError, arrays, files_in, machine_drives, member_paths, named_drives, outer_superblock};
 pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
-pub use wipe::{WipeError, Wipeable, check_content, check_wipeable};
+pub use wipe::{Former, WipeError, Wipeable, check_content, check_erasable, check_wipeable};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use shoal_documents::{Fault, HasFault};
-use shoal_md::Uuid;
+use shoal_md::{Superblock, Uuid};
 use shoal_memory::{Book, FileKeeper, Found, Hold, Keeper, Member, Reader, Sight, Store, Taken};
 use shoal_volume::{HostMemory, Trust};
 
@@ -100,15 +100,8 @@ pub fn store(environment: &Environment) -> Option<Store> {
     store
 }
 
-/// Where the members of an array were seen last, if at least one of them was called so once as one of
-/// `once`: others may have taken their places since. None of an array of arrays, whose members are
-/// no drives, and of one that this host does not remember.
-pub fn last_places(environment: &Environment, array: Uuid, once: &[PathBuf]) -> Option<Vec<PathBuf>> {
-    let book = environment.store()?.read(array).ok()??;
-    let place = |member: &Member| std::path::absolute(&member.drive).ok();
-    let were = book.members().iter().chain(book.left().iter().map(|left| &left.member));
-    let is_known = were.filter_map(place).any(|place| once.contains(&place));
-    is_known.then(|| book.members().iter().filter_map(place).collect())
+use shoal_md::{Superblock, Uuid};
+use shoal_memory::{Book, FileKeeper, Found, Hold, Keeper, Member, Reader, Sight, Store, Taken};
 }
 
 /// Has this host remember an array as its drives say that it is, after somebody else has written to

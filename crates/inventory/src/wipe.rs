@@ -102,18 +102,26 @@ impl HasFault for WipeError {
 /// Drives that may be overwritten, as they were when that was found.
 #[derive(Debug)]
 pub struct Wipeable {
-    drives: Vec<Held>,
+    drives: Vec<Former>,
 }
 
 /// What a drive held.
-#[derive(Debug)]
-struct Held {
-    path: PathBuf,
-    signatures: Vec<Finding>,
-    superblock: Option<Superblock>,
+#[derive(Clone, Debug)]
+pub struct Former {
+    /// The drive.
+    pub path: PathBuf,
+    /// What it is known by.
+    pub signatures: Vec<Finding>,
+    /// The superblock of the array that it is a member of, if it is one.
+    pub superblock: Option<Superblock>,
 }
 
 impl Wipeable {
+    /// What each drive held when it was looked at.
+    pub fn former(&self) -> &[Former] {
+        &self.drives
+    }
+
     /// Opens the drives for writing, and confirms them.
     pub fn open(&self) -> Result<Vec<Drive>, WipeError> {
         let paths: Vec<_> = self.drives.iter().map(|held| held.path.clone()).collect();
@@ -140,17 +148,27 @@ impl Wipeable {
 /// Refuses drives that are in use, and drives and files that hold something unless `force`. Whoever
 /// destroys what a drive holds asks this before it is opened for writing.
 pub fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<Wipeable, WipeError> {
-    let check = |path: &PathBuf| {
-        // First what it is, or a change between the two looks would pass for what was found fit.
-        let superblock = Drive::open(path, Access::Read).ok().and_then(|drive| probe(&drive).ok());
-        let signatures = check_signatures(path, force)?;
-        if !force {
-            refuse_ordinary_file(path)?;
-        }
-        Ok(Held { path: path.clone(), signatures, superblock })
-    };
-    let drives: Result<_, WipeError> = paths.iter().map(check).collect();
+    let drives: Result<_, _> = paths.iter().map(|path| check(path, force, |_| !force)).collect();
     Ok(Wipeable { drives: drives? })
+}
+
+/// Refuses drives that are in use, and files that hold something and are no members of arrays unless `force`. Whoever ends
+/// what a drive was, and tells people first what that is, asks this.
+pub fn check_erasable(paths: &[PathBuf], force: bool) -> Result<Wipeable, WipeError> {
+    let is_ordinary = |superblock: &Option<Superblock>| !force && superblock.is_none();
+    let drives: Result<_, _> = paths.iter().map(|path| check(path, true, is_ordinary)).collect();
+    Ok(Wipeable { drives: drives? })
+}
+
+/// What a drive holds, if it may lose that: signatures of it if `force`, and a file's content if it is not to be kept.
+fn check(path: &Path, force: bool, keeps_file: impl Fn(&Option<Superblock>) -> bool) -> Result<Former, WipeError> {
+    // First what it is, or a change between the two looks would pass for what was found fit.
+    let superblock = Drive::open(path, Access::Read).ok().and_then(|drive| probe(&drive).ok());
+    let signatures = check_signatures(path, force)?;
+    if keeps_file(&superblock) {
+        refuse_ordinary_file(path)?;
+    }
+    Ok(Former { path: path.to_owned(), signatures, superblock })
 }
 
 /// What a drive carries, if nobody uses it, and nothing is lost or that is meant.
@@ -226,6 +244,20 @@ mod tests {
             file.write_all_at(bytes, offset).expect("there is room");
         }
         wipeable.open().map(drop)
+    }
+
+    #[test]
+    fn a_file_that_is_no_arrays_is_not_erased_unless_that_is_meant() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let paths = [directory.path().join("drive")];
+        let file = std::fs::File::create(&paths[0]).expect("there is room");
+        file.set_len(1 << 20).expect("it is sparse");
+        assert_eq!(check_erasable(&paths, false).expect("it is blank").former()[0].signatures, []);
+        // The mark of XFS.
+        file.write_all_at(b"XFSB", 0).expect("there is room");
+        let refused = check_erasable(&paths, false);
+        assert!(matches!(&refused, Err(WipeError::File { .. })), "{refused:?}");
+        assert_eq!(check_erasable(&paths, true).expect("it is meant").former()[0].signatures.len(), 1);
     }
 
     #[test]

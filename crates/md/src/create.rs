@@ -168,11 +168,16 @@ pub enum CreateError {
         room_bytes: u64,
     },
     /// The name does not fit, or not on one line.
-    #[error("the name {name:?} does not work: give at most {NAME_LIMIT} bytes, none of them a control character")]
-    Name {
-        /// What was asked for.
-        name: String,
-    },
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// A name that a superblock does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name {name:?} does not work: give at most {NAME_LIMIT} bytes, none of them a control character")]
+pub struct NameError {
+    /// What was asked for.
+    pub name: String,
 }
 
 /// What is said of a drive that holds too little; sizes that look alike differ by what is added.
@@ -302,9 +307,9 @@ fn records_raid0_layout(request: &CreateRequest, chunk_bytes: u32) -> bool {
 }
 
 /// `homehost:name` if it fits and the name does not name a host already, else the name.
-fn name_bytes(name: &str, homehost: Option<&str>) -> Result<[u8; 32], CreateError> {
+pub(crate) fn name_bytes(name: &str, homehost: Option<&str>) -> Result<[u8; 32], NameError> {
     if name.len() > NAME_LIMIT || name.chars().any(char::is_control) {
-        return Err(CreateError::Name { name: name.to_owned() });
+        return Err(NameError { name: name.to_owned() });
     }
     let full = match homehost {
         Some(host) if !name.contains(':') && host.len() + 1 + name.len() <= NAME_LIMIT => format!("{host}:{name}"),

@@ -78,7 +78,7 @@ pub use bad_blocks::{BAD_BLOCK_LOG_LIMIT_SECTORS, BadBlockList, BadBlocksError};
 pub use bitmap::{
     BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, Distrust,
 };
-pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NewMember, plan_creation};
+pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NameError, NewMember, plan_creation};
 pub use features::Features;
 pub use journal::{
     DataBlock, JOURNAL_BLOCK_BYTES, JOURNAL_PENDING_LIMIT, Journal, JournalBlock, JournalEnd, JournalError, JournalIo,

@@ -11,7 +11,7 @@ mod readmission;
 
 use shoal_array::Role;
 
-use crate::create::NewMember;
+use crate::create::{NameError, NewMember, name_bytes};
 use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Candidate, Creation, Features, Superblock, Timestamp, counts_on};
@@ -134,6 +134,14 @@ impl Membership {
         let candidate = |superblock: &Superblock| Candidate { drive: String::new(), superblock: superblock.clone() };
         let members: Vec<_> = self.members.iter().map(candidate).collect();
         counts_on(&members, &candidate(newcomer))
+    }
+
+    /// The array has another name, after that of the host if both fit, as `mdadm --update=name` writes it. One that is not in
+    /// the set keeps the old name until it comes back. Gives the bytes of the name.
+    pub fn rename(&mut self, name: &str, homehost: Option<&str>) -> Result<[u8; 32], NameError> {
+        let bytes = name_bytes(name, homehost)?;
+        self.members.iter_mut().for_each(|member| member.name_bytes = bytes);
+        Ok(bytes)
     }
 
     /// A member failed: the others say so, and it is not written any more. A replacement that it had takes its role, as

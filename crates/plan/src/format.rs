@@ -1,6 +1,6 @@
 //! Numbers as a buyer reads them: capacities and rates in powers of ten, as drives are sold.
 
-use crate::units::{GB, TB};
+use crate::units::{GB, TB, YEAR_DAYS};
 
 /// `12 GB`, `2.75 TB`.
 pub fn size(bytes: u64) -> String {
@@ -62,9 +62,12 @@ pub fn duration(ns: u64) -> String {
 pub fn years(years: f64) -> String {
     match years {
         _ if years > 100.0 => "over 100 years".to_owned(),
-        _ if years >= 1.0 => format!("{} years", digits(years)),
+        _ if years >= 1.005 => format!("{} years", digits(years)),
+        _ if years >= 0.995 => "1 year".to_owned(),
         _ if years >= 0.25 => format!("{:.0} months", years * 12.0),
-        _ => format!("{:.0} days", years * 365.25),
+        _ if years * YEAR_DAYS >= 1.5 => format!("{:.0} days", years * YEAR_DAYS),
+        _ if years * YEAR_DAYS * 24.0 >= 1.5 => format!("{:.0} hours", years * YEAR_DAYS * 24.0),
+        _ => "an hour or less".to_owned(),
     }
 }
 
@@ -108,5 +111,7 @@ mod tests {
         assert_eq!(chance(0.000_025), "1 in 40,000");
         assert_eq!(duration(8_280_000_000_000), "2.3 h");
         assert_eq!(years(0.5), "6 months");
+        let [an_hour, a_day] = [0.01 / 24.0, 1.0].map(|days| days / YEAR_DAYS);
+        assert_eq!([1.0, a_day, an_hour].map(years), ["1 year", "24 hours", "an hour or less"]);
     }
 }

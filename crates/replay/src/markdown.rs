@@ -53,7 +53,9 @@ pub fn value_text(value: &Value) -> String {
 
 /// An error in text: signed, in percent.
 pub fn error_text(error: f64) -> String {
-    format!("{:+.1} %", error * 100.0)
+    let percent = error * 100.0;
+    // What rounds to nothing has no sign that means anything.
+    format!("{:+.1} %", if percent.abs() < 0.05 { 0.0 } else { percent })
 }
 
 /// One line that sums figures up.

@@ -49,10 +49,13 @@ pub enum EngineError {
         "the array is running: `shoal stop` it first; it grows while nobody uses it, or while the kernel runs it (--engine kernel)"
     )]
     GrowsAtRest,
+    /// The kernel keeps the superblocks of an array that it runs, with the name that it began with.
+    #[error("the kernel runs the array, and does not rename it: `shoal stop` it first")]
+    RenamedAtRest,
     /// The drive is in the array already.
     #[error(
         "{0} is in this array already: if it failed, `shoal re-add --drive {0}` takes it back with what it holds; to \
-         add it as a new drive, `shoal remove --drive {0}` first",
+         add it as a new drive, `shoal remove --member {0}` first",
         drive.display()
     )]
     InArrayAlready {
@@ -99,7 +102,7 @@ impl HasFault for EngineError {
             Self::Drive(error) => error.fault(),
             Self::Active(error) => error.fault(),
             Self::NewDrive(error) => error.fault(),
-            Self::GrowsAtRest | Self::InArrayAlready { .. } => Fault::Refused,
+            Self::GrowsAtRest | Self::RenamedAtRest | Self::InArrayAlready { .. } => Fault::Refused,
             Self::Absent { .. } => Fault::Busy,
         }
     }
@@ -170,6 +173,11 @@ pub trait Engine: LiveVolume {
     fn grow(&mut self, growth: &Growth, added: Vec<(PathBuf, Drive)>) -> Result<(), EngineError> {
         let _ = (growth, added);
         Err(EngineError::GrowsAtRest)
+    }
+    /// Gives it another name.
+    fn rename(&mut self, name: &str, homehost: Option<&str>) -> Result<(), EngineError> {
+        let _ = (name, homehost);
+        Err(EngineError::RenamedAtRest)
     }
     /// Whether content is being moved to another shape.
     fn is_reshaping(&self) -> bool {
@@ -265,6 +273,10 @@ impl Engine for ArrayVolume<HostWorld> {
         }
     }
 
+    fn rename(&mut self, name: &str, homehost: Option<&str>) -> Result<(), EngineError> {
+        Self::rename(self, name, homehost).map_err(EngineError::from)
+    }
+
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), EngineError> {
         Self::scrub(self, mode).map_err(EngineError::Scrub)
     }
@@ -322,6 +334,7 @@ fn manage_fault(error: &ManageError) -> Fault {
         ManageError::NotAMember { .. }
         | ManageError::InUse { .. }
         | ManageError::NoFormerMember { .. }
+        | ManageError::Name(_)
         | ManageError::Add(_) => Fault::Usage,
         ManageError::ActiveMember { .. }
         | ManageError::Degraded { .. }

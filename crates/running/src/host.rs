@@ -99,6 +99,7 @@ impl Host {
             Order::Replace { member, spare, opened } => self.array.replace(&member, &spare, opened)?,
             Order::ReAdd { path, opened } => self.array.re_add(&path, opened)?,
             Order::Grow { growth, added } => self.array.grow(&growth, added)?,
+            Order::Rename { name, homehost } => self.array.rename(&name, homehost.as_deref())?,
             Order::Scrub(mode) => {
                 self.array.scrub(mode)?;
                 self.bulletin.start_scrub(self.array.status().name, mode == ScrubMode::Repair);

@@ -34,6 +34,8 @@ pub(super) enum Order {
     ReAdd { path: PathBuf, opened: Result<Drive, WipeError> },
     /// Gives it another shape, with drives that may be wiped.
     Grow { growth: Growth, added: Vec<(PathBuf, Drive)> },
+    /// Gives it another name.
+    Rename { name: String, homehost: Option<String> },
     /// Compares parity and mirrors with the data.
     Scrub(ScrubMode),
     /// Ends that.
@@ -78,6 +80,7 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
             let added = open_newcomers(environment, &ask(Order::Show)?, add, force, ask)?;
             Order::Grow { growth: Growth { raid_devices, chunk_bytes, layout }, added }
         }
+        Command::Rename { name, homehost } => Order::Rename { name, homehost },
         Command::Scrub { keep_data } => Order::Scrub(if keep_data { ScrubMode::Repair } else { ScrubMode::Check }),
         Command::StopScrub => Order::StopScrub,
         Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },

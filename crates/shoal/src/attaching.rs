@@ -68,6 +68,11 @@ pub(crate) fn check_overwritable(paths: &[PathBuf], own: &ArrayArgs, force: bool
     Ok(shoal_attaching::check_overwritable(environment(), paths, &own.address(), force)?)
 }
 
+/// Refuses drives that are in use, and files that hold something and are no members of arrays unless `force`.
+pub(crate) fn check_erasable(paths: &[PathBuf], force: bool) -> Result<Wipeable, Failure> {
+    Ok(shoal_attaching::check_erasable(environment(), paths, force)?)
+}
+
 /// Keeps an array's device, and tells on standard output which.
 pub(crate) fn run_front(cli: &Cli, front: &Front) -> Result<(), Failure> {
     let is_ending = Arc::new(AtomicBool::new(false));

@@ -18,6 +18,7 @@ use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 use crate::commands::share::{ConfigurationDocument, SharesDocument};
+use crate::commands::wipe::WipeDocument;
 
 pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
 
@@ -130,5 +131,6 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("swarm", schema_for!(SwarmDocument)),
         ("transfer", schema_for!(TransferDocument)),
         ("unmount", schema_for!(UnmountDocument)),
+        ("wipe", schema_for!(WipeDocument)),
     ]
 }

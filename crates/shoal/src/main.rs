@@ -22,12 +22,8 @@ mod simulated;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::Cli;
-
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse() {
         Ok(cli) => cli,
         Err(error) => return output::not_understood(&error),
     };

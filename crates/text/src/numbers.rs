@@ -58,8 +58,24 @@ pub fn format_ns(ns: u64) -> String {
         0..1_000 => format!("{ns} ns"),
         1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
+        1_000_000_000..60_000_000_000 => format!("{:.2} s", ns as f64 / 1e9),
+        _ => format_long_s((ns + 500_000_000) / 1_000_000_000),
     }
+}
+
+/// Writes a minute or more, as people say it.
+fn format_long_s(seconds: u64) -> String {
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Writes a number of things: `1 array`, `2 arrays`. The word takes an s.
+pub fn format_count(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Writes how long ago something was, in the largest unit that it reaches.
@@ -68,6 +84,7 @@ pub fn format_age_s(age_s: u64) -> String {
         0..60 => format!("{age_s} s"),
         60..3_600 => format!("{} min", age_s / 60),
         3_600..86_400 => format!("{} h", age_s / 3_600),
+        86_400..172_800 => "1 day".to_owned(),
         _ => format!("{} days", age_s / 86_400),
     }
 }
@@ -98,6 +115,23 @@ mod tests {
             let error = parse_size(text).expect_err("nonsense is refused");
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }
+    }
+
+    #[test]
+    fn long_times_are_said_as_people_do() {
+        const S: u64 = 1_000_000_000;
+        for (ns, text) in [
+            (59 * S, "59.00 s"),
+            (60 * S, "1 min"),
+            (646_410_000_000, "10 min 46 s"),
+            (3_599_700_000_000, "1 h"),
+            (3_660 * S, "1 h 1 min"),
+            (90_000 * S, "25 h"),
+        ] {
+            assert_eq!(format_ns(ns), text);
+        }
+        assert_eq!([1, 2].map(|days| format_age_s(days * 86_400)), ["1 day", "2 days"]);
+        assert_eq!([0, 1, 2].map(|count| format_count(count, "array")), ["0 arrays", "1 array", "2 arrays"]);
     }
 
     #[test]

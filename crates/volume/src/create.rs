@@ -111,17 +111,9 @@ pub(crate) fn create_tree<W: World>(
             create_node(tree, targets, level, options.spare_count, &options.name, options, open)?
         }
         ArrayLevel::Nested { outer, inner, groups } => {
-            if options.spare_count > 0 {
-                return Err(CreateError::NestedSpares);
-            }
-            if groups == 0 {
-                return Err(CreateError::NoGroups);
-            }
-            if !targets.len().is_multiple_of(groups) || targets.is_empty() {
-                return Err(CreateError::Groups { drives: targets.len(), groups });
-            }
+            let drives: Vec<_> = targets.iter().map(|target| (tree.name(*target), tree.size_bytes(*target))).collect();
+            check_creation(&drives, options)?;
             let size = targets.len() / groups;
-            check_outer(tree, targets, (outer, inner), size, options)?;
             let mut nodes = Vec::new();
             for (number, group) in targets.chunks(size).enumerate() {
                 let name = format!("{}-{number}", options.name);
@@ -134,30 +126,54 @@ pub(crate) fn create_tree<W: World>(
     Ok(root)
 }
 
-/// Finds the faults of an array of arrays before anything is written.
-fn check_outer<W: World>(
-    tree: &mut Tree<W>,
-    targets: &[Target],
+/// Refuses what can never be made of drives of these names and sizes: too few of them, too small ones, a level without
+/// such a chunk. Nothing is read or written.
+pub fn check_creation(drives: &[(String, u64)], options: &CreateOptions) -> Result<(), CreateError> {
+    match options.level {
+        ArrayLevel::Plain(level) => plan_blank(drives, level, options.spare_count, options).map(drop),
+        ArrayLevel::Nested { outer, inner, groups } => check_nested(drives, (outer, inner), groups, options),
+    }
+}
+
+fn check_nested(
+    drives: &[(String, u64)],
     (outer, inner): (Level, Level),
-    group_size: usize,
+    groups: usize,
     options: &CreateOptions,
 ) -> Result<(), CreateError> {
-    let mut members = Vec::new();
-    for (number, group) in targets.chunks(group_size).enumerate() {
-        let name = format!("{}-{number}", options.name);
-        let creation = shoal_md::plan_creation(&request(tree, group, inner, 0, &name, options)?)?;
-        let size_bytes = shoal_array::Geometry::new(creation.shape).map_or(0, |geometry| geometry.capacity_bytes());
-        members.push(NewMember { drive: format!("inner array {name}"), size_bytes, uuid: Uuid([0; 16]) });
+    if options.spare_count > 0 {
+        return Err(CreateError::NestedSpares);
     }
-    let outer = CreateRequest {
-        level: outer,
-        members,
-        chunk_bytes: chunk(outer, options),
-        consistency: consistency(outer, options),
-        ..request(tree, targets, inner, 0, &options.name, options)?
+    if groups == 0 {
+        return Err(CreateError::NoGroups);
+    }
+    if !drives.len().is_multiple_of(groups) || drives.is_empty() {
+        return Err(CreateError::Groups { drives: drives.len(), groups });
+    }
+    let mut members = Vec::new();
+    for (number, group) in drives.chunks(drives.len() / groups).enumerate() {
+        let creation = plan_blank(group, inner, 0, options)?;
+        let size_bytes = shoal_array::Geometry::new(creation.shape).map_or(0, |geometry| geometry.capacity_bytes());
+        members.push((format!("inner array {}-{number}", options.name), size_bytes));
+    }
+    plan_blank(&members, outer, 0, &CreateOptions { drive_bytes_limit: None, ..options.clone() }).map(drop)
+}
+
+/// An array that is not going to be: its identities are zeros, its time is that of no clock.
+fn plan_blank(
+    drives: &[(String, u64)],
+    level: Level,
+    spare_count: usize,
+    options: &CreateOptions,
+) -> Result<shoal_md::Creation, CreateError> {
+    let member = |(drive, size_bytes): &(String, u64)| NewMember {
+        drive: drive.clone(),
+        size_bytes: (*size_bytes).min(options.drive_bytes_limit.unwrap_or(u64::MAX)),
+        uuid: Uuid([0; 16]),
     };
-    shoal_md::plan_creation(&outer)?;
-    Ok(())
+    let identity = Identity { array_uuid: Uuid([0; 16]), creation_time: Timestamp::from_seconds(0) };
+    let request = request(drives.iter().map(member).collect(), level, spare_count, &options.name, identity, options)?;
+    Ok(shoal_md::plan_creation(&request)?)
 }
 
 /// In an array of arrays the arrays that can have what was asked for have it; one array alone is refused by md's rules.
@@ -175,19 +191,20 @@ fn chunk(level: Level, options: &CreateOptions) -> Option<u32> {
     (!matches!(level, Level::Raid1 | Level::Linear)).then_some(options.chunk_bytes)
 }
 
-fn request<W: World>(
-    tree: &mut Tree<W>,
-    targets: &[Target],
+/// What tells one array from another.
+struct Identity {
+    array_uuid: Uuid,
+    creation_time: Timestamp,
+}
+
+fn request(
+    mut members: Vec<NewMember>,
     level: Level,
     spare_count: usize,
     name: &str,
+    identity: Identity,
     options: &CreateOptions,
 ) -> Result<CreateRequest, CreateError> {
-    let mut members = Vec::new();
-    for &target in targets {
-        let size_bytes = tree.size_bytes(target).min(options.drive_bytes_limit.unwrap_or(u64::MAX));
-        members.push(NewMember { drive: tree.name(target), size_bytes, uuid: Uuid(tree.world.random_bytes()) });
-    }
     if spare_count >= members.len() {
         return Err(CreateError::Spares { spares: spare_count, drives: members.len() });
     }
@@ -200,11 +217,20 @@ fn request<W: World>(
         spares,
         name: name.to_owned(),
         homehost: options.homehost.clone(),
-        array_uuid: Uuid(tree.world.random_bytes()),
-        creation_time: Timestamp::from_seconds(tree.world.unix_time_s()),
+        array_uuid: identity.array_uuid,
+        creation_time: identity.creation_time,
         clean: options.assume_clean,
         consistency: consistency(level, options),
     })
+}
+
+/// The targets as members, each with an identity of its own.
+fn new_members<W: World>(tree: &mut Tree<W>, targets: &[Target], options: &CreateOptions) -> Vec<NewMember> {
+    let member = |&target| {
+        let size_bytes = tree.size_bytes(target).min(options.drive_bytes_limit.unwrap_or(u64::MAX));
+        NewMember { drive: tree.name(target), size_bytes, uuid: Uuid(tree.world.random_bytes()) }
+    };
+    targets.iter().map(member).collect()
 }
 
 fn create_node<W: World>(
@@ -216,7 +242,12 @@ fn create_node<W: World>(
     options: &CreateOptions,
     open: &OpenOptions,
 ) -> Result<NodeId, CreateError> {
-    let creation = shoal_md::plan_creation(&request(tree, targets, level, spare_count, name, options)?)?;
+    let members = new_members(tree, targets, options);
+    let identity = Identity {
+        array_uuid: Uuid(tree.world.random_bytes()),
+        creation_time: Timestamp::from_seconds(tree.world.unix_time_s()),
+    };
+    let creation = shoal_md::plan_creation(&request(members, level, spare_count, name, identity, options)?)?;
     let bitmap = creation.bitmap.as_ref();
     let mut members: Vec<(Target, Superblock)> = targets.iter().copied().zip(creation.superblocks).collect();
     if options.metadata == MinorVersion::End {

@@ -85,6 +85,7 @@ mod namesake;
 mod overlay;
 mod ppl;
 mod re_add;
+mod rename;
 mod rest;
 mod simulated;
 mod slab;
@@ -103,12 +104,13 @@ pub use assemble::{Cause, LeftOut, OpenError, WayOut};
 pub use bitmap::BitmapProblem;
 pub use buffers::BufferPlan;
 pub use content_map::ContentMap;
-pub use create::{ArrayLevel, CreateError, CreateOptions};
+pub use create::{ArrayLevel, CreateError, CreateOptions, check_creation};
 pub use drive_set::{DriveOfSet, DriveSet};
 pub use drive_volume::DriveVolume;
 pub use frame::{CountedOn, Frame};
 pub use grow::{
-    Absent, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, continue_reshape, grow,
+    Absent, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, check_growth, continue_reshape,
+    grow,
 };
 pub use inspect::{Believed, believe, inspect, inspect_remembered, superblock_in_content};
 pub use interface::{LiveVolume, MemberTraffic, Volume, VolumeError};

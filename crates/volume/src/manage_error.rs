@@ -4,7 +4,7 @@ use shoal_array::{CommandError, MemberState};
 
 use crate::create::CreateError;
 use crate::interface::VolumeError;
-use shoal_md::{AddError, ReAddError};
+use shoal_md::{AddError, NameError, ReAddError};
 
 /// Why something cannot be done to a running array.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +89,9 @@ pub enum ManageError {
     /// The drive cannot become again what it was.
     #[error(transparent)]
     ReAdd(#[from] ReAddError),
+    /// Superblocks do not hold such a name.
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// The drive did not take its superblock.
     #[error(transparent)]
     Superblock(#[from] CreateError),

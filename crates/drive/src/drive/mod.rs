@@ -79,7 +79,7 @@ pub enum OpenError {
         what: &'static str,
     },
     /// Not one block fits.
-    #[error("{}: holds {size_bytes} bytes, less than one block; insert the medium, or make the file larger", path.display())]
+    #[error("{}: holds less than one block ({size_bytes} B); insert the medium, or make the file larger", path.display())]
     Empty {
         /// As given.
         path: PathBuf,

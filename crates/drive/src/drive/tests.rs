@@ -55,7 +55,7 @@ fn what_is_no_drive_is_named_with_its_mend() {
     assert!(message(directory.path()).ends_with("is a directory; a drive is a block device or a regular file"));
     assert!(message(&pipe).contains("is a pipe"), "opening it must not wait for a writer either");
     assert!(message(Path::new("/dev/null")).contains("is a character device"));
-    assert!(message(&empty).contains("holds 100 bytes, less than one block"));
+    assert!(message(&empty).contains("holds less than one block (100 B)"));
 }
 
 #[test]

@@ -99,6 +99,10 @@ impl Engine for Resumable {
         Engine::re_add(self.array()?, path, opened)
     }
 
+    fn rename(&mut self, name: &str, homehost: Option<&str>) -> Result<(), EngineError> {
+        Engine::rename(self.array()?, name, homehost)
+    }
+
     fn scrub(&mut self, mode: ScrubMode) -> Result<(), EngineError> {
         Engine::scrub(self.array()?, mode)
     }

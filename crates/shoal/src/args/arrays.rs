@@ -213,9 +213,9 @@ pub(crate) struct AddArgs {
 /// `shoal remove`
 #[derive(Args, Debug)]
 pub(crate) struct RemoveArgs {
-    /// The drive: one that failed, or a spare.
-    #[arg(long, value_name = "DRIVE")]
-    pub(crate) drive: PathBuf,
+    /// The member: one that failed, or a spare.
+    #[arg(long, alias = "drive", value_name = "DRIVE")]
+    pub(crate) member: PathBuf,
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
@@ -227,9 +227,9 @@ pub(crate) struct ReplaceArgs {
     /// The member to be replaced.
     #[arg(long, value_name = "DRIVE")]
     pub(crate) member: PathBuf,
-    /// A spare of the array, or another drive, whose content is lost.
-    #[arg(long, value_name = "DRIVE")]
-    pub(crate) with: PathBuf,
+    /// The drive that takes its place: a spare of the array, or another one, whose content is lost.
+    #[arg(long, alias = "with", value_name = "DRIVE")]
+    pub(crate) drive: PathBuf,
     /// Overwrite what that drive holds. A drive in use is refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
@@ -262,8 +262,8 @@ pub(crate) struct GrowArgs {
     #[arg(long, short = 'n', value_name = "COUNT", required_unless_present_any = ["chunk", "layout", "go_on"])]
     pub(crate) raid_devices: Option<usize>,
     /// A drive to add, whose content is lost; give it once for each. Spares of the array are used besides.
-    #[arg(long, value_name = "DRIVE")]
-    pub(crate) add: Vec<PathBuf>,
+    #[arg(long, alias = "add", value_name = "DRIVE")]
+    pub(crate) drive: Vec<PathBuf>,
     /// Levels 4, 5 and 6: the new chunk.
     #[arg(long, short, value_parser = parse_small_size, value_name = "SIZE")]
     pub(crate) chunk: Option<u32>,
@@ -271,7 +271,7 @@ pub(crate) struct GrowArgs {
     #[arg(long)]
     pub(crate) layout: Option<String>,
     /// Go on with a reshape that was stopped, or cut off by a power cut, by shoal or by Linux.
-    #[arg(long = "continue", conflicts_with_all = ["raid_devices", "add", "chunk", "layout"])]
+    #[arg(long = "continue", conflicts_with_all = ["raid_devices", "drive", "chunk", "layout"])]
     pub(crate) go_on: bool,
     /// Overwrite what added drives hold. A drive in use is refused all the same.
     #[arg(long, short)]

@@ -3,8 +3,11 @@
 mod alert;
 mod arrays;
 mod attach;
+mod drives;
 mod engine;
+mod examples;
 mod filesystem;
+mod help;
 mod measure;
 mod network;
 mod plan;
@@ -25,8 +28,11 @@ pub(crate) use arrays::{
     StopArgs, TrustArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
+pub(crate) use drives::{RenameArgs, WipeArgs};
 pub(crate) use engine::EngineArg;
+pub(crate) use examples::examples_of;
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
+pub(crate) use help::{GROUPS, parse};
 pub(crate) use measure::{BenchArgs, DemoArgs, DrivesArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
 pub(crate) use plan::{PlanArgs, parse_percent};
@@ -48,21 +54,24 @@ An array is named by listing its members in any order, by any one member and --s
 Exit status: 0 done; 1 failed; 2 wrong usage; 3 refused because data would be in danger; 4 a drive \
 is in use now: try again later.";
 
+/// What stands above the options that all commands have, behind their own.
+const GLOBAL: &str = "Options of every command";
+
 /// Measures drives, builds arrays of them in Linux md's format, and runs the arrays in user space.
 #[derive(Debug, Parser)]
 #[command(name = "shoal", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Cli {
     /// Print one JSON document on standard output instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// No progress bars.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// How I/O is done.
-    #[arg(long, global = true, value_name = "ENGINE", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "ENGINE", default_value = "auto")]
     pub(crate) io_engine: IoEngineChoice,
     /// Which instructions compute parity: auto, scalar, avx2, avx512-gfni or neon.
-    #[arg(long, global = true, value_name = "KERNEL", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "KERNEL", default_value = "auto")]
     pub(crate) parity_kernel: String,
     /// What to do.
     #[command(subcommand)]
@@ -83,33 +92,43 @@ pub(crate) enum IoEngineChoice {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// A tour on image files: measure drives, build arrays, fail one and rebuild it, recommend.
+    /// A tour on image files: measure, build, break, rebuild, recommend.
     Demo(DemoArgs),
-    /// Measure drives and arrays of them, and recommend one. Wipes the drives.
+    /// Measure drives and arrays of them; recommend one. Wipes the drives.
     Study(StudyArgs),
-    /// Show which drives are plugged in, where, what is on them, and what is slower than it could be. Reads only.
+    /// Show which drives are plugged in, where, and what is on them.
+    ///
+    /// With what drives share, and what is slower than it could be. Reads only.
     Drives(DrivesArgs),
-    /// Rank the arrays that some drives could make: room, cost, speed, safety, wear. Before they are bought or wiped.
+    /// Rank the arrays that drives could make, before they are bought.
+    ///
+    /// By room, cost, speed, safety and wear.
     Plan(PlanArgs),
-    /// Measure a drive, and describe it so that it can be simulated and planned with.
+    /// Measure a drive, and describe it for simulations and plans.
     Profile(ProfileArgs),
     /// Measure a file, a device, a directory or an array.
     Bench(BenchArgs),
-    /// Play the published studies on simulated drives: published against predicted, figure by figure.
+    /// Play published studies on simulated drives, figure by figure.
     Replay(ReplayArgs),
     /// Make an array of drives, in md's format.
     Create(CreateArgs),
     /// Show the superblock on each drive.
     Examine(ExamineArgs),
-    /// Have this host take the drives given as the array: also one that it has never seen in it,
-    /// that it has left out, or that is older than what it has seen.
+    /// Have this host take the drives given as the array.
     ///
-    /// What this host has seen of an array decides who takes part: a drive that was never seen in
+    /// Also one that it has never seen in it, that it has left out, or that is older than what it has
+    /// seen. What this host has seen of an array decides who takes part: a drive that was never seen in
     /// it is left out, and so is one that was left out before; where those that are right may be
     /// missing, the array is not started. This says that the drives given are right. Nothing is
     /// written to them.
     Trust(TrustArgs),
-    /// List all arrays: those that run, that the machine's drives carry, and that this host remembers.
+    /// End what drives were: array members, partitions, file systems.
+    ///
+    /// Says first what would go, and asks.
+    Wipe(WipeArgs),
+    /// Give an array another name.
+    Rename(RenameArgs),
+    /// List all arrays: running, on drives of this machine, remembered.
     List(ListArgs),
     /// Show an array's health, members, roles and events.
     Status(StatusArgs),
@@ -119,37 +138,53 @@ pub(crate) enum Command {
     Write(WriteArgs),
     /// Take a member out of its array.
     Fail(FailArgs),
-    /// Add a drive to an array: as a spare, or in the place of a missing member.
+    /// Add a drive: as a spare, or in the place of a missing member.
     Add(AddArgs),
     /// Let a drive that failed, or a spare, leave its array.
     Remove(RemoveArgs),
-    /// Copy a member that still works to another drive, which then takes its place.
+    /// Copy a member that still works to another drive.
+    ///
+    /// That one takes its place then.
     Replace(ReplaceArgs),
-    /// Take a former member back; only what the array's bitmap knows to have changed is copied to it.
+    /// Take a former member back; only what has changed is copied.
+    ///
+    /// What has changed is known by the array's bitmap.
     ReAdd(ReAddArgs),
-    /// Give an array that nobody uses more members, another chunk or another layout.
+    /// Give an array more members, another chunk or another layout.
+    ///
+    /// Nobody may use it meanwhile, unless the kernel runs it.
     Grow(GrowArgs),
     /// Fill members that are being rebuilt.
     Rebuild(RebuildArgs),
-    /// Find the members of arrays among many files, and see what can be made of them. Writes nothing unless told to.
+    /// Find members among many files, and see what can be made of them.
+    ///
+    /// Writes nothing unless told to.
     Recover(RecoverArgs),
     /// Compare parity and mirrors with the data.
     Scrub(ScrubArgs),
-    /// Run an array in this process until it is stopped; all other commands reach it while it runs.
+    /// Run an array until it is stopped; all other commands reach it.
     Run(RunArgs),
-    /// Run an array, and serve it as a network block device (NBD) to kernels, virtual machines and tools.
+    /// Run an array, and serve it as a network block device (NBD).
+    ///
+    /// To kernels, virtual machines and tools.
     Serve(ServeArgs),
-    /// Measure an array from another host: NBD, NFS, SMB and FTP over a shaped link, against the array itself.
+    /// Measure an array from another host: NBD, NFS, SMB and FTP.
+    ///
+    /// Over a shaped link, against the array itself.
     Network(NetworkArgs),
-    /// Make a file system that fits an array: stripes, erase units, blocks.
+    /// Make a file system that fits an array.
+    ///
+    /// Its stripes, erase units and blocks.
     Format(FormatArgs),
-    /// Mount an array's file system; the array is attached for it.
+    /// Mount an array's file system, and attach the array for that.
     Mount(MountArgs),
     /// Unmount it, and detach the array if it was attached for that.
     Unmount(UnmountArgs),
-    /// Make an array a block device, or a file, of this machine; runs it in the background if nobody does.
+    /// Make an array a block device, or a file, of this machine.
+    ///
+    /// If nobody runs it, it is run in the background.
     Attach(AttachArgs),
-    /// Undo that.
+    /// End what `attach` began.
     Detach(DetachArgs),
     /// Keep an array's device for `attach`, which starts it.
     #[command(hide = true)]
@@ -160,13 +195,17 @@ pub(crate) enum Command {
     /// Run this program with other arguments, out of reach of the terminal.
     #[command(hide = true)]
     Background(BackgroundArgs),
-    /// Have the system run an array: at boot, when its drives are plugged in, and again when it fails.
+    /// Have the system run an array, from boot on.
+    ///
+    /// And when its drives are plugged in, and again when it fails.
     Service(ServiceArgs),
-    /// Hand a drive that was plugged in to its array; udev does, for arrays that are services.
+    /// Hand a drive that was plugged in to its array, as udev does.
+    ///
+    /// udev does it for arrays that are services.
     HotPlug(HotPlugArgs),
-    /// See whether people would be told when an array's health changes.
+    /// See whether people would be told when health changes.
     Alert(AlertArgs),
-    /// Share a directory, or an array that is mounted, in the local network: by SMB, NFS, FTP.
+    /// Share a directory, or a mounted array, by SMB, NFS or FTP.
     Share(ShareArgs),
     /// End a share.
     Unshare(UnshareArgs),
@@ -186,7 +225,7 @@ pub(crate) enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
-    /// Write the JSON schemas of all `--json` documents into a directory.
+    /// Write the JSON schemas of all `--json` documents.
     Schemas {
         /// Where to.
         directory: std::path::PathBuf,

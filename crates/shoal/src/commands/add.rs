@@ -28,10 +28,10 @@ pub(crate) fn again(cli: &Cli, args: &ReAddArgs) -> Result<(), Failure> {
 
 /// Copies a member to another drive, which takes its place.
 pub(crate) fn replace(cli: &Cli, args: &ReplaceArgs) -> Result<(), Failure> {
-    refuse_members_in_use(std::slice::from_ref(&args.with), &args.array)?;
-    let (member, drive) = (args.member.clone(), args.with.clone());
+    refuse_members_in_use(std::slice::from_ref(&args.drive), &args.array)?;
+    let (member, drive) = (args.member.clone(), args.drive.clone());
     let replace = Command::Replace { member, drive, force: args.force };
-    bring(cli, &args.array, &args.with, replace, !args.no_rebuild)
+    bring(cli, &args.array, &args.drive, replace, !args.no_rebuild)
 }
 
 /// Brings a drive to an array, and waits until it is filled if that is wanted.

@@ -34,8 +34,8 @@ pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
 
 /// Lets a drive go that failed, or a spare.
 pub(crate) fn remove(cli: &Cli, args: &RemoveArgs) -> Result<(), Failure> {
-    let command = Command::Remove { drive: args.drive.clone() };
-    take_leave(cli, reach_running(&args.array)?, &with_drive(&args.array, &args.drive), command)
+    let command = Command::Remove { drive: args.member.clone() };
+    take_leave(cli, reach_running(&args.array)?, &with_drive(&args.array, &args.member), command)
 }
 
 /// The array as it is; nothing of one at rest is changed.

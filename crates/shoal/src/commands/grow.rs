@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use shoal_documents::protocol::Command;
-use shoal_drive::Access;
+use shoal_drive::{Access, Drive};
 use shoal_inventory::{
     Seen, Wipeable, arrays, hold, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
 };
 use shoal_running::{Handle, Opening};
-use shoal_volume::{Absent, ArrayLevel, GrowError, GrowOptions, Grown, Level, continue_reshape, grow};
+use shoal_volume::{Absent, ArrayLevel, GrowError, GrowOptions, Grown, Level, check_growth, continue_reshape, grow};
 
 use crate::args::{ArrayArgs, Cli, GrowArgs};
 use crate::attaching::check_overwritable;
@@ -32,16 +32,28 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     let mut members = member_paths(&args.array)?;
     refuse_silent(environment(), &members)?;
     let given = &args.array.drives;
-    args.add.iter().try_for_each(|added| refuse_active(environment(), given, &members, added))?;
-    members.retain(|member| !args.add.iter().any(|added| same_file(member, added)));
-    let all: Vec<PathBuf> = members.iter().chain(&args.add).cloned().collect();
-    drop(open_drives(&all, Access::Read)?);
-    let wipeable = check_overwritable(&args.add, &args.array, args.force)?;
+    args.drive.iter().try_for_each(|added| refuse_active(environment(), given, &members, added))?;
+    members.retain(|member| !args.drive.iter().any(|added| same_file(member, added)));
+    let all: Vec<PathBuf> = members.iter().chain(&args.drive).cloned().collect();
+    // What cannot be is told before what the drives hold.
+    let drives = open_drives(&all, Access::Read)?;
+    if !args.go_on {
+        check(cli, drives, members.len(), &options)?;
+    }
+    let wipeable = check_overwritable(&args.drive, &args.array, args.force)?;
     let grown = carry_out(cli, args, &all, &wipeable, &options)?;
     if let Grown::Stopped { .. } = grown {
         return Err(Failure::failed("stopped before the end: `shoal grow --continue` goes on where it stood"));
     }
     show(cli, args, all, grown == Grown::ToBeFilled && !args.no_rebuild)
+}
+
+/// Refuses what would never be done, however the drives are: too few of them, or another shape than the array can have. The
+/// first `members` of the drives are the array's. Nothing is written.
+fn check(cli: &Cli, drives: Vec<Drive>, members: usize, options: &GrowOptions) -> Result<(), Failure> {
+    let mut opened = join(cli, drives, 1, 4096)?;
+    let (members, added) = opened.drives.split_at(members);
+    check_growth(&mut opened.world, members, added, options).map_err(grow_failure)
 }
 
 /// The array goes on to be used meanwhile.
@@ -53,7 +65,7 @@ fn grow_running(cli: &Cli, args: &GrowArgs, mut array: Box<dyn Handle>) -> Resul
         raid_devices: args.raid_devices,
         chunk_bytes: args.chunk,
         layout: args.layout.clone(),
-        add: args.add.clone(),
+        add: args.drive.clone(),
         force: args.force,
     })?;
     let reshape = if args.no_rebuild { None } else { Some(run_background(cli, array.as_mut(), "reshape")?) };
@@ -83,7 +95,7 @@ fn carry_out(
     wipeable: &Wipeable,
     options: &GrowOptions,
 ) -> Result<Grown, Failure> {
-    let members = &all[..all.len() - args.add.len()];
+    let members = &all[..all.len() - args.drive.len()];
     let held = hold(environment(), &arrays(environment(), members))?;
     let mut drives = open_drives(all, Access::Write)?;
     wipeable.confirm(&drives)?;
@@ -98,7 +110,7 @@ fn carry_out(
         bar.set_position(done_bytes);
         !signalled.load(Ordering::Relaxed)
     };
-    let (members, added) = opened.drives.split_at(all.len() - args.add.len());
+    let (members, added) = opened.drives.split_at(all.len() - args.drive.len());
     let absent = if args.array.degraded { Absent::LeftBehind } else { Absent::Refused };
     let grown = if args.go_on {
         continue_reshape(&mut opened.world, members, absent, &mut progress)

@@ -19,6 +19,7 @@ mod plan;
 pub(crate) mod profile;
 mod rebuild;
 pub(crate) mod recover;
+mod rename;
 pub(crate) mod replay;
 mod run;
 mod scrub;
@@ -30,6 +31,7 @@ mod status;
 mod study;
 mod transfer;
 mod trust;
+pub(crate) mod wipe;
 
 use crate::args::{Cli, Command};
 use crate::attaching::{leave_session, run_front, wait_to_follow};
@@ -78,6 +80,8 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Trust(args) => trust::run(cli, args),
         Command::Share(args) => share::share(cli, args),
         Command::Unshare(args) => share::unshare(cli, args),
+        Command::Wipe(args) => wipe::run(cli, args),
+        Command::Rename(args) => rename::run(cli, args),
         Command::Stop(args) => run::stop(cli, args),
         Command::Speed(args) => run::speed(cli, args),
         Command::Sim(args) => sim::run(cli, args),

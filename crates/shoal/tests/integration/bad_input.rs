@@ -203,8 +203,8 @@ fn files_that_people_keep_are_not_overwritten() {
             format!("bench {file} --mix 50 --bytes 1M"),
             format!("create --level 1 blank {file}"),
             format!("add --drive {file} d0 d1 d2"),
-            format!("replace --member d0 --with {file} d0 d1 d2"),
-            format!("grow --raid-devices 4 --add {file} d0 d1 d2"),
+            format!("replace --member d0 --drive {file} d0 d1 d2"),
+            format!("grow --raid-devices 4 --drive {file} d0 d1 d2"),
             format!("profile --write {file}"),
             format!("study --dry-run blank {file}"),
         ] {
@@ -364,4 +364,26 @@ fn needs_an_ordinary_user_files_without_permission() {
 
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0)
+}
+
+/// What can never be done is told before what a drive holds: `--force` would not help.
+#[test]
+fn what_makes_no_array_is_told_before_what_drives_hold() {
+    let bay = Bay::new(5);
+    bay.done("create --level 5 d0 d1 d2");
+    bay.poke("d3", 0, b"letters to a friend");
+    bay.poke("d4", 0, b"letters to a friend");
+    for (line, why) in [
+        ("create --level 6 d3 d4", "members"),
+        ("create --level 6 --spares 1 d0 d3 d4", "members"),
+        ("create --level 60 --groups 2 d0 d3 d4", "groups"),
+        ("create --level 5 --chunk 3K d0 d3 d4", "chunk"),
+        ("study --levels 5 --members 7 d3 d4", "7"),
+    ] {
+        let ran = bay.run(line);
+        assert_eq!(ran.code, USAGE, "shoal {line}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why) && !ran.stderr.contains("--force"), "shoal {line}: {}", ran.stderr);
+    }
+    let ran = bay.refused("grow --raid-devices 5 --drive d3 d0 d1 d2", REFUSED, &["make them agree"]);
+    assert!(!ran.stderr.contains("--force"), "{}", ran.stderr);
 }

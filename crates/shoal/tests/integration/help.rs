@@ -94,3 +94,23 @@ fn completions_are_printed_for_three_shells() {
         assert!(script.contains(words) && script.contains("rebuild"), "{shell}");
     }
 }
+
+#[test]
+fn a_drive_is_spelled_in_one_way() {
+    let bay = Bay::new(0);
+    for (command, options) in [
+        ("fail", ["--member <DRIVE>", ""]),
+        ("remove", ["--member <DRIVE>", ""]),
+        ("replace", ["--member <DRIVE>", "--drive <DRIVE>"]),
+        ("add", ["--drive <DRIVE>", ""]),
+        ("re-add", ["--drive <DRIVE>", ""]),
+        ("grow", ["--drive <DRIVE>", ""]),
+    ] {
+        let help = text(bay.done(&format!("{command} --help")).stdout);
+        for word in ["--member <", "--drive <", "--with <", "--add <"] {
+            let is_said = options.iter().any(|option| option.starts_with(word));
+            assert_eq!(help.contains(word), is_said, "shoal {command}: {word}");
+        }
+        assert!(options.iter().all(|option| help.contains(option)), "{help}");
+    }
+}

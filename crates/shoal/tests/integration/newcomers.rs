@@ -27,7 +27,7 @@ fn a_member_in_sync_of_a_degraded_array_is_no_spare() {
     for force in ["", "--force"] {
         for array in ["d0 --scan .", "d0"] {
             is_refused(&bay, &format!("add --drive d2 {force} {array}"), "d2");
-            is_refused(&bay, &format!("replace --member d0 --with d2 {force} {array}"), "d2");
+            is_refused(&bay, &format!("replace --member d0 --drive d2 {force} {array}"), "d2");
         }
     }
     assert!(bay.done("read d0 d2 --length 3000000").stdout == content);
@@ -45,7 +45,7 @@ fn a_member_of_a_whole_array_is_no_spare() {
         bay.done(&format!("create --level {level} {}", names(0..drives)));
         for force in ["", "--force"] {
             is_refused(&bay, &format!("add --drive d1 {force} d0 --scan ."), "d1");
-            is_refused(&bay, &format!("replace --member d0 --with d1 {force} d0 --scan ."), "d1");
+            is_refused(&bay, &format!("replace --member d0 --drive d1 {force} d0 --scan ."), "d1");
         }
         assert_eq!(bay.json("status d0 --scan .")["health"], "optimal", "level {level}");
     }
@@ -59,6 +59,6 @@ fn a_member_is_no_spare_of_an_array_that_has_failed() {
     is_refused(&bay, "add --drive d0 --force d2", "d0");
     // The one that left knows nothing of that, and is no witness against the others.
     is_refused(&bay, "add --drive d2 --force d1", "d2");
-    is_refused(&bay, "grow --raid-devices 4 --add d2 --force d0", "d2");
+    is_refused(&bay, "grow --raid-devices 4 --drive d2 --force d0", "d2");
     assert!(bay.done("read d0 d2 --length 3000000").stdout == content);
 }

@@ -145,7 +145,7 @@ fn a_scrub_that_only_looks_does_not_wait_for_a_replacement() {
         let bay = Bay::new(4);
         bay.done(&format!("create {options} {drives}"));
         bay.write(&format!("write {drives}"), &pattern(1 << 20, 1));
-        bay.done(&format!("replace --member d0 --with d3 --no-rebuild {drives}"));
+        bay.done(&format!("replace --member d0 --drive d3 --no-rebuild {drives}"));
         assert_eq!(bay.json(&format!("scrub {drives} d3"))["mismatched_bytes"], 0, "{options}");
         bay.done(&format!("rebuild {drives} d3"));
     }

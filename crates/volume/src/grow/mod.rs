@@ -110,6 +110,18 @@ pub fn grow<W: World>(
     Ok(if roll.superblock().level_number == 1 { Grown::ToBeFilled } else { Grown::Done })
 }
 
+/// Refuses what [`grow`] would refuse before it writes anything.
+pub fn check_growth<W: World>(
+    world: &mut W,
+    members: &[DriveId],
+    added: &[DriveId],
+    options: &GrowOptions,
+) -> Result<(), GrowError> {
+    let mut drives = Drives::new(world);
+    let roll = Roll::call(&mut drives, members)?;
+    plan::plan(&mut drives, &roll, added, options).map(drop)
+}
+
 /// A linear array needs each of its members: it gets one after the other. Were all given at once, a power cut could leave
 /// the first one, which speaks of the others, and not those.
 fn grow_piece_by_piece<W: World>(

@@ -7,7 +7,9 @@ use shoal_drive::{Access, Drive};
 use shoal_inventory::{Purpose, SimulatedDrives, host_memory, open_drives};
 use shoal_running::{Handle, Host, HostWorld};
 use shoal_text::format_size;
-use shoal_volume::{ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, Level, MinorVersion, Trust};
+use shoal_volume::{
+    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, Level, MinorVersion, Trust, check_creation,
+};
 
 use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, Metadata, Policy};
 use crate::attaching::check_overwritable;
@@ -64,11 +66,13 @@ fn refuse_small(drive: &Drive, size_bytes: u64) -> Result<(), Failure> {
 
 /// Makes it of real drives.
 fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Failure> {
-    // What is no drive, or too small, is told before what a drive holds.
+    // What is no drive, or too small, or too few, is told before what a drive holds.
     let drives = open_drives(&args.drives, Access::Read)?;
     if let Some(size) = args.size {
         drives.iter().try_for_each(|drive| refuse_small(drive, size))?;
     }
+    let sizes: Vec<_> = drives.iter().map(|drive| (drive.path().display().to_string(), drive.size_bytes())).collect();
+    check_creation(&sizes, create)?;
     drop(drives);
     let wipeable = check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     let opened = join(cli, wipeable.open()?, 1, 4096)?;
@@ -101,7 +105,7 @@ fn advice(args: &CreateArgs, level: ArrayLevel) -> String {
     format!("  run by Linux: mdadm --assemble /dev/md/{} {drives}, or shoal run --engine kernel {drives}\n", args.name)
 }
 
-/// Measured with `shoal bench --write` on image files whose flushes are slow: README, Limits.
+/// Measured with `shoal bench --write` on image files whose flushes are slow: docs/limits.md.
 const PPL_COST: &str = "every write will wait for the partial parity log: where flushes are slow, 18 to 29 % of the write \
                         speed is left; reads cost the same";
 
@@ -137,7 +141,7 @@ fn consistency(args: &CreateArgs) -> Result<ConsistencyPolicy, Failure> {
 }
 
 /// The host's name without its domain, as mdadm uses it.
-fn homehost() -> Option<String> {
+pub(crate) fn homehost() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     let host = name.trim().split('.').next()?;
     (!host.is_empty()).then(|| host.to_owned())

@@ -12,7 +12,7 @@ use shoal_study::bay::Bay;
 use shoal_study::model::{FaultRecord, StudyReport};
 use shoal_study::plan::{Cost, Factors, Plan};
 use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Watch};
-use shoal_text::format_size;
+use shoal_text::{format_count, format_size};
 use shoal_volume::OpenOptions;
 
 use crate::args::{ArrayArgs, Cli, EngineArg, StudyArgs};
@@ -45,8 +45,10 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
         return run_on(cli, args, &bay, factors);
     }
     let bay = PathBay::new(cli.io_engine(), &args.drives)?;
-    check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     let factors = factors::from_args(&args.plan, bay.drives())?;
+    // What makes no study is told before what the drives hold.
+    Plan::new(factors.clone(), bay.drives()).map_err(Failure::usage)?;
+    check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     if by_kernel {
         return run_on(cli, args, &KernelBay::new(bay, cli.setup()?)?, factors);
     }
@@ -90,10 +92,10 @@ fn story_bytes<B: Bay>(plan: &Plan, bay: &B) -> u64 {
 pub(crate) fn announce<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, cost: &Cost) {
     let [kind, time] = if bay.simulated().is_some() { ["simulated ", " of virtual time"] } else { ["", ""] };
     output::warn(&format!(
-        "{} {kind}drives, {} arrays, {} steps, seed {}: about {}{time} if the drives do {} MB/s, and up to {} written to each",
-        bay.drives().len(),
-        plan.arrays.len(),
-        plan.steps.len(),
+        "{}, {}, {}, seed {}: about {}{time} if the drives do {} MB/s, and up to {} written to each",
+        format_count(bay.drives().len(), &format!("{kind}drive")),
+        format_count(plan.arrays.len(), "array"),
+        format_count(plan.steps.len(), "step"),
         plan.factors.seed,
         HumanDuration(std::time::Duration::from_nanos(cost.duration_ns)),
         bytes_per_s / 1_000_000,

@@ -81,7 +81,7 @@ fn needs_fuse_a_drive_that_hangs_is_failed_and_the_array_stopped() {
         pond.done_soon(&format!("fail --member {stick} d0"));
         assert_eq!(writer.join().unwrap(), Ended::Done);
         pond.done_soon("status d0");
-        pond.done_soon(&format!("remove --drive {stick} d0"));
+        pond.done_soon(&format!("remove --member {stick} d0"));
     });
     pond.holds(&device, 2);
     pond.done_soon("detach d0");

@@ -205,7 +205,7 @@ fn what_recover_made_and_what_has_grown_is_remembered() {
     assert_eq!(reads(&bay, "d0 d1", 2), "");
     let bay = Bay::new(4);
     bay.done("create --level 5 --chunk 4K --name pond d0 d1 d2");
-    bay.done("grow --raid-devices 4 --add d3 d0 d1 d2");
+    bay.done("grow --raid-devices 4 --drive d3 d0 d1 d2");
     bay.refused("write d0 d1 d2", 3, &["pond", "add d3 to the list"]);
     bay.write("write d0 d1 d2 d3", &pattern(BYTES, 3));
 }

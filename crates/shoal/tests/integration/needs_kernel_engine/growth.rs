@@ -16,7 +16,7 @@ fn create(stage: &mut Stage, level: &str, count: usize, more: usize, options: &s
     std::fs::write(stage.path("content"), pattern(12 * MIB_BYTES, 1)).unwrap();
     stage.shoal(&format!("create --level {level} --chunk 64K --assume-clean {options} {members}"), None, None);
     stage.shoal(&format!("write {members}"), Some("content"), None);
-    (members, others.iter().map(|name| format!("--add {name} ")).collect())
+    (members, others.iter().map(|name| format!("--drive {name} ")).collect())
 }
 
 #[test]

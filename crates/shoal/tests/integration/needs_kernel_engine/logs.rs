@@ -59,7 +59,7 @@ fn needs_kernel_keeps_a_write_journal() {
          shoal read --length 6M d1 >out 2>out.json
          cmp out content
          refused 3 'write journal' shoal grow --chunk 128K d0
-         refused 2 'let it fail first' shoal remove --drive d3 d0
+         refused 2 'let it fail first' shoal remove --member d3 d0
          shoal --json scrub d0 >scrub.json
          shoal --json stop d0 >stopped.json",
     );

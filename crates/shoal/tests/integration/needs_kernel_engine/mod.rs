@@ -107,7 +107,7 @@ fn loses_one(stage: &mut Stage) -> String {
          shoal speed --max 1000M --min 100M d0
          shoal rebuild d0
          shoal --json scrub d0 >scrub.json
-         shoal remove --drive d1 d0"
+         shoal remove --member d1 d0"
     )
 }
 
@@ -214,13 +214,13 @@ fn needs_kernel_administers_members() {
          shoal write --offset 1M d0 <news
          shoal re-add --drive d1 d0
          shoal --json status d0 >re-added.json
-         shoal replace --member d0 --with d3 d1
+         shoal replace --member d0 --drive d3 d1
          shoal --json status d1 >replaced.json
          refused 2 'no member' shoal fail --member content d1
-         refused 2 'let it fail first' shoal remove --drive d2 d1
+         refused 2 'let it fail first' shoal remove --member d2 d1
          shoal read --length 4M d1 >out 2>out.json
          cmp out content
-         shoal remove --drive d0 d1
+         shoal remove --member d0 d1
          shoal stop d1",
     );
     assert_eq!(states(&json(&stage, "re-added.json")), ["in-sync"; 3]);

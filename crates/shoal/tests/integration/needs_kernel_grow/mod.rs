@@ -94,12 +94,12 @@ fn needs_kernel_shoal_ends_what_linux_began() {
 fn needs_kernel_linux_takes_what_shoal_has_grown() {
     let Some(mut stage) = stage("growth by shoal, seen by Linux") else { return };
     for (level, members, how) in [
-        ("1", 2, "--raid-devices 3 --add d2"),
-        ("linear", 2, "--raid-devices 3 --add d2"),
-        ("4", 3, "--raid-devices 5 --add d3 --add d4 --chunk 32K"),
+        ("1", 2, "--raid-devices 3 --drive d2"),
+        ("linear", 2, "--raid-devices 3 --drive d2"),
+        ("4", 3, "--raid-devices 5 --drive d3 --drive d4 --chunk 32K"),
         ("6", 4, "--layout right-asymmetric --chunk 128K"),
     ] {
-        let count = members + how.matches("--add").count();
+        let count = members + how.matches("--drive").count();
         fill(&mut stage, level, members, count - members);
         let given: Vec<_> = (0..members).map(|number| format!("d{number}")).collect();
         stage.shoal(&format!("grow {how} {}", given.join(" ")), None, None);

@@ -64,7 +64,7 @@ fn all_arrays_of_a_nest_are_held_by_who_changes_one() {
     let lock = bay.state().join(format!("array-{uuid}.lock"));
     let lock = File::options().create(true).truncate(false).read(true).write(true).open(lock).unwrap();
     flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
-    for line in ["grow --raid-devices 4 --add d6 d0 d1 d2", "run --engine kernel d0 d1 d2 d3 d4 d5"] {
+    for line in ["grow --raid-devices 4 --drive d6 d0 d1 d2", "run --engine kernel d0 d1 d2 d3 d4 d5"] {
         bay.refused(line, 4, &["busy", &uuid]);
     }
 }
@@ -101,7 +101,7 @@ fn two_processes_of_one_host_do_not_run_halves_of_one_mirror() {
         &format!("serve --degraded --socket {second} d1"),
         &format!("serve --degraded --read-only --socket {second} d1"),
         "write --degraded d1",
-        "grow --raid-devices 3 --add d2 --degraded d1",
+        "grow --raid-devices 3 --drive d2 --degraded d1",
         "recover --apply d1",
     ] {
         bay.refused_running(line, 4, &["busy", &format!("process {}", server.process_id()), "shoal stop"]);

@@ -102,7 +102,7 @@ fn administer(bay: &Bay) {
     assert!(news.contains("member 1") && news.contains("d1") && news.contains("failed"), "{news}");
     let added = bay.run("add --force --drive d1 d2");
     assert_eq!(added.code, 3, "{}", added.stderr);
-    added.is_one_line("add", &["d1 is in this array already", "re-add --drive", "remove --drive"]);
+    added.is_one_line("add", &["d1 is in this array already", "re-add --drive", "remove --member"]);
     assert_eq!(bay.json("re-add --drive d1 d2")["health"], "optimal");
     bay.done("fail --member d0 d1");
     let slow = bay.json("speed --min 100KB --max 200KB d1");
@@ -113,18 +113,18 @@ fn administer(bay: &Bay) {
     assert!(speed < 4_000_000, "{speed} bytes a second");
     bay.done("speed --min 1GB --max 10GB d1");
     assert_eq!(bay.json("rebuild d1")["health"], "optimal");
-    let removed = bay.json("remove --drive d0 d1");
+    let removed = bay.json("remove --member d0 d1");
     assert!(!removed["left_out"].to_string().contains("/d0"), "{removed}");
     bay.done("examine d0"); // it is let go, and can be had by others
     let spare = bay.json("add --drive d4 d3");
     assert!(spare["spares"][0].as_str().unwrap().ends_with("/d4"), "{spare}");
-    let in_use = bay.run("remove --drive d1 d3");
+    let in_use = bay.run("remove --member d1 d3");
     assert_ne!(in_use.code, 0);
     in_use.is_one_line("remove", &["d1 is in use"]);
-    let replaced = bay.json("replace --member d1 --with d4 d3");
+    let replaced = bay.json("replace --member d1 --drive d4 d3");
     assert!(replaced["members"][1]["drive"].as_str().unwrap().ends_with("/d4"), "{replaced}");
-    assert_eq!(bay.json("remove --drive d1 d3")["health"], "optimal");
-    let back = bay.json("replace --force --member d4 --with d0 d3");
+    assert_eq!(bay.json("remove --member d1 d3")["health"], "optimal");
+    let back = bay.json("replace --force --member d4 --drive d0 d3");
     assert!(back["members"][1]["drive"].as_str().unwrap().ends_with("/d0"), "{back}");
     is_clean(bay, "d3");
     bay.done("scrub --repair --keep-data d1");
@@ -327,7 +327,7 @@ fn an_array_of_simulated_drives_runs_like_any_other() {
     let state = bay.json(&format!("fail --member sim:cruzer-titanium#1 {named}"));
     assert_eq!((&state["health"], &state["members"][1]["state"]), (&"degraded".into(), &"missing".into()));
     assert!(bay.done(&format!("read {named} --length 500000")).stdout == content, "degraded, it reads something else");
-    bay.done(&format!("remove --drive sim:cruzer-titanium#1 {named}"));
+    bay.done(&format!("remove --member sim:cruzer-titanium#1 {named}"));
     bay.refused(&format!("add --drive d0 {named}"), 2, &["d0 is a real drive"]);
     bay.refused(&format!("add --drive sim:cruzer-titanium#7 {named}"), 2, &["sim:cruzer-titanium#7"]);
     bay.done(&format!("add --drive sim:cruzer-titanium#1 {named}"));

@@ -11,7 +11,7 @@ fn a_running_array_takes_none_of_its_members_for_a_spare() {
     bay.write("write d0 d1 d2", &content);
     bay.done("fail --member d1 d0 d1 d2");
     let server = Server::start(&bay, "d0 d2");
-    for line in ["add --drive d2 --force d0", "add --drive d2 d0", "replace --member d0 --with d2 --force d0"] {
+    for line in ["add --drive d2 --force d0", "add --drive d2 d0", "replace --member d0 --drive d2 --force d0"] {
         let ran = bay.run(line);
         assert_eq!(ran.code, 3, "{line}: {}", ran.stderr);
         ran.is_one_line(line, &["d2", "active member of array"]);
@@ -31,7 +31,7 @@ fn a_former_member_that_a_bitmap_knows_is_re_added_and_not_made_anew() {
     bay.done("create --level 1 --consistency-policy bitmap d0 d1");
     let server = Server::start(&bay, "d0 d1");
     bay.done("fail --member d1 d0");
-    bay.done("remove --drive d1 d0");
+    bay.done("remove --member d1 d0");
     bay.refused_running("add --drive d1 d0", 3, &["d1 was a member", "`shoal re-add`", "--force"]);
     assert_eq!(bay.json("re-add --drive d1 d0")["health"], "optimal");
     bay.done("stop d0");

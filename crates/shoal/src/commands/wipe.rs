@@ -1,0 +1,147 @@
+//! `shoal wipe`: ends what drives were, after it has said what that is.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use shoal_drive::{Access, Drive, ERASED_END_BYTES, Finding};
+use shoal_inventory::{Former, forget_erased, open_drives};
+use shoal_text::{Outside, format_size};
+
+use crate::args::{Cli, WipeArgs};
+use crate::attaching::check_erasable;
+use crate::exit::Failure;
+use crate::output;
+use crate::setup::environment;
+
+/// `wipe`: what drives were, or would lose.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WipeDocument {
+    /// Nothing was written.
+    dry_run: bool,
+    /// In the order in which they were given.
+    drives: Vec<WipedDocument>,
+    /// Arrays that this host has forgotten: all members that it remembered of them were wiped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    forgotten_arrays: Vec<String>,
+}
+
+/// What one drive was.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WipedDocument {
+    /// The drive.
+    drive: String,
+    /// Its size.
+    size_bytes: u64,
+    /// The array that it was a member of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    member_of: Option<MemberOfDocument>,
+    /// What it was known by.
+    signatures: Vec<SignatureDocument>,
+}
+
+/// The array of a drive.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MemberOfDocument {
+    /// `homehost:name`.
+    name: String,
+    /// Its UUID.
+    uuid: String,
+}
+
+/// Bytes by which a drive is known.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SignatureDocument {
+    /// What it says that the drive holds.
+    what: String,
+    /// Where it lies.
+    offset: u64,
+}
+
+/// Ends what the drives were; or says what that is.
+pub(crate) fn run(cli: &Cli, args: &WipeArgs) -> Result<(), Failure> {
+    let sizes: Vec<_> = open_drives(&args.drives, Access::Read)?.iter().map(Drive::size_bytes).collect();
+    let erasable = check_erasable(&args.drives, args.force)?;
+    let former = erasable.former();
+    let drives = former.iter().zip(sizes).map(|(former, size)| wiped_document(former, size)).collect();
+    let mut document = WipeDocument { dry_run: args.dry_run, drives, forgotten_arrays: Vec::new() };
+    if args.dry_run {
+        return output::document(cli, &document, text);
+    }
+    // They are nobody else's while people think it over.
+    let drives = erasable.open()?;
+    if !args.yes {
+        ask(&document)?;
+        erasable.confirm(&drives)?;
+    }
+    for drive in &drives {
+        drive.erase_marks().map_err(|error| Failure::Failed(format!("{error}: check the drive, and wipe it again")))?;
+    }
+    drop(drives);
+    let superblocks: Vec<_> = former.iter().filter_map(|former| former.superblock.clone()).collect();
+    let forgotten = forget_erased(environment(), &superblocks);
+    document.forgotten_arrays = forgotten.iter().map(ToString::to_string).collect();
+    output::document(cli, &document, text)
+}
+
+/// Asks whoever sits at the terminal.
+fn ask(document: &WipeDocument) -> Result<(), Failure> {
+    let refused = |why: &str| Failure::Refused(format!("nothing was wiped: {why}"));
+    if !io::stdin().is_terminal() {
+        return Err(refused("nobody can be asked here; --dry-run shows what would go, and --yes says that it may"));
+    }
+    let question = format!("{}Wipe? Type yes: ", held(document));
+    let mut error_output = io::stderr().lock();
+    // What cannot be asked is not answered with yes.
+    let asked = error_output.write_all(shoal_text::lines(&question).as_bytes()).and_then(|()| error_output.flush());
+    let mut answer = String::new();
+    asked.and_then(|()| io::stdin().lock().read_line(&mut answer)).map_err(Failure::failed)?;
+    if answer.trim() == "yes" { Ok(()) } else { Err(refused("the answer was not yes")) }
+}
+
+fn wiped_document(former: &Former, size_bytes: u64) -> WipedDocument {
+    let signature = |finding: &Finding| match finding {
+        Finding::Signature { what, offset } => Some(SignatureDocument { what: what.clone(), offset: *offset }),
+        Finding::InUse { .. } => None,
+    };
+    let member_of = former
+        .superblock
+        .as_ref()
+        .map(|superblock| MemberOfDocument { name: superblock.name(), uuid: superblock.array_uuid.to_string() });
+    WipedDocument {
+        drive: former.path.display().to_string(),
+        size_bytes,
+        member_of,
+        signatures: former.signatures.iter().filter_map(signature).collect(),
+    }
+}
+
+/// What the drives hold, or held.
+fn held(document: &WipeDocument) -> String {
+    let mut text = String::new();
+    for WipedDocument { drive, size_bytes, member_of, signatures } in &document.drives {
+        text += &format!("{}: {}\n", Outside(drive), format_size(*size_bytes));
+        for SignatureDocument { what, offset } in signatures {
+            text += &format!("  {what} (at byte {offset})\n");
+        }
+        if let Some(MemberOfDocument { name, uuid }) = member_of {
+            text += &format!("  member of array {}, uuid {uuid}\n", Outside(name));
+        }
+        if signatures.is_empty() {
+            text += "  nothing that is known\n";
+        }
+    }
+    text
+}
+
+fn text(document: &WipeDocument) -> String {
+    let ends = format_size(ERASED_END_BYTES);
+    let told = if document.dry_run {
+        format!("nothing was written; without --dry-run that goes, with the first and last {ends} of each drive\n")
+    } else {
+        format!("wiped: that, and the first and last {ends} of each drive; what lies between was not erased\n")
+    };
+    let forgotten = document.forgotten_arrays.iter();
+    let forgotten: String = forgotten.map(|uuid| format!("array {uuid} is gone, and forgotten here\n")).collect();
+    held(document) + &told + &forgotten
+}
