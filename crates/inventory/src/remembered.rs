@@ -100,8 +100,34 @@ pub fn store(environment: &Environment) -> Option<Store> {
     store
 }
 
-use shoal_md::{Superblock, Uuid};
-use shoal_memory::{Book, FileKeeper, Found, Hold, Keeper, Member, Reader, Sight, Store, Taken};
+/// Where the members of an array were seen last, if at least one of them was called so once as one of
+/// `once`: others may have taken their places since. None of an array of arrays, whose members are
+/// no drives, and of one that this host does not remember.
+pub fn last_places(environment: &Environment, array: Uuid, once: &[PathBuf]) -> Option<Vec<PathBuf>> {
+    let book = environment.store()?.read(array).ok()??;
+    let place = |member: &Member| std::path::absolute(&member.drive).ok();
+    let were = book.members().iter().chain(book.left().iter().map(|left| &left.member));
+    let is_known = were.filter_map(place).any(|place| once.contains(&place));
+    is_known.then(|| book.members().iter().filter_map(place).collect())
+}
+
+/// Forgets arrays all of whose members, as this host remembers them, are among those whose superblocks were erased: nothing is
+/// left of these. Gives those that were forgotten. One that cannot be is told.
+pub fn forget_erased(environment: &Environment, erased: &[Superblock]) -> Vec<Uuid> {
+    let mut arrays: Vec<_> = erased.iter().map(|superblock| superblock.array_uuid).collect();
+    arrays.sort();
+    arrays.dedup();
+    let Some(store) = environment.store() else { return Vec::new() };
+    let is_erased = |array: Uuid, member: Uuid| {
+        erased.iter().any(|superblock| (superblock.array_uuid, superblock.device_uuid) == (array, member))
+    };
+    let forget = |array: &Uuid| {
+        let Ok(Some(book)) = store.read(*array) else { return false };
+        let is_gone = book.members().iter().all(|member| is_erased(*array, member.uuid));
+        let forgotten = if is_gone { store.forget(*array) } else { return false };
+        forgotten.map_err(|error| environment.tell(&format!("array {array} is still remembered: {error}"))).is_ok()
+    };
+    arrays.into_iter().filter(forget).collect()
 }
 
 /// Has this host remember an array as its drives say that it is, after somebody else has written to
