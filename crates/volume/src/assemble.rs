@@ -183,6 +183,7 @@ pub(crate) fn add_node<W: World>(
         background: options.background,
         checkpoint: Checkpoint::default(),
         scrub: None,
+        is_renamed: false,
         writable: options.writable,
     });
     resume_replacements(tree, node, &assembly)?;
