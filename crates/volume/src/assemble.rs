@@ -162,11 +162,11 @@ pub(crate) fn add_node<W: World>(
     let slots = slots(tree, &members, &assembly, &membership, bitmap.as_ref())?;
     let engine = open_engine(tree, &members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
     let intent = bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now()));
-    let recorder = Recorder::distrusting(slots_of(&slots, engine.array.refused_flush()));
     let node = tree.seat(Node {
         updates_due: updates_due(&engine, &membership, &assembly, &candidates, options),
         activity: activity(&assembly, &engine.array, tree.world.now()),
         logical_block_bytes: logical_block_bytes(tree, &slots),
+        recorder: Recorder::distrusting(slots_of(&slots, engine.array.refused_flush())),
         array: engine.array,
         slots,
         mirrors: Vec::new(),
@@ -175,7 +175,6 @@ pub(crate) fn add_node<W: World>(
         behind: behind(&members, &assembly, &candidates),
         facts: assembly.superblock.clone(),
         safe_mode_delay: options.safe_mode_delay,
-        recorder,
         logs: engine.logs,
         replayed: engine.replayed,
         intent,
@@ -183,6 +182,7 @@ pub(crate) fn add_node<W: World>(
         background: options.background,
         checkpoint: Checkpoint::default(),
         scrub: None,
+        is_renamed: false,
         writable: options.writable,
     });
     resume_replacements(tree, node, &assembly)?;

@@ -224,6 +224,14 @@ fn request(
     })
 }
 
+/// One that no other array has.
+fn new_identity<W: World>(tree: &mut Tree<W>) -> Identity {
+    Identity {
+        array_uuid: Uuid(tree.world.random_bytes()),
+        creation_time: Timestamp::from_seconds(tree.world.unix_time_s()),
+    }
+}
+
 /// The targets as members, each with an identity of its own.
 fn new_members<W: World>(tree: &mut Tree<W>, targets: &[Target], options: &CreateOptions) -> Vec<NewMember> {
     let member = |&target| {
@@ -243,10 +251,7 @@ fn create_node<W: World>(
     open: &OpenOptions,
 ) -> Result<NodeId, CreateError> {
     let members = new_members(tree, targets, options);
-    let identity = Identity {
-        array_uuid: Uuid(tree.world.random_bytes()),
-        creation_time: Timestamp::from_seconds(tree.world.unix_time_s()),
-    };
+    let identity = new_identity(tree);
     let creation = shoal_md::plan_creation(&request(members, level, spare_count, name, identity, options)?)?;
     let bitmap = creation.bitmap.as_ref();
     let mut members: Vec<(Target, Superblock)> = targets.iter().copied().zip(creation.superblocks).collect();

@@ -18,6 +18,7 @@ impl<W: World> ArrayVolume<W> {
             return Err(ManageError::Refused { what, why: CommandError::ReadOnly });
         }
         it.facts.name_bytes = it.membership.rename(name, homehost)?;
+        it.is_renamed = true;
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         Ok(self.settle()?)

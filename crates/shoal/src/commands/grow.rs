@@ -35,6 +35,7 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     args.drive.iter().try_for_each(|added| refuse_active(environment(), given, &members, added))?;
     members.retain(|member| !args.drive.iter().any(|added| same_file(member, added)));
     let all: Vec<PathBuf> = members.iter().chain(&args.drive).cloned().collect();
+    let held = hold(environment(), &arrays(environment(), &members))?;
     // What cannot be is told before what the drives hold.
     let drives = open_drives(&all, Access::Read)?;
     if !args.go_on {
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     }
     let wipeable = check_overwritable(&args.drive, &args.array, args.force)?;
     let grown = carry_out(cli, args, &all, &wipeable, &options)?;
+    drop(held);
     if let Grown::Stopped { .. } = grown {
         return Err(Failure::failed("stopped before the end: `shoal grow --continue` goes on where it stood"));
     }
@@ -95,8 +97,6 @@ fn carry_out(
     wipeable: &Wipeable,
     options: &GrowOptions,
 ) -> Result<Grown, Failure> {
-    let members = &all[..all.len() - args.drive.len()];
-    let held = hold(environment(), &arrays(environment(), members))?;
     let mut drives = open_drives(all, Access::Write)?;
     wipeable.confirm(&drives)?;
     for drive in &mut drives {
@@ -121,7 +121,6 @@ fn carry_out(
     // They are let go of before they are looked at again.
     drop(opened);
     remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>(), false);
-    drop(held);
     grown.map_err(grow_failure)
 }
 

@@ -98,7 +98,12 @@ fn what_others_made_is_gone() {
         let found = bay.json(&format!("wipe --yes --force {name}"));
         assert!(!found["drives"][0]["signatures"].as_array().unwrap().is_empty(), "{found}");
         is_nothing(&bay, name);
-        assert!(bay.json(&format!("wipe --dry-run {name}"))["drives"][0]["signatures"].as_array().unwrap().is_empty());
+        assert!(
+            bay.json(&format!("wipe --dry-run --force {name}"))["drives"][0]["signatures"]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        );
     }
 }
 

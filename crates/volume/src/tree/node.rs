@@ -117,6 +117,8 @@ pub(crate) struct Node {
     pub(crate) checkpoint: Checkpoint,
     /// The scrub under way.
     pub(crate) scrub: Option<ScrubMode>,
+    /// It has another name than when it was put together: that is recorded, whatever the level.
+    pub(crate) is_renamed: bool,
     /// Open for writing.
     pub(crate) writable: bool,
 }

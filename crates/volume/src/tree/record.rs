@@ -202,7 +202,7 @@ impl<W: World> Tree<W> {
     fn begin_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, unfit: Vec<usize>) {
         let it = &mut self.nodes[node.0];
         it.renew_membership();
-        if !it.keeps_records() {
+        if !it.keeps_records() && !it.is_renamed {
             return self.answer(now, node, waiters, Outcome::Done);
         }
         if it.array.health() == Health::Failed {
