@@ -100,7 +100,9 @@ mod tests {
         assert!(plugged(directory.path(), Duration::ZERO).is_err(), "no tree of the kernel");
         let image = directory.path().join("image");
         std::fs::write(&image, [0; 4096]).unwrap();
-        let [part] = &look_at(&[image.clone()], Duration::from_secs(20))[..] else { panic!("one was asked") };
+        let [part] = &look_at(std::slice::from_ref(&image), Duration::from_secs(20))[..] else {
+            panic!("one was asked")
+        };
         assert_eq!((&part.path, part.findings.as_ref().unwrap().len()), (&image, 0));
         let [gone] = &look_at(&[directory.path().join("gone")], Duration::from_secs(20))[..] else { panic!("one") };
         assert!(gone.findings.is_err() && gone.member.is_none());

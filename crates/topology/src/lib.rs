@@ -25,6 +25,7 @@ mod attribute;
 mod link;
 mod pci;
 mod read;
+mod station;
 mod usb;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ use std::path::PathBuf;
 
 pub use link::{Advice, Link};
 pub use pci::PciLink;
+pub use station::{Station, StationKind};
 pub use usb::{UsbDriver, UsbLink};
 
 /// All drives of the machine, and what leads to them.
@@ -63,34 +65,6 @@ pub struct PluggedDrive {
     pub request_bytes_max: Option<u64>,
     /// Other devices that the same stick poses as: `sr0`, a CD-ROM with the maker's programs (U3).
     pub poses_as: Vec<String>,
-}
-
-/// Something that drives are plugged into, and that they share.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Station {
-    /// What it is.
-    pub kind: StationKind,
-    /// What the kernel calls it: `0000:00:14.0`, `usb2`, `2-1`, `ata3`, `mmc0`.
-    pub name: String,
-    /// Who it says it is, or the driver of a controller: "USB2.0 Hub", "xhci_hcd".
-    pub title: Option<String>,
-    /// What its link to the station before it carries, in bits a second; of a bus, what the bus carries.
-    pub link_bits_per_s: Option<u64>,
-}
-
-/// What a station is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum StationKind {
-    /// A controller: a PCI function, or a part of a system on a chip.
-    Controller,
-    /// A USB bus: the root hub.
-    UsbBus,
-    /// A USB hub.
-    UsbHub,
-    /// An ATA port.
-    AtaPort,
-    /// A slot for memory cards.
-    CardSlot,
 }
 
 impl Topology {

@@ -1,6 +1,7 @@
 //! The link of a drive, and what could be better about it.
 
-use crate::{PciLink, UsbLink};
+use crate::pci::PciLink;
+use crate::usb::UsbLink;
 
 /// What joins a drive to the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::attribute::{bits_per_s, link_name, number, text};
-use crate::{Station, StationKind};
+use crate::station::{Station, StationKind};
 
 const MEGABIT: u64 = 1_000_000;
 

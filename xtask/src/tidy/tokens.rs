@@ -43,14 +43,15 @@ const CLOCKS: &[&str] = &[
     "crates/attach/src/kernel_nbd/", // the kernel's device is waited for
     "crates/attach/src/remote.rs", // a volume that is elsewhere
     "crates/lab/",
-    "crates/network/src/",           // it times what real servers and clients do between two hosts
-    "crates/memory/src/keeper.rs",   // books are files, and their file system is given a time
-    "crates/mdadm/src/",             // what is asked of the kernel is done a moment later, and waited for
-    "crates/attaching/src/",         // processes and users of devices are given a time to end
-    "crates/inventory/src/look.rs",  // a drive that hangs is waited for, and not for ever
-    "crates/running/src/",           // clients, drives and service managers are given a time, and news have one
+    "crates/network/src/",         // it times what real servers and clients do between two hosts
+    "crates/memory/src/keeper.rs", // books are files, and their file system is given a time
+    "crates/mdadm/src/",           // what is asked of the kernel is done a moment later, and waited for
+    "crates/attaching/src/",       // processes and users of devices are given a time to end
+    "crates/inventory/src/plugged.rs", // the same of all that are plugged in
+    "crates/inventory/src/look.rs", // a drive that hangs is waited for, and not for ever
+    "crates/running/src/",         // clients, drives and service managers are given a time, and news have one
     "crates/serve/src/transport.rs", // the same, of their TLS
-    "crates/serve/src/door.rs",      // clients are given a time for the handshake, on a thread of their own
+    "crates/serve/src/door.rs",    // clients are given a time for the handshake, on a thread of their own
     "crates/shoal/",
     "crates/unattended/src/alert/channel/command.rs", // a program is given a time, on the thread of alerts
     "crates/unattended/src/alert/desk.rs",            // the clock of that thread

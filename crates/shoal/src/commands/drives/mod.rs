@@ -1,23 +1,14 @@
 //! `shoal drives`: what is plugged in, where, and what is on it.
 
 pub(crate) mod document;
+mod look;
 mod text;
 mod watch;
-
-use std::path::Path;
-use std::time::Duration;
-
-use shoal_inventory::plugged;
 
 use crate::args::{Cli, DrivesArgs};
 use crate::exit::Failure;
 use crate::output;
-use document::DrivesDocument;
-
-/// Where the kernel's tree of devices is mounted.
-const SYSFS: &str = "/sys";
-/// How long a drive may take to say what is on it. Disks that sleep take ten seconds to spin up.
-const PATIENCE: Duration = Duration::from_secs(20);
+use look::look;
 
 /// Lists the drives. Reads only.
 pub(crate) fn run(cli: &Cli, args: &DrivesArgs) -> Result<(), Failure> {
@@ -27,10 +18,4 @@ pub(crate) fn run(cli: &Cli, args: &DrivesArgs) -> Result<(), Failure> {
     let found = look()?;
     output::document(cli, &found, text::of)?;
     if args.watch { watch::follow(&found) } else { Ok(()) }
-}
-
-fn look() -> Result<DrivesDocument, Failure> {
-    let found = plugged(Path::new(SYSFS), PATIENCE);
-    let found = found.map_err(|error| Failure::Failed(format!("{SYSFS}/block: {error}: is sysfs mounted?")))?;
-    Ok(DrivesDocument::of(&found))
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use shoal_topology::{PluggedDrive, Topology};
 
 use super::document::{DriveDocument, DrivesDocument};
-use super::{SYSFS, look, text};
+use super::look::{SYSFS, look};
+use super::text;
 use crate::exit::Failure;
 
 /// The kernel tells of changes over a socket that needs no root; sysfs alone tells the same, this much later.

@@ -8,6 +8,7 @@ mod directories;
 mod formats;
 mod fsx;
 mod pond;
+mod ponds;
 mod postgres;
 mod sqlite;
 
