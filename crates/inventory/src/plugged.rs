@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use shoal_drive::{Finding, Identity, survey};
+use shoal_drive::{Finding, Identity, survey, uses};
 use shoal_topology::{PluggedDrive, Topology};
 
 use crate::look::{Look, Seen, look_within};
@@ -40,8 +40,10 @@ pub enum Holds {
 pub struct Part {
     /// Its device file.
     pub path: PathBuf,
-    /// Signatures and uses; or why it cannot be read.
-    pub findings: Result<Vec<Finding>, String>,
+    /// Uses and signatures; the uses alone if it cannot be read.
+    pub findings: Vec<Finding>,
+    /// Why it cannot be read.
+    pub error: Option<String>,
     /// The array's member that it is.
     pub member: Option<Box<Seen>>,
 }
@@ -81,10 +83,12 @@ fn parts_of(drive: &PluggedDrive) -> Vec<PathBuf> {
 
 fn look_at(paths: &[PathBuf], patience: Duration) -> Vec<Part> {
     let looks = look_within(paths, patience);
-    let part = |(path, look): (&PathBuf, Look)| Part {
-        path: path.clone(),
-        findings: survey(path).map(|survey| survey.findings).map_err(|error| error.to_string()),
-        member: look.member().map(Box::new),
+    let part = |(path, look): (&PathBuf, Look)| {
+        let (findings, error) = match survey(path) {
+            Ok(survey) => (survey.findings, None),
+            Err(error) => (uses(path), Some(error.to_string())),
+        };
+        Part { path: path.clone(), findings, error, member: look.member().map(Box::new) }
     };
     paths.iter().zip(looks).map(part).collect()
 }
@@ -103,9 +107,9 @@ mod tests {
         let [part] = &look_at(std::slice::from_ref(&image), Duration::from_secs(20))[..] else {
             panic!("one was asked")
         };
-        assert_eq!((&part.path, part.findings.as_ref().unwrap().len()), (&image, 0));
+        assert_eq!((&part.path, part.findings.len()), (&image, 0));
         let [gone] = &look_at(&[directory.path().join("gone")], Duration::from_secs(20))[..] else { panic!("one") };
-        assert!(gone.findings.is_err() && gone.member.is_none());
+        assert!(gone.error.is_some() && gone.member.is_none());
     }
 
     #[test]

@@ -63,8 +63,12 @@ pub fn survey(path: &Path) -> io::Result<Survey> {
     let size_bytes = file.seek(SeekFrom::End(0))?;
     let ends = Ends::read(size_bytes, |offset, bytes| file.read_exact_at(bytes, offset))?;
     drop(file);
-    let uses = in_use::uses_of(path).into_iter().map(|how| Finding::InUse { how });
-    Ok(Survey { findings: uses.chain(signatures_in(&ends)).collect() })
+    Ok(Survey { findings: uses(path).into_iter().chain(signatures_in(&ends)).collect() })
+}
+
+/// Who uses a file or block device, whether or not it can be opened.
+pub fn uses(path: &Path) -> Vec<Finding> {
+    in_use::uses_of(path).into_iter().map(|how| Finding::InUse { how }).collect()
 }
 
 /// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads; if it has none, whether it begins as

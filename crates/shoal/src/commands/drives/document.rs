@@ -232,14 +232,11 @@ impl AdviceDocument {
 
 impl PartDocument {
     fn of(part: &Part) -> Self {
-        let (findings, error) = match &part.findings {
-            Ok(findings) => (findings.iter().map(ToString::to_string).collect(), None),
-            Err(error) => (Vec::new(), Some(error.clone())),
-        };
+        let findings = part.findings.iter().map(ToString::to_string).collect();
         let array = part.member.as_ref().map(|seen| MembershipDocument {
             uuid: seen.superblock.array_uuid.to_string(),
             name: seen.superblock.name(),
         });
-        Self { path: part.path.display().to_string(), findings, error, array }
+        Self { path: part.path.display().to_string(), findings, error: part.error.clone(), array }
     }
 }
