@@ -254,7 +254,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "last-copy-silent",
         what: "a flush that the last copy refused is told to nobody",
-        file: "crates/array/src/array/mod.rs",
+        file: "crates/array/src/array/record.rs",
         right: "            self.records.note_lost_flush();\n",
         wrong: "            if !PLANTED {\n                self.records.note_lost_flush();\n            }\n",
     },

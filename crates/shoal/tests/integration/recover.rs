@@ -362,7 +362,7 @@ fn a_copy_goes_to_a_new_file_or_nowhere() {
     assert!(!bay.path("nowhere").exists());
     bay.refused("recover d0 d1 d2 --save no/such/place", 1, &["no/such/place"]);
     bay.add("empty", 0);
-    bay.refused("recover d0 d1 empty --save rescued", 2, &["empty", "0 bytes"]);
+    bay.refused("recover d0 d1 empty --save rescued", 2, &["empty", "0 B"]);
     assert!(!bay.path("rescued").exists());
 }
 
