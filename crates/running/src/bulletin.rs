@@ -128,14 +128,25 @@ impl Bulletin {
         self.news.iter().skip(told).cloned().collect()
     }
 
-    /// Takes in what happened.
-    pub(crate) fn take_in(&mut self, news: &News) {
+    /// Takes in what happened, and who sits where after it. Who has failed is named as last seen: a spare may have the role
+    /// by now.
+    pub(crate) fn take_in(&mut self, all: &[News], after: &ArrayStatus) {
+        let has_failed = |news: &News| matches!(news.event, Event::MemberFailed(_));
+        let failed: Vec<_> = all.iter().map(|news| has_failed(news).then(|| self.text(news)).flatten()).collect();
+        self.see(after);
+        for (news, failed) in all.iter().zip(failed) {
+            let text = failed.or_else(|| self.text(news));
+            self.take_in_one(news, text);
+        }
+    }
+
+    fn take_in_one(&mut self, news: &News, text: Option<String>) {
         self.lost_ranges += u64::from(matches!(news.event, Event::Lost { .. }));
         if let Some(findings) = self.findings.as_mut().filter(|_| self.scrubs) {
             let inner = (news.array != self.scrubbed).then_some(news.array.as_str());
             add_to(findings, inner, &news.event);
         }
-        if let Some(text) = self.text(news) {
+        if let Some(text) = text {
             self.tell(news.array.clone(), text);
         }
     }

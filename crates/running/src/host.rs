@@ -99,7 +99,11 @@ impl Host {
             Order::Replace { member, spare, opened } => self.array.replace(&member, &spare, opened)?,
             Order::ReAdd { path, opened } => self.array.re_add(&path, opened)?,
             Order::Grow { growth, added } => self.array.grow(&growth, added)?,
-            Order::Rename { name, homehost } => self.array.rename(&name, homehost.as_deref())?,
+            Order::Rename { name, homehost } => {
+                self.array.rename(&name, homehost.as_deref())?;
+                // Members are known by the array's name.
+                self.bulletin.see(&self.array.status());
+            }
             Order::Scrub(mode) => {
                 self.array.scrub(mode)?;
                 self.bulletin.start_scrub(self.array.status().name, mode == ScrubMode::Repair);
@@ -157,10 +161,8 @@ impl Host {
         let news = self.array.take_news();
         if !news.is_empty() {
             self.array.remember(&self.environment);
-            // Who has failed is not seen any more, and named as last seen.
-            self.bulletin.see(&self.array.status());
+            self.bulletin.take_in(&news, &self.array.status());
         }
-        news.iter().for_each(|news| self.bulletin.take_in(news));
         if self.suspected_at.elapsed() >= SUSPICION_DISTANCE {
             self.bulletin.see_suspects(&self.array.status());
             self.suspected_at = Instant::now();

@@ -1,6 +1,6 @@
 //! Arguments of the commands that change what drives, and arrays, are called or taken for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -44,6 +44,9 @@ impl RenameArgs {
         let named = !array.drives.is_empty() || array.uuid.is_some() || array.socket.is_some() || array.scan.is_some();
         let name = name.filter(|_| named).and_then(|name| name.into_os_string().into_string().ok());
         let name = name.filter(|name| !name.is_empty());
+        if let Some(name) = name.as_deref().filter(|name| name.contains('/') || Path::new(name).exists()) {
+            return Err(Failure::usage(format!("{name} is a drive or file: the last word is the array's new name")));
+        }
         name.map(|name| (array, name)).ok_or_else(|| Failure::usage("give the array's members, and then its new name"))
     }
 }

@@ -66,6 +66,8 @@ pub(crate) fn run(cli: &Cli, args: &WipeArgs) -> Result<(), Failure> {
     let drives = former.iter().zip(sizes).map(|(former, size)| wiped_document(former, size)).collect();
     let mut document = WipeDocument { dry_run: args.dry_run, drives, forgotten_arrays: Vec::new() };
     if args.dry_run {
+        // Refused as it would be then: nobody else has them.
+        drop(erasable.open()?);
         return output::document(cli, &document, text);
     }
     // They are nobody else's while people think it over.

@@ -52,6 +52,30 @@ fn the_name_of_the_host_comes_first_as_mdadm_has_it() {
     assert!(said.contains("Name : other:lake") && said.contains("- correct"), "{said}");
 }
 
+/// Whoever forgets the name, or has the shell name all drives, does not name the array after a drive.
+#[test]
+fn a_drive_is_no_name() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 --name pond d0 d1 d2");
+    for name in ["d2", "/dev/sdx", "a/b"] {
+        bay.refused(&format!("rename d0 d1 {name}"), USAGE, &[name, "the last word is"]);
+    }
+}
+
+#[test]
+fn who_fails_after_that_is_named_by_its_drive_though_a_spare_has_its_place() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 --assume-clean --name pond d0 d1 d2");
+    let server = Server::start(&bay, "d0 d1 d2");
+    bay.done("add --drive d3 d0");
+    bay.done("rename --no-homehost d0 lake");
+    bay.done("fail --member d1 d0");
+    let news = bay.json("status d0")["running"]["news"].to_string();
+    assert!(news.contains("/d1) failed") && !news.contains("/d3) failed"), "{news}");
+    bay.done("stop d0");
+    assert_eq!(server.ended().code, 0);
+}
+
 #[test]
 fn an_array_that_runs_is_renamed_by_its_process() {
     let bay = Bay::new(3);
