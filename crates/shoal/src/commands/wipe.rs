@@ -1,6 +1,7 @@
 //! `shoal wipe`: ends what drives were, after it has said what that is.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -76,14 +77,28 @@ pub(crate) fn run(cli: &Cli, args: &WipeArgs) -> Result<(), Failure> {
         ask(&document)?;
         erasable.confirm(&drives)?;
     }
-    for drive in &drives {
-        drive.erase_marks().map_err(|error| Failure::Failed(format!("{error}: check the drive, and wipe it again")))?;
+    for (index, drive) in drives.iter().enumerate() {
+        drive.erase_marks().map_err(|error| half_done(&args.drives, index, &error))?;
     }
     drop(drives);
     let superblocks: Vec<_> = former.iter().filter_map(|former| former.superblock.clone()).collect();
     let forgotten = forget_erased(environment(), &superblocks);
     document.forgotten_arrays = forgotten.iter().map(ToString::to_string).collect();
     output::document(cli, &document, text)
+}
+
+/// A drive did not take it: those before it are wiped, and those behind are as they were.
+fn half_done(drives: &[PathBuf], failed: usize, error: &io::Error) -> Failure {
+    let list =
+        |drives: &[PathBuf]| drives.iter().map(|drive| drive.display().to_string()).collect::<Vec<_>>().join(" ");
+    let mut text = format!("{error}: check the drive, and whether it is protected against writing, and wipe it again");
+    if failed > 0 {
+        text += &format!("; wiped are {}", list(&drives[..failed]));
+    }
+    if failed + 1 < drives.len() {
+        text += &format!("; not wiped are {}", list(&drives[failed + 1..]));
+    }
+    Failure::Failed(text)
 }
 
 /// Asks whoever sits at the terminal.
@@ -146,4 +161,18 @@ fn text(document: &WipeDocument) -> String {
     let forgotten = document.forgotten_arrays.iter();
     let forgotten: String = forgotten.map(|uuid| format!("array {uuid} is gone, and forgotten here\n")).collect();
     held(document) + &told + &forgotten
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wiped_and_what_is_not_is_told_where_a_drive_fails() {
+        let drives = ["a", "b", "c"].map(PathBuf::from);
+        let error = io::Error::other("b: it does not take it");
+        let text = |failed| half_done(&drives, failed, &error).to_string();
+        assert!(text(1).ends_with("; wiped are a; not wiped are c"), "{}", text(1));
+        assert!(text(0).ends_with("; not wiped are b c") && text(2).ends_with("; wiped are a b"), "{}", text(0));
+    }
 }
