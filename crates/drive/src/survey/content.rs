@@ -23,12 +23,15 @@ pub enum FileContent {
 
 /// A look is at so many bytes, at a multiple of as many.
 pub(super) const LOOK_BYTES: u64 = 4096;
-/// So many looks are at the beginning, one after the other.
-const FIRST_LOOKS: u64 = 16;
-/// So many more are all over the file, at equal distances.
+/// So much of what a file has is read, holes left out, before it is only looked at here and there.
+const READ_BYTES: u64 = 64 << 20;
+/// So much at the end is read in any case: what ends a drive's former life overwrites no more than that.
+const LAST_BYTES: u64 = 4 << 20;
+/// So many looks are all over the rest, at equal distances.
 const MORE_LOOKS: u64 = 1024;
 
-/// Looks at a regular file, at its beginning, its end, and at a thousand places between; none for a block device.
+/// Reads what a regular file has: all of it up to 64 MiB that are no holes; of a longer one the beginning, the end, and a
+/// thousand places between. None for a block device.
 ///
 /// `is_own` is asked of the first 4096 bytes that are not all zeros (fewer at the end of the file), which begin at a multiple of
 /// 4096: what is there was there first, or was written last, and says whose file it is.
@@ -42,7 +45,7 @@ pub fn survey_file(path: &Path, is_own: impl Fn(&[u8]) -> bool) -> io::Result<Op
         return Ok(None);
     }
     let mut bytes = [0; LOOK_BYTES as usize];
-    for offset in looks(metadata.len()) {
+    for offset in looks(&file, metadata.len()) {
         let looked_at = &mut bytes[..(metadata.len() - offset).min(LOOK_BYTES) as usize];
         file.read_exact_at(looked_at, offset)?;
         let Some(first) = looked_at.iter().position(|&byte| byte != 0) else { continue };
@@ -56,13 +59,31 @@ pub fn survey_file(path: &Path, is_own: impl Fn(&[u8]) -> bool) -> io::Result<Op
 }
 
 /// Where a file is looked at, in order.
-fn looks(size_bytes: u64) -> impl Iterator<Item = u64> {
-    let count = size_bytes.div_ceil(LOOK_BYTES);
-    let distance = count.div_ceil(MORE_LOOKS).max(1);
-    let first = 0..count.min(FIRST_LOOKS);
-    let more = (0..count).step_by(usize::try_from(distance).unwrap_or(usize::MAX)).filter(|look| *look >= FIRST_LOOKS);
-    let last = (count > FIRST_LOOKS).then(|| count - 1);
-    first.chain(more).chain(last).map(|look| look * LOOK_BYTES)
+fn looks(file: &File, size_bytes: u64) -> impl Iterator<Item = u64> {
+    let mut next = 0;
+    let read = (0..READ_BYTES / LOOK_BYTES).map_while(move |_| {
+        let look = next_data(file, next)?;
+        next = look + LOOK_BYTES;
+        Some(look)
+    });
+    read.chain(further_looks(size_bytes))
+}
+
+/// Where a file is looked at that may have more than is read.
+fn further_looks(size_bytes: u64) -> impl Iterator<Item = u64> {
+    let count = if size_bytes > READ_BYTES { size_bytes.div_ceil(LOOK_BYTES) } else { 0 };
+    let last = count.saturating_sub(LAST_BYTES / LOOK_BYTES)..count;
+    let distance = usize::try_from(count.div_ceil(MORE_LOOKS).max(1)).unwrap_or(usize::MAX);
+    (0..count).step_by(distance).chain(last).map(|look| look * LOOK_BYTES)
+}
+
+/// The first place to look at from here on that is no hole; none at the end. Where a file system knows no holes all is data.
+fn next_data(file: &File, offset: u64) -> Option<u64> {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+        Ok(data) => Some((data - data % LOOK_BYTES).max(offset)),
+        Err(rustix::io::Errno::NXIO) => None,
+        Err(_) => file.metadata().is_ok_and(|metadata| offset < metadata.len()).then_some(offset),
+    }
 }
 
 /// What files of a kind have at one place near their beginning, each as its own documentation or file(1) has it.
@@ -179,7 +200,13 @@ mod tests {
             let found = look(&file(1 << 20, &[(offset, b"x")]));
             assert_eq!(found, FileContent::Foreign { what: "data", offset });
         }
-        // At the very end of a large one.
+        for offset in [70_000, 600_000, 3_000_001, 33 << 20, 66_500_000] {
+            let found = look(&file(64 << 20, &[(offset, b"x")]));
+            assert_eq!(found, FileContent::Foreign { what: "data", offset }, "no place is passed over");
+        }
+        // In the last part of a large one, and at its very end.
+        let found = look(&file(1 << 40, &[((1 << 40) - 3_000_001, b"x")]));
+        assert_eq!(found, FileContent::Foreign { what: "data", offset: (1 << 40) - 3_000_001 });
         let found = look(&file(1 << 40, &[((1 << 40) - 1, b"x")]));
         assert_eq!(found, FileContent::Foreign { what: "data", offset: (1 << 40) - 1 });
     }
