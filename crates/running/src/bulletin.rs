@@ -171,9 +171,10 @@ impl Bulletin {
                  the drive",
                 member(*role)
             )),
-            Event::Renewed(role) => {
-                Some(format!("all that {} holds was written to it again, as it had refused a flush", member(*role)))
-            }
+            Event::Renewed(role) => Some(format!(
+                "{} has refused a flush; what it may have lost by that was written to it again",
+                member(*role)
+            )),
             Event::RebuildFinished(role) => Some(format!("{} is rebuilt", member(*role))),
             Event::RebuildStopped { role, member_offset } => {
                 Some(format!("the rebuild of {} cannot go on at its byte {member_offset}", member(*role)))

@@ -66,20 +66,3 @@ pub struct PluggedDrive {
     /// Other devices that the same stick poses as: `sr0`, a CD-ROM with the maker's programs (U3).
     pub poses_as: Vec<String>,
 }
-
-impl Topology {
-    /// Drives that lie behind the same station, as many as two or more: they share what it carries.
-    pub fn shared(&self) -> Vec<(&Station, Vec<&PluggedDrive>)> {
-        let mut stations: Vec<(&Station, Vec<&PluggedDrive>)> = Vec::new();
-        for drive in &self.drives {
-            for station in &drive.way {
-                match stations.iter_mut().find(|(known, _)| *known == station) {
-                    Some((_, drives)) => drives.push(drive),
-                    None => stations.push((station, vec![drive])),
-                }
-            }
-        }
-        stations.retain(|(_, drives)| drives.len() > 1);
-        stations
-    }
-}

@@ -33,7 +33,7 @@ fn a_stick_behind_a_hub_has_its_way_and_its_link() {
 }
 
 #[test]
-fn drives_that_share_a_hub_or_a_bus_are_named_together() {
+fn drives_that_share_a_hub_or_a_bus_have_it_in_their_ways() {
     let tree = Tree::new();
     let bus = tree.usb_bus("0000:00:14.0", 2, 5000);
     let hub = bus.hub("2-1", "USB3.0 Hub", 5000);
@@ -42,9 +42,10 @@ fn drives_that_share_a_hub_or_a_bus_are_named_together() {
     bus.stick("2-2", "sdaa", "uas", "3.20", GIGABYTE);
     let found = Topology::read(tree.root()).unwrap();
     assert_eq!(found.drives.iter().map(|drive| drive.name.as_str()).collect::<Vec<_>>(), ["sda", "sdb", "sdaa"]);
-    let shared = found.shared();
-    let names: Vec<_> = shared.iter().map(|(station, drives)| (station.name.as_str(), drives.len())).collect();
-    assert_eq!(names, [("0000:00:14.0", 3), ("usb2", 3), ("2-1", 2)]);
+    let behind =
+        |name| found.drives.iter().filter(|drive| drive.way.iter().any(|station| station.name == name)).count();
+    assert_eq!(["0000:00:14.0", "usb2", "2-1"].map(behind), [3, 3, 2]);
+    assert_eq!(found.drives[0].way, found.drives[1].way, "what they share is told alike");
     assert!(found.drives.iter().all(|drive| drive.link.advice().is_none()));
 }
 

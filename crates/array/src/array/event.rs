@@ -66,10 +66,10 @@ pub enum Event {
     /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more I/O.
     MemberFailed(Role),
     /// This member did not take a flush, and is the last that has some mirrored data: writes that were answered may be
-    /// lost. It stays, and what it holds is written to it again. If nobody had asked for the flush, the next one of the
+    /// lost. It stays, and what it may lose is written to it again. If nobody had asked for the flush, the next one of the
     /// array fails.
     FlushFailed(Role),
-    /// A member that had refused a flush was rewritten, except for blocks that cannot be read.
+    /// What a member may have lost when it refused a flush was written to it again, except for blocks that cannot be read.
     Renewed(Role),
     /// A range of a member could not be read and was written anew from redundancy.
     Healed {

@@ -127,11 +127,7 @@ impl Array {
             Some(_) => total.min(cursor.saturating_add(CHUNKS_AT_ONCE * u64::from(self.profile.chunk_bytes))),
             None => total,
         };
-        match guide.next_stale(role, cursor..end) {
-            None => Ahead::Held(end - cursor),
-            Some(run) if run.start > cursor => Ahead::Held(run.start - cursor),
-            Some(run) => Ahead::Stale(run.end - cursor),
-        }
+        Ahead::of(guide.next_stale(role, cursor..end), cursor..end)
     }
 }
 
@@ -139,4 +135,15 @@ impl Array {
 pub(super) enum Ahead {
     Held(u64),
     Stale(u64),
+}
+
+impl Ahead {
+    /// In a range whose first part that is to be written is `run`, if any is.
+    pub(super) fn of(run: Option<Range<u64>>, range: Range<u64>) -> Self {
+        match run {
+            None => Self::Held(range.end - range.start),
+            Some(run) if run.start > range.start => Self::Held(run.start - range.start),
+            Some(run) => Self::Stale(run.end - range.start),
+        }
+    }
 }

@@ -157,7 +157,7 @@ impl Members {
         &self.perishable
     }
 
-    /// All that the member holds was written to it again, or it is a member no more.
+    /// What the member may have lost was written to it again, or it is a member no more.
     pub(super) fn renewed(&mut self, role: Role) {
         self.perishable.retain(|other| *other != role);
     }

@@ -100,7 +100,7 @@ impl Array {
         self.members.perishable()
     }
 
-    /// A member that refused a flush was rewritten, except for blocks that cannot be read.
+    /// What a member may have lost when it refused a flush was written to it again, except for blocks that cannot be read.
     pub(super) fn end_renewal(&mut self, role: Role) {
         self.members.renewed(role);
         self.unflushed.renewed(role);

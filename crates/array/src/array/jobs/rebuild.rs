@@ -44,7 +44,7 @@ use super::steps::{Step, StepProgress, Steps};
 enum Aim {
     /// A member: it is none yet, or not beyond the position.
     Fill,
-    /// The member that it is: all is written to it again, from the best copy.
+    /// The member that it is: what it may lose is written to it again, from the best copy.
     Renew,
 }
 
@@ -157,7 +157,8 @@ impl Array {
         }
     }
 
-    /// The member did not take all, or failed, or its renewal begins anew.
+    /// A renewal ended before it had gone through. If the member refused a write, flushes that wait for it fail. If it failed, or
+    /// its renewal begins anew, they are given out when nothing is renewed any more.
     fn renewal_stopped(&mut self, role: Role) {
         let is_listed = self.jobs.rebuilds.iter().any(|rebuild| rebuild.role == role);
         if self.members.perishable().contains(&role) && !is_listed {
@@ -179,7 +180,7 @@ impl Array {
         let (role, cursor, total) = (rebuild.role, rebuild.steps.cursor, rebuild.total);
         let ahead = match rebuild.aim {
             Aim::Fill => self.look_ahead(role, cursor, total),
-            Aim::Renew => self.look_ahead_in_renewal(role, cursor, total),
+            Aim::Renew => Ahead::of(self.unflushed.next_to_renew(role, cursor..total), cursor..total),
         };
         let stale = match ahead {
             Ahead::Stale(length) => length,
@@ -203,14 +204,6 @@ impl Array {
         self.jobs.rebuilds[0].steps.begin(bytes, op);
         self.advance_rebuild();
         bytes
-    }
-
-    fn look_ahead_in_renewal(&self, role: Role, cursor: u64, total: u64) -> Ahead {
-        match self.unflushed.next_to_renew(role, cursor..total) {
-            None => Ahead::Held(total - cursor),
-            Some(run) if run.start > cursor => Ahead::Held(run.start - cursor),
-            Some(run) => Ahead::Stale(run.end - cursor),
-        }
     }
 
     pub(in crate::array) fn rebuild_step_ended(&mut self, op: Key<Op>, ended: Ended) {

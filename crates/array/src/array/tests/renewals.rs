@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What it answered before may go with its power. All that it holds is written to it again, alone or beside another copy.
+/// What it answered before may go with its power. That is written to it again, alone or beside another copy.
 #[test]
 fn a_last_copy_that_refused_a_flush_is_renewed() {
     for (level, members) in [(Level::Raid1, 2), (NEAR2, 4)] {
