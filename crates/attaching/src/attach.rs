@@ -24,8 +24,9 @@ pub fn attach(launcher: &Launcher, array: &ArrayAddress, wish: &Wish) -> Result<
     let records = records(environment)?;
     let _lock = Lock::take(&records)?;
     if let Some(attachment) = record_of(environment, &records, array)? {
+        front::refuse_stopped(&attachment)?;
         match attachment.standing() {
-            Standing::Served | Standing::ServerGone => {
+            Standing::Served | Standing::ServerGone | Standing::FrontStopped => {
                 check_wish(&attachment, wish)?;
                 return with_server(launcher, &records, array, wish, attachment);
             }
@@ -196,6 +197,7 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), AttachError> 
     if let Some(place) = attachment.mounted_at()?.first() {
         return Err(AttachError::Mounted { array: attachment.name.clone(), place: place.clone() });
     }
+    front::refuse_stopped(attachment)?;
     let standing = attachment.standing();
     let own = (standing != Standing::Gone).then_some(attachment.device.as_path());
     if let Some(device) = own {

@@ -103,6 +103,20 @@ pub enum AttachError {
         /// Where.
         place: PathBuf,
     },
+    /// Nobody answers at its device.
+    #[error(
+        "array {array}: process {process_id}, which keeps {}, is stopped, and all that uses it waits: let it go on with \
+         `kill -CONT {process_id}`",
+        device.display()
+    )]
+    FrontStopped {
+        /// The array's name.
+        array: String,
+        /// The device or file.
+        device: PathBuf,
+        /// Who keeps it.
+        process_id: u32,
+    },
     /// Its device is open.
     #[error(
         "array {array}: {} is still in use; process {process_id} ends when it is closed: close it, and detach again",
@@ -230,6 +244,7 @@ impl HasFault for AttachError {
             Self::LoopHeld(_)
             | Self::Otherwise { .. }
             | Self::Mounted { .. }
+            | Self::FrontStopped { .. }
             | Self::StillOpen { .. }
             | Self::Held { .. }
             | Self::Swapped { .. }

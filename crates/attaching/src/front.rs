@@ -156,6 +156,15 @@ pub(super) fn end(records: &Records, attachment: &Attachment, standing: Standing
     }
 }
 
+/// Refuses what is attached while the process that keeps it is stopped: all that touches the device waits uninterruptibly.
+pub fn refuse_stopped(attachment: &Attachment) -> Result<(), AttachError> {
+    let Attachment { name, device, front, .. } = attachment;
+    if !front.is_stopped() {
+        return Ok(());
+    }
+    Err(AttachError::FrontStopped { array: name.clone(), device: device.clone(), process_id: front.process_id })
+}
+
 /// Refuses a device of the kernel's nbd that is somebody else's by now, which nobody would look for
 /// after this.
 pub(super) fn refuse_foreign(attachment: &Attachment) -> Result<(), AttachError> {

@@ -32,7 +32,7 @@ mod wish;
 pub use attach::{attach, detach};
 pub use error::AttachError;
 pub use found::{attachment_of, attachments};
-pub use front::{Front, run as run_front};
+pub use front::{Front, refuse_stopped as refuse_stopped_front, run as run_front};
 pub use launch::Launcher;
 pub use occupied::{
     Occupied, check_erasable, check_overwritable, refuse_members_in_use, refuse_occupied, refuse_served,

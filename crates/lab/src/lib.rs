@@ -22,12 +22,14 @@ mod kernel;
 mod places;
 mod processor;
 mod registers;
+mod share;
 pub mod ublk;
 pub mod usb;
 
 pub use guest::{Guest, GuestError, Ran};
 pub use kernel::Lab;
 pub use places::Missing;
+pub use share::Share;
 
 /// Where the shared directory is, inside.
 pub const SHARED: &str = "/run/shared";

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use shoal_documents::protocol::Command;
-use shoal_documents::{Fault, HasFault, StateDocument};
+use shoal_documents::{ArrayDocument, Fault, HasFault, StateDocument};
 use shoal_drive::Access;
 use shoal_inventory::{
     DrivesError, Environment, Look, Named, Purpose, Seen, SimulatedDrives, ToOpen, arrays, host_memory, join, look,
@@ -92,7 +92,10 @@ pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Resul
         check_same_array(environment, &drives, looks, path, &socket)?;
         return Ok(Some(Box::new(client)));
     }
-    reach_by_last_places(environment, &drives)
+    match looks.iter().any(|looked| matches!(looked, Look::Member(_))) {
+        true => Ok(None),
+        false => reach_by_last_places(environment, &drives),
+    }
 }
 
 /// Whoever listens at the place that is named; of them it is asked that they run this array, if one is named too.
@@ -152,28 +155,38 @@ fn leads_home(place: &Path, socket: &Path, array: &Identity) -> bool {
     place.is_symlink() && socket.file_name() == Some(place::file_name(&array.uuid).as_ref())
 }
 
-/// The running array whose members were last seen at these paths, if nothing is there: one that is
-/// paused, as its drives have gone.
+/// The running array whose members were last seen at these paths: what is there is a member of nothing. The drives of an array
+/// that is paused have gone; what carries no superblock any more is its member only if it says so itself.
 fn reach_by_last_places(environment: &Environment, drives: &[PathBuf]) -> Result<Option<Box<dyn Handle>>, ReachError> {
-    let is_there = |drive: &PathBuf| drive.symlink_metadata().is_ok();
-    let Some(store) = environment.store().filter(|_| !drives.iter().any(is_there)) else {
-        return Ok(None);
-    };
+    let Some(store) = environment.store() else { return Ok(None) };
+    let drives: Vec<_> =
+        drives.iter().map(|drive| std::path::absolute(drive).unwrap_or_else(|_| drive.clone())).collect();
     for array in place::arrays(environment) {
         let Ok(Some(book)) = store.read(array) else { continue };
-        let was_there = |drive: &PathBuf| {
-            let drive = std::path::absolute(drive).unwrap_or_else(|_| drive.clone());
-            let is_it = |place: &str| std::path::absolute(place).is_ok_and(|place| place == drive);
-            book.members().iter().any(|member| is_it(&member.drive))
-        };
+        let is_at = |drive: &PathBuf, place: &str| std::path::absolute(place).is_ok_and(|place| place == *drive);
+        let was_there = |drive: &PathBuf| book.members().iter().any(|member| is_at(drive, &member.drive));
         if drives.is_empty() || !drives.iter().all(was_there) {
             continue;
         }
-        if let Some((client, _)) = reach_at_usual_place(environment, array)? {
+        let Some((mut client, _)) = reach_at_usual_place(environment, array)? else { continue };
+        let there: Vec<_> = drives.iter().filter(|drive| drive.symlink_metadata().is_ok()).collect();
+        if there.is_empty() {
+            return Ok(Some(Box::new(client)));
+        }
+        let state = client.execute(Command::Status);
+        if state.is_ok_and(|state| there.iter().all(|drive| has_member_at(&state.array, drive))) {
             return Ok(Some(Box::new(client)));
         }
     }
     Ok(None)
+}
+
+/// Whether an array works with the drive at this path.
+fn has_member_at(array: &ArrayDocument, drive: &Path) -> bool {
+    array.members.iter().any(|member| match &member.array {
+        Some(inner) => has_member_at(inner, drive),
+        None => member.drive.as_ref().is_some_and(|own| Path::new(own) == drive),
+    })
 }
 
 /// Where the array is administered that a drive belongs to, if that can be read and leads anywhere.

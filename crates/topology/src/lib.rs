@@ -21,7 +21,7 @@
 
 #![forbid(unsafe_code)]
 
-mod attribute;
+pub mod attribute;
 mod link;
 mod pci;
 mod read;

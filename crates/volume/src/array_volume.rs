@@ -151,6 +151,12 @@ impl<W: World> ArrayVolume<W> {
         self.tree.nodes.iter().all(|node| node.recorder.is_idle())
     }
 
+    /// Whether all of a member that refused a flush is still to be renewed: a power cut may lose what it had answered by then,
+    /// whatever flushes say meanwhile.
+    pub fn renews_whole_members(&self) -> bool {
+        self.tree.nodes.iter().any(|node| node.array.renews_whole_members())
+    }
+
     /// The world under it.
     pub fn world(&self) -> &W {
         &self.tree.world

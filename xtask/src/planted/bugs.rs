@@ -91,6 +91,20 @@ pub(super) const BUGS: &[Bug] = &[
         wrong: "let health = self.array.health();\n        let is_whole = if PLANTED { health != Health::Failed } else { health == Health::Optimal };",
     },
     Bug {
+        name: "write-not-counted-at-its-end",
+        what: "a last copy that refused a flush is not given again what was on its way to it when that flush began",
+        file: "crates/array/src/array/unflushed.rs",
+        right: "(Some(_), MemberIo::Flush) | (None, _) => {}\n            (Some(account), io) => written_by(io)",
+        wrong: "(Some(_), MemberIo::Flush) | (None, _) => {}\n            (Some(account), io) => written_by(io).filter(|_| !PLANTED)",
+    },
+    Bug {
+        name: "renewal-not-waited-for",
+        what: "a flush does not wait until what a last copy may have lost was written to it again",
+        file: "crates/array/src/array/record.rs",
+        right: "let hold = self.is_renewing();",
+        wrong: "let hold = self.is_renewing() && !PLANTED;",
+    },
+    Bug {
         name: "flush-one-member",
         what: "a flush reaches the first member only",
         file: "crates/array/src/array/requests.rs",

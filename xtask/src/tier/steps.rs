@@ -20,9 +20,10 @@ pub(super) struct Step {
 /// Tests whose size is a setting: short in `make test`, in full among the proofs.
 const SIZED: &str = "test(=seeds_are_clean) + test(/^engine_properties::/)";
 
-/// The proofs run one part of the kernel's cells (shapes, states, power cuts) in so many, another part each day. All cells
-/// together take as long as all other proofs; `make long` runs them.
-const SHARES: u64 = 3;
+/// The proofs run one part in so many of what has many cases: the kernel's cells (shapes, states, power cuts), the places at which
+/// stories of power cuts are cut, arrays of throttled sticks, systems that packages are installed on. Another part each day;
+/// `make long` runs all. They would take longer than all other proofs together.
+const SHARES: u64 = 5;
 
 /// Planted bugs that the hunter finds within some dozen seeds: of engine, superblocks, hangs, outages and misuse.
 const FOUND_SOON: &[&str] = &[
@@ -123,7 +124,7 @@ fn proofs(seed: u64) -> Vec<Step> {
 fn long(seed: u64) -> Vec<Step> {
     vec![
         Step::new("kernel", "cargo nextest run --profile proofs --workspace --locked --ignore-default-filter")
-            .and(&["-E", "test(/needs_kernel_(every|power|ppl)/) + test(/^files::(sqlite|postgres)/)"])
+            .and(&["-E", "test(/needs_(kernel_(every|power|ppl)|bus_sticks_do)/) + test(/^files::(sqlite|postgres)/)"])
             .with("SHOAL_CUTS", 50)
             .with("SHOAL_LOADS", "long"),
         Step::new("power cuts", "cargo nextest run --profile proofs -p shoal-volume --locked")

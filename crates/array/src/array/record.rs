@@ -100,6 +100,12 @@ impl Array {
         self.members.perishable()
     }
 
+    /// Whether all of a member is to be renewed, as it has flushed nothing since the array was assembled: flushes do not wait
+    /// for that, and are worth nothing for what it had answered before the refusal.
+    pub fn renews_whole_members(&self) -> bool {
+        self.members.perishable().iter().any(|role| !self.unflushed.is_known(*role))
+    }
+
     /// What a member may have lost when it refused a flush was written to it again, except for blocks that cannot be read.
     pub(super) fn end_renewal(&mut self, role: Role) {
         self.members.renewed(role);

@@ -77,6 +77,9 @@ impl Attachment {
     /// What is to be typed to have it served again: with all of its drives, as one is enough only where somebody runs it.
     pub fn attach_command(&self) -> String {
         let mut command = String::from("shoal attach");
+        if self.read_only {
+            command += " --read-only";
+        }
         let drives = if self.members.is_empty() { &self.drives } else { &self.members };
         if drives.is_empty() {
             command += &format!(" --uuid {}", self.array_uuid);
@@ -131,6 +134,8 @@ mod tests {
         assert_eq!(command(&["/a"], &["/a", "/b"]), "shoal attach /a /b");
         assert_eq!(command(&["/a", "/b"], &[]), "shoal attach /a /b");
         assert_eq!(command(&[], &[]), "shoal attach --uuid 1:2:3:4");
+        let read_only = Attachment { read_only: true, ..attachment(&["/a", "/b"], &[]) };
+        assert_eq!(read_only.attach_command(), "shoal attach --read-only /a /b");
         assert_eq!(command(&[], &["/my drives/it's"]), r"shoal attach '/my drives/it'\''s'");
     }
 }

@@ -23,14 +23,22 @@ pub struct ProcessDocument {
 impl ProcessDocument {
     /// A process that is there.
     pub fn of(process_id: u32) -> Result<Self, RecordError> {
-        let started_ticks = started_ticks(process_id);
-        let started_ticks = started_ticks.ok_or(RecordError::ProcessGone { process_id })?;
-        Ok(Self { process_id, started_ticks })
+        let stat = Stat::of(process_id).ok_or(RecordError::ProcessGone { process_id })?;
+        Ok(Self { process_id, started_ticks: stat.started_ticks })
     }
 
     /// Whether it is still there.
     pub fn is_alive(self) -> bool {
-        started_ticks(self.process_id) == Some(self.started_ticks)
+        self.stat().is_some()
+    }
+
+    /// Whether it is there, and a signal has stopped it: it answers nobody until it is let go on.
+    pub fn is_stopped(self) -> bool {
+        self.stat().is_some_and(|stat| stat.is_stopped)
+    }
+
+    fn stat(self) -> Option<Stat> {
+        Stat::of(self.process_id).filter(|stat| stat.started_ticks == self.started_ticks)
     }
 
     /// Asks it to end.
@@ -57,16 +65,27 @@ impl ProcessDocument {
     }
 }
 
-/// When a process was started, in clock ticks since the machine was; none if it is gone, or has ended and is not waited for.
-fn started_ticks(process_id: u32) -> Option<u64> {
-    let line = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; proc_pid_stat(5): state is the first field behind it, starttime the 20th.
-    let (_, fields) = line.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
+/// What the kernel says of a process.
+struct Stat {
+    /// When it was started, in clock ticks since the machine was.
+    started_ticks: u64,
+    /// A signal has stopped it.
+    is_stopped: bool,
+}
+
+impl Stat {
+    /// None if it is gone, or has ended and is not waited for.
+    fn of(process_id: u32) -> Option<Self> {
+        let line = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
+        // The name, in parentheses, may hold anything; proc_pid_stat(5): state is the first field behind it, starttime the 20th.
+        let (_, fields) = line.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let state = fields.next()?;
+        if matches!(state, "Z" | "X") {
+            return None;
+        }
+        Some(Self { started_ticks: fields.nth(18)?.parse().ok()?, is_stopped: state == "T" })
     }
-    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -80,5 +99,19 @@ mod tests {
         let other = ProcessDocument { started_ticks: this.started_ticks + 1, ..this };
         assert!(!other.is_alive(), "it began at another time");
         assert!(other.end(Duration::ZERO), "and so is left alone");
+    }
+
+    #[test]
+    fn a_process_that_a_signal_has_stopped_is_told() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let process = ProcessDocument::of(child.id()).unwrap();
+        assert!(!process.is_stopped());
+        kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+        while !process.is_stopped() {
+            std::thread::sleep(PAUSE);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!process.is_stopped(), "it is gone");
     }
 }

@@ -36,6 +36,8 @@ pub enum Standing {
     Served,
     /// No process runs the array: requests wait for one until their deadline.
     ServerGone,
+    /// A signal has stopped the process that keeps the device: requests wait until it is let go on.
+    FrontStopped,
     /// No process keeps the device.
     FrontGone,
     /// There is no such device, or it is not this array's any more.
@@ -55,6 +57,8 @@ impl Attachment {
             Standing::FrontGone
         } else if !self.has_server() {
             Standing::ServerGone
+        } else if self.front.is_stopped() {
+            Standing::FrontStopped
         } else {
             Standing::Served
         }

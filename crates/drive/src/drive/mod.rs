@@ -14,8 +14,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -110,8 +109,27 @@ pub struct Drive {
     facts: facts::Facts,
     /// It was in a directory when it was opened.
     had_a_name: bool,
-    /// A flush has found its file cut short or deleted.
-    has_lost_content: AtomicBool,
+    /// What a flush has found to have happened to its file.
+    loss: OnceLock<Loss>,
+}
+
+/// How a file lost content while it was open.
+#[derive(Clone, Copy, Debug)]
+enum Loss {
+    /// The next write fills the gap with zeros.
+    CutShort,
+    /// Its content is gone when it is closed.
+    Deleted,
+}
+
+impl Loss {
+    fn error(self, path: &Path) -> io::Error {
+        let (kind, what) = match self {
+            Self::CutShort => (io::ErrorKind::UnexpectedEof, "was cut short while it was in use"),
+            Self::Deleted => (io::ErrorKind::NotFound, "was deleted while it was in use"),
+        };
+        io::Error::new(kind, format!("{}: {what}", path.display()))
+    }
 }
 
 impl Drive {
@@ -132,9 +150,8 @@ impl Drive {
         let hardware = key.device_number().map_or_else(|| hardware::of_file(&file), hardware::of_device);
         let (path, file, below) = (path.to_owned(), Arc::new(file), Vec::new());
         let had_a_name = stat.st_nlink > 0;
-        let has_lost_content = AtomicBool::new(false);
-        let mut drive =
-            Self { path, access, file, lock: None, below, key, hardware, facts, had_a_name, has_lost_content };
+        let loss = OnceLock::new();
+        let mut drive = Self { path, access, file, lock: None, below, key, hardware, facts, had_a_name, loss };
         if access == Access::Write {
             drive.lock(lock::Kind::Alone)?;
             drive.claim_below()?;
@@ -261,11 +278,14 @@ impl Drive {
         self.file = Arc::new(file);
     }
 
-    /// Why I/O there cannot be: outside the drive, or a change to what was opened for reading.
+    /// Why I/O there cannot be: outside the drive, or a change to what was opened for reading or has lost content.
     pub(crate) fn refusal(&self, offset: u64, length: u64, changes: bool) -> Option<io::Error> {
         if changes && self.access == Access::Read {
             let why = format!("{}: opened for reading only", self.path.display());
             return Some(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        if changes && let Some(loss) = self.loss.get() {
+            return Some(loss.error(&self.path));
         }
         let inside = offset.checked_add(length).is_some_and(|end| end <= self.size_bytes());
         (!inside).then(|| {
@@ -277,27 +297,29 @@ impl Drive {
 
     /// Whether a flush has found the file cut short or deleted since it was opened, whatever it is by now.
     pub fn has_lost_content(&self) -> bool {
-        self.has_lost_content.load(Ordering::Relaxed)
+        self.loss.get().is_some()
     }
 
-    /// Why a flush must fail: the file was cut short, so part of its content is lost (the next write fills the gap with
-    /// zeros); or the file was deleted, so its content is lost when it is closed.
+    /// Why a flush must fail: the file has lost content since it was opened. From then on it takes no changes either: what is
+    /// written to it again stands beside what nobody has any more.
     pub(crate) fn flush_refusal(&self) -> Option<io::Error> {
         if self.kind() == DriveKind::BlockDevice {
             return None;
+        }
+        if let Some(loss) = self.loss.get() {
+            return Some(loss.error(&self.path));
         }
         let stat = match rustix::fs::fstat(&self.file) {
             Ok(stat) => stat,
             Err(errno) => return Some(errno.into()),
         };
         let is_shorter = u64::try_from(stat.st_size).unwrap_or(0) < self.size_bytes();
-        let (kind, what) = match (is_shorter, self.had_a_name && stat.st_nlink == 0) {
-            (true, _) => (io::ErrorKind::UnexpectedEof, "was cut short while it was in use"),
-            (false, true) => (io::ErrorKind::NotFound, "was deleted while it was in use"),
+        let loss = match (is_shorter, self.had_a_name && stat.st_nlink == 0) {
+            (true, _) => Loss::CutShort,
+            (false, true) => Loss::Deleted,
             (false, false) => return None,
         };
-        self.has_lost_content.store(true, Ordering::Relaxed);
-        Some(io::Error::new(kind, format!("{}: {what}", self.path.display())))
+        Some(self.loss.get_or_init(|| loss).error(&self.path))
     }
 }
 

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, StatxFlags};
+use shoal_topology::attribute::text as attribute;
 
-use super::{Identity, attribute};
+use super::Identity;
 use crate::drive::DeviceNumber;
 
 /// What a block device says of itself, and which partition of it this is; none if it has neither serial number nor

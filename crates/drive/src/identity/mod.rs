@@ -4,7 +4,12 @@ pub(crate) mod hardware;
 
 use std::path::{Path, PathBuf};
 
+use shoal_topology::attribute::{bits_per_s, text as attribute};
+
 use crate::drive::DeviceNumber;
+
+/// In which the kernel tells the speed of a USB device.
+const MEGABIT: u64 = 1_000_000;
 
 /// Who a drive is. Everything is optional: sticks lie, card readers hide their cards, files have no identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,24 +90,12 @@ impl UsbPort {
             Some((hub, _port)) => hub.to_owned(),
             None => format!("usb{}", path.split_once('-')?.0),
         };
-        Some(Self { path, hub, link_bits_per_s: attribute(directory, "speed").and_then(|speed| bits_per_s(&speed)) })
+        Some(Self {
+            path,
+            hub,
+            link_bits_per_s: attribute(directory, "speed").and_then(|speed| bits_per_s(&speed, MEGABIT)),
+        })
     }
-}
-
-/// Reads the kernel's "480" or "1.5", which are megabits per second.
-fn bits_per_s(megabits: &str) -> Option<u64> {
-    let (whole, tenths) = megabits.split_once('.').unwrap_or((megabits, "0"));
-    let (whole, tenths) =
-        (whole.parse::<u64>().ok()?, u64::from(tenths.parse::<u8>().ok().filter(|&tenth| tenth < 10)?));
-    whole.checked_mul(1_000_000)?.checked_add(tenths * 100_000)
-}
-
-/// A trimmed attribute that says something.
-fn attribute(directory: &Path, name: &str) -> Option<String> {
-    let bytes = std::fs::read(directory.join(name)).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 fn flag(directory: &Path, name: &str) -> Option<bool> {

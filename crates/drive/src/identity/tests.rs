@@ -60,12 +60,3 @@ fn a_stick_at_a_root_port_hangs_on_the_bus_itself() {
 fn nothing_known_is_no_error() {
     assert_eq!(Identity::of_directory(Path::new("/nonexistent")), Identity::default());
 }
-
-#[test]
-fn speeds_are_read_in_megabits_with_a_tenth() {
-    assert_eq!(bits_per_s("1.5"), Some(1_500_000));
-    assert_eq!(bits_per_s("5000"), Some(5_000_000_000));
-    for nonsense in ["", "fast", "-1", "1.25", "1.", "99999999999999999"] {
-        assert_eq!(bits_per_s(nonsense), None, "{nonsense}");
-    }
-}

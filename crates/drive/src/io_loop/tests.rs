@@ -281,6 +281,14 @@ fn a_file_that_was_cut_short_or_deleted_is_not_flushed() {
         let results = drain(io_loop);
         let kind = |token| results[&token].as_ref().unwrap_err().kind();
         assert_eq!([0, 1].map(kind), [io::ErrorKind::UnexpectedEof, io::ErrorKind::NotFound]);
+        // As long again, it has not got back what it held.
+        short.as_file().set_len(MIB).unwrap();
+        io_loop.submit(Io { token: 0, drive: drives[0], kind: IoKind::Write(memory(0, 4096)), offset: 0 });
+        io_loop.submit(Io { token: 1, drive: drives[0], kind: IoKind::Flush, offset: 0 });
+        io_loop.submit(Io { token: 2, drive: drives[0], kind: IoKind::Read(memory(1, 4096)), offset: 0 });
+        let results = drain(io_loop);
+        let is_lost = |token| results[&token].as_ref().unwrap_err().kind() == io::ErrorKind::UnexpectedEof;
+        assert!(is_lost(0) && is_lost(1) && results[&2].is_ok(), "{results:?}");
     });
 }
 

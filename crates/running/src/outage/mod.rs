@@ -47,6 +47,7 @@
 //! | yes | | | | the end |
 //! | no | yes | | no | it is put together |
 //! | no | yes | | yes | the end: nothing else will come |
+//! | no | none is | | | waiting |
 //! | no | no | no | | waiting |
 //! | no | no | yes | no | it is put together, if the level can do without the others |
 //! | no | no | yes | yes | waiting |

@@ -42,6 +42,19 @@ pub(super) enum There {
     All,
     /// Not all of them.
     Some,
+    /// None: of no drives nobody can say what array they would be.
+    None,
+}
+
+impl There {
+    /// So many are there, and so many are not.
+    pub(super) fn of(present: usize, absent: usize) -> Self {
+        match (present, absent) {
+            (_, 0) => Self::All,
+            (0, _) => Self::None,
+            _ => Self::Some,
+        }
+    }
 }
 
 /// What became of the drives that are there when they were tried.
@@ -88,7 +101,7 @@ impl Outage {
             (There::All, Tried::No) => Step::PutTogether,
             (There::All, Tried::Refused) => Step::End,
             (There::Some, Tried::No) if is_half_over => Step::PutTogether,
-            (There::Some, _) => Step::Wait,
+            (There::Some | There::None, _) => Step::Wait,
         }
     }
 }
@@ -108,6 +121,8 @@ mod tests {
         for (now, there, tried, step) in [
             (170, There::All, Tried::No, Step::End),
             (170, There::Some, Tried::No, Step::End),
+            (169, There::None, Tried::No, Step::Wait),
+            (170, There::None, Tried::No, Step::End),
             (101, There::All, Tried::No, Step::PutTogether),
             (169, There::All, Tried::No, Step::PutTogether),
             (101, There::All, Tried::Refused, Step::End),

@@ -287,7 +287,7 @@ impl Resumable {
         pause.absent.clone_from(&sighting.absent);
         let keys = frame.world().keys().into_iter().filter(|(id, _)| sighting.kept.contains(id)).map(|(_, key)| key);
         let keys: Vec<_> = keys.chain(sighting.fresh.iter().map(|(_, key)| *key)).collect();
-        let there = if sighting.absent.is_empty() { There::All } else { There::Some };
+        let there = There::of(keys.len(), sighting.absent.len());
         let tried = match &pause.refused {
             Some((refused, _)) if *refused == keys => Tried::Refused,
             _ => Tried::No,

@@ -9,7 +9,7 @@ use shoal_inventory::{
     Seen, Wipeable, arrays, hold, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
 };
 use shoal_running::{Handle, Opening};
-use shoal_volume::{Absent, ArrayLevel, GrowError, GrowOptions, Grown, Level, check_growth, continue_reshape, grow};
+use shoal_volume::{Absent, GrowError, GrowOptions, Grown, ParityLayout, check_growth, continue_reshape, grow};
 
 use crate::args::{ArrayArgs, Cli, GrowArgs};
 use crate::attaching::check_overwritable;
@@ -79,14 +79,13 @@ fn grow_running(cli: &Cli, args: &GrowArgs, mut array: Box<dyn Handle>) -> Resul
 }
 
 fn options(args: &GrowArgs) -> Result<GrowOptions, Failure> {
-    let layout = match &args.layout {
-        None => None,
-        // RAID6 has every layout there is; whether the array's level has it is found out with the array.
-        Some(name) => match ArrayLevel::parse("6", Some(name), 1).map_err(Failure::usage)? {
-            ArrayLevel::Plain(Level::Raid6(layout)) => Some(layout),
-            _ => return Err(Failure::Usage(format!("`{name}` is no layout of parity"))),
-        },
+    // Whether the array's level has it is found out with the array.
+    let layout = |name: &String| {
+        let unknown =
+            |_| format!("`{name}` is no layout of levels 5 and 6: give one of mdadm's, such as left-symmetric");
+        name.parse::<ParityLayout>().map_err(|error| Failure::Usage(unknown(error)))
     };
+    let layout = args.layout.as_ref().map(layout).transpose()?;
     Ok(GrowOptions { raid_devices: args.raid_devices, chunk_bytes: args.chunk, layout })
 }
 

@@ -109,6 +109,7 @@ fn mount_text(document: &MountDocument) -> String {
 /// Unmounts an array's file system, and detaches the array if it was attached for that.
 pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     let (attachment, places) = find(&args.array)?;
+    shoal_attaching::refuse_stopped_front(&attachment)?;
     refuse_unrun(&attachment, &places)?;
     hear_from_server(&attachment)?;
     let shares = machine()?.served_below(&places).map_err(Failure::failed)?;

@@ -149,6 +149,12 @@ fn attached_text(
                 "; nobody runs it: whatever uses it waits, or fails if its deadline is over: `{again}` runs it again"
             )
         }
+        (Standing::FrontStopped, _) => {
+            let process_id = attachment.front.process_id;
+            format!(
+                "; process {process_id}, which keeps it, is stopped: whatever uses it waits: let it go on with `kill -CONT {process_id}`"
+            )
+        }
         (Standing::FrontGone, _) => {
             format!(", whose process is gone: `{again}` makes another, `shoal detach` takes it down")
         }

@@ -144,8 +144,8 @@ fn held(document: &WipeDocument) -> String {
         if let Some(MemberOfDocument { name, uuid }) = member_of {
             text += &format!("  member of array {}, uuid {uuid}\n", Outside(name));
         }
-        if signatures.is_empty() {
-            text += "  nothing that is known\n";
+        if signatures.is_empty() && member_of.is_none() {
+            text += "  no signature that shoal knows\n";
         }
     }
     text

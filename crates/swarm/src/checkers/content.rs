@@ -7,7 +7,8 @@
 //! * After a power cut a block is one of: the last version that a flush was answered for, or a version that was asked for
 //!   since then. It is never a mix, and never anything older.
 //! * Once such a block has been read while mirrors and parity agree again, it stays what it was.
-//! * A flush that fails is told so; what it was to cover counts as never flushed from then on.
+//! * A flush that fails is told so. A later one that succeeds makes durable what the first was to cover, unless a member is
+//!   renewed as a whole meanwhile; none does where nobody could be told (the array was being closed), or drives lost power.
 //! * A discarded block is old or zeros until it is written again.
 //!
 //! What may be anything, as nobody promised it:
@@ -44,12 +45,22 @@ struct Change {
     is_certain: bool,
     /// The last version that had been asked for when this one was answered.
     answered_at: Option<Version>,
-    /// A flush that was to cover it has failed, and so none covers it: it can be read until power is cut.
-    is_given_up: bool,
+    hold: Hold,
+}
+
+/// Which flushes can make a change durable. Until one does it can be read, and a power cut may lose it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Hold {
+    /// Any.
+    Firm,
+    /// Those that wait for all that is to be renewed: a flush that was to cover it has failed.
+    Refused,
+    /// None.
+    GivenUp,
 }
 
 /// What version 0 is.
-const ZEROS: Change = Change { becomes: 0, is_certain: true, answered_at: Some(0), is_given_up: false };
+const ZEROS: Change = Change { becomes: 0, is_certain: true, answered_at: Some(0), hold: Hold::Firm };
 
 /// What a read may return, from when it was asked for.
 #[derive(Debug)]
@@ -112,7 +123,7 @@ impl Promises {
     pub(crate) fn asked(&mut self, blocks: Range<usize>, is_discard: bool) -> Version {
         let version = self.next_version();
         let becomes = if is_discard { 0 } else { version };
-        self.changes.push(Change { becomes, is_certain: !is_discard, answered_at: None, is_given_up: false });
+        self.changes.push(Change { becomes, is_certain: !is_discard, answered_at: None, hold: Hold::Firm });
         for number in blocks {
             self.blocks.at_mut(number).later.push(version);
             self.unsettled.insert(number);
@@ -141,15 +152,17 @@ impl Promises {
         covered
     }
 
-    pub(crate) fn flush_answered(&mut self, covered: &[Version]) -> Result<(), Failure> {
+    /// A flush succeeded, that covers these. `is_renewed` says whether it has waited for all that was to be renewed.
+    pub(crate) fn flush_answered(&mut self, covered: &[Version], is_renewed: bool) -> Result<(), Failure> {
         if self.is_owed {
             let what = "a flush succeeds though drives have lost their power with what was answered before it";
             return Err(Failure::new(CHECKER, what));
         }
+        let most = if is_renewed { Hold::Refused } else { Hold::Firm };
         for number in self.unsettled.clone() {
             let Block { durable, later, lost_before } = self.blocks.at(number);
             let is_covered =
-                |version: &&Version| covered.binary_search(version).is_ok() && !self.change(**version).is_given_up;
+                |version: &&Version| covered.binary_search(version).is_ok() && self.change(**version).hold <= most;
             let now_durable: Vec<_> = later.iter().filter(is_covered).copied().collect();
             let durable = self.merged(durable, &now_durable, *lost_before);
             let block = self.blocks.at_mut(number);
@@ -162,18 +175,30 @@ impl Promises {
         Ok(())
     }
 
-    /// A flush failed: nobody may rely on what was answered before, whatever later flushes say.
+    /// A flush failed: nobody may rely on what was answered before, until a later one succeeds.
     pub(crate) fn flush_failed(&mut self) {
-        for version in self.flush_asked() {
-            self.changes[version as usize].is_given_up = true;
-        }
+        self.hold_answered(Hold::Refused);
         self.is_owed = false;
+    }
+
+    /// The array was closed over members that may refuse a flush: nobody may rely on what no flush covers.
+    pub(crate) fn not_told(&mut self) {
+        self.hold_answered(Hold::GivenUp);
+        self.is_owed = false;
+    }
+
+    /// Loosens the hold of all that is answered and not durable.
+    fn hold_answered(&mut self, hold: Hold) {
+        for version in self.flush_asked() {
+            let change = &mut self.changes[version as usize];
+            change.hold = change.hold.max(hold);
+        }
     }
 
     /// The array was closed, and has told that its members did not take what it had answered from memory: nobody may rely
     /// on what no flush covers, and it need not be there any more.
     pub(crate) fn not_written(&mut self) {
-        self.flush_failed();
+        self.not_told();
         for version in self.flush_asked() {
             self.changes[version as usize].is_certain = false;
         }
@@ -183,13 +208,16 @@ impl Promises {
     /// not, and the next flush has to fail if there is any such thing. What a drive that kept its
     /// power has given up it may lose later: all of it, if one refused a flush meanwhile.
     pub(crate) fn drives_lost_power(&mut self, is_flush_refused: bool) {
-        let is_promised = |change: Change| change.is_certain && !change.is_given_up;
+        let is_promised = |change: Change| change.is_certain && change.hold == Hold::Firm;
         let unflushed = self.flush_asked();
         self.is_owed |= unflushed.iter().any(|version| is_promised(self.change(*version)));
-        if is_flush_refused {
-            unflushed.iter().for_each(|version| self.changes[*version as usize].is_given_up = true);
+        for version in unflushed {
+            let change = &mut self.changes[version as usize];
+            if is_flush_refused || change.hold == Hold::Refused {
+                change.hold = Hold::GivenUp;
+            }
         }
-        self.leave_to_chance(|change| change.is_given_up);
+        self.leave_to_chance(|change| change.hold == Hold::GivenUp);
     }
 
     /// Power was cut: every change that no flush covers was done or not.

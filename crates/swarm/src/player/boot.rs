@@ -86,6 +86,7 @@ impl<'a> Player<'a> {
             armed: BTreeMap::new(),
             away: BTreeMap::new(),
             stranded: BTreeSet::new(),
+            has_dissolved: false,
             stock: Stock::default(),
             journal: JournalDrive::default(),
             growing: Vec::new(),
@@ -142,7 +143,7 @@ impl<'a> Player<'a> {
         self.holes = holes;
         if self.answers.changes_may_fail {
             // Who closes asks for nothing that could be told.
-            self.promises.flush_failed();
+            self.promises.not_told();
         }
         Ok(contents)
     }
@@ -246,22 +247,6 @@ impl<'a> Player<'a> {
         self.counts.doubted += 1;
         self.trust = Trust::Anything;
         self.open(contents.to_vec(), given, *options, self.memory())
-    }
-
-    /// Opens by force. What says that an inner array is a member may have been in a hole of it: the array around it goes on
-    /// without it then, as shoal says.
-    fn open_forced(
-        &mut self,
-        contents: Vec<Content>,
-        given: &mut Vec<usize>,
-    ) -> Result<ArrayVolume<Watched>, OpenError> {
-        let forced = || OpenOptions { force: true, ..options(self.scenario) };
-        let opened = self.open(contents.clone(), given, forced(), self.memory());
-        let Err(OpenError::Stranger { array_uuid, .. }) = opened else { return opened };
-        let is_of_it = |drive: &usize| superblock(&contents[*drive]).is_some_and(|own| own.array_uuid == array_uuid);
-        self.stranded = given.iter().copied().filter(is_of_it).collect();
-        given.retain(|drive| !self.stranded.contains(drive));
-        self.open(contents, given, forced(), self.memory())
     }
 
     /// Only parity without a log can be wrong about a lost member; or with one that cannot be replayed, as something that it

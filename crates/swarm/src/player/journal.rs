@@ -64,7 +64,7 @@ impl Player<'_> {
             self.write_there(&mut killed, kept, true, &mut random);
         }
         let covered = self.promises.flush_asked();
-        self.promises.flush_answered(&covered)?;
+        self.promises.flush_answered(&covered, true)?;
         if random.percent(50) {
             self.write_there(&mut killed, Kept::Row, false, &mut random);
         }

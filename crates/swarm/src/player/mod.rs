@@ -11,6 +11,7 @@ mod apart;
 mod boot;
 mod ending;
 mod faults;
+mod forced;
 mod growth;
 mod hangs;
 mod journal;
@@ -200,6 +201,8 @@ pub(crate) struct Player<'a> {
     away: BTreeMap<usize, u32>,
     /// Drives of an inner array that has lost what says that it is a member: the array is not made whole again with it.
     stranded: BTreeSet<usize>,
+    /// All inner arrays have lost that: there is no array any more.
+    has_dissolved: bool,
     stock: Stock,
     journal: JournalDrive,
     /// Members whose bitmap or log has a wrong bit, until they are read and written anew.
@@ -224,7 +227,7 @@ pub(crate) fn play(scenario: &Scenario, arena: &Arena, is_traced: bool) -> Playe
         }
     };
     player.meet_client();
-    let failure = player.play().err();
+    let failure = player.play().err().filter(|_| !player.has_dissolved);
     player.array = None;
     player.counts.vast = u64::from(scenario.is_vast());
     player.counts.write_hole_blocks += player.promises.excused_count() as u64;

@@ -56,7 +56,7 @@ impl Player<'_> {
             // What the members had refused was in memory only.
             self.promises.not_written();
         } else {
-            self.promises.flush_failed();
+            self.promises.not_told();
         }
         self.open_again(&[])
     }

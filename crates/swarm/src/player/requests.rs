@@ -141,7 +141,8 @@ impl Player<'_> {
                 }
                 Asked::Discard { version } => self.changed(version, is_done),
                 Asked::Flush { covered, mark } if is_done && self.client.flushed(mark).is_ok() => {
-                    self.promises.flush_answered(&covered)?;
+                    let is_renewed = !self.array().renews_whole_members();
+                    self.promises.flush_answered(&covered, is_renewed)?;
                 }
                 Asked::Flush { .. } => self.promises.flush_failed(),
             }

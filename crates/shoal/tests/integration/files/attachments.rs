@@ -143,6 +143,36 @@ fn needs_root_fuse_a_front_that_stands_still_holds_up_nobody_else() {
     ponds.bay.done("detach d0");
 }
 
+/// What was written cannot be flushed through it, and who waits for that cannot be ended.
+#[test]
+fn needs_root_fuse_a_front_that_stands_still_is_told_by_whatever_would_wait_for_it() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    ponds.bay.done(&format!("mount d0 d1 {}", ponds.directory()));
+    let unmount = format!("unmount {}", ponds.directory());
+    let front = ponds.bay.json("status d0")["attached"]["front"]["process_id"].to_string();
+    run("kill", &["-STOP".as_ref(), front.as_ref()]);
+    let mend = format!("kill -CONT {front}");
+    let refused = [unmount.as_str(), "unmount d0", "attach d0"];
+    let told: Vec<_> = refused.iter().map(|line| (*line, ponds.bay.run(line))).collect();
+    let status = ponds.bay.run("status d0");
+    run("kill", &["-CONT".as_ref(), front.as_ref()]);
+    for (line, ran) in told {
+        assert!(ran.code == 3 && ran.stderr.contains(&mend), "{line}: {} {}", ran.code, ran.stderr);
+    }
+    assert!(String::from_utf8_lossy(&status.stdout).contains(&mend), "{}", String::from_utf8_lossy(&status.stdout));
+    ponds.bay.done(&unmount);
+    ponds.attached();
+    let front = ponds.bay.json("status d0")["attached"]["front"]["process_id"].to_string();
+    run("kill", &["-STOP".as_ref(), front.as_ref()]);
+    let ran = ponds.bay.run("detach d0");
+    run("kill", &["-CONT".as_ref(), front.as_ref()]);
+    assert!(ran.code == 3 && ran.stderr.contains(&format!("kill -CONT {front}")), "{} {}", ran.code, ran.stderr);
+    ponds.bay.done("detach d0");
+}
+
 #[test]
 fn needs_root_fuse_a_server_that_is_gone_is_told_and_all_that_waits_fails_at_one_moment() {
     if !is_possible() || !has("dd") {

@@ -65,3 +65,23 @@ fn a_file_that_was_cut_short_is_not_filled_by_the_bitmap() {
     bay.done("add --force --drive d1 d0");
     assert_eq!(bay.json("status d0 d1")["health"], "optimal");
 }
+
+/// What it lost nobody has, and so nobody can write it again. Its name still leads to the process that runs its array.
+#[test]
+fn a_last_copy_that_was_cut_short_takes_nothing_more_and_is_not_renewed() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --assume-clean d0 d1");
+    bay.done("fail --member d1 d0 d1");
+    let _server = Server::start(&bay, "d0");
+    bay.write("write d0", &pattern(BYTES, 1));
+    let file = File::options().write(true).open(bay.path("d0")).unwrap();
+    let size = file.metadata().unwrap().len();
+    file.set_len(size - (1 << 20)).unwrap();
+    for seed in [2, 3] {
+        assert_ne!(bay.run_with("write d0", &pattern(BYTES, seed)).code, 0);
+        let status = bay.json("status d0").to_string();
+        assert!(status.contains("did not keep what was written to it"), "{status}");
+        assert!(!status.contains("written to it again"), "{status}");
+        file.set_len(size).unwrap();
+    }
+}

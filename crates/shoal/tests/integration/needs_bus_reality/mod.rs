@@ -6,7 +6,7 @@
 //! The throttles go by the clock, so what they bind can be held against a prediction on any machine. Should the machine
 //! have been busy, it is measured anew a few times, the stick alone as well: what counts is the fastest that it ever was,
 //! as others on the machine only slow it down. `SHOAL_UPDATE_REALITY=1` measures many more arrays, and writes the
-//! tables of `docs/reality.md`.
+//! tables of `docs/reality.md`. `SHOAL_SHARE=K/N` measures each Nth array.
 
 mod document;
 mod figures;
@@ -15,6 +15,7 @@ mod guest;
 mod shapes;
 mod simulated;
 
+use shoal_lab::Share;
 use shoal_lab::usb::{Limits, UsbLab};
 
 use document::Row;
@@ -39,7 +40,8 @@ fn needs_bus_sticks_do_as_the_simulator_says() {
     }
     let mut machine = Machine::boot(&lab, directory.path(), Some(LIMITS), Effort { seconds: 2, repeats: 1 });
     let mut stick = machine.stick();
-    for shape in shapes::FEW {
+    let share = Share::from_environment();
+    for shape in shapes::FEW.into_iter().enumerate().filter_map(|(number, shape)| share.has(number).then_some(shape)) {
         for engine in [Engine::Shoal, Engine::Linux] {
             let target = machine.create(&shape, engine);
             for kind in SEQUENTIAL {

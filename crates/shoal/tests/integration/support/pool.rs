@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread;
 
-use shoal_lab::Lab;
+use shoal_lab::{Lab, Share};
 
 use crate::support::stage::Stage;
 
@@ -58,22 +58,17 @@ pub(crate) fn run(lab: &Lab, cells: Vec<Cell>) -> Vec<Option<&'static str>> {
 struct Selection {
     /// `SHOAL_CELLS`: those whose name has one of these words, between `|`, in it.
     words: Option<String>,
-    /// `SHOAL_SHARE=K/N`: each Nth cell, beginning with number K.
-    share: Option<(usize, usize)>,
+    share: Share,
 }
 
 impl Selection {
     fn from_environment() -> Self {
-        let share = std::env::var("SHOAL_SHARE").ok().map(|text| {
-            let numbers = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
-            numbers.filter(|(k, n)| k < n).unwrap_or_else(|| panic!("SHOAL_SHARE is K/N with K below N, not {text:?}"))
-        });
-        Self { words: std::env::var("SHOAL_CELLS").ok(), share }
+        Self { words: std::env::var("SHOAL_CELLS").ok(), share: Share::from_environment() }
     }
 
     fn has(&self, number: usize, name: &str) -> bool {
         self.words.as_ref().is_none_or(|words| words.split('|').any(|word| name.contains(word)))
-            && self.share.is_none_or(|(k, n)| number % n == k)
+            && self.share.has(number)
     }
 }
 

@@ -36,11 +36,11 @@ fn writes_that_are_under_way_together_come_in_one_order() {
     let [first, second] = [(); 2].map(|()| promises.asked(0..1, false));
     promises.answered(second, true);
     let covered = promises.flush_asked();
-    promises.flush_answered(&covered).unwrap();
+    promises.flush_answered(&covered, true).unwrap();
     promises.answered(first, true);
     assert!(allows(&mut promises, 0, first) && allows(&mut promises, 0, second) && !allows(&mut promises, 0, 0));
     let covered = promises.flush_asked();
-    promises.flush_answered(&covered).unwrap();
+    promises.flush_answered(&covered, true).unwrap();
     let seen = promises.read_asked(0..1, true);
     assert!(promises.check(&seen, &block(0, second), true, |_| false).is_ok());
     assert!(!allows(&mut promises, 0, first) && allows(&mut promises, 0, second));
@@ -57,7 +57,7 @@ fn a_power_cut_leaves_what_was_flushed_or_anything_asked_for_since() {
     let [unflushed, unanswered] = [(); 2].map(|()| promises.asked(0..1, false));
     let covered = promises.flush_asked();
     promises.answered(unflushed, true);
-    promises.flush_answered(&covered).unwrap();
+    promises.flush_answered(&covered, true).unwrap();
     promises.power_cut();
     for (version, may) in [(0, false), (old, false), (kept, true), (unflushed, true), (unanswered, true)] {
         assert_eq!(allows(&mut promises, 0, version), may, "version {version}");
@@ -72,16 +72,33 @@ fn a_power_cut_leaves_what_was_flushed_or_anything_asked_for_since() {
 fn drives_that_lost_their_power_owe_a_failed_flush_if_they_had_anything_to_lose() {
     let mut promises = Promises::new(1, true);
     promises.drives_lost_power(false);
-    assert!(promises.flush_answered(&[]).is_ok(), "nothing was answered");
+    assert!(promises.flush_answered(&[], true).is_ok(), "nothing was answered");
     let first = promises.asked(0..1, false);
     promises.answered(first, true);
     promises.drives_lost_power(false);
     promises.drives_lost_power(false);
     assert!(allows(&mut promises, 0, 0) && allows(&mut promises, 0, first));
-    assert!(promises.flush_answered(&promises.flush_asked()).is_err(), "it is told");
+    assert!(promises.flush_answered(&promises.flush_asked(), true).is_err(), "it is told");
     promises.flush_failed();
-    assert!(promises.flush_answered(&promises.flush_asked()).is_ok(), "it is told once");
+    assert!(promises.flush_answered(&promises.flush_asked(), true).is_ok(), "it is told once");
     assert!(allows(&mut promises, 0, 0) && allows(&mut promises, 0, first));
+}
+
+#[test]
+fn what_a_failed_flush_was_to_cover_is_durable_once_all_is_renewed_and_a_later_flush_succeeds() {
+    let after = |ends: &dyn Fn(&mut Promises), is_renewed: bool| {
+        let mut promises = Promises::new(1, true);
+        let first = promises.asked(0..1, false);
+        promises.answered(first, true);
+        ends(&mut promises);
+        promises.flush_answered(&promises.flush_asked(), is_renewed).unwrap();
+        promises.power_cut();
+        assert!(allows(&mut promises, 0, first));
+        allows(&mut promises, 0, 0)
+    };
+    assert!(!after(&Promises::flush_failed, true), "it is durable");
+    assert!(after(&Promises::flush_failed, false), "a member is still to be renewed");
+    assert!(after(&Promises::not_told, true), "nobody could be told");
 }
 
 #[test]
@@ -90,7 +107,7 @@ fn what_was_given_up_while_others_lost_their_power_may_be_lost_later() {
     let first = promises.asked(0..1, false);
     promises.answered(first, true);
     promises.drives_lost_power(true);
-    assert!(promises.flush_answered(&promises.flush_asked()).is_err(), "it is told");
+    assert!(promises.flush_answered(&promises.flush_asked(), true).is_err(), "it is told");
     let seen = promises.read_asked(0..1, true);
     assert!(promises.check(&seen, &block(0, first), true, |_| false).is_ok());
     promises.power_cut();
@@ -107,7 +124,7 @@ fn discarded_and_failed_blocks_are_old_or_new() {
     let failed = promises.asked(1..2, false);
     promises.answered(failed, false);
     let covered = promises.flush_asked();
-    promises.flush_answered(&covered).unwrap();
+    promises.flush_answered(&covered, true).unwrap();
     assert!(allows(&mut promises, 0, written) && allows(&mut promises, 0, 0));
     assert!(allows(&mut promises, 1, written) && allows(&mut promises, 1, failed) && !allows(&mut promises, 1, 0));
 }
@@ -138,7 +155,7 @@ fn what_was_answered_before_a_block_was_lost_supersedes_nothing() {
     assert!(allows(&mut promises, 0, anew) && !allows(&mut promises, 0, answered) && !allows(&mut promises, 0, 9));
     promises.answered(under_way, true);
     let covered = promises.flush_asked();
-    promises.flush_answered(&covered).unwrap();
+    promises.flush_answered(&covered, true).unwrap();
     assert!(allows(&mut promises, 1, anew) && allows(&mut promises, 1, under_way) && !allows(&mut promises, 1, 9));
     assert!(allows(&mut promises, 0, anew) && !allows(&mut promises, 0, answered));
 }

@@ -1,5 +1,6 @@
 //! Cuts a story at every place, in every way.
 
+use shoal_lab::Share;
 use shoal_volume::ConsistencyPolicy;
 
 use crate::power_cuts::content::Expected;
@@ -35,24 +36,25 @@ impl After {
     const ALL: [Self; 4] = [Self::AsItWas, Self::DeadReturn, Self::OneLost, Self::SecondCut];
 }
 
-/// Tells a story in several orders of answers, and cuts each telling at every place.
+/// Tells a story in several orders of answers, and cuts each telling at every place; at those of a [`Share`], if there is one.
 pub(crate) fn cut_everywhere(story: &Story) -> Tally {
     let number = |name: &str, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));
     let (first, orders) = (number("SHOAL_SEED", 1), number("SHOAL_ORDERS", 2));
+    let share = Share::from_environment();
     let mut tally = Tally::default();
     for seed in first..first + orders {
-        cut_one_telling(story, seed, &mut tally);
+        cut_one_telling(story, seed, share, &mut tally);
     }
     println!("{}: {} cuts, {} of them with force", story.name, tally.recovered + tally.forced, tally.forced);
     tally
 }
 
-fn cut_one_telling(story: &Story, seed: u64, tally: &mut Tally) {
+fn cut_one_telling(story: &Story, seed: u64, share: Share, tally: &mut Tally) {
     let told = story.tell(seed);
     let mut cursor = Cursor::new(told.before.clone(), Expected::new(told.blocks));
     for place in 0..=told.trace.len() {
         let fates = if cursor.is_settled() { &[Fate::Lost][..] } else { &Fate::ALL };
-        for (number, &fate) in fates.iter().enumerate() {
+        for (number, &fate) in fates.iter().enumerate().filter(|_| share.has(place)) {
             // Over many places every fate meets every aftermath.
             let after = After::ALL[(place + number) % After::ALL.len()];
             let hunt = Hunt { story, told: &told, cursor: &cursor, place, seed };

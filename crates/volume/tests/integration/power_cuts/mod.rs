@@ -6,6 +6,7 @@
 //! the array is opened over what is left, recovers, and is [judged](judge).
 //!
 //! `SHOAL_SEED=N` and `SHOAL_ORDERS=N` tell every story in N orders of answers from a seed on (for longer hunts).
+//! `SHOAL_SHARE=K/N` cuts at each Nth place.
 mod content;
 mod cut;
 mod frames;
