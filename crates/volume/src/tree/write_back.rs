@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use shoal_array::{Command, Completion, Instant, Level, Request, RequestError, RequestId, Span};
+use shoal_array::{Command, Completion, Geometry, Instant, Level, Request, RequestError, RequestId, Span};
 
 use crate::VolumeError;
 use crate::compute::Bytes;
@@ -67,6 +67,16 @@ fn is_sound(node: &Node, request: &Request) -> bool {
     length > 0 && is_within && offset.is_multiple_of(block_bytes) && length.is_multiple_of(block_bytes)
 }
 
+/// From how many dirty runs on a group is guessed to go better as a stretch: where the drives would copy twice as many erase units, one for
+/// each run, its P and its Q, as there are in the group. Only groups of levels with parity are a unit of each member.
+fn stretch_runs(geometry: &Geometry) -> Option<u64> {
+    let members = geometry.shape().member_bytes.len() as u64;
+    match geometry.data_count() as u64 {
+        0 => None,
+        data => Some((2 * members).div_ceil(members - data + 1)),
+    }
+}
+
 impl<W: World> Tree<W> {
     /// Gives an array the window that there is memory for, if it is written to.
     pub(crate) fn begin_write_back(&mut self, node: NodeId) {
@@ -90,6 +100,7 @@ impl<W: World> Tree<W> {
             row_bytes: own,
             chunk_bytes,
             group_rows: (ERASE_UNIT_BYTES / chunk_bytes).max(1),
+            stretch_runs: stretch_runs(array.geometry()),
             capacity_bytes: array.geometry().capacity_bytes(),
         }
     }

@@ -2,7 +2,7 @@
 
 use shoal_array::{Command, Completion, Instant, RequestError, RequestId};
 
-use super::loads::Load;
+use super::loads::{Kind, Load};
 use super::rows::{Epoch, Rows};
 use super::{Flush, Purpose, Step, WriteBack};
 
@@ -60,12 +60,29 @@ impl WriteBack {
 
     /// A load is over: the members have it, or they have refused some of it.
     pub(super) fn landed(&mut self, load: &Load) {
+        self.note_price(load);
         if load.is_taken {
             load.pages.iter().for_each(|&byte| self.pages.landed(byte));
-            self.rows.landed(load.row, load.epoch);
-        } else {
-            let dirty = load.pages.iter().map(|&byte| self.pages.refused(byte)).sum();
-            self.refused = Some(self.rows.refused(load.row, load.epoch, dirty));
+            load.rows.iter().for_each(|&(row, epoch)| self.rows.landed(row, epoch));
+            return;
+        }
+        for &(row, epoch) in &load.rows {
+            let range = self.rows.layout().range_of(row);
+            let of_row = load.pages.iter().filter(|byte| range.contains(byte));
+            let dirty = of_row.map(|&byte| self.pages.refused(byte)).sum();
+            self.refused = Some(self.rows.refused(row, epoch, dirty));
+        }
+    }
+
+    /// Loads run side by side: the time between two landings is what the second one has cost.
+    fn note_price(&mut self, load: &Load) {
+        let since = std::mem::replace(&mut self.busy_since, self.now);
+        match load.kind {
+            Kind::Row => {}
+            Kind::Runs(runs) => self.prices.runs_took(self.now, self.now.ns.saturating_sub(since.ns), runs),
+            Kind::Stretch(bytes, begun) => {
+                self.prices.stretch_took(self.now, self.now.ns.saturating_sub(begun.ns), bytes);
+            }
         }
     }
 

@@ -1,23 +1,37 @@
 //! Loads: what goes from the window to the members in one go, and the buffers that it goes from.
 
-use shoal_array::Span;
+use std::ops::Range;
+
+use shoal_array::{Instant, Span};
 
 use super::Content;
 use super::pages::Pages;
 use super::rows::{Epoch, Layout};
 use crate::slab::Slab;
 
-/// What is on its way of one row.
+/// What is on its way of one row, or of a stretch.
 #[derive(Debug)]
 pub(super) struct Load {
-    pub(super) row: u64,
-    pub(super) epoch: Epoch,
+    /// The rows of which something dirty is in it.
+    pub(super) rows: Vec<(u64, Epoch)>,
     /// The first byte of each page of which a copy was taken.
     pub(super) pages: Vec<u64>,
+    pub(super) kind: Kind,
     /// No member that matters has refused any of it so far.
     pub(super) is_taken: bool,
     buffers: Vec<Span>,
     outstanding: usize,
+}
+
+/// What a load is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A row that was whole.
+    Row,
+    /// So many runs of one row.
+    Runs(u64),
+    /// A [stretch](super::stretches) of so many bytes, and since when it has been read.
+    Stretch(u64, Instant),
 }
 
 /// Copies of dirty pages, to be written.
@@ -37,13 +51,61 @@ pub(super) struct Loads {
     loads: Slab<Load>,
     free: Vec<Span>,
     buffer_count: usize,
+    buffer_bytes: u32,
     page_count: usize,
+}
+
+/// Bytes of a buffer that whole chunks fill, or all of it if none fits in.
+fn whole_chunks(layout: &Layout, buffer: Span) -> u64 {
+    let bytes = u64::from(buffer.length);
+    if layout.chunk_bytes <= bytes { bytes - bytes % layout.chunk_bytes } else { bytes }
 }
 
 impl Loads {
     /// Loads go from these buffers.
     pub(super) fn new(buffers: &[Span]) -> Self {
-        Self { loads: Slab::new(), free: buffers.to_vec(), buffer_count: buffers.len(), page_count: 0 }
+        let buffer_bytes = buffers.first().map_or(0, |buffer| buffer.length);
+        Self { loads: Slab::new(), free: buffers.to_vec(), buffer_count: buffers.len(), buffer_bytes, page_count: 0 }
+    }
+
+    /// Nothing is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.buffer_count
+    }
+
+    /// Runs of incomplete rows that are under way.
+    pub(super) fn runs_under_way(&self) -> u64 {
+        let runs = |load: &Load| if let Kind::Runs(runs) = load.kind { runs } else { 0 };
+        self.loads.values().map(runs).sum()
+    }
+
+    /// Bytes of content that all buffers hold, none of them a part of a chunk where a chunk fits in.
+    pub(super) fn room_bytes(&self, layout: &Layout) -> u64 {
+        self.free.first().map_or(0, |buffer| whole_chunks(layout, *buffer)) * self.buffer_count as u64
+    }
+
+    /// Takes buffers for all of a range; there are enough.
+    pub(super) fn take_buffers(&mut self, layout: &Layout, range: Range<u64>) -> Vec<(u64, Span)> {
+        let mut parts = Vec::new();
+        let mut start = range.start;
+        while start < range.end {
+            let buffer = self.free.pop().expect("a range is no longer than what the buffers hold");
+            let length = whole_chunks(layout, buffer).min(range.end - start);
+            parts.push((start, buffer.part(0, length as u32)));
+            start += length;
+        }
+        parts
+    }
+
+    /// The buffers of which these are the first parts.
+    pub(super) fn whole_buffers(&self, parts: impl Iterator<Item = Span>) -> Vec<Span> {
+        parts.map(|part| Span { length: self.buffer_bytes, ..part }).collect()
+    }
+
+    /// Gives back buffers that were [taken](Self::take_buffers).
+    pub(super) fn give_back(&mut self, parts: impl Iterator<Item = Span>) {
+        let mut buffers = self.whole_buffers(parts);
+        self.free.append(&mut buffers);
     }
 
     /// Pages of which a copy is on its way.
@@ -109,12 +171,10 @@ impl Loads {
         deal
     }
 
-    /// What was filled is on its way.
-    pub(super) fn begin(&mut self, row: u64, epoch: Epoch, filled: Filled) -> (u64, Vec<(u64, Span)>) {
-        let Filled { buffers, pages, writes, .. } = filled;
-        self.page_count += pages.len();
-        let number = self.loads.insert(Load { row, epoch, pages, is_taken: true, buffers, outstanding: writes.len() });
-        (number, writes)
+    /// It is on its way, by so many writes. Returns its number.
+    pub(super) fn begin(&mut self, load: Load, writes: usize) -> u64 {
+        self.page_count += load.pages.len();
+        self.loads.insert(Load { outstanding: writes, ..load })
     }
 
     /// One of its writes has ended. Returns the load if it was the last.
@@ -129,6 +189,22 @@ impl Loads {
         self.free.append(&mut load.buffers);
         self.page_count -= load.pages.len();
         Some(load)
+    }
+}
+
+impl Load {
+    /// What was filled of a row.
+    pub(super) fn of_row(layout: &Layout, row: u64, epoch: Epoch, filled: Filled) -> (Self, Vec<(u64, Span)>) {
+        let Filled { buffers, pages, bytes, writes } = filled;
+        let range = layout.range_of(row);
+        let is_whole = bytes == range.end - range.start;
+        let kind = if is_whole { Kind::Row } else { Kind::Runs(writes.len() as u64) };
+        (Self { rows: vec![(row, epoch)], pages, kind, is_taken: true, buffers, outstanding: 0 }, writes)
+    }
+
+    /// A stretch of which nothing dirty is known yet, in these buffers.
+    pub(super) fn of_stretch(kind: Kind, buffers: Vec<Span>) -> Self {
+        Self { rows: Vec::new(), pages: Vec::new(), kind, is_taken: true, buffers, outstanding: 0 }
     }
 }
 

@@ -14,6 +14,9 @@
 //! What passes is not copied, but its writer waits for the members. So a request passes that consists of whole rows, or has
 //! many of them; another one is staged as a whole, and its writer goes on filling rows meanwhile.
 //!
+//! Where many small writes lie close to each other, all of what is around them is read and written anew: see
+//! [`stretches`](self::stretches), which has the arithmetic of small writes on flash.
+//!
 //! *What is promised.* As for a drive with a volatile cache: a write that is answered is read back from then on; it is durable
 //! when a flush that began later has ended without an error. A flush waits for all that was dirty when it came, then flushes
 //! the members. Flushes that wait together become one. What was not flushed is old or new after a crash, block by block.
@@ -38,8 +41,10 @@
 mod flushes;
 mod loads;
 mod pages;
+mod prices;
 mod rows;
 mod staging;
+mod stretches;
 #[cfg(test)]
 mod tests;
 
@@ -49,10 +54,12 @@ use std::ops::Range;
 use shoal_array::{Command, Completion, Instant, Request, RequestError, RequestId, Span};
 
 use crate::slab::Slab;
-use loads::Loads;
+use loads::{Load, Loads};
 use pages::{PAGE_BYTES, Pages};
+use prices::Prices;
 pub(crate) use rows::Layout;
 use rows::{Epoch, Rows};
+use stretches::{Decision, Next, Stretch};
 
 /// The bytes that spans of requests and destage buffers name.
 pub(crate) trait Content {
@@ -80,6 +87,8 @@ pub(crate) enum Purpose {
     Part(u64),
     /// A part of a load, by its number.
     Load(u64),
+    /// A part of the stretch that is read.
+    Stretch,
     /// The flushes that wait.
     Flush,
 }
@@ -117,6 +126,13 @@ pub(crate) struct WriteBack {
     pages: Pages,
     rows: Rows,
     loads: Loads,
+    stretch: Option<Stretch>,
+    decision: Option<Decision>,
+    prices: Prices,
+    /// When the last load landed, or the first one of several began.
+    busy_since: Instant,
+    /// The time, when something last happened.
+    now: Instant,
     open: Slab<Open>,
     held: VecDeque<Held>,
     flushes: VecDeque<Flush>,
@@ -151,6 +167,11 @@ impl WriteBack {
             pages: Pages::new(pages),
             rows: Rows::new(layout),
             loads: Loads::new(buffers),
+            stretch: None,
+            decision: None,
+            prices: Prices::default(),
+            busy_since: Instant::default(),
+            now: Instant::default(),
             open: Slab::new(),
             held: VecDeque::new(),
             flushes: VecDeque::new(),
@@ -173,13 +194,14 @@ impl WriteBack {
 
     /// The members have been given everything, and nothing is under way: what they refused is all that is held.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let has_left = self.pages.is_empty() || self.refused.is_some() && self.loads.page_count() == 0;
+        let has_left = self.loads.is_empty() && (self.pages.is_empty() || self.refused.is_some());
         let waits = !self.held.is_empty() || !self.flushes.is_empty() || !self.flushing.is_empty();
         has_left && !waits && self.rows.next().is_none()
     }
 
     /// Takes a request in that lies within the array, in whole blocks.
     pub(crate) fn submit(&mut self, now: Instant, request: Request, content: &impl Content) {
+        self.now = now;
         let range = range_of(&request);
         match request.command {
             Command::Flush => self.flush(request.id),
@@ -244,6 +266,7 @@ impl WriteBack {
         result: Result<(), RequestError>,
         content: &impl Content,
     ) {
+        self.now = now;
         match purpose {
             Purpose::Part(open) => {
                 let it = self.open.entry_mut(open).expect("it is not answered");
@@ -258,6 +281,7 @@ impl WriteBack {
                     self.serve_held(now, content);
                 }
             }
+            Purpose::Stretch => self.stretch_read(result.is_ok(), content),
             Purpose::Flush => self.flushed(result),
         }
     }
@@ -291,13 +315,30 @@ impl WriteBack {
 
     /// Begins loads of what is to go, as long as there are buffers for them.
     fn load(&mut self, content: &impl Content) {
-        while let Some(row) = self.rows.next() {
-            let Some(filled) = self.loads.fill(self.rows.layout(), row, &mut self.pages, content) else { return };
+        while self.stretch.is_none()
+            && let Some(row) = self.rows.next()
+        {
+            match self.next_load(row) {
+                Next::Row => {}
+                Next::Stretch(range) => return self.begin_stretch(range),
+                Next::Later => return,
+            }
+            let layout = *self.rows.layout();
+            let Some(filled) = self.loads.fill(&layout, row, &mut self.pages, content) else { return };
             let epoch = self.rows.leave(row, filled.bytes);
-            let (load, writes) = self.loads.begin(row, epoch, filled);
-            let submit = |(offset, span)| Step::Submit(Purpose::Load(load), Command::Write { offset, span });
-            self.steps.extend(writes.into_iter().map(submit));
+            self.row_goes(row);
+            let (load, writes) = Load::of_row(&layout, row, epoch, filled);
+            self.begin_load(load, writes);
         }
+    }
+
+    fn begin_load(&mut self, load: Load, writes: Vec<(u64, Span)>) {
+        if self.loads.page_count() == 0 {
+            self.busy_since = self.now;
+        }
+        let load = self.loads.begin(load, writes.len());
+        let submit = |(offset, span)| Step::Submit(Purpose::Load(load), Command::Write { offset, span });
+        self.steps.extend(writes.into_iter().map(submit));
     }
 }
 

@@ -27,6 +27,9 @@ pub(crate) struct Layout {
     pub(crate) chunk_bytes: u64,
     /// Rows that lie in one erase unit of each member.
     pub(crate) group_rows: u64,
+    /// From so many runs of dirty content in a group on it is guessed to go better as a [stretch](super::stretches); none:
+    /// there are no stretches.
+    pub(crate) stretch_runs: Option<u64>,
     /// Bytes of content.
     pub(crate) capacity_bytes: u64,
 }
@@ -174,6 +177,11 @@ impl Rows {
         self.due.range(self.cursor..).chain(&self.due).next().copied()
     }
 
+    /// Those of these rows that are to go.
+    pub(super) fn due_in(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
+        self.due.range(rows).copied()
+    }
+
     /// So many dirty bytes of a row are on their way to the members. [`Self::landed`] wants its epoch back.
     pub(super) fn leave(&mut self, number: u64, bytes: u64) -> Epoch {
         let row = self.rows.get_mut(&number).expect("only rows with content leave");
@@ -256,7 +264,13 @@ mod tests {
     use super::*;
 
     fn rows() -> Rows {
-        Rows::new(Layout { row_bytes: 8192, chunk_bytes: 4096, group_rows: 4, capacity_bytes: 1 << 20 })
+        Rows::new(Layout {
+            row_bytes: 8192,
+            chunk_bytes: 4096,
+            group_rows: 4,
+            stretch_runs: None,
+            capacity_bytes: 1 << 20,
+        })
     }
 
     #[test]

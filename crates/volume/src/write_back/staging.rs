@@ -32,6 +32,7 @@ impl WriteBack {
             };
             if let Some(passing) = passing {
                 self.write_held(passing.clone(), source);
+                self.cross(&passing);
                 held.cursor = passing.end;
                 let open = *held.open.get_or_insert_with(|| self.open.insert(Open::of(held.request.id)));
                 let span = part(span, 0, passing.end - passing.start);
@@ -105,6 +106,7 @@ impl WriteBack {
 
     /// What the window holds of a range that is discarded becomes zeros; the members do the rest.
     pub(super) fn discard(&mut self, request: Request, range: Range<u64>) {
+        self.cross(&range);
         self.write_held(range, |_, bytes| bytes.fill(0));
         self.steps.push_back(Step::Pass(request));
     }

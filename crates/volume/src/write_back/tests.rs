@@ -1,12 +1,14 @@
 //! The window over an engine that answers in any order, held against a flat copy of what was written.
 
 mod refusals;
+mod stretches;
 
 use std::cell::RefCell;
 
 use shoal_array::BufferId;
 
 use super::flushes::REST_NS;
+use super::prices::RUNS_MIN;
 use super::*;
 
 const CAPACITY: u64 = 1 << 20;
@@ -68,6 +70,7 @@ struct World {
     asked: Vec<Option<Asked>>,
     now: Instant,
     member_writes: usize,
+    stretch_reads: usize,
 }
 
 impl World {
@@ -86,6 +89,7 @@ impl World {
             asked: (0..REQUESTS).map(|_| None).collect(),
             now: Instant::default(),
             member_writes: 0,
+            stretch_reads: 0,
         }
     }
 
@@ -97,6 +101,11 @@ impl World {
         self.asked[buffer as usize] = Some(Asked { request, expected, durable, since: self.clock });
         self.window.submit(self.now, request, &self.memory);
         self.pump();
+    }
+
+    /// It is known what runs cost, and not what stretches do: these are tried.
+    fn runs_are_dear(&mut self) {
+        self.window.prices.runs_took(self.now, 1 << 40, RUNS_MIN);
     }
 
     fn touch(&mut self, request: &Request) {
@@ -142,6 +151,8 @@ impl World {
 
     fn engine_does_this(&mut self, index: usize, result: Result<(), RequestError>) {
         let (purpose, request) = self.engine.remove(index);
+        self.now = self.now.after_ns(1000);
+        self.stretch_reads += usize::from(purpose == Some(Purpose::Stretch));
         let at = bytes_of(&range_of(&request));
         match request.command {
             Command::Write { span, .. } => {
@@ -228,7 +239,7 @@ fn end(world: &mut World, random: &mut Random) {
 
 /// One story: requests of all kinds that do not overlap, at random, some of them sequential; with members that refuse
 /// loads at times, or never.
-fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) {
+fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) -> usize {
     let mut random = Random(seed * 2 + 1);
     let mut world = World::new(layout, window_bytes);
     let mut stream = 0;
@@ -249,13 +260,18 @@ fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) {
                 }
                 world.submit(buffer, command);
             }
+        } else if random.below(40) == 0 {
+            world.window.prices = Prices::default();
+            if random.below(2) == 0 {
+                world.runs_are_dear();
+            }
         } else if random.below(20) == 0 {
             world.now = world.now.after_ns(REST_NS);
             world.window.look(world.now);
             world.pump();
         } else {
             if let Some(index) = world.pick(&mut random) {
-                let is_load = matches!(world.engine[index].0, Some(Purpose::Load(_)));
+                let is_load = matches!(world.engine[index].0, Some(Purpose::Load(_) | Purpose::Stretch));
                 let is_refused = refuses && is_load && random.below(3) == 0;
                 world.engine_does_this(index, if is_refused { Err(RequestError::Failed) } else { Ok(()) });
             }
@@ -265,20 +281,23 @@ fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) {
     assert!(world.window.pages.is_empty() && world.window.is_at_rest(), "something waits for nothing");
     assert!(world.asked.iter().all(Option::is_none), "a request is not answered");
     assert!(world.members == world.answered, "what was answered is with the members at the end");
+    world.stretch_reads
 }
 
 fn layout(row_bytes: u64, chunk_bytes: u64) -> Layout {
-    Layout { row_bytes, chunk_bytes, group_rows: 4, capacity_bytes: CAPACITY }
+    Layout { row_bytes, chunk_bytes, group_rows: 4, stretch_runs: Some(5), capacity_bytes: CAPACITY }
 }
 
 #[test]
 fn what_was_answered_is_read_back_and_what_was_flushed_is_with_the_members() {
+    let mut stretch_reads = 0;
     for seed in 0..60 {
-        story(seed, layout(12 << 10, 4 << 10), 256 << 10, false); // two rows in a buffer
-        story(seed, layout(60 << 10, 20 << 10), 256 << 10, false); // rows of two buffers, of three chunks
+        stretch_reads += story(seed, layout(12 << 10, 4 << 10), 256 << 10, false); // two rows in a buffer
+        stretch_reads += story(seed, layout(60 << 10, 20 << 10), 256 << 10, false); // rows of two buffers, of three chunks
         story(seed, layout(240 << 10, 40 << 10), 320 << 10, false); // rows that are longer than all buffers
         story(seed, layout(240 << 10, 40 << 10), 32 << 10, false); // a window smaller than a request
     }
+    assert!(stretch_reads > 1000, "only {stretch_reads} reads for stretches");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod mutated;
 mod power_cuts;
 mod queues;
 mod simulated;
+mod small_writes;
 mod stalls;
 mod states;
 mod support;
