@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use shoal_array::{Command, Completion, Geometry, Instant, Level, Request, RequestError, RequestId, Span};
+use shoal_array::{Command, Completion, Geometry, Health, Instant, Level, Request, RequestError, RequestId, Span};
 
 use crate::VolumeError;
 use crate::compute::Bytes;
@@ -148,9 +148,10 @@ impl<W: World> Tree<W> {
     pub(super) fn tend_write_back(&mut self, now: Instant) -> bool {
         let mut moved = false;
         loop {
-            let Self { world, homes, write_back, .. } = self;
+            let Self { world, homes, nodes, write_back, .. } = self;
             let Some(it) = write_back else { return moved };
             let node = it.node;
+            it.window.set_whole(nodes[node.0].array.health() == Health::Optimal);
             let Some(step) = it.window.next_step(&Bytes { arena: world.arena(), homes }) else { return moved };
             moved = true;
             match step {

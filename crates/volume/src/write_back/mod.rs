@@ -44,6 +44,7 @@ mod pages;
 mod prices;
 mod rows;
 mod staging;
+mod stretch;
 mod stretches;
 #[cfg(test)]
 mod tests;
@@ -59,7 +60,7 @@ use pages::{PAGE_BYTES, Pages};
 use prices::Prices;
 pub(crate) use rows::Layout;
 use rows::{Epoch, Rows};
-use stretches::{Decision, Next, Stretch};
+use stretch::{Decision, Next, Stretch};
 
 /// The bytes that spans of requests and destage buffers name.
 pub(crate) trait Content {
@@ -126,6 +127,8 @@ pub(crate) struct WriteBack {
     pages: Pages,
     rows: Rows,
     loads: Loads,
+    /// No member of the array is missing or incomplete.
+    is_whole: bool,
     stretch: Option<Stretch>,
     decision: Option<Decision>,
     prices: Prices,
@@ -167,6 +170,7 @@ impl WriteBack {
             pages: Pages::new(pages),
             rows: Rows::new(layout),
             loads: Loads::new(buffers),
+            is_whole: false,
             stretch: None,
             decision: None,
             prices: Prices::default(),
@@ -197,6 +201,14 @@ impl WriteBack {
         let has_left = self.loads.is_empty() && (self.pages.is_empty() || self.refused.is_some());
         let waits = !self.held.is_empty() || !self.flushes.is_empty() || !self.flushing.is_empty();
         has_left && !waits && self.rows.next().is_none()
+    }
+
+    /// Says whether the array is whole. One that is not loses what a missing member had in a row that a crash falls into.
+    pub(crate) fn set_whole(&mut self, is_whole: bool) {
+        self.is_whole = is_whole;
+        if let Some(stretch) = self.stretch.as_mut().filter(|_| !is_whole) {
+            stretch.is_dropped = true;
+        }
     }
 
     /// Takes a request in that lies within the array, in whole blocks.

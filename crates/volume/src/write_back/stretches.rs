@@ -26,7 +26,8 @@
 //! makes `n / (w * 262 ms)` of them a second: 11 of RAID5, 8 of RAID6. Only a larger window moves that range.
 //!
 //! **What a crash can leave behind** is what it could before: of each block that a client wrote the old or the new. All others are written with what they
-//! hold, and so is parity that depends on them alone.
+//! hold, and so is parity that depends on them alone. A row in which parity and data do not agree after a crash loses what a *missing* member had in it; so
+//! that rows of which nobody wrote anything are not among them, an array that is not whole writes no stretches.
 //!
 //! **What may come between reading and writing.** No other load begins, and none is under way. What is staged meanwhile is in the window,
 //! and goes with the stretch or after it. What *passes* the window, or is discarded, goes to the engine behind the reads and before the writes, and
@@ -35,45 +36,13 @@
 
 use std::ops::Range;
 
-use shoal_array::{Command, Instant, Span};
+use shoal_array::{Command, Span};
 
 use super::loads::{Kind, Load};
 use super::prices::{RUNS_MIN, Way};
 use super::rows::Layout;
+use super::stretch::{Decision, Next, Stretch};
 use super::{Content, Purpose, Step, WriteBack};
-
-/// Rows that are read, to be written anew.
-#[derive(Debug)]
-pub(super) struct Stretch {
-    range: Range<u64>,
-    /// Where each part of it is.
-    parts: Vec<(u64, Span)>,
-    /// Parts that are being read.
-    outstanding: usize,
-    /// It is not to be written.
-    is_dropped: bool,
-    begun: Instant,
-}
-
-/// How a group goes from bottom to top, which is decided when the first row of it goes.
-#[derive(Debug)]
-pub(super) struct Decision {
-    group: u64,
-    /// Rows before this one have gone.
-    next_row: u64,
-    way: Way,
-}
-
-/// What is to go next.
-#[derive(Debug)]
-pub(super) enum Next {
-    /// The row by itself.
-    Row,
-    /// All of this, to be written anew.
-    Stretch(Range<u64>),
-    /// Nothing, until what is under way has ended.
-    Later,
-}
 
 impl Layout {
     fn range_of_group(&self, group: u64) -> Range<u64> {
@@ -83,19 +52,16 @@ impl Layout {
     }
 }
 
-impl Stretch {
-    /// Puts bytes over what was read.
-    fn put(&self, at: u64, bytes: &[u8], content: &impl Content) {
-        let mut rest = bytes;
-        let mut at = at;
-        while !rest.is_empty() {
-            let index = self.parts.partition_point(|(start, _)| *start <= at) - 1;
-            let (start, span) = self.parts[index];
-            let skipped = (at - start) as u32;
-            let (here, later) = rest.split_at(rest.len().min((span.length - skipped) as usize));
-            content.write(span.part(skipped, here.len() as u32), here);
-            (rest, at) = (later, at + here.len() as u64);
-        }
+/// Puts bytes over what was read of a stretch.
+fn put(stretch: &Stretch, at: u64, bytes: &[u8], content: &impl Content) {
+    let (mut at, mut rest) = (at, bytes);
+    while !rest.is_empty() {
+        let index = stretch.parts.partition_point(|(start, _)| *start <= at) - 1;
+        let (start, span) = stretch.parts[index];
+        let skipped = (at - start) as u32;
+        let (here, later) = rest.split_at(rest.len().min((span.length - skipped) as usize));
+        content.write(span.part(skipped, here.len() as u32), here);
+        (rest, at) = (later, at + here.len() as u64);
     }
 }
 
@@ -104,7 +70,8 @@ impl WriteBack {
     pub(super) fn next_load(&mut self, row: u64) -> Next {
         let layout = *self.rows.layout();
         let room_rows = self.loads.room_bytes(&layout) / layout.row_bytes;
-        let Some(guess) = layout.stretch_runs.filter(|_| self.refused.is_none() && room_rows > 0) else {
+        let may_be = self.is_whole && self.refused.is_none() && room_rows > 0;
+        let Some(guess) = layout.stretch_runs.filter(|_| may_be) else {
             return Next::Row;
         };
         let (way, next_row) = self.way_of(row, guess);
@@ -209,7 +176,7 @@ impl WriteBack {
             }
             for &(first_byte, _) in &dirty {
                 for run in self.pages.leave(first_byte) {
-                    self.pages.read(&run, |at, bytes| stretch.put(run.start + at, bytes, content));
+                    self.pages.read(&run, |at, bytes| put(stretch, run.start + at, bytes, content));
                 }
             }
             let epoch = self.rows.leave(row, dirty.iter().map(|&(_, bytes)| u64::from(bytes)).sum());

@@ -78,8 +78,10 @@ impl World {
         let span = |buffer| Span { buffer: BufferId(buffer), offset: 0, length: BUFFER_BYTES };
         let buffers: Vec<Span> = (REQUESTS..REQUESTS + BUFFERS).map(span).collect();
         let lengths = (0..REQUESTS + BUFFERS).map(|n| if n < REQUESTS { REQUEST_BYTES } else { BUFFER_BYTES });
+        let mut window = WriteBack::new(layout, window_bytes, &buffers);
+        window.set_whole(true);
         Self {
-            window: WriteBack::new(layout, window_bytes, &buffers),
+            window,
             memory: Memory(RefCell::new(lengths.map(|length| vec![0; length as usize]).collect())),
             members: vec![0; CAPACITY as usize],
             answered: vec![0; CAPACITY as usize],
@@ -242,6 +244,15 @@ fn end(world: &mut World, random: &mut Random) {
 fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) -> usize {
     let mut random = Random(seed * 2 + 1);
     let mut world = World::new(layout, window_bytes);
+    tell(&mut world, &mut random, refuses);
+    end(&mut world, &mut random);
+    assert!(world.window.pages.is_empty() && world.window.is_at_rest(), "something waits for nothing");
+    assert!(world.asked.iter().all(Option::is_none), "a request is not answered");
+    assert!(world.members == world.answered, "what was answered is with the members at the end");
+    world.stretch_reads
+}
+
+fn tell(world: &mut World, random: &mut Random, refuses: bool) {
     let mut stream = 0;
     for _ in 0..600 {
         let buffer = random.below(u64::from(REQUESTS)) as u32;
@@ -251,7 +262,7 @@ fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) -> usize {
             let offset = if random.below(2) == 0 { stream } else { random.below((CAPACITY - length) / 512) * 512 };
             let range = offset..(offset + length).min(CAPACITY);
             let span = Span { buffer: BufferId(buffer), offset: 0, length: (range.end - range.start) as u32 };
-            let command = command(&mut random, offset, span);
+            let command = command(random, offset, span);
             if command == Command::Flush || !world.has_overlap(&range) {
                 if let Command::Write { .. } = command {
                     stream = if range.end == CAPACITY { 0 } else { range.end };
@@ -270,18 +281,13 @@ fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) -> usize {
             world.window.look(world.now);
             world.pump();
         } else {
-            if let Some(index) = world.pick(&mut random) {
+            if let Some(index) = world.pick(random) {
                 let is_load = matches!(world.engine[index].0, Some(Purpose::Load(_) | Purpose::Stretch));
                 let is_refused = refuses && is_load && random.below(3) == 0;
                 world.engine_does_this(index, if is_refused { Err(RequestError::Failed) } else { Ok(()) });
             }
         }
     }
-    end(&mut world, &mut random);
-    assert!(world.window.pages.is_empty() && world.window.is_at_rest(), "something waits for nothing");
-    assert!(world.asked.iter().all(Option::is_none), "a request is not answered");
-    assert!(world.members == world.answered, "what was answered is with the members at the end");
-    world.stretch_reads
 }
 
 fn layout(row_bytes: u64, chunk_bytes: u64) -> Layout {

@@ -105,3 +105,21 @@ fn rows_go_alone_until_it_is_known_what_that_costs() {
     assert_eq!(with_engine(&world).iter().filter(|(is_write, _)| *is_write).count(), 6, "each run");
     assert_eq!(world.stretch_reads, 0);
 }
+
+/// A crash while a row is written loses what a missing member had in it: rows that nobody wrote to are left alone.
+#[test]
+fn an_array_that_is_not_whole_writes_what_was_written_and_nothing_else() {
+    let mut random = Random(1);
+    let mut world = world_with_runs(true);
+    all_of(0..GROUP, &with_engine(&world), false);
+    world.window.set_whole(false);
+    end(&mut world, &mut random);
+    assert!(world.members == world.answered && world.member_writes == 6, "a member was lost during the reads");
+    let reads = world.stretch_reads;
+    world.runs_are_dear();
+    for page in [0, 2, 3, 5, 6, 8] {
+        write(&mut world, 0, page * 4096, 512);
+    }
+    end(&mut world, &mut random);
+    assert_eq!((world.stretch_reads, world.member_writes), (reads, 12));
+}
