@@ -264,13 +264,11 @@ fn insert_measured(transaction: &Transaction<'_>, target: i64, measured: &Measur
     let values = params![target, measured.workload, settings, measured.repeat, verdict, validity];
     transaction.prepare(sql)?.execute(values)?;
     let id = transaction.last_insert_rowid();
-    let mut statement =
-        transaction.prepare("INSERT INTO figures (measurement, name, value) VALUES (?1, ?2, ?3)")?;
+    let mut statement = transaction.prepare("INSERT INTO figures (measurement, name, value) VALUES (?1, ?2, ?3)")?;
     for (name, value) in &measured.figures {
         statement.execute(params![id, name, integer(*value)])?;
     }
-    let mut statement =
-        transaction.prepare("INSERT INTO samples (measurement, kind, content) VALUES (?1, ?2, ?3)")?;
+    let mut statement = transaction.prepare("INSERT INTO samples (measurement, kind, content) VALUES (?1, ?2, ?3)")?;
     let samples = [
         (READ_HISTOGRAM, !measured.read_histogram.is_empty(), codec::write_histogram(&measured.read_histogram)),
         (WRITE_HISTOGRAM, !measured.write_histogram.is_empty(), codec::write_histogram(&measured.write_histogram)),

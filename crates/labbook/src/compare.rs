@@ -1,7 +1,7 @@
 //! What two runs of one kind say of each other, figure by figure. How sure that is, and by which statistic, is in
 //! [`crate::statistics`].
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -70,7 +70,7 @@ pub fn compare(before: &Run, after: &Run) -> Comparison {
     let mut met = Vec::new();
     for target in &before.targets {
         let other = like(target, before, after);
-        for (workload, measured) in by_workload(target) {
+        for (workload, measured) in target.by_workload() {
             let others = other.map(|(index, other)| (index, workload_of(other, workload)));
             match others.filter(|(_, others)| !others.is_empty()) {
                 None => comparison.left_out.push(format!("{workload}, {}: only in the first run", target.name)),
@@ -82,7 +82,7 @@ pub fn compare(before: &Run, after: &Run) -> Comparison {
         }
     }
     for (index, target) in after.targets.iter().enumerate() {
-        let alone = by_workload(target).into_iter().filter(|(workload, _)| !met.contains(&(index, *workload)));
+        let alone = target.by_workload().into_iter().filter(|(workload, _)| !met.contains(&(index, *workload)));
         let told = alone.map(|(workload, _)| format!("{workload}, {}: only in the second run", target.name));
         comparison.left_out.extend(told);
     }
@@ -96,21 +96,6 @@ fn like<'a>(target: &Target, before: &Run, after: &'a Run) -> Option<(usize, &'a
     same.or_else(|| others().find(|(_, other)| are_alone || other.name == target.name))
 }
 
-/// Repeats, by their workload, in the order of their first.
-fn by_workload(target: &Target) -> Vec<(&str, Vec<&Measured>)> {
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut groups: Vec<(&str, Vec<&Measured>)> = Vec::new();
-    for measured in &target.measurements {
-        let workload = measured.workload.as_str();
-        let place = *places.entry(workload).or_insert(groups.len());
-        if place == groups.len() {
-            groups.push((workload, Vec::new()));
-        }
-        groups[place].1.push(measured);
-    }
-    groups
-}
-
 fn workload_of<'a>(target: &'a Target, workload: &str) -> Vec<&'a Measured> {
     target.measurements.iter().filter(|measured| measured.workload == workload).collect()
 }
@@ -120,7 +105,7 @@ impl Comparison {
         let invalid = before.iter().chain(after).filter(|measured| !is_usable(measured)).count();
         self.invalid_count += invalid as u64;
         let names = before.iter().flat_map(|measured| measured.figures.keys());
-        let names: std::collections::BTreeSet<_> = names.collect();
+        let names: BTreeSet<_> = names.collect();
         for figure in names {
             let Some(better) = Better::of(figure) else { continue };
             let (before, after) = (values(before, figure), values(after, figure));
@@ -145,8 +130,12 @@ impl Compared {
     fn of(interval: Option<Interval>, better: Better) -> Self {
         match (interval, better) {
             (None, _) => Self::TooFew,
-            (Some(Interval { low: 1.., .. }), Better::More) | (Some(Interval { high: ..=-1, .. }), Better::Less) => Self::Better,
-            (Some(Interval { low: 1.., .. }), Better::Less) | (Some(Interval { high: ..=-1, .. }), Better::More) => Self::Worse,
+            (Some(Interval { low: 1.., .. }), Better::More) | (Some(Interval { high: ..=-1, .. }), Better::Less) => {
+                Self::Better
+            }
+            (Some(Interval { low: 1.., .. }), Better::Less) | (Some(Interval { high: ..=-1, .. }), Better::More) => {
+                Self::Worse
+            }
             (Some(_), _) => Self::Noise,
         }
     }

@@ -99,8 +99,12 @@ impl LabBookError {
             rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Busy { path },
                 ErrorCode::NotADatabase => Self::Foreign { path },
-                ErrorCode::DatabaseCorrupt | ErrorCode::TooBig | ErrorCode::TypeMismatch => Self::Damaged { path, what },
-                ErrorCode::CannotOpen => Self::System { path, what: format!("{what}: is the directory there, and writable?") },
+                ErrorCode::DatabaseCorrupt | ErrorCode::TooBig | ErrorCode::TypeMismatch => {
+                    Self::Damaged { path, what }
+                }
+                ErrorCode::CannotOpen => {
+                    Self::System { path, what: format!("{what}: is the directory there, and writable?") }
+                }
                 ErrorCode::DiskFull => Self::System { path, what: "no room is left on its file system".to_owned() },
                 _ => Self::System { path, what },
             },

@@ -1,7 +1,9 @@
 //! Runs that leave a lab book, and come to one.
 
+mod fio;
+
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -133,15 +135,15 @@ fn record(run: &Run, target: &Target, measured: &Measured, (figure, value): (&st
     ]
 }
 
-/// Takes in the runs of an export that the lab book does not have.
+/// Takes in the runs of a file that the lab book does not have: of an export, or of a report of fio's.
 ///
 /// # Errors
-/// The file cannot be read or is no export; or the lab book cannot be written. Runs that were taken in by then stay.
+/// The file cannot be read or is neither; or the lab book cannot be written. Runs that were taken in by then stay.
 pub fn import_json(book: &mut LabBook, path: &Path) -> Result<Imported, LabBookError> {
-    let export = read_export(path)?;
-    export.runs.iter().try_for_each(|run| check(run).map_err(|what| no_export(path, what)))?;
+    let runs = read_runs(path)?;
+    runs.iter().try_for_each(|run| check(run).map_err(|what| no_export(path, what)))?;
     let mut imported = Imported::default();
-    for run in &export.runs {
+    for run in &runs {
         match book.take_in(run)? {
             true => imported.imported_count += 1,
             false => imported.known_count += 1,
@@ -150,18 +152,29 @@ pub fn import_json(book: &mut LabBook, path: &Path) -> Result<Imported, LabBookE
     Ok(imported)
 }
 
-fn read_export(path: &Path) -> Result<Export, LabBookError> {
+fn read_runs(path: &Path) -> Result<Vec<Run>, LabBookError> {
     let system = |error: io::Error| io_error(path, &error);
-    let file = File::open(path).map_err(system)?;
-    let metadata = file.metadata().map_err(system)?;
+    let metadata = std::fs::metadata(path).map_err(system)?;
     if !metadata.is_file() || metadata.len() > IMPORT_BYTES_MAX {
-        return Err(no_export(path, format!("no file, or larger than {} MiB, which is no export", IMPORT_BYTES_MAX >> 20)));
+        let what = format!("this is no file, or larger than {} MiB, which is no export", IMPORT_BYTES_MAX >> 20);
+        return Err(no_export(path, what));
     }
-    let wrong = |error: serde_json::Error| no_export(path, format!("this is no export of a lab book: {error}"));
-    let export: Export = serde_json::from_reader(BufReader::new(file.take(IMPORT_BYTES_MAX))).map_err(wrong)?;
+    let mut text = Vec::new();
+    File::open(path).map_err(system)?.take(IMPORT_BYTES_MAX).read_to_end(&mut text).map_err(system)?;
+    // fio says what it has to say above its document.
+    let begin = text.iter().position(|&byte| byte == b'{').unwrap_or(0);
+    if fio::is_fios(&text[begin..]) {
+        return fio::run_of(&text[begin..]).map(|run| vec![run]).map_err(|what| no_export(path, what));
+    }
+    let wrong = |error: serde_json::Error| {
+        no_export(path, format!("this is no export of a lab book, nor a report of fio: {error}"))
+    };
+    let export: Export = serde_json::from_slice(&text).map_err(wrong)?;
     match (export.format.as_str(), export.format_version) {
-        (FORMAT, FORMAT_VERSION) => Ok(export),
-        (FORMAT, version) => Err(no_export(path, format!("an export of version {version}, where this shoal knows {FORMAT_VERSION}"))),
+        (FORMAT, FORMAT_VERSION) => Ok(export.runs),
+        (FORMAT, version) => {
+            Err(no_export(path, format!("an export of version {version}, where this shoal knows {FORMAT_VERSION}")))
+        }
         _ => Err(no_export(path, format!("this is no export of a lab book: its format is not \"{FORMAT}\""))),
     }
 }

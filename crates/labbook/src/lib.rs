@@ -31,7 +31,7 @@ mod statistics;
 mod trend;
 
 pub use book::{LabBook, Number, Rights};
-pub use compare::{Comparison, Compared, Difference, compare};
+pub use compare::{Compared, Comparison, Difference, compare};
 pub use error::LabBookError;
 pub use exchange::{Export, Imported, export_csv, export_json, import_json};
 pub use figure::{Better, Unit};

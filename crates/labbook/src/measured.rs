@@ -128,7 +128,9 @@ fn figures(measurement: &Measurement) -> BTreeMap<String, u64> {
             add(&format!("{direction}_{name}"), Some(value));
         }
         if result.ios > 0 {
-            latencies(&result.latency_ns, &mut |name, value| add(&format!("{direction}_latency_{name}_ns"), Some(value)));
+            latencies(&result.latency_ns, &mut |name, value| {
+                add(&format!("{direction}_latency_{name}_ns"), Some(value))
+            });
         }
     }
     figures

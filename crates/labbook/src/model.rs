@@ -191,6 +191,21 @@ impl Measured {
 }
 
 impl Target {
+    /// Its measurements by their workload, in the order of the first of each: those of one workload are repeats.
+    pub fn by_workload(&self) -> Vec<(&str, Vec<&Measured>)> {
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut groups: Vec<(&str, Vec<&Measured>)> = Vec::new();
+        for measured in &self.measurements {
+            let workload = measured.workload.as_str();
+            let place = *places.entry(workload).or_insert(groups.len());
+            if place == groups.len() {
+                groups.push((workload, Vec::new()));
+            }
+            groups[place].1.push(measured);
+        }
+        groups
+    }
+
     /// Whether both are one thing, as far as can be told.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         let identity = |target: &Self| target.drive.as_ref().map(|drive| drive.identity.clone());

@@ -149,7 +149,8 @@ impl LabBook {
         let sql = "SELECT t.id, t.name, t.kind, t.size_bytes, t.simulated, d.identity, t.drive_name, a.uuid, a.name, a.level \
                    FROM targets t LEFT JOIN drives d ON t.drive = d.id LEFT JOIN arrays a ON t.\"array\" = a.id \
                    WHERE t.run = ?1 ORDER BY t.id";
-        let targets = self.rows(sql, [run.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(3)?, target_of(row)?)))?;
+        let targets =
+            self.rows(sql, [run.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(3)?, target_of(row)?)))?;
         let complete = |(id, size_bytes, target): (i64, i64, Target)| {
             Ok(Target {
                 size_bytes: self.unsigned(size_bytes)?,

@@ -73,9 +73,9 @@ pub(crate) fn change(points: &[(u64, u64)], span_ns: u64) -> Option<Estimate> {
     let mut slopes = Vec::new();
     for (index, &(time, value)) in points.iter().enumerate() {
         let later = points[index + 1..].iter().filter(|(other_time, _)| *other_time != time);
-        slopes.extend(later.map(|&(other_time, other)| {
-            (other as f64 - value as f64) / (other_time as f64 - time as f64)
-        }));
+        slopes.extend(
+            later.map(|&(other_time, other)| (other as f64 - value as f64) / (other_time as f64 - time as f64)),
+        );
     }
     estimate(slopes, &Distribution::of_order(points.len()), span_ns as f64)
 }
@@ -86,11 +86,12 @@ fn estimate(mut of_pairs: Vec<f64>, distribution: &Distribution, unit: f64) -> O
     let count = of_pairs.len();
     let upper = *of_pairs.get(count / 2)?;
     let value = whole(f64::midpoint(of_pairs[(count - 1) / 2], upper) * unit);
-    let interval = rank(distribution).filter(|(rank, _)| *rank <= count.div_ceil(2)).map(|(rank, confidence)| Interval {
-        low: whole(of_pairs[rank - 1] * unit),
-        high: whole(of_pairs[count - rank] * unit),
-        confidence_per_mille: (confidence * 1000.0) as u32,
-    });
+    let interval =
+        rank(distribution).filter(|(rank, _)| *rank <= count.div_ceil(2)).map(|(rank, confidence)| Interval {
+            low: whole(of_pairs[rank - 1] * unit),
+            high: whole(of_pairs[count - rank] * unit),
+            confidence_per_mille: (confidence * 1000.0) as u32,
+        });
     Some(Estimate { value, interval })
 }
 

@@ -130,8 +130,12 @@ impl Tendency {
     fn of(interval: Option<Interval>, better: Better) -> Self {
         match (interval, better) {
             (None, _) => Self::TooFew,
-            (Some(Interval { low: 1.., .. }), Better::More) | (Some(Interval { high: ..=-1, .. }), Better::Less) => Self::Faster,
-            (Some(Interval { low: 1.., .. }), Better::Less) | (Some(Interval { high: ..=-1, .. }), Better::More) => Self::Slower,
+            (Some(Interval { low: 1.., .. }), Better::More) | (Some(Interval { high: ..=-1, .. }), Better::Less) => {
+                Self::Faster
+            }
+            (Some(Interval { low: 1.., .. }), Better::Less) | (Some(Interval { high: ..=-1, .. }), Better::More) => {
+                Self::Slower
+            }
             (Some(_), _) => Self::Steady,
         }
     }

@@ -11,18 +11,21 @@ use shoal_documents::{
     MountDocument, ScrubDocument, ServiceDocument, StateDocument, TransferDocument, UnmountDocument,
 };
 
+use crate::commands::compare::CompareDocument;
 use crate::commands::drives::document::DrivesDocument;
 use crate::commands::list::ListDocument;
+use crate::commands::log::LogDocument;
 use crate::commands::network::{NetworkDocument, NetworkPlanDocument};
 use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 use crate::commands::share::{ConfigurationDocument, SharesDocument};
+use crate::commands::show::ShowDocument;
 use crate::commands::wipe::WipeDocument;
 
 pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
 
-/// `man` and `schemas`: what was written.
+/// `man`, `schemas` and `log --export`: what was written.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FilesDocument {
     /// Paths of the files.
@@ -106,6 +109,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("array", schema_for!(StateDocument)),
         ("attach", schema_for!(AttachDocument)),
         ("bench", schema_for!(BenchDocument)),
+        ("compare", schema_for!(CompareDocument)),
         ("completions", schema_for!(CompletionsDocument)),
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),
@@ -115,7 +119,10 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("format", schema_for!(FormatDocument)),
         ("mount", schema_for!(MountDocument)),
         ("drives", schema_for!(DrivesDocument)),
+        ("lab-book", schema_for!(shoal_labbook::Export)),
         ("list", schema_for!(ListDocument)),
+        ("log", schema_for!(LogDocument)),
+        ("log-import", schema_for!(shoal_labbook::Imported)),
         ("mdadm-conf", schema_for!(MdadmConfDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),
         ("profile", schema_for!(ProfileDocument)),
@@ -126,10 +133,12 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("service", schema_for!(ServiceDocument)),
         ("share", schema_for!(SharesDocument)),
         ("share-configuration", schema_for!(ConfigurationDocument)),
+        ("show", schema_for!(ShowDocument)),
         ("study", shoal_study::model::schema()),
         ("study-plan", schema_for!(PlanDocument)),
         ("swarm", schema_for!(SwarmDocument)),
         ("transfer", schema_for!(TransferDocument)),
+        ("trend", schema_for!(shoal_labbook::Trend)),
         ("unmount", schema_for!(UnmountDocument)),
         ("wipe", schema_for!(WipeDocument)),
     ]

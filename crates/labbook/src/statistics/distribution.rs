@@ -106,7 +106,12 @@ mod tests {
 
     #[test]
     fn nothing_and_one_say_nothing() {
-        for distribution in [Distribution::of_groups(0, 3), Distribution::of_groups(0, 0), Distribution::of_order(1), Distribution::of_order(0)] {
+        for distribution in [
+            Distribution::of_groups(0, 3),
+            Distribution::of_groups(0, 0),
+            Distribution::of_order(1),
+            Distribution::of_order(0),
+        ] {
             assert!(near(distribution.at_most(0), 1.0));
         }
     }
@@ -118,11 +123,16 @@ mod tests {
             let edge = (0..).take_while(|&value| exact.at_most(value) <= 0.025).last();
             let real = count as f64;
             let normal = Distribution::normal(real * real / 2.0, real * real * (2.0 * real + 1.0) / 12.0);
-            assert!(matches!(normal, Distribution::Normal(largest) if largest.unwrap_or(0).abs_diff(edge.unwrap_or(0)) <= 1));
+            assert!(
+                matches!(normal, Distribution::Normal(largest) if largest.unwrap_or(0).abs_diff(edge.unwrap_or(0)) <= 1)
+            );
             let exact = Distribution::of_order(count);
             let edge = (0..).take_while(|&value| exact.at_most(value) <= 0.025).last();
-            let normal = Distribution::normal(real * (real - 1.0) / 4.0, real * (real - 1.0) * (2.0 * real + 5.0) / 72.0);
-            assert!(matches!(normal, Distribution::Normal(largest) if largest.unwrap_or(0).abs_diff(edge.unwrap_or(0)) <= 1));
+            let normal =
+                Distribution::normal(real * (real - 1.0) / 4.0, real * (real - 1.0) * (2.0 * real + 5.0) / 72.0);
+            assert!(
+                matches!(normal, Distribution::Normal(largest) if largest.unwrap_or(0).abs_diff(edge.unwrap_or(0)) <= 1)
+            );
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use shoal_labbook::{
-    Ending, Export, Filter, Imported, LabBookError, Origin, export_csv, export_json, import_json,
-};
+use shoal_labbook::{Ending, Export, Filter, Imported, LabBookError, Origin, export_csv, export_json, import_json};
 
 use crate::support::{ending, heading, keep, open, repeats, simulated_target, stick, target};
 
@@ -101,6 +99,8 @@ fn what_is_no_export_is_told_and_nothing_is_taken_in() {
         assert!(matches!(error, LabBookError::NoExport { .. }), "{error}");
         assert!(!error.to_string().contains('\n'), "{error}");
     }
-    assert!(import_json(&mut book, place.path()).is_err() && import_json(&mut book, &place.path().join("none")).is_err());
+    assert!(
+        import_json(&mut book, place.path()).is_err() && import_json(&mut book, &place.path().join("none")).is_err()
+    );
     assert_eq!(book.list(Filter::default()).unwrap(), []);
 }

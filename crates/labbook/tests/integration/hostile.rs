@@ -38,7 +38,11 @@ fn what_is_no_lab_book_is_left_alone() {
     is_told(&place.path().join("nothing"), &["there is no lab book", "--book"]);
     is_told(place.path(), &["no lab book"]);
     let text = place.path().join("text");
-    std::fs::write(&text, "a letter, of more bytes than the head of a file of SQLite has, which is a hundred of them, all of text").unwrap();
+    std::fs::write(
+        &text,
+        "a letter, of more bytes than the head of a file of SQLite has, which is a hundred of them, all of text",
+    )
+    .unwrap();
     is_told(&text, &["no lab book"]);
     assert!(matches!(LabBook::open(&text, Rights::Write), Err(LabBookError::Foreign { .. })));
     let empty = place.path().join("empty");

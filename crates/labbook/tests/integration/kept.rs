@@ -12,7 +12,8 @@ fn all_of_a_run_comes_back() {
     let path = place.path().join("book");
     let mut array = simulated_target(2, 1);
     array.drive = None;
-    array.array = Some(ArrayIdentity { uuid: Some("1:2:3:4".to_owned()), name: "pond".to_owned(), level: "5".to_owned() });
+    array.array =
+        Some(ArrayIdentity { uuid: Some("1:2:3:4".to_owned()), name: "pond".to_owned(), level: "5".to_owned() });
     array.members = vec![stick("sda"), stick("sdb")];
     let drive = simulated_target(1, 3);
     let number = keep(&mut open(&path), 1, &[drive.clone(), array.clone()]);

@@ -63,7 +63,8 @@ fn a_killed_process_leaves_a_lab_book_with_all_that_was_finished() {
         let life = Duration::from_micros((state >> 33) % LIFE_US);
         said.extend(lives(&path, round * 100_000, life));
         let book = open(&path);
-        let integrity: String = Connection::open(&path).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        let integrity: String =
+            Connection::open(&path).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(integrity, "ok", "after {round} kills");
         let entries = book.list(Filter::default()).unwrap();
         let of_state = |state| entries.iter().filter(move |entry| entry.state == state);
@@ -76,5 +77,8 @@ fn a_killed_process_leaves_a_lab_book_with_all_that_was_finished() {
             assert_eq!((run.state(), run.targets.len()), (RunState::Finished, 1), "{run:?}");
         }
     }
-    assert!(!said.is_empty() && unfinished <= kills as usize, "{finished} finished, {unfinished} not, of {kills} kills");
+    assert!(
+        !said.is_empty() && unfinished <= kills as usize,
+        "{finished} finished, {unfinished} not, of {kills} kills"
+    );
 }

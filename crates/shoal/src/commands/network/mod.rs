@@ -2,6 +2,7 @@
 
 mod document;
 mod ground;
+mod kept;
 mod named;
 mod passing;
 mod published;
@@ -18,6 +19,7 @@ pub(crate) use document::{NetworkDocument, NetworkPlanDocument};
 use crate::args::{Cli, NetworkArgs, Preset};
 use crate::exit::Failure;
 use crate::host;
+use crate::labbook;
 use crate::output;
 use crate::progress::count_bar;
 use crate::report::ReportFile;
@@ -60,7 +62,13 @@ pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
     let page = args.report.as_deref().map(ReportFile::open).transpose()?;
     announce(cli, &document);
     let (heading, start) = (host::heading(host::describe(host::io_engine_name(cli)?)), Instant::now());
-    let (findings, small) = measure(cli, args, named, &options, plan)?;
+    let mut recorder = labbook::begin(&args.keep, "network");
+    let measured = measure(cli, args, named, &options, plan);
+    if let Ok((findings, _)) = &measured {
+        recorder.add(&kept::target(findings));
+    }
+    labbook::end(recorder, &measured);
+    let (findings, small) = measured?;
     let published = args.preset.map(|preset| PublishedDocument {
         study: preset.study().to_owned(),
         figures: published::beside(preset, &findings, &small),
