@@ -42,7 +42,7 @@ pub struct Difference {
     /// The same in thousandths of the first run's median; left out where that is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_per_mille: Option<i64>,
-    /// Where the difference lies (Moses's interval, of the Mann–Whitney statistic); left out if there are too few repeats.
+    /// Where the difference lies (Moses's interval, of the Mann-Whitney statistic); left out if there are too few repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
     /// What that comes to.

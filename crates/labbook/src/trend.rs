@@ -76,6 +76,9 @@ pub enum Tendency {
     TooFew,
 }
 
+/// The repeats of one figure, by their run: when it began, and its number.
+type Runs = BTreeMap<(u64, i64), Vec<u64>>;
+
 /// The figures of a drive, workload by workload, in all finished and unfinished runs.
 ///
 /// # Errors
@@ -87,7 +90,7 @@ pub fn trend(book: &LabBook, found: &DriveFound) -> Result<Trend, LabBookError> 
                WHERE t.drive = ?1 AND m.verdict <> 'invalid' ORDER BY r.begun_unix_ns DESC, r.number DESC LIMIT 10000000";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
     let rows: Vec<(String, String, i64, i64, i64)> = book.rows(sql, [found.id], read)?;
-    let mut repeats: BTreeMap<(String, String), BTreeMap<(u64, i64), Vec<u64>>> = BTreeMap::new();
+    let mut repeats: BTreeMap<(String, String), Runs> = BTreeMap::new();
     for (workload, figure, begun, run, value) in rows {
         if Better::of(&figure).is_none() {
             continue;
@@ -103,7 +106,7 @@ pub fn trend(book: &LabBook, found: &DriveFound) -> Result<Trend, LabBookError> 
 }
 
 impl Course {
-    fn of(workload: String, figure: String, runs: BTreeMap<(u64, i64), Vec<u64>>) -> Option<Self> {
+    fn of(workload: String, figure: String, runs: Runs) -> Option<Self> {
         let better = Better::of(&figure)?;
         let point = |((begun_unix_ns, run), repeats)| Some(Point { run, begun_unix_ns, median: median(repeats)? });
         let points: Vec<Point> = runs.into_iter().filter_map(point).collect();

@@ -102,14 +102,13 @@ pub(crate) struct PlannedDriveDocument {
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
 pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
-    vec![
+    let mut schemas = vec![
         ("alert", schema_for!(shoal_unattended::alert::Message)),
         ("alert-test", schema_for!(AlertTestDocument)),
         ("answer", schema_for!(Answer)),
         ("array", schema_for!(StateDocument)),
         ("attach", schema_for!(AttachDocument)),
         ("bench", schema_for!(BenchDocument)),
-        ("compare", schema_for!(CompareDocument)),
         ("completions", schema_for!(CompletionsDocument)),
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),
@@ -119,10 +118,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("format", schema_for!(FormatDocument)),
         ("mount", schema_for!(MountDocument)),
         ("drives", schema_for!(DrivesDocument)),
-        ("lab-book", schema_for!(shoal_labbook::Export)),
         ("list", schema_for!(ListDocument)),
-        ("log", schema_for!(LogDocument)),
-        ("log-import", schema_for!(shoal_labbook::Imported)),
         ("mdadm-conf", schema_for!(MdadmConfDocument)),
         ("plan", schema_for!(shoal_plan::document::Plan)),
         ("profile", schema_for!(ProfileDocument)),
@@ -133,13 +129,25 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("service", schema_for!(ServiceDocument)),
         ("share", schema_for!(SharesDocument)),
         ("share-configuration", schema_for!(ConfigurationDocument)),
-        ("show", schema_for!(ShowDocument)),
         ("study", shoal_study::model::schema()),
         ("study-plan", schema_for!(PlanDocument)),
         ("swarm", schema_for!(SwarmDocument)),
         ("transfer", schema_for!(TransferDocument)),
-        ("trend", schema_for!(shoal_labbook::Trend)),
         ("unmount", schema_for!(UnmountDocument)),
         ("wipe", schema_for!(WipeDocument)),
+    ];
+    schemas.extend(of_lab_book());
+    schemas
+}
+
+/// Those of the lab book.
+fn of_lab_book() -> [(&'static str, Schema); 6] {
+    [
+        ("compare", schema_for!(CompareDocument)),
+        ("lab-book", schema_for!(shoal_labbook::Export)),
+        ("log", schema_for!(LogDocument)),
+        ("log-import", schema_for!(shoal_labbook::Imported)),
+        ("show", schema_for!(ShowDocument)),
+        ("trend", schema_for!(shoal_labbook::Trend)),
     ]
 }

@@ -23,10 +23,14 @@ pub(crate) fn difference(name: &str, value: i64) -> String {
 
 /// A figure's name in words, without its unit.
 pub(crate) fn words(name: &str) -> String {
-    let units = ["_bytes_per_s", "_ns_per_io", "_ns"];
-    let rate = if name.ends_with("bytes_per_s") { " rate" } else { "" };
-    let stem = units.iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
-    format!("{}{rate}", stem.replace('_', " "))
+    // Of percentiles the underscore is a point: `p99_9`.
+    let name = name.replace("_p99_9", "_p99.9");
+    for (unit, instead) in [("bytes_per_s", "rate"), ("ns_per_io", "per io"), ("_ns", "")] {
+        if let Some(stem) = name.strip_suffix(unit) {
+            return format!("{stem}{instead}").replace('_', " ");
+        }
+    }
+    name.replace('_', " ")
 }
 
 /// Thousandths as a percentage.
@@ -51,4 +55,25 @@ pub(crate) fn plain_table() -> Table {
 /// A table's lines, so many columns further in.
 pub(crate) fn indented(table: &Table, columns: usize) -> String {
     table.lines().map(|line| format!("{}{}\n", " ".repeat(columns), line.trim_end())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_in_words() {
+        for (name, told) in [
+            ("read_bytes_per_s", "read rate"),
+            ("bytes_per_s", "rate"),
+            ("read_latency_p99_99_ns", "read latency p99.99"),
+            ("cpu_ns_per_io", "cpu per io"),
+            ("write_iops", "write iops"),
+            ("", ""),
+        ] {
+            assert_eq!(words(name), told);
+        }
+        assert_eq!(difference("read_bytes_per_s", -1_500_000), "-1.5 MB/s");
+        assert_eq!(percent(-31), "-3.1 %");
+    }
 }

@@ -14,7 +14,7 @@ pub(super) enum Distribution {
 }
 
 impl Distribution {
-    /// The Mann–Whitney statistic of two groups: in how many of the pairs the one of the first group is the larger. The numbers of orders are
+    /// The Mann-Whitney statistic of two groups: in how many of the pairs the one of the first group is the larger. The numbers of orders are
     /// the Gaussian binomial coefficients.
     pub(super) fn of_groups(first: usize, second: usize) -> Self {
         let (first_real, second_real) = (first as f64, second as f64);

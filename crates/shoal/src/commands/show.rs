@@ -50,9 +50,11 @@ fn write_all(text: &mut String, document: &ShowDocument) -> std::fmt::Result {
     writeln!(text, "run {number}, {}", heading.uuid)?;
     let begun = format_minute(heading.begun_unix_ns / NS_PER_S);
     writeln!(text, "begun {begun} UTC, {}", ended(run))?;
-    let [command, version, kernel, host] =
-        [&heading.command, &heading.tool_version, &heading.kernel, &heading.host].map(|text| Outside(text));
-    writeln!(text, "{command} of shoal {version}, {kernel}, on {host}")?;
+    let mut by = format!("{}, version {}", heading.command, heading.tool_version);
+    for (word, told) in [(", ", &heading.kernel), (", on ", &heading.host)] {
+        by += &if told.is_empty() { String::new() } else { format!("{word}{told}") };
+    }
+    writeln!(text, "{}", Outside(&by))?;
     let line: Vec<_> = reproduced_by.iter().map(|word| shell_word(word)).collect();
     writeln!(text, "again: {}", Outside(&line.join(" ")))?;
     run.targets.iter().try_for_each(|target| write_target(text, target))

@@ -1,9 +1,9 @@
 //! `shoal log`
 
+mod document;
+
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use shoal_labbook::{Entry, Filter, Imported, Rights, RunState, export_csv, export_json, import_json};
 use shoal_text::{Outside, format_count, format_minute};
 
@@ -14,12 +14,7 @@ use crate::figure::{figure, indented, plain_table};
 use crate::labbook::{failure, find_drive, open};
 use crate::output;
 
-/// `log`: runs, newest first.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct LogDocument {
-    /// One entry a run.
-    pub(crate) runs: Vec<Entry>,
-}
+pub(crate) use document::LogDocument;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
