@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shoal_bench::{DirectionResult, Latency, Limit, Measurement, Pattern, Workload};
+use shoal_bench::{DirectionResult, Latency, Limit, Measurement, Pattern, TargetDescription, Workload};
 use shoal_text::{format_ns, format_size};
 
 use crate::model::{Measured, Target};
@@ -30,8 +30,13 @@ impl Measured {
 impl Target {
     /// What measurements were made on, by what they say of it. Who it is has to be said beside.
     pub fn of(measurements: &[Measurement], circumstance: &str) -> Option<Self> {
-        let description = &measurements.first()?.target;
-        Some(Self {
+        let measured = measurements.iter().map(|it| Measured::of(it, circumstance)).collect();
+        Some(Self { measurements: measured, ..Self::described(&measurements.first()?.target) })
+    }
+
+    /// What is going to be measured.
+    pub fn described(description: &TargetDescription) -> Self {
+        Self {
             name: description.name.clone(),
             kind: word(&description.kind),
             size_bytes: description.size_bytes,
@@ -39,8 +44,8 @@ impl Target {
             array: None,
             members: Vec::new(),
             simulated: description.simulated.clone(),
-            measurements: measurements.iter().map(|it| Measured::of(it, circumstance)).collect(),
-        })
+            measurements: Vec::new(),
+        }
     }
 }
 

@@ -108,6 +108,8 @@ fn measure(
     (workload, interrupt): (&Workload, &AtomicBool),
     recorder: &mut Recorder<'_>,
 ) -> Result<Vec<Measurement>, Failure> {
+    let (whose, description) = (target.whose.clone(), target.description.clone());
+    recorder.add(&whose.target(&description, &[]));
     let blocks = check_fit(target.volume(), workload).map_err(Failure::usage)?;
     let mut conditions = target.conditions;
     // A model does not know what was written.
@@ -115,8 +117,7 @@ fn measure(
         let probe = probe_unwritten(target.volume_mut(), blocks, workload.seed).map_err(Failure::failed)?;
         conditions.unwritten = Some(probe);
     }
-    let bench =
-        Bench { target: target.description.clone(), workload: workload.clone(), repeats: args.repeat, conditions };
+    let bench = Bench { target: description.clone(), workload: workload.clone(), repeats: args.repeat, conditions };
     let bar = per_mille_bar(cli, &target.description.name);
     let mut watch = Watch {
         interrupt,
@@ -128,14 +129,11 @@ fn measure(
     };
     let measured = bench.run(target.volume_mut(), &mut watch);
     bar.finish_and_clear();
-    let whose = target.whose.clone();
     let closed = target.close();
     let measurements = measured.map_err(|error| match error {
         BenchError::Workload(_) => Failure::usage(error),
         BenchError::Volume(_) => Failure::failed(error),
     })?;
-    if let Some(target) = whose.target(&measurements) {
-        recorder.add(&target);
-    }
+    recorder.add(&whose.target(&description, &measurements));
     closed.map(|()| measurements)
 }

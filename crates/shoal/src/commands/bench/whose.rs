@@ -1,6 +1,6 @@
 //! Who a target is, for the lab book.
 
-use shoal_bench::Measurement;
+use shoal_bench::{Measurement, TargetDescription};
 use shoal_labbook::{ArrayIdentity, DriveIdentity, Target};
 use shoal_volume::{ArrayLevel, ArrayStatus};
 
@@ -30,9 +30,10 @@ impl Whose {
         Self { array, ..Self::default() }
     }
 
-    /// What was measured, as it is kept; none if nothing was.
-    pub(super) fn target(&self, measurements: &[Measurement]) -> Option<Target> {
+    /// What is measured, as it is kept, with the measurements that there are.
+    pub(super) fn target(&self, description: &TargetDescription, measurements: &[Measurement]) -> Target {
         let Self { drive, array, members } = self.clone();
-        Some(Target { drive, array, members, ..Target::of(measurements, "")? })
+        let target = Target::of(measurements, "").unwrap_or_else(|| Target::described(description));
+        Target { drive, array, members, ..target }
     }
 }
