@@ -16,7 +16,7 @@ pub(super) fn drive(world: &impl World, drive: DriveId, simulated: Option<&str>)
         name: facts.name.clone(),
         kind: if simulated.is_some() { "simulated" } else { "drive" }.to_owned(),
         size_bytes: facts.size_bytes,
-        drive: simulated.map(|_| crate::labbook::simulated(&format!("{}{}#0", shoal_sim::PREFIX, facts.name))),
+        drive: simulated.map(|_| crate::labbook::simulated(&facts.name)),
         array: None,
         members: Vec::new(),
         simulated: simulated.map(str::to_owned),

@@ -27,7 +27,7 @@ impl Keeper<'_, '_> {
             Subject::Together(drive) => (TOGETHER, Some(drive)),
             Subject::Array(_) => ("", None),
         };
-        let Some(target) = Target::of(measurements, circumstance) else { return };
+        let Some(target) = self.target(measurements, circumstance) else { return };
         let target = match (subject, drive) {
             (Subject::Array(array), _) => self.array(target, &self.plan.arrays[array as usize].members, measurements),
             (_, drive) => Target { drive: drive.and_then(|drive| self.drives.get(drive as usize)?.clone()), ..target },
@@ -40,12 +40,25 @@ impl Keeper<'_, '_> {
         let mut rebuilt = None;
         for phase in &fault.phases {
             let measurements = std::slice::from_ref(&phase.measurement);
-            let Some(target) = Target::of(measurements, circumstance(phase.state)) else { continue };
+            let Some(target) = self.target(measurements, circumstance(phase.state)) else { continue };
             let target = self.array(target, &fault.configuration.members, measurements);
             rebuilt = Some(Target { measurements: vec![rebuild(fault)], ..target.clone() });
             self.recorder.add(&target);
         }
         rebuilt.iter().for_each(|target| self.recorder.add(target));
+    }
+
+    /// What a study measures is known by its plan: how much of a target is read follows from what was written before, and is no
+    /// setting, nor is the seed of a step.
+    fn target(&self, measurements: &[Measurement], circumstance: &str) -> Option<Target> {
+        let mut target = Target::of(measurements, circumstance)?;
+        let seed = self.plan.factors.seed.to_string();
+        for measured in &mut target.measurements {
+            let name = measured.workload.split(", from ").next().unwrap_or_default().to_owned();
+            measured.workload = name;
+            measured.settings.insert("seed".to_owned(), seed.clone());
+        }
+        Some(target)
     }
 
     /// An array that is gone with the study.
