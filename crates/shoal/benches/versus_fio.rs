@@ -112,7 +112,8 @@ fn shoal() -> Command {
 
 fn run_shoal(point: &Point, members: &[PathBuf], options: &Options) -> Result<Run, Failure> {
     let mut command = shoal();
-    command.args(["bench", "--json", "--quiet", "--repeat", "1", "--warm-up", "0", "--force", "--depth", point.depth]);
+    command.args(["bench", "--json", "--quiet", "--no-book", "--repeat", "1", "--warm-up", "0", "--force"]);
+    command.args(["--depth", point.depth]);
     command.args(["--block-size", &point.block_size.to_uppercase(), "--seconds", &options.seconds.to_string()]);
     command.arg(if point.random { "--random" } else { "--sequential" });
     if point.write {

@@ -5,17 +5,20 @@ use std::path::{Path, PathBuf};
 use shoal_bench::TargetKind;
 use shoal_drive::{Access, Drive, DriveKind, IoEngine};
 use shoal_inventory::{join_for, open_drives};
+use shoal_labbook::DriveIdentity;
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
 use shoal_study::model::DriveDescription;
 use shoal_volume::RealWorld;
 
 use crate::exit::Failure;
+use crate::labbook;
 
 /// Drives by their paths.
 pub(crate) struct PathBay {
     io_engine: Option<IoEngine>,
     paths: Vec<PathBuf>,
     descriptions: Vec<DriveDescription>,
+    identities: Vec<Option<DriveIdentity>>,
 }
 
 impl PathBay {
@@ -30,11 +33,17 @@ impl PathBay {
             }
             descriptions.push(description);
         }
-        Ok(Self { io_engine, paths: paths.to_vec(), descriptions })
+        let identities = drives.iter().map(labbook::identity).collect();
+        Ok(Self { io_engine, paths: paths.to_vec(), descriptions, identities })
     }
 }
 
 impl PathBay {
+    /// Who the drives are, as far as they can be known again.
+    pub(crate) fn identities(&self) -> &[Option<DriveIdentity>] {
+        &self.identities
+    }
+
     /// Where a drive is.
     pub(crate) fn path(&self, drive: u32) -> &Path {
         &self.paths[drive as usize]

@@ -11,18 +11,21 @@ use shoal_documents::{
     MountDocument, ScrubDocument, ServiceDocument, StateDocument, TransferDocument, UnmountDocument,
 };
 
+use crate::commands::compare::CompareDocument;
 use crate::commands::drives::document::DrivesDocument;
 use crate::commands::list::ListDocument;
+use crate::commands::log::LogDocument;
 use crate::commands::network::{NetworkDocument, NetworkPlanDocument};
 use crate::commands::profile::ProfileDocument;
 use crate::commands::recover::RecoverDocument;
 use crate::commands::replay::ReplayDocument;
 use crate::commands::share::{ConfigurationDocument, SharesDocument};
+use crate::commands::show::ShowDocument;
 use crate::commands::wipe::WipeDocument;
 
 pub(crate) use swarm::{SwarmDocument, SwarmFailureDocument};
 
-/// `man` and `schemas`: what was written.
+/// `man`, `schemas` and `log --export`: what was written.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FilesDocument {
     /// Paths of the files.
@@ -99,7 +102,7 @@ pub(crate) struct PlannedDriveDocument {
 /// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
 /// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
 pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
-    vec![
+    let mut schemas = vec![
         ("alert", schema_for!(shoal_unattended::alert::Message)),
         ("alert-test", schema_for!(AlertTestDocument)),
         ("answer", schema_for!(Answer)),
@@ -132,5 +135,19 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("transfer", schema_for!(TransferDocument)),
         ("unmount", schema_for!(UnmountDocument)),
         ("wipe", schema_for!(WipeDocument)),
+    ];
+    schemas.extend(of_lab_book());
+    schemas
+}
+
+/// Those of the lab book.
+fn of_lab_book() -> [(&'static str, Schema); 6] {
+    [
+        ("compare", schema_for!(CompareDocument)),
+        ("lab-book", schema_for!(shoal_labbook::Export)),
+        ("log", schema_for!(LogDocument)),
+        ("log-import", schema_for!(shoal_labbook::Imported)),
+        ("show", schema_for!(ShowDocument)),
+        ("trend", schema_for!(shoal_labbook::Trend)),
     ]
 }

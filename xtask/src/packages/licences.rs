@@ -29,6 +29,7 @@ The standard library of Rust: MIT or Apache License, Version 2.0.
   Copyright (c) The Rust Project contributors
 The unwinder of LLVM (libunwind): Apache License, Version 2.0, with LLVM's exception.
   Copyright (c) 2009-2019 by the contributors listed in CREDITS.TXT of LLVM
+SQLite: in the public domain, by its authors' dedication.
 The page of a report carries the licences of what is in it.
 ";
 const LIBRARIES_OF_STATIC: &str = "\

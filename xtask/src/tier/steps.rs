@@ -139,6 +139,9 @@ fn long(seed: u64) -> Vec<Step> {
         Step::new("stories", "cargo nextest run --profile proofs --workspace --locked --ignore-default-filter")
             .and(&["-E", "test(/^stories::/)"])
             .with("SHOAL_STORIES", 1000),
+        Step::new("lab book", "cargo nextest run --workspace --locked --ignore-default-filter")
+            .and(&["-E", "package(shoal-labbook) & test(/^killed::/)"])
+            .with("SHOAL_KILLS", 200),
         Step::new("swarm", "cargo run --profile hunt --locked -p shoal -- sim swarm --seeds 0..1000000"),
         Step::new("packages", "cargo xtask packages"),
         Step::new("packages installed", "cargo xtask packages test"),

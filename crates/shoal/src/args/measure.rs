@@ -6,6 +6,7 @@ use clap::Args;
 use shoal_text::{parse_size, parse_small_size};
 
 use super::engine::EngineArgs;
+use super::labbook::KeepArgs;
 
 /// `shoal bench`
 #[derive(Args, Debug)]
@@ -82,6 +83,9 @@ pub(crate) struct BenchArgs {
     /// Who runs the array.
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Where the run is kept.
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
     /// Measure the simulated drives.
     #[command(flatten)]
     pub(crate) simulated: SimulatedArgs,
@@ -129,6 +133,9 @@ pub(crate) struct StudyArgs {
     /// Wipe files, and drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Where the run is kept.
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
     /// Do not let a member fail and be rebuilt at the end. That takes three drives or more, and writes over all of the
     /// part of each drive that is used.
     #[arg(long)]

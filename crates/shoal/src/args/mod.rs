@@ -8,6 +8,7 @@ mod engine;
 mod examples;
 mod filesystem;
 mod help;
+mod labbook;
 mod measure;
 mod network;
 mod plan;
@@ -33,6 +34,7 @@ pub(crate) use engine::EngineArg;
 pub(crate) use examples::examples_of;
 pub(crate) use filesystem::{FormatArgs, MountArgs, UnmountArgs};
 pub(crate) use help::{GROUPS, parse};
+pub(crate) use labbook::{BookArgs, CompareArgs, KeepArgs, LogArgs, ShowArgs, TrendArgs};
 pub(crate) use measure::{BenchArgs, DemoArgs, DrivesArgs, FactorArgs, SimulatedArgs, SimulatedArrayArgs, StudyArgs};
 pub(crate) use network::{NetworkArgs, Preset};
 pub(crate) use plan::{PlanArgs, parse_percent};
@@ -108,6 +110,16 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Measure a file, a device, a directory or an array.
     Bench(BenchArgs),
+    /// List what was measured, newest first, out of the lab book.
+    ///
+    /// Or write all of it to a file, or take in what such a file holds.
+    Log(LogArgs),
+    /// Show all figures of one run, and the line that reproduces it.
+    Show(ShowArgs),
+    /// Say how two runs differ, and which differences are noise.
+    Compare(CompareArgs),
+    /// Say whether a drive gets slower, by all runs of it.
+    Trend(TrendArgs),
     /// Play published studies on simulated drives, figure by figure.
     Replay(ReplayArgs),
     /// Make an array of drives, in md's format.

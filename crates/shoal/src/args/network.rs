@@ -6,6 +6,8 @@ use clap::Args;
 use shoal_network::{LinkSpeed, Protocol};
 use shoal_text::{parse_size, parse_small_size};
 
+use super::labbook::KeepArgs;
+
 /// `shoal network`
 #[derive(Args, Debug)]
 #[command(
@@ -57,6 +59,9 @@ pub(crate) struct NetworkArgs {
     /// Say what would be done, how long it would take and what would be written, and stop.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Where the run is kept.
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 /// Published studies with a network in them.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use shoal_text::parse_size;
 
+use super::labbook::KeepArgs;
+
 const AFTER_HELP: &str = "\
 The description can be used wherever simulated drives can, as in sim:./my-stick.toml*6@usb2*2, and with `shoal plan`. \
 Without --write nothing is written, and what only writing tells is said to be not measured.";
@@ -34,4 +36,7 @@ pub(crate) struct ProfileArgs {
     /// Overwrite what the drive holds when writing, and a description that is there. Drives in use are refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Where the run is kept.
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }

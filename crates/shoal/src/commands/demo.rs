@@ -54,7 +54,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
     let bay = PathBay::new(cli.io_engine(), &paths)?;
     let plan = Plan::new(factors(args)?, bay.drives()).map_err(Failure::usage)?;
     announce(&plan, &bay, ASSUMED_BYTES_PER_S, &cost(&plan, &bay, ASSUMED_BYTES_PER_S, true));
-    let report = carry_out(cli, &plan, &bay, ASSUMED_BYTES_PER_S, true, &interrupt)?;
+    let report = carry_out(cli, &plan, &bay, (ASSUMED_BYTES_PER_S, true), &interrupt, &mut |_, _| ())?;
     page.write(&report)?;
     output::document(cli, &report, study_text)?;
     if report.complete {

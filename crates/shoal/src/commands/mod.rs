@@ -4,6 +4,7 @@ mod add;
 mod alert;
 mod attach;
 mod bench;
+pub(crate) mod compare;
 pub(crate) mod create;
 mod demo;
 pub(crate) mod drives;
@@ -13,6 +14,7 @@ mod format;
 mod generate;
 mod grow;
 pub(crate) mod list;
+pub(crate) mod log;
 mod mount;
 pub(crate) mod network;
 mod plan;
@@ -26,10 +28,12 @@ mod scrub;
 mod serve;
 mod service;
 pub(crate) mod share;
+pub(crate) mod show;
 mod sim;
 mod status;
 mod study;
 mod transfer;
+pub(crate) mod trend;
 mod trust;
 pub(crate) mod wipe;
 
@@ -47,6 +51,10 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Plan(args) => plan::run(cli, args),
         Command::Profile(args) => profile::run(cli, args),
         Command::Bench(args) => bench::run(cli, args),
+        Command::Log(args) => log::run(cli, args),
+        Command::Show(args) => show::run(cli, args),
+        Command::Compare(args) => compare::run(cli, args),
+        Command::Trend(args) => trend::run(cli, args),
         Command::Replay(args) => replay::run(cli, args),
         Command::Create(args) => create::run(cli, args),
         Command::Examine(args) => examine::run(cli, args),

@@ -9,6 +9,7 @@ mod files;
 mod fronts;
 mod help;
 mod json;
+mod lab_book;
 mod lists;
 mod memory;
 mod needs_bus_boots_from_an_array;

@@ -13,13 +13,14 @@ mod progress;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use shoal_bench::BenchError;
+use shoal_bench::{BenchError, Measurement};
 use shoal_volume::{CreateError, OpenOptions, VolumeError};
 
 use crate::analysis::analyse;
 use crate::bay::{Bay, BayError, Requests};
 use crate::model::{
-    Analysis, ArrayResult, DriveMeasurements, FORMAT, FORMAT_VERSION, FaultRecord, Host, StudyReport, TogetherRun,
+    Analysis, ArrayResult, DriveMeasurement, DriveMeasurements, FORMAT, FORMAT_VERSION, FaultRecord, Host, StudyReport,
+    TogetherRun,
 };
 use crate::plan::{Plan, SeededStep, Step};
 use progress::Tracker;
@@ -46,8 +47,21 @@ pub struct Watch<'a> {
     pub interrupt: &'a AtomicBool,
     /// Told of progress several times a second.
     pub progress: &'a mut dyn FnMut(&Progress),
+    /// Told of what was measured as soon as it was, so that it can be kept: a study takes hours, and may not come to its end.
+    pub measured: &'a mut dyn FnMut(Subject, &[Measurement]),
     /// The time of whoever watches, in nanoseconds: what is left is told in it, and nothing is measured with it.
     pub now_ns: &'a dyn Fn() -> u64,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// This drive, by itself.
+    Alone(u32),
+    /// This drive, while all worked.
+    Together(u32),
+    /// This array of the plan.
+    Array(u32),
 }
 
 /// What a study saw.
@@ -147,17 +161,26 @@ impl<B: Bay> Study<'_, B> {
         match step {
             Step::Alone { drive } => {
                 let measurements = self.alone(drive, seed, tracker, watch)?;
+                (watch.measured)(Subject::Alone(drive), &measurements);
                 observations.alone.push(DriveMeasurements { drive, measurements });
                 Ok(())
             }
             Step::Together { repeat } => {
                 let runs = self.together(repeat, seed, tracker, watch);
+                for DriveMeasurement { drive, measurement } in runs.runs.iter().flat_map(|run| &run.drives) {
+                    (watch.measured)(Subject::Together(*drive), std::slice::from_ref(measurement));
+                }
                 observations.together.extend(runs.runs);
                 runs.error.map_or(Ok(()), Err)
             }
             Step::Array { array, repeat } => {
-                let index = array as usize;
-                self.array(&self.plan.arrays[index], &mut arrays[index], (repeat, seed), tracker, watch)
+                let result = &mut arrays[array as usize];
+                let before = result.as_ref().map_or(0, |result| result.measurements.len());
+                let done = self.array(&self.plan.arrays[array as usize], result, (repeat, seed), tracker, watch);
+                if let Some(result) = result {
+                    (watch.measured)(Subject::Array(array), &result.measurements[before..]);
+                }
+                done
             }
         }
     }

@@ -85,7 +85,7 @@ fn run(images: &Images, plan: &Plan, interrupt: &AtomicBool, progress: &mut dyn 
     let study = Study { plan, bay: images, open: OpenOptions::writable(), bytes_per_s: 100_000_000 };
     let start = std::time::Instant::now();
     let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap();
-    study.run(&mut Watch { interrupt, progress, now_ns: &now_ns })
+    study.run(&mut Watch { interrupt, progress, measured: &mut |_, _| (), now_ns: &now_ns })
 }
 
 fn heading() -> Heading {

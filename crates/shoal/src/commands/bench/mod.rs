@@ -6,14 +6,18 @@ mod remote;
 mod running;
 mod target;
 mod text;
+mod whose;
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use shoal_bench::{Bench, BenchError, Limit, Measurement, Pattern, Watch, Workload, check_fit, probe_unwritten};
+use shoal_labbook::Recorder;
 
 use crate::args::{BenchArgs, Cli};
 use crate::documents::BenchDocument;
 use crate::exit::Failure;
+use crate::labbook;
 use crate::output;
 use crate::progress::{interrupt_flag, per_mille_bar};
 use target::Target;
@@ -24,22 +28,38 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(crate) fn run(cli: &Cli, args: &BenchArgs) -> Result<(), Failure> {
     let workload = workload(args)?;
     let interrupt = interrupt_flag()?;
-    let mut document = BenchDocument { results: Vec::new(), directories: Vec::new() };
-    if directory::are_directories(args)? {
-        for directory in &args.targets {
-            let file = directory::lay_out(args, directory, workload.seed, &interrupt)?;
-            let results = measure(cli, args, target::in_directory(cli, &file, &workload)?, &workload, &interrupt)?;
-            document.directories.push(file.account(results.iter().map(written_bytes).sum()));
-            document.results.extend(results);
-        }
-    } else {
-        for target in target::open(cli, args, &workload)? {
-            document.results.extend(measure(cli, args, target, &workload, &interrupt)?);
-        }
-    }
+    let directories = if directory::are_directories(args)? { args.targets.as_slice() } else { &[] };
+    let targets = if directories.is_empty() { target::open(cli, args, &workload)? } else { Vec::new() };
+    let mut recorder = labbook::begin(&args.keep, "bench");
+    let mut measure = |target| measure(cli, args, target, (&workload, &interrupt), &mut recorder);
+    let measured = measure_all(cli, args, targets, directories, (&workload, &interrupt), &mut measure);
+    labbook::end(recorder, &measured);
+    let document = measured?;
     output::document(cli, &document, text::text)?;
     let failed = document.results.iter().any(|result| errors(result) > 0);
     if failed { Err(Failure::Shown("some requests failed: see the results".to_owned())) } else { Ok(()) }
+}
+
+/// All targets, or files in all directories, one after the other.
+fn measure_all(
+    cli: &Cli,
+    args: &BenchArgs,
+    targets: Vec<Target>,
+    directories: &[PathBuf],
+    (workload, interrupt): (&Workload, &AtomicBool),
+    measure: &mut dyn FnMut(Target) -> Result<Vec<Measurement>, Failure>,
+) -> Result<BenchDocument, Failure> {
+    let mut document = BenchDocument { results: Vec::new(), directories: Vec::new() };
+    for directory in directories {
+        let file = directory::lay_out(args, directory, workload.seed, interrupt)?;
+        let results = measure(target::in_directory(cli, &file, workload)?)?;
+        document.directories.push(file.account(results.iter().map(written_bytes).sum()));
+        document.results.extend(results);
+    }
+    for target in targets {
+        document.results.extend(measure(target)?);
+    }
+    Ok(document)
 }
 
 fn written_bytes(measurement: &Measurement) -> u64 {
@@ -85,9 +105,11 @@ fn measure(
     cli: &Cli,
     args: &BenchArgs,
     mut target: Target,
-    workload: &Workload,
-    interrupt: &AtomicBool,
+    (workload, interrupt): (&Workload, &AtomicBool),
+    recorder: &mut Recorder<'_>,
 ) -> Result<Vec<Measurement>, Failure> {
+    let (whose, description) = (target.whose.clone(), target.description.clone());
+    recorder.add(&whose.target(&description, &[]));
     let blocks = check_fit(target.volume(), workload).map_err(Failure::usage)?;
     let mut conditions = target.conditions;
     // A model does not know what was written.
@@ -95,8 +117,7 @@ fn measure(
         let probe = probe_unwritten(target.volume_mut(), blocks, workload.seed).map_err(Failure::failed)?;
         conditions.unwritten = Some(probe);
     }
-    let bench =
-        Bench { target: target.description.clone(), workload: workload.clone(), repeats: args.repeat, conditions };
+    let bench = Bench { target: description.clone(), workload: workload.clone(), repeats: args.repeat, conditions };
     let bar = per_mille_bar(cli, &target.description.name);
     let mut watch = Watch {
         interrupt,
@@ -113,5 +134,6 @@ fn measure(
         BenchError::Workload(_) => Failure::usage(error),
         BenchError::Volume(_) => Failure::failed(error),
     })?;
+    recorder.add(&whose.target(&description, &measurements));
     closed.map(|()| measurements)
 }

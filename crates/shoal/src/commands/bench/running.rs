@@ -7,12 +7,14 @@ use shoal_documents::protocol::Command;
 use shoal_documents::{HealthDocument, StateDocument};
 use shoal_drive::Access;
 use shoal_inventory::check_content;
+use shoal_labbook::ArrayIdentity;
 use shoal_running::Handle;
 use shoal_serve::Address;
 use shoal_volume::{ArrayLevel, Volume};
 
 use super::access::access;
 use super::remote::{self, Named};
+use super::whose::Whose;
 use crate::args::BenchArgs;
 use crate::exit::Failure;
 
@@ -21,7 +23,7 @@ pub(super) fn open(
     args: &BenchArgs,
     mut running: Box<dyn Handle>,
     workload: &Workload,
-) -> Result<(TargetDescription, Conditions, Box<dyn Volume>), Failure> {
+) -> Result<(TargetDescription, Conditions, Whose, Box<dyn Volume>), Failure> {
     let state = running.execute(Command::Status)?;
     let is_written = access(workload) == Access::Write;
     if is_written {
@@ -36,7 +38,13 @@ pub(super) fn open(
         resyncing: state.background.is_some(),
         ..Conditions::default()
     };
-    Ok((describe(&state, &volume), conditions, Box::new(volume)))
+    let array = ArrayIdentity {
+        uuid: Some(state.array.uuid.clone()),
+        name: state.array.name.clone(),
+        level: ArrayLevel::Plain(state.array.level).name(),
+    };
+    let whose = Whose { array: Some(array), ..Whose::default() };
+    Ok((describe(&state, &volume), conditions, whose, Box::new(volume)))
 }
 
 /// Where the array is a block device for this machine.

@@ -16,9 +16,11 @@ use super::access::access;
 use super::directory::FileInDirectory;
 use super::remote::{self, Named};
 use super::running;
+use super::whose::Whose;
 use crate::args::{ArrayArgs, BenchArgs, Cli, EngineArg, SimulatedArgs};
 use crate::attaching::{check_overwritable, refuse_occupied};
 use crate::exit::Failure;
+use crate::labbook;
 use crate::passing::passing_array;
 use crate::setup::{environment, join, members_to_open, open_options, reach_running};
 use crate::simulated::{descriptions, refuse_options};
@@ -27,6 +29,7 @@ use crate::simulated::{descriptions, refuse_options};
 pub(super) struct Target {
     pub(super) description: TargetDescription,
     pub(super) conditions: Conditions,
+    pub(super) whose: Whose,
     kind: Kind,
 }
 
@@ -100,8 +103,8 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
         refuse_occupied(&named)?;
     }
     if let Some(running) = reach_running(&named)? {
-        let (description, conditions, volume) = running::open(args, running, workload)?;
-        return Ok(Target { description, conditions, kind: Kind::Drive(volume) });
+        let (description, conditions, whose, volume) = running::open(args, running, workload)?;
+        return Ok(Target::plain(description, conditions, whose, volume));
     }
     let spare_content = access == Access::Write && !args.force;
     if args.engine.engine == EngineArg::Kernel {
@@ -126,7 +129,7 @@ fn export(args: &BenchArgs, named: &Named, target: &Path, workload: &Workload) -
     }
     let volume = remote::open(named, workload.depth, workload.block_size_bytes)?;
     let description = whole(name, TargetKind::Device, &volume);
-    Ok(Target { description, conditions: Conditions::default(), kind: Kind::Drive(Box::new(volume)) })
+    Ok(Target::plain(description, Conditions::default(), Whose::default(), Box::new(volume)))
 }
 
 /// What has no members.
@@ -181,10 +184,12 @@ pub(super) fn in_directory(cli: &Cli, file: &FileInDirectory, workload: &Workloa
 
 fn plain(cli: &Cli, drive: Drive, workload: &Workload, (name, kind): (String, TargetKind)) -> Result<Target, Failure> {
     let conditions = Conditions { buffered: !drive.is_direct(), ..Conditions::default() };
+    let is_drive = kind != TargetKind::Directory;
+    let whose = Whose::drive(labbook::identity(&drive).filter(|_| is_drive));
     let opened = join(cli, vec![drive], workload.depth, workload.block_size_bytes)?;
     let volume = DriveVolume::new(opened.world, opened.drives[0], opened.plan);
     let description = whole(name, kind, &volume);
-    Ok(Target { description, conditions, kind: Kind::Drive(Box::new(volume)) })
+    Ok(Target::plain(description, conditions, whose, Box::new(volume)))
 }
 
 fn array(
@@ -198,6 +203,7 @@ fn array(
     let plan = BufferPlan::for_drives(drives.len(), workload.depth, workload.block_size_bytes);
     let opened = shoal_inventory::join(cli.io_engine(), drives, plan.with_write_back(write_back))?;
     let buffered = opened.drives.iter().any(|&drive| !opened.world.facts(drive).direct);
+    let members = labbook::identities(&opened.world, &opened.drives);
     let options = open_options(cli, writable, false)?;
     let opening = Opening { writable, degraded: named.degraded, ..Opening::WRITABLE };
     let memory = host_memory(environment(), opening.purpose());
@@ -207,7 +213,8 @@ fn array(
     if spare_content {
         check_content(&mut volume, &status.name)?;
     }
-    Ok(array_target(volume, status, buffered, None))
+    let whose = Whose::array(&status, members);
+    Ok(array_target(volume, (status, whose), buffered, None))
 }
 
 /// An array that the kernel runs meanwhile.
@@ -219,19 +226,26 @@ fn kernel_array(cli: &Cli, named: &ArrayArgs, workload: &Workload, spare_content
         ..Opening::WRITABLE
     };
     let requests = (workload.depth, workload.block_size_bytes);
+    let members = named.drives.iter().filter_map(|path| labbook::identity_of(path)).collect();
     let mut volume = claim_for_kernel(&cli.setup()?, &named.address(), opening, requests)?;
     let status = volume.array().status();
     if spare_content {
         check_content(&mut volume, &status.name)?;
     }
     let (buffered, engine) = (volume.array().is_buffered(), volume.array().kernel().name.clone());
-    let mut target = array_target(volume, status, buffered, None);
+    let whose = Whose::array(&status, members);
+    let mut target = array_target(volume, (status, whose), buffered, None);
     target.description.engine = Some(engine);
     Ok(target)
 }
 
 /// An array with what is known of it.
-fn array_target(volume: impl Array + 'static, status: ArrayStatus, buffered: bool, simulated: Option<&str>) -> Target {
+fn array_target(
+    volume: impl Array + 'static,
+    (status, whose): (ArrayStatus, Whose),
+    buffered: bool,
+    simulated: Option<&str>,
+) -> Target {
     let conditions = Conditions {
         buffered,
         unwritten: None,
@@ -250,7 +264,7 @@ fn array_target(volume: impl Array + 'static, status: ArrayStatus, buffered: boo
         simulated: simulated.map(str::to_owned),
         engine: None,
     };
-    Target { description, conditions, kind: Kind::Array(Box::new(volume)) }
+    Target { description, conditions, whose, kind: Kind::Array(Box::new(volume)) }
 }
 
 /// Simulated drives: each alone, or an array of all of them.
@@ -294,7 +308,8 @@ fn simulated_drive(
         simulated: Some(drives.notation().to_owned()),
         engine: None,
     };
-    Ok(Target { description, conditions: Conditions::default(), kind: Kind::Drive(Box::new(volume)) })
+    let whose = Whose::drive(Some(labbook::simulated(&description.name)));
+    Ok(Target::plain(description, Conditions::default(), whose, Box::new(volume)))
 }
 
 fn simulated_array(
@@ -313,7 +328,8 @@ fn simulated_array(
     let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options);
     let volume = volume?;
     let status = volume.status();
-    Ok(array_target(volume, status, false, Some(drives.notation())))
+    let whose = Whose::passing_array(&status);
+    Ok(array_target(volume, (status, whose), false, Some(drives.notation())))
 }
 
 /// The same drives, whose time passes as the machine's does if that is wanted.
@@ -322,6 +338,16 @@ fn paced(opened: SimulatedOpened, real_time: bool) -> SimulatedOpened {
 }
 
 impl Target {
+    /// A target that is no array of this process's.
+    pub(super) fn plain(
+        description: TargetDescription,
+        conditions: Conditions,
+        whose: Whose,
+        volume: Box<dyn Volume>,
+    ) -> Self {
+        Self { description, conditions, whose, kind: Kind::Drive(volume) }
+    }
+
     pub(super) fn volume(&self) -> &dyn Volume {
         match &self.kind {
             Kind::Drive(volume) => volume.as_ref(),

@@ -2,6 +2,7 @@
 
 mod document;
 mod ground;
+mod kept;
 mod named;
 mod passing;
 mod published;
@@ -18,6 +19,7 @@ pub(crate) use document::{NetworkDocument, NetworkPlanDocument};
 use crate::args::{Cli, NetworkArgs, Preset};
 use crate::exit::Failure;
 use crate::host;
+use crate::labbook;
 use crate::output;
 use crate::progress::count_bar;
 use crate::report::ReportFile;
@@ -60,7 +62,7 @@ pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
     let page = args.report.as_deref().map(ReportFile::open).transpose()?;
     announce(cli, &document);
     let (heading, start) = (host::heading(host::describe(host::io_engine_name(cli)?)), Instant::now());
-    let (findings, small) = measure(cli, args, named, &options, plan)?;
+    let (findings, small) = keep(cli, args, named, &options, plan)?;
     let published = args.preset.map(|preset| PublishedDocument {
         study: preset.study().to_owned(),
         figures: published::beside(preset, &findings, &small),
@@ -75,6 +77,23 @@ pub(crate) fn run(cli: &Cli, args: &NetworkArgs) -> Result<(), Failure> {
         0 => Err(Failure::Shown("nothing could be measured: the reasons are above".to_owned())),
         _ => Ok(()),
     }
+}
+
+/// Measures what was named, and keeps what was found.
+fn keep(
+    cli: &Cli,
+    args: &NetworkArgs,
+    named: Named,
+    options: &Options,
+    plan: Plan,
+) -> Result<(Findings, Vec<SmallDocument>), Failure> {
+    let mut recorder = labbook::begin(&args.keep, "network");
+    let measured = measure(cli, args, named, options, plan);
+    if let Ok((findings, _)) = &measured {
+        recorder.add(&kept::target(findings));
+    }
+    labbook::end(recorder, &measured);
+    measured
 }
 
 /// Measures what was named; an array that is made for that is gone afterwards.

@@ -19,10 +19,10 @@ pub(crate) struct ProfileDocument {
     /// The description, parameter by parameter.
     parameters: Vec<ParameterDocument>,
     /// How well a simulated drive of this description does what the measured one did.
-    residuals: Vec<Residual>,
+    pub(super) residuals: Vec<Residual>,
     /// What several drives did at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    together: Option<Together>,
+    pub(super) together: Option<Together>,
     /// What else is worth knowing, a sentence each.
     remarks: Vec<String>,
     /// Bytes that were read.

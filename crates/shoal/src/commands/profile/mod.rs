@@ -1,6 +1,7 @@
 //! `shoal profile`: measures a drive, and describes it.
 
 mod document;
+mod kept;
 mod target;
 
 use std::fs::OpenOptions;
@@ -16,6 +17,7 @@ use shoal_volume::{DriveId, World};
 
 use crate::args::{Cli, ProfileArgs};
 use crate::exit::Failure;
+use crate::labbook;
 use crate::output;
 use crate::progress::{interrupt_flag, per_mille_bar};
 
@@ -33,10 +35,23 @@ pub(crate) fn run(cli: &Cli, args: &ProfileArgs) -> Result<(), Failure> {
         let message = format!("{} is there already: give another name with -o, or use --force", path.display());
         return Err(Failure::Refused(message));
     }
-    let document = match target::open(cli, args)? {
-        Target::Real { mut world, drives, given } => profile(cli, args, &mut *world, &drives, &given)?,
-        Target::Simulated { mut world, drives, given } => profile(cli, args, &mut *world, &drives, &given)?,
+    let target = target::open(cli, args)?;
+    let mut recorder = labbook::begin(&args.keep, "profile");
+    let measured = match target {
+        Target::Real { mut world, drives, given } => {
+            let mut kept = kept::drive(&*world, drives[0], None);
+            kept.drive = labbook::identities(&*world, &drives[..1]).pop();
+            let document = profile(cli, args, &mut *world, &drives, &given);
+            document.inspect(|document| recorder.add(&kept::with(kept, document)))
+        }
+        Target::Simulated { mut world, drives, given, notation } => {
+            let kept = kept::drive(&*world, drives[0], Some(&notation));
+            let document = profile(cli, args, &mut *world, &drives, &given);
+            document.inspect(|document| recorder.add(&kept::with(kept, document)))
+        }
     };
+    labbook::end(recorder, &measured);
+    let document = measured?;
     if let Some(path) = &args.output {
         write_description(path, &document.description, args.force)?;
     }

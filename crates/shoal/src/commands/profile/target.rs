@@ -4,6 +4,7 @@ use shoal_drive::{Access, Drive, DriveKind};
 use shoal_inventory::{SimulatedDrives, open_drives};
 use shoal_profile::{Given, STEP_BYTES_MAX};
 use shoal_sim::BusKind;
+use shoal_text::format_day;
 use shoal_volume::{Contents, DriveId, RealWorld, SimulatedWorld, World};
 
 use crate::args::{ArrayArgs, Cli, ProfileArgs};
@@ -14,7 +15,7 @@ use crate::setup::join;
 /// Drives in their world; the first is the one that is described.
 pub(super) enum Target {
     Real { world: Box<RealWorld>, drives: Vec<DriveId>, given: Given },
-    Simulated { world: Box<SimulatedWorld>, drives: Vec<DriveId>, given: Given },
+    Simulated { world: Box<SimulatedWorld>, drives: Vec<DriveId>, given: Given, notation: String },
 }
 
 /// Above this a USB link is none of USB 2.0.
@@ -28,7 +29,8 @@ pub(super) fn open(cli: &Cli, args: &ProfileArgs) -> Result<Target, Failure> {
         let title = simulated.drives().next().map(|(description, ..)| description.model.title.clone());
         let (title, plugged) = (title.unwrap_or_default(), simulated.bus_of(0));
         let given = given(args, &opened.world, opened.drives[0], (&title, bus.unwrap_or(plugged), None))?;
-        return Ok(Target::Simulated { world: opened.world.into(), drives: opened.drives, given });
+        let notation = simulated.notation().to_owned();
+        return Ok(Target::Simulated { world: opened.world.into(), drives: opened.drives, given, notation });
     }
     let (first, others) = args.drives.split_at(1);
     let mut drives = if args.write {
@@ -91,7 +93,7 @@ fn given(
         logical_block_bytes: facts.logical_block_bytes,
         bus,
         rotates,
-        date: day(world.unix_time_s()),
+        date: format_day(world.unix_time_s()),
     })
 }
 
@@ -104,31 +106,9 @@ fn name_of(text: &str) -> String {
     if name.is_empty() { "drive".to_owned() } else { name.to_owned() }
 }
 
-/// The day of a time in seconds since 1970, in the Gregorian calendar, as 2024-01-31.
-fn day(unix_time_s: u64) -> String {
-    // Days since March 1st of the year 0, so that the leap day is the last of its year, in eras of 400 years.
-    let days = unix_time_s / 86_400 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let months = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * months + 2) / 5 + 1;
-    let month = if months < 10 { months + 3 } else { months - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        assert_eq!(day(0), "1970-01-01");
-        assert_eq!(day(951_782_400), "2000-02-29");
-        assert_eq!(day(1_704_067_199), "2023-12-31");
-        assert_eq!(day(4_107_542_400), "2100-03-01");
-    }
 
     #[test]
     fn any_text_gives_a_name() {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use shoal_share::Interface;
 use shoal_share::configuration::exports::Tree;
 use shoal_share::machine::{NfsWord, Record, addresses};
+use shoal_text::shell_word;
 
 use super::document::ClientLine;
 
@@ -20,7 +21,7 @@ pub(super) fn lines(record: &Record, interfaces: &[Interface], tree: Tree) -> Ve
     };
     let (name, user) = (&record.name, record.users.first().map_or("guest", String::as_str));
     let line = |system: &str, line: String| ClientLine { system: system.to_owned(), line };
-    let place = quoted(&format!("{host}:{}", record.directory.display()));
+    let place = shell_word(&format!("{host}:{}", record.directory.display()));
     let mut lines = Vec::new();
     if record.smb {
         let who = if record.users.is_empty() { "guest".to_owned() } else { format!("username={user}") };
@@ -30,7 +31,7 @@ pub(super) fn lines(record: &Record, interfaces: &[Interface], tree: Tree) -> Ve
     }
     if let Some(server) = record.nfs {
         let is_at_its_path = server == NfsWord::Kernel && tree == Tree::Machine;
-        let exported = if is_at_its_path { place.clone() } else { quoted(&format!("{host}:/{name}")) };
+        let exported = if is_at_its_path { place.clone() } else { shell_word(&format!("{host}:/{name}")) };
         lines.push(line("Linux, NFS", format!("mount -t nfs4 {exported} /mnt")));
         if record.nfs_version_3 {
             lines.push(line("Linux, NFS 3", format!("mount -t nfs -o vers=3,nolock {place} /mnt")));
@@ -45,13 +46,7 @@ pub(super) fn lines(record: &Record, interfaces: &[Interface], tree: Tree) -> Ve
             Some(_) => "-e 'set ftp:ssl-force true' ",
             None => "",
         };
-        lines.push(line("FTP", format!("lftp {tls}{who}{}", quoted(&host))));
+        lines.push(line("FTP", format!("lftp {tls}{who}{}", shell_word(&host))));
     }
     lines
-}
-
-/// As any shell takes it for one word.
-pub(super) fn quoted(text: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/:._-".contains(character);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -12,8 +12,9 @@ use shoal_share::configuration::exports::{self, Tree};
 use shoal_share::configuration::{accounts, ganesha, samba, vsftpd};
 use shoal_share::machine::{NfsWord, Record, addresses, networks_of_machine};
 use shoal_share::{Guests, HostName, Ports, Share, Site};
+use shoal_text::shell_word;
 
-use super::clients::{self, quoted};
+use super::clients;
 use super::document::{ClientLine, ConfigurationDocument, ConfigurationFile, Step};
 use super::machine::machine;
 use crate::args::Cli;
@@ -66,7 +67,7 @@ impl Plan {
         let at = |error: std::io::Error| Failure::Failed(format!("{}: {error}", path.display()));
         fs::create_dir_all(&self.directory).map_err(at)?;
         fs::write(&path, content).map_err(at)?;
-        let [from, to] = [&path, &belongs_at].map(|path| quoted(&path.display().to_string()));
+        let [from, to] = [&path, &belongs_at].map(|path| shell_word(&path.display().to_string()));
         self.step(
             "where it is looked for; a file that is there already is kept beside it",
             format!("cmp -s {from} {to} || install -D -m 644 --backup=numbered {from} {to}"),
@@ -81,7 +82,7 @@ impl Plan {
 
     /// A line at the end of a file of the machine's.
     fn line(&mut self, purpose: &str, line: &str, file: &str) {
-        let (line, file) = (quoted(line), quoted(file));
+        let (line, file) = (shell_word(line), shell_word(file));
         self.step(purpose, format!("grep -qsxF {line} {file} || echo {line} >>{file}"));
     }
 
@@ -156,7 +157,7 @@ impl Plan {
 
     /// vsftpd works as the user who came in; so users share a group, to which files belong.
     fn writers(&mut self, share: &Share) -> Result<(), Failure> {
-        let (group, directory) = (group(share)?, quoted(&share.directory.to_string()));
+        let (group, directory) = (group(share)?, shell_word(&share.directory.to_string()));
         for user in &share.users {
             let purpose = "files of the share belong to its group, and those who come in by FTP are in it";
             self.step(purpose, format!("usermod --append --groups {group} {user}"));

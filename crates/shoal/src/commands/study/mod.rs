@@ -1,17 +1,20 @@
 //! `shoal study`
 
 mod factors;
+mod kept;
 mod text;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use indicatif::HumanDuration;
+use shoal_bench::Measurement;
 use shoal_inventory::SimulatedDrives;
+use shoal_labbook::DriveIdentity;
 use shoal_study::bay::Bay;
 use shoal_study::model::{FaultRecord, StudyReport};
 use shoal_study::plan::{Cost, Factors, Plan};
-use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Watch};
+use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Subject, Watch};
 use shoal_text::{format_count, format_size};
 use shoal_volume::OpenOptions;
 
@@ -21,11 +24,13 @@ use crate::bay::PathBay;
 use crate::documents::{PlanDocument, PlannedDriveDocument};
 use crate::exit::Failure;
 use crate::kernel_bay::KernelBay;
+use crate::labbook;
 use crate::progress::{interrupt_flag, study_bar};
 use crate::report::ReportFile;
 use crate::setup::NO_KERNEL_FOR_SIMULATED;
 use crate::simulated::{self, SimulatedBay};
 use crate::{host, output};
+use kept::Keeper;
 
 /// What drives are taken to read and write before one has been measured: a good USB 2.0 stick.
 const ASSUMED_BYTES_PER_S: u64 = 30_000_000;
@@ -42,20 +47,27 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
         }
         let factors = factors::from_args(&args.plan, &simulated::descriptions(&drives))?;
         let bay = SimulatedBay::new(drives, factors.seed);
-        return run_on(cli, args, &bay, factors);
+        let identities = bay.drives().iter().map(|drive| Some(labbook::simulated(&drive.path))).collect();
+        return run_on(cli, args, &bay, (factors, identities));
     }
     let bay = PathBay::new(cli.io_engine(), &args.drives)?;
     let factors = factors::from_args(&args.plan, bay.drives())?;
     // What makes no study is told before what the drives hold.
     Plan::new(factors.clone(), bay.drives()).map_err(Failure::usage)?;
     check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
+    let identities = bay.identities().to_vec();
     if by_kernel {
-        return run_on(cli, args, &KernelBay::new(bay, cli.setup()?)?, factors);
+        return run_on(cli, args, &KernelBay::new(bay, cli.setup()?)?, (factors, identities));
     }
-    run_on(cli, args, &bay, factors)
+    run_on(cli, args, &bay, (factors, identities))
 }
 
-fn run_on<B: Bay>(cli: &Cli, args: &StudyArgs, bay: &B, factors: Factors) -> Result<(), Failure> {
+fn run_on<B: Bay>(
+    cli: &Cli,
+    args: &StudyArgs,
+    bay: &B,
+    (factors, drives): (Factors, Vec<Option<DriveIdentity>>),
+) -> Result<(), Failure> {
     let plan = Plan::new(factors, bay.drives()).map_err(Failure::usage)?;
     let cost = cost(&plan, bay, ASSUMED_BYTES_PER_S, !args.no_fault);
     announce(&plan, bay, ASSUMED_BYTES_PER_S, &cost);
@@ -64,7 +76,7 @@ fn run_on<B: Bay>(cli: &Cli, args: &StudyArgs, bay: &B, factors: Factors) -> Res
     }
     let interrupt = interrupt_flag()?;
     let page = args.report.as_deref().map(ReportFile::open).transpose()?;
-    let report = carry_out(cli, &plan, bay, ASSUMED_BYTES_PER_S, !args.no_fault, &interrupt)?;
+    let report = keep(cli, args, &plan, bay, drives, &interrupt)?;
     if let Some(page) = page {
         page.write(&report)?;
     }
@@ -73,6 +85,24 @@ fn run_on<B: Bay>(cli: &Cli, args: &StudyArgs, bay: &B, factors: Factors) -> Res
         return Ok(());
     }
     Err(Failure::Shown("the study is not complete: what was measured is above, with the reason".to_owned()))
+}
+
+/// Carries a plan out, and keeps what is measured.
+fn keep<B: Bay>(
+    cli: &Cli,
+    args: &StudyArgs,
+    plan: &Plan,
+    bay: &B,
+    drives: Vec<Option<DriveIdentity>>,
+    interrupt: &AtomicBool,
+) -> Result<StudyReport, Failure> {
+    let mut keeper = Keeper { recorder: labbook::begin(&args.keep, "study"), plan, drives };
+    let mut measured = |subject: Subject, measurements: &[Measurement]| keeper.keep(subject, measurements);
+    let carried = (ASSUMED_BYTES_PER_S, !args.no_fault);
+    let report = carry_out(cli, plan, bay, carried, interrupt, &mut measured);
+    report.iter().filter_map(|report| report.fault.as_ref()).for_each(|fault| keeper.keep_fault(fault));
+    labbook::end(keeper.recorder, &report);
+    report
 }
 
 /// What a plan costs, with a member's failure and rebuild if that follows.
@@ -129,9 +159,9 @@ pub(crate) fn carry_out<B: Bay>(
     cli: &Cli,
     plan: &Plan,
     bay: &B,
-    bytes_per_s: u64,
-    with_fault: bool,
+    (bytes_per_s, with_fault): (u64, bool),
     interrupt: &AtomicBool,
+    measured: &mut dyn FnMut(Subject, &[Measurement]),
 ) -> Result<StudyReport, Failure> {
     let heading = heading(cli, bay)?;
     let bar = study_bar(cli);
@@ -144,7 +174,7 @@ pub(crate) fn carry_out<B: Bay>(
     let study = Study { plan, bay, open, bytes_per_s };
     let start = Instant::now();
     let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell, now_ns: &now_ns });
+    let mut observations = study.run(&mut Watch { interrupt, progress: &mut tell, measured, now_ns: &now_ns });
     let mut fault = None;
     if with_fault && !interrupt.load(Ordering::Relaxed) {
         let mut tell = |what: &'static str, done_per_mille: u16| {
