@@ -39,5 +39,7 @@ pub use geometry::{AlignedTo, Alignment, Geometry, Level, Nesting, Stripes};
 pub use holders::{Holder, Through, holders};
 pub use kind::Kind;
 pub use make::{Identity, MakeError, check_tools, identify, make};
-pub use mounting::{MountError, MountOption, UnmountError, check_place, mount, mount_options, mounted_on, unmount};
+pub use mounting::{
+    MountError, MountOption, UnmountError, check_place, mount, mount_options, mounted_on, unmount, unmount_dead,
+};
 pub use plan::{Argument, MkfsPlan, PlanError, plan};

@@ -194,13 +194,22 @@ fn first_words(output: &[u8]) -> Option<String> {
 
 /// Unmounts what is mounted on a directory. All that was written is on the array before.
 pub fn unmount(place: &Path) -> Result<Mount, UnmountError> {
+    let is_mounted = place.canonicalize().is_ok_and(|place| mounted_on(&place).is_some());
+    if !is_mounted {
+        return Err(UnmountError::NotMounted { place: place.to_owned() });
+    }
+    // Unmounting flushes too, but tells nobody of a failure.
+    if let Err(error) = flush(place) {
+        return Err(UnmountError::Flush { place: place.to_owned(), error });
+    }
+    unmount_dead(place)
+}
+
+/// Unmounts what is mounted on a directory, of a device on which nothing is written any more: what was not flushed is lost.
+pub fn unmount_dead(place: &Path) -> Result<Mount, UnmountError> {
     let not_mounted = || UnmountError::NotMounted { place: place.to_owned() };
     let place = place.canonicalize().map_err(|_| not_mounted())?;
     let mount = mounted_on(&place).ok_or_else(not_mounted)?;
-    // Unmounting flushes too, but tells nobody of a failure.
-    if let Err(error) = flush(&place) {
-        return Err(UnmountError::Flush { place, error });
-    }
     let output = Command::new(program("umount", "mount")?)
         .arg("--")
         .arg(&place)

@@ -33,6 +33,7 @@ impl Share {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 mod tests {
     use super::*;
 

@@ -38,6 +38,15 @@ impl Note {
     const KINDS: u32 = 3;
 }
 
+/// When small writes go from the write-back window to the members as whole erase units, with all that lies between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stretches {
+    /// Where that takes these drives less time, as far as it is known.
+    Measured,
+    /// Wherever it may be: for hunts on drives that gain nothing by it.
+    Always,
+}
+
 /// How many buffers of which sizes a volume has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferPlan {
@@ -53,6 +62,8 @@ pub struct BufferPlan {
     pub slot_count: u32,
     /// Bytes of the outermost array's write-back window, a multiple of 64 KiB; 0: there is none.
     pub write_back_bytes: u32,
+    /// How that one is emptied.
+    pub stretches: Stretches,
 }
 
 impl BufferPlan {
@@ -70,6 +81,7 @@ impl BufferPlan {
             scratch_bytes: 128 << 10,
             slot_count: 2 * drives + 1,
             write_back_bytes: 0,
+            stretches: Stretches::Measured,
         }
     }
 
@@ -78,6 +90,12 @@ impl BufferPlan {
     #[must_use]
     pub fn with_write_back(self, bytes: u32) -> Self {
         Self { write_back_bytes: bytes.checked_next_multiple_of(64 << 10).unwrap_or(u32::MAX << 16), ..self }
+    }
+
+    /// The same, with a window that is emptied so.
+    #[must_use]
+    pub fn with_stretches(self, stretches: Stretches) -> Self {
+        Self { stretches, ..self }
     }
 
     /// The same, with room for so many drives that come later.

@@ -102,7 +102,7 @@ mod write_back;
 pub use array_volume::{ArrayVolume, Incomplete, News, OpenOptions};
 pub use assemble::{Cause, LeftOut, OpenError, WayOut};
 pub use bitmap::BitmapProblem;
-pub use buffers::BufferPlan;
+pub use buffers::{BufferPlan, Stretches};
 pub use content_map::ContentMap;
 pub use create::{ArrayLevel, CreateError, CreateOptions, check_creation};
 pub use drive_set::{DriveOfSet, DriveSet};

@@ -52,6 +52,14 @@ impl Records {
     }
 }
 
+/// What was written to a member again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Renewed {
+    Something,
+    /// It had nothing to lose.
+    Nothing,
+}
+
 impl Array {
     /// A member answered that it cannot go on. It is taken out, unless it is the last that has some mirrored data.
     /// Returns whether it is out.
@@ -90,7 +98,7 @@ impl Array {
 
     /// The driver has rewritten and flushed all that a member holds; see [`Self::refused_flush`].
     pub fn member_renewed(&mut self, role: Role) {
-        self.end_renewal(role);
+        self.end_renewal(role, Renewed::Something);
         self.settle();
     }
 
@@ -100,17 +108,22 @@ impl Array {
         self.members.perishable()
     }
 
-    /// Whether all of a member is to be renewed, as it has flushed nothing since the array was assembled: flushes do not wait
-    /// for that, and are worth nothing for what it had answered before the refusal.
+    /// Whether a member is to be renewed as a whole, as it refused a flush before it had flushed anything since the array was
+    /// assembled: flushes do not wait for that, and are worth nothing for what it had answered before the refusal.
     pub fn renews_whole_members(&self) -> bool {
-        self.members.perishable().iter().any(|role| !self.unflushed.is_known(*role))
+        self.members.perishable().iter().any(|role| self.unflushed.is_never_flushed(*role))
     }
 
-    /// What a member may have lost when it refused a flush was written to it again, except for blocks that cannot be read.
-    pub(super) fn end_renewal(&mut self, role: Role) {
+    /// What a member may have lost when it refused a flush is there again, except for blocks that cannot be read; if no more
+    /// of it is to be renewed.
+    pub(super) fn end_renewal(&mut self, role: Role, extent: Renewed) {
+        if self.unflushed.is_whole(role) || self.unflushed.has_to_renew(role) {
+            return;
+        }
         self.members.renewed(role);
-        self.unflushed.renewed(role);
-        self.events.push_back(Event::Renewed(role));
+        if extent == Renewed::Something {
+            self.events.push_back(Event::Renewed(role));
+        }
     }
 
     /// Whether a flush has to wait: it would cover what is being renewed at this moment.

@@ -11,9 +11,13 @@
 //! | a write is given to it, and again when that ends | its range is *written* |
 //! | a flush is given to it | what is written is *being flushed* |
 //! | that flush ends well | what was being flushed since then or longer is durable |
-//! | a flush is refused | all that is written or being flushed is *to be renewed* |
+//! | a flush is refused | all that is written or being flushed is *to be renewed*, and the member *as a whole* if that is everything |
+//! | it has refused one before the array started | it is to be renewed as a whole |
 //! | it fails | everything, as at the start |
-//! | it is renewed | nothing is to be renewed |
+//! | what is to be renewed has been written again | nothing is to be renewed, but the member as a whole if it was |
+//!
+//! Flushes wait for what is to be renewed, also while the member is renewed as a whole beside that: so they are worth what they
+//! say from the member's first good flush on.
 //!
 //! A write counts again at its end, because a flush that was given out between the two need not cover it.
 
@@ -38,11 +42,15 @@ enum Extent {
     Only(Regions),
 }
 
+fn no_regions(member_bytes: u64) -> Regions {
+    let region_bytes = member_bytes.div_ceil(REGIONS_MAX).next_power_of_two().max(REGION_BYTES_MIN);
+    Regions::new(region_bytes, member_bytes)
+}
+
 impl Extent {
     /// Nothing of a member of so many bytes.
     fn nothing(member_bytes: u64) -> Self {
-        let region_bytes = member_bytes.div_ceil(REGIONS_MAX).next_power_of_two().max(REGION_BYTES_MIN);
-        Self::Only(Regions::new(region_bytes, member_bytes))
+        Self::Only(no_regions(member_bytes))
     }
 
     fn insert(&mut self, range: Range<u64>) {
@@ -58,18 +66,6 @@ impl Extent {
             (Self::Everything, _) => {}
         }
     }
-
-    /// The first part of it in a range.
-    fn next(&self, range: Range<u64>) -> Option<Range<u64>> {
-        let run = match self {
-            Self::Everything => range,
-            Self::Only(regions) => {
-                let run = regions.next_set(range.start)?;
-                run.start..run.end.min(range.end)
-            }
-        };
-        Some(run).filter(|run| run.start < run.end)
-    }
 }
 
 /// The account of one member.
@@ -79,13 +75,23 @@ struct Account {
     written: Extent,
     /// In the order in which the flushes were given out.
     being_flushed: VecDeque<(EffectId, Extent)>,
-    to_renew: Extent,
+    to_renew: Regions,
+    whole: Option<Whole>,
+}
+
+/// Why a member is to be renewed as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whole {
+    /// It refused a flush before the array started.
+    RefusedBefore,
+    /// It refused one before any flush of it had ended well.
+    NeverFlushed,
 }
 
 impl Account {
     fn new(member_bytes: u64) -> Self {
-        let nothing = Extent::nothing(member_bytes);
-        Self { member_bytes, written: Extent::Everything, being_flushed: VecDeque::new(), to_renew: nothing }
+        let (written, being_flushed) = (Extent::Everything, VecDeque::new());
+        Self { member_bytes, written, being_flushed, to_renew: no_regions(member_bytes), whole: None }
     }
 
     fn flush_begins(&mut self, id: EffectId) {
@@ -107,8 +113,13 @@ impl Account {
     }
 
     fn flush_is_refused(&mut self) {
-        self.to_renew.join(core::mem::replace(&mut self.written, Extent::nothing(self.member_bytes)));
-        self.being_flushed.drain(..).for_each(|(_, extent)| self.to_renew.join(extent));
+        let written = core::mem::replace(&mut self.written, Extent::nothing(self.member_bytes));
+        for extent in self.being_flushed.drain(..).map(|(_, extent)| extent).chain([written]) {
+            match extent {
+                Extent::Everything => self.whole = Some(Whole::NeverFlushed),
+                Extent::Only(regions) => self.to_renew.insert_all(&regions),
+            }
+        }
     }
 }
 
@@ -152,7 +163,7 @@ impl Unflushed {
 
     /// All that the member holds is to be renewed: it refused a flush of whatever wrote to it before.
     pub(super) fn doubt(&mut self, role: Role) {
-        self.of(role).into_iter().for_each(|account| account.to_renew = Extent::Everything);
+        self.of(role).into_iter().for_each(|account| account.whole = Some(Whole::RefusedBefore));
     }
 
     /// Another drive has the member's place, or none: of what it has flushed nothing is known.
@@ -160,20 +171,35 @@ impl Unflushed {
         self.of(role).into_iter().for_each(|account| *account = Account::new(account.member_bytes));
     }
 
-    /// The member is renewed.
+    /// What is to be renewed has been written to the member again.
     pub(super) fn renewed(&mut self, role: Role) {
-        self.of(role).into_iter().for_each(|account| account.to_renew = Extent::nothing(account.member_bytes));
+        self.of(role).into_iter().for_each(|account| account.to_renew = no_regions(account.member_bytes));
     }
 
-    /// The first part of a range of the member that is to be renewed.
+    /// So has all of the member.
+    pub(super) fn whole_is_renewed(&mut self, role: Role) {
+        self.of(role).into_iter().for_each(|account| account.whole = None);
+    }
+
+    /// The first part of a range of the member that is to be renewed, for which flushes wait.
     pub(super) fn next_to_renew(&self, role: Role, range: Range<u64>) -> Option<Range<u64>> {
-        self.0.get(role.index())?.to_renew.next(range)
+        let run = self.0.get(role.index())?.to_renew.next_set(range.start)?;
+        Some(run.start..run.end.min(range.end)).filter(|run| run.start < run.end)
     }
 
-    /// Whether it is known what is to be renewed: all that was written since a flush that ended well. It is little then, and
-    /// flushes wait for it.
-    pub(super) fn is_known(&self, role: Role) -> bool {
-        self.0.get(role.index()).is_some_and(|account| matches!(account.to_renew, Extent::Only(_)))
+    /// Whether there is any such part.
+    pub(super) fn has_to_renew(&self, role: Role) -> bool {
+        self.0.get(role.index()).is_some_and(|account| !account.to_renew.is_empty())
+    }
+
+    /// Whether the member is to be renewed as a whole.
+    pub(super) fn is_whole(&self, role: Role) -> bool {
+        self.0.get(role.index()).is_some_and(|account| account.whole.is_some())
+    }
+
+    /// Whether it is, and a part of what it took since the start is among that: it had flushed nothing by then.
+    pub(super) fn is_never_flushed(&self, role: Role) -> bool {
+        self.0.get(role.index()).is_some_and(|account| account.whole == Some(Whole::NeverFlushed))
     }
 }
 
@@ -203,7 +229,7 @@ mod tests {
     fn to_renew(account: &Account) -> Vec<Range<u64>> {
         let mut from = 0;
         core::iter::from_fn(|| {
-            let run = account.to_renew.next(from..MEMBER)?;
+            let run = account.to_renew.next_set(from)?;
             from = run.end;
             Some(run)
         })
@@ -246,8 +272,10 @@ mod tests {
     fn before_the_first_good_flush_nothing_is_known_to_be_durable() {
         let mut account = Account::new(MEMBER);
         account.flush_is_refused();
-        assert_eq!(to_renew(&account), [0..MEMBER]);
-        assert!(matches!(account.to_renew, Extent::Everything));
+        assert_eq!((to_renew(&account), account.whole), (Vec::new(), Some(Whole::NeverFlushed)));
+        account.written.insert(0..1);
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account), [0..REGION], "what came later is known");
     }
 
     #[test]

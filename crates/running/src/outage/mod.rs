@@ -76,6 +76,7 @@
 
 mod administered;
 mod held;
+mod last;
 mod lookout;
 mod patience;
 mod requests;

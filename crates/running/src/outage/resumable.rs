@@ -7,11 +7,12 @@ use std::time::Duration;
 use shoal_drive::{Access, Drive, DriveKey};
 use shoal_inventory::{DrivesError, Seen, files_in, machine_drives};
 use shoal_volume::{
-    ArrayStatus, ArrayVolume, Completion, CountedOn, DriveId, Event, Frame, Health, Instant, MemberStatus, News,
-    OpenError, RequestError, Volume, World,
+    ArrayVolume, Completion, CountedOn, DriveId, Event, Frame, Health, Instant, MemberStatus, News, OpenError,
+    RequestError, Volume, VolumeError, World,
 };
 
 use super::held::{Held, failure_of};
+use super::last::Last;
 use super::lookout::{Errand, Lookout, Report};
 use super::patience::{Outage, Step, Terms, There, Tried};
 use super::sighting::Sighting;
@@ -71,20 +72,6 @@ pub(super) struct Pause {
     refused: Option<(Vec<DriveKey>, String)>,
     /// What is being opened.
     tried: Vec<DriveKey>,
-}
-
-/// The array as it was last seen.
-pub(super) struct Last {
-    pub(super) status: ArrayStatus,
-    pub(super) size_bytes: u64,
-    pub(super) logical_block_bytes: u32,
-}
-
-impl Last {
-    fn of(array: &ArrayVolume<HostWorld>) -> Self {
-        let (size_bytes, logical_block_bytes) = (array.size_bytes(), array.logical_block_bytes());
-        Self { status: array.status(), size_bytes, logical_block_bytes }
-    }
 }
 
 impl Resumable {
@@ -326,8 +313,9 @@ impl Resumable {
             return;
         };
         drives.extend(taken);
+        let unwritten = frame.rest();
         match frame.assemble(&drives, &self.terms.options) {
-            Ok(array) => self.resume(array),
+            Ok(array) => self.resume(array, unwritten),
             Err((frame, error)) => {
                 frame.renew_events(&mut self.counted_on);
                 pause.refused = is_lasting(&error).then(|| (pause.tried.clone(), error.to_string()));
@@ -336,7 +324,9 @@ impl Resumable {
         }
     }
 
-    fn resume(&mut self, mut array: ArrayVolume<HostWorld>) {
+    /// What the members had not taken from the old array's window is lost with it, also if a flush has said so before: later
+    /// ones have tried it again.
+    fn resume(&mut self, mut array: ArrayVolume<HostWorld>, unwritten: Result<(), VolumeError>) {
         let now = array.now();
         if let Course::Paused(pause) = &self.course {
             let missing = |member: &&MemberStatus| member.on.is_none();
@@ -345,7 +335,9 @@ impl Resumable {
             let lasted = pause.outage.lasts(now).as_secs_f64();
             self.remarks.push(format!("resumed after {lasted:.1} s, with {with}"));
         }
-        self.resumption = Some(if self.held.is_behind() { Resumption::Unflushed } else { Resumption::Whole });
+        let is_behind = self.held.is_behind() || unwritten.is_err();
+        self.remarks.extend(unwritten.err().map(|error| error.to_string()));
+        self.resumption = Some(if is_behind { Resumption::Unflushed } else { Resumption::Whole });
         self.held.take_to_submit().into_iter().for_each(|request| array.submit(request));
         self.last = Last::of(&array);
         self.below = Some(Below::Array(Box::new(array)));

@@ -115,8 +115,11 @@ pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     let shares = machine()?.served_below(&places).map_err(Failure::failed)?;
     // Held until the array is detached too: servers have nothing of it from here on.
     let _leaving = let_go(args, &places, &shares)?;
+    // Another front of a FUSE file would be another file.
+    let is_dead = attachment.standing() == Standing::FrontGone && !attachment.method.can_recover();
     for place in &places {
-        shoal_filesystem::unmount(place).map_err(unmount_failure)?;
+        let unmounted = if is_dead { shoal_filesystem::unmount_dead(place) } else { shoal_filesystem::unmount(place) };
+        unmounted.map_err(unmount_failure)?;
     }
     let detached = attachment.until_unmounted;
     if detached {
@@ -128,7 +131,13 @@ pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
         device: attachment.device.display().to_string(),
         detached,
     };
-    output::document(cli, &document, unmount_text)
+    output::document(cli, &document, unmount_text)?;
+    if is_dead && !places.is_empty() {
+        return Err(Failure::failed(
+            "the process that kept the device was gone: what was written there and not flushed is lost",
+        ));
+    }
+    Ok(())
 }
 
 /// Without a process that runs the array what was written could not be flushed, and that would be waited for.

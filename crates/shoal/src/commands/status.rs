@@ -137,6 +137,7 @@ fn attached_text(
 ) -> String {
     let Attachment { device, method, .. } = attachment;
     let again = attachment.attach_command();
+    let places = attachment.mounted_at().unwrap_or_default();
     let trouble = match (standing, running) {
         (Standing::Served, _) => String::new(),
         (Standing::ServerGone, Some(running)) => format!(
@@ -155,12 +156,15 @@ fn attached_text(
                 "; process {process_id}, which keeps it, is stopped: whatever uses it waits: let it go on with `kill -CONT {process_id}`"
             )
         }
+        (Standing::FrontGone, _) if !method.can_recover() && !places.is_empty() => {
+            let place = places[0].display();
+            format!(", whose process is gone: `shoal unmount {place}` takes it down; what was not flushed is lost")
+        }
         (Standing::FrontGone, _) => {
             format!(", whose process is gone: `{again}` makes another, `shoal detach` takes it down")
         }
         (Standing::Gone, _) => format!(", which is not this array's any more: `{again}` makes another"),
     };
-    let places = attachment.mounted_at().unwrap_or_default();
     let mounted = places.iter().map(|place| format!(", mounted on {}", place.display())).collect::<String>();
     format!("attached as {} by {method}{mounted}{trouble}", device.display())
 }

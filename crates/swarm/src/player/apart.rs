@@ -58,7 +58,6 @@ impl<'a> Player<'a> {
             armed: self.armed.clone(),
             away: self.away.clone(),
             stranded: self.stranded.clone(),
-            has_dissolved: false,
             stock: self.stock.clone(),
             journal: self.journal.clone(),
             growing: Vec::new(),

@@ -29,7 +29,7 @@ impl Player<'_> {
             self.outlive(done)?;
         }
         self.chronicle.borrow_mut().forget_cuts();
-        if !self.stranded.is_empty() {
+        if !self.stranded.drives.is_empty() {
             self.counts.stranded += 1;
             return self.read_all();
         }

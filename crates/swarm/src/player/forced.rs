@@ -29,12 +29,12 @@ impl Player<'_> {
             Err(OpenError::Stranger { array_uuid, .. }) => {
                 let is_of_it =
                     |drive: &usize| superblock(&contents[*drive]).is_some_and(|own| own.array_uuid == array_uuid);
-                self.stranded = given.iter().copied().filter(is_of_it).collect();
-                given.retain(|drive| !self.stranded.contains(drive));
+                self.stranded.drives = given.iter().copied().filter(is_of_it).collect();
+                given.retain(|drive| !self.stranded.drives.contains(drive));
                 self.open(contents, given, forced(), self.memory())
             }
             Err(OpenError::Assemble(AssembleError::DifferentArrays { .. })) => {
-                self.has_dissolved = self.scenario.groups() > 1 && have_all_holes(&contents, given);
+                self.stranded.is_all = self.scenario.groups() > 1 && have_all_holes(&contents, given);
                 opened
             }
             opened => opened,

@@ -19,6 +19,7 @@ mod misuse;
 mod outage;
 mod power;
 mod requests;
+mod stranded;
 mod strangers;
 mod waits;
 mod weakness;
@@ -41,6 +42,7 @@ use hangs::Hangs;
 use journal::JournalDrive;
 use power::Stock;
 use requests::Asked;
+use stranded::Stranded;
 
 pub(crate) use boot::arena;
 pub use waits::Waits;
@@ -199,10 +201,7 @@ pub(crate) struct Player<'a> {
     armed: BTreeMap<usize, (DriveId, ContentMap)>,
     /// Drives that are not there, or will not be at the next start: for so many starts more.
     away: BTreeMap<usize, u32>,
-    /// Drives of an inner array that has lost what says that it is a member: the array is not made whole again with it.
-    stranded: BTreeSet<usize>,
-    /// All inner arrays have lost that: there is no array any more.
-    has_dissolved: bool,
+    stranded: Stranded,
     stock: Stock,
     journal: JournalDrive,
     /// Members whose bitmap or log has a wrong bit, until they are read and written anew.
@@ -227,7 +226,7 @@ pub(crate) fn play(scenario: &Scenario, arena: &Arena, is_traced: bool) -> Playe
         }
     };
     player.meet_client();
-    let failure = player.play().err().filter(|_| !player.has_dissolved);
+    let failure = player.play().err().filter(|_| !player.stranded.is_all);
     player.array = None;
     player.counts.vast = u64::from(scenario.is_vast());
     player.counts.write_hole_blocks += player.promises.excused_count() as u64;
@@ -253,7 +252,7 @@ impl Player<'_> {
             }
             let done = self.look_around();
             self.outlive(done)?;
-            if !self.stranded.is_empty() {
+            if !self.stranded.drives.is_empty() {
                 break;
             }
         }

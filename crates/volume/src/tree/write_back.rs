@@ -101,6 +101,7 @@ impl<W: World> Tree<W> {
             chunk_bytes,
             group_rows: (ERASE_UNIT_BYTES / chunk_bytes).max(1),
             stretch_runs: stretch_runs(array.geometry()),
+            stretches: self.plan.stretches,
             capacity_bytes: array.geometry().capacity_bytes(),
         }
     }

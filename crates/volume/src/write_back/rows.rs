@@ -15,6 +15,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use crate::buffers::Stretches;
+
 /// Of the groups that have been dirty for longest so many are looked at, and the fullest of them goes.
 const CANDIDATES: usize = 16;
 
@@ -30,6 +32,8 @@ pub(crate) struct Layout {
     /// From so many runs of dirty content in a group on it is guessed to go better as a [stretch](super::stretches); none:
     /// there are no stretches.
     pub(crate) stretch_runs: Option<u64>,
+    /// Whether it is asked what they cost.
+    pub(crate) stretches: Stretches,
     /// Bytes of content.
     pub(crate) capacity_bytes: u64,
 }
@@ -269,6 +273,7 @@ mod tests {
             chunk_bytes: 4096,
             group_rows: 4,
             stretch_runs: None,
+            stretches: Stretches::Measured,
             capacity_bytes: 1 << 20,
         })
     }

@@ -43,6 +43,7 @@ use super::prices::{RUNS_MIN, Way};
 use super::rows::Layout;
 use super::stretch::{Decision, Next, Stretch};
 use super::{Content, Purpose, Step, WriteBack};
+use crate::buffers::Stretches;
 
 impl Layout {
     fn range_of_group(&self, group: u64) -> Range<u64> {
@@ -96,7 +97,11 @@ impl WriteBack {
         let is_decided = |it: &Decision| it.group == group && it.next_row <= row && it.way != Way::Trial;
         let decision = self.decision.take().filter(is_decided).unwrap_or_else(|| {
             let range = layout.range_of_group(group);
-            let way = self.prices.way(self.now, (self.runs_due(&range), guess), range.end - range.start);
+            let runs = self.runs_due(&range);
+            let way = match layout.stretches {
+                Stretches::Measured => self.prices.way(self.now, (runs, guess), range.end - range.start),
+                Stretches::Always => Way::ByStretches,
+            };
             Decision { group, next_row: layout.row_of(range.start), way }
         });
         let Decision { next_row, way, .. } = *self.decision.insert(decision);

@@ -10,6 +10,7 @@ use shoal_array::BufferId;
 use super::flushes::REST_NS;
 use super::prices::RUNS_MIN;
 use super::*;
+use crate::buffers::Stretches;
 
 const CAPACITY: u64 = 1 << 20;
 const REQUEST_BYTES: u32 = 64 << 10;
@@ -291,7 +292,14 @@ fn tell(world: &mut World, random: &mut Random, refuses: bool) {
 }
 
 fn layout(row_bytes: u64, chunk_bytes: u64) -> Layout {
-    Layout { row_bytes, chunk_bytes, group_rows: 4, stretch_runs: Some(5), capacity_bytes: CAPACITY }
+    Layout {
+        row_bytes,
+        chunk_bytes,
+        group_rows: 4,
+        stretch_runs: Some(5),
+        stretches: Stretches::Measured,
+        capacity_bytes: CAPACITY,
+    }
 }
 
 #[test]

@@ -21,9 +21,9 @@
 //! that nobody can read is left as it is. It counts as renewed when it has been gone through; the flush after that is worth
 //! what it says. If it does not take a write the renewal stops, and begins anew when it has taken a flush.
 //!
-//! Flushes wait for a renewal, so it goes before every other job and at full speed. The exception is a member of which
-//! nothing is known, as no flush of it has ended well since the start: all of it is renewed, which takes hours, in its turn
-//! and at the pace of a rebuild, and no flush waits.
+//! Flushes wait for a renewal, so it goes before every other job and at full speed. The exception is what a member took before
+//! it had flushed anything, of which nothing is known: all of the member is renewed, which takes hours, in its turn and at the
+//! pace of a rebuild, and no flush waits for that. What it takes later is known, and renewed before that if it has to be.
 
 use core::ops::Range;
 
@@ -33,6 +33,7 @@ use crate::array::{
     guide::Ahead,
     member::{Change, Protection},
     op::{Ended, Kind, Op},
+    record::Renewed,
     slab::Key,
 };
 use crate::{Home, MemberIo, MemberState, Outcome, Role};
@@ -44,8 +45,10 @@ use super::steps::{Step, StepProgress, Steps};
 enum Aim {
     /// A member: it is none yet, or not beyond the position.
     Fill,
-    /// The member that it is: what it may lose is written to it again, from the best copy.
+    /// The member that it is: what it may lose is written to it again, from the best copy. Flushes wait for that.
     Renew,
+    /// The same with all of it, as nobody knows what it may lose.
+    RenewAll,
 }
 
 #[derive(Debug)]
@@ -68,7 +71,7 @@ enum FinalFlush {
 
 impl Rebuild {
     fn is_over(&self) -> bool {
-        let is_complete = self.is_gone_through() && (self.aim == Aim::Renew || self.flush == FinalFlush::Done);
+        let is_complete = self.is_gone_through() && (self.aim != Aim::Fill || self.flush == FinalFlush::Done);
         is_complete || self.steps.in_flight() == 0 && self.stopped_at.is_some()
     }
 
@@ -134,7 +137,7 @@ impl Array {
         let (position, total) = (range.start, range.end);
         let (steps, flush) = (Steps::from(position), FinalFlush::NotBegun);
         let rebuild = Rebuild { role, aim, total, steps, stopped_at: None, flush };
-        if aim == Aim::Renew && self.unflushed.is_known(role) {
+        if aim == Aim::Renew {
             self.jobs.rebuilds.push_front(rebuild);
         } else {
             self.jobs.rebuilds.push_back(rebuild);
@@ -143,33 +146,44 @@ impl Array {
 
     /// Whether a renewal is under way for which flushes wait, and all other jobs.
     pub(in crate::array) fn is_renewing(&self) -> bool {
-        let first = self.jobs.rebuilds.front();
-        first.is_some_and(|rebuild| rebuild.aim == Aim::Renew && self.unflushed.is_known(rebuild.role))
+        self.jobs.rebuilds.front().is_some_and(|rebuild| rebuild.aim == Aim::Renew)
     }
 
     /// Has written to a last copy again what it may lose, as it refused a flush. One that is under way begins anew. A
     /// member of a level that has no copies is renewed by the driver, before the array is used.
     pub(in crate::array) fn list_renewal(&mut self, role: Role) {
-        if self.profile.is_writable && self.members.protection() == Protection::Mirrors {
-            self.rebuild_lost_member(role);
-            self.end_scrub_early();
-            self.list(role, Aim::Renew, 0..self.geometry.used_bytes(role));
+        if !self.profile.is_writable || self.members.protection() != Protection::Mirrors {
+            return;
         }
+        self.rebuild_lost_member(role);
+        self.end_scrub_early();
+        let (range, is_whole) = (0..self.geometry.used_bytes(role), self.unflushed.is_whole(role));
+        if self.unflushed.has_to_renew(role) || !is_whole {
+            self.list(role, Aim::Renew, range.clone());
+        }
+        if is_whole {
+            self.list(role, Aim::RenewAll, range);
+        }
+    }
+
+    fn is_listed(&self, role: Role, aim: Aim) -> bool {
+        let is_it = |rebuild: &Rebuild| (rebuild.role, rebuild.aim, rebuild.stopped_at) == (role, aim, None);
+        self.jobs.rebuilds.iter().any(is_it)
     }
 
     /// A renewal ended before it had gone through. If the member refused a write, flushes that wait for it fail. If it failed, or
     /// its renewal begins anew, they are given out when nothing is renewed any more.
     fn renewal_stopped(&mut self, role: Role) {
-        let is_listed = self.jobs.rebuilds.iter().any(|rebuild| rebuild.role == role);
-        if self.members.perishable().contains(&role) && !is_listed {
+        if self.members.perishable().contains(&role) && !self.is_listed(role, Aim::Renew) {
             self.fail_held_flushes();
         }
     }
 
     /// The member takes flushes: one that did not take what was to renew it may do so now.
     pub(in crate::array) fn resume_renewal(&mut self, role: Role) {
-        let is_listed = || self.jobs.rebuilds.iter().any(|rebuild| rebuild.role == role);
-        if self.members.perishable().contains(&role) && !is_listed() {
+        let is_waited_for = self.unflushed.has_to_renew(role) || !self.unflushed.is_whole(role);
+        let aim = if is_waited_for { Aim::Renew } else { Aim::RenewAll };
+        if self.members.perishable().contains(&role) && !self.is_listed(role, aim) {
             self.list_renewal(role);
         }
     }
@@ -181,6 +195,7 @@ impl Array {
         let ahead = match rebuild.aim {
             Aim::Fill => self.look_ahead(role, cursor, total),
             Aim::Renew => Ahead::of(self.unflushed.next_to_renew(role, cursor..total), cursor..total),
+            Aim::RenewAll => Ahead::Stale(total - cursor),
         };
         let stale = match ahead {
             Ahead::Stale(length) => length,
@@ -305,7 +320,16 @@ impl Array {
                     self.events.push_back(Event::RebuildFinished(role));
                 }
                 (Aim::Renew, Some(_)) => self.renewal_stopped(role),
-                (Aim::Renew, None) => self.end_renewal(role),
+                (Aim::RenewAll, Some(_)) => {}
+                (Aim::Renew, None) => {
+                    let had_to = self.unflushed.has_to_renew(role);
+                    self.unflushed.renewed(role);
+                    self.end_renewal(role, if had_to { Renewed::Something } else { Renewed::Nothing });
+                }
+                (Aim::RenewAll, None) => {
+                    self.unflushed.whole_is_renewed(role);
+                    self.end_renewal(role, Renewed::Something);
+                }
             }
         }
     }

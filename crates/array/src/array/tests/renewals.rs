@@ -214,3 +214,44 @@ fn a_second_refusal_forgets_nothing_of_the_first() {
     assert_eq!((rig.written[0] - before, rig.array.refused_flush()), (2 * (64 << 10), &[][..]), "both regions");
     assert_eq!(flush(&mut rig), Ok(()));
 }
+
+/// It refused a flush before the array was assembled, and is renewed as a whole, which takes its time. What it takes meanwhile is
+/// known as soon as it has flushed anything.
+#[test]
+fn a_flush_waits_for_what_a_last_copy_took_while_it_is_renewed_as_a_whole() {
+    for (level, members) in [(Level::Raid1, 2), (NEAR2, 4)] {
+        let (mut rig, _) = flushed(level, members);
+        rig.write(5 * BLOCK, &pattern(BLOCK, 9)).unwrap();
+        rig.array.members.may_lose(Role(0));
+        rig.array.unflushed.doubt(Role(0));
+        rig.array.list_renewal(Role(0));
+        rig.array.settle();
+        rig.unflushable.push(0);
+        let refused = rig.submit(Command::Flush);
+        while rig.result(refused).is_none() {
+            assert!(rig.step());
+        }
+        rig.unflushable.clear();
+        assert_eq!(rig.result(refused), Some(Err(RequestError::Failed)));
+        assert!(rig.array.unflushed.has_to_renew(Role(0)), "{level:?}");
+        let before = rig.written[0];
+        let waits = rig.submit(Command::Flush);
+        while rig.result(waits).is_none() {
+            assert!(rig.step(), "{level:?}: a flush waits for nothing");
+        }
+        assert_eq!(rig.result(waits), Some(Ok(())), "{level:?}");
+        assert!(!rig.array.unflushed.has_to_renew(Role(0)) && rig.flushed[0] >= before + (64 << 10), "{level:?}");
+        assert_eq!(rig.array.refused_flush(), [Role(0)], "{level:?}: the rest takes longer");
+        rig.run();
+        assert_eq!(rig.array.refused_flush(), [], "{level:?}");
+    }
+}
+
+/// Nothing was written since its last good flush: nothing is told as written again.
+#[test]
+fn who_had_nothing_to_lose_is_not_told_as_renewed() {
+    let (mut rig, _) = flushed(Level::Raid1, 2);
+    refuse(&mut rig, 0);
+    assert_eq!(rig.array.refused_flush(), []);
+    assert!(!rig.events.contains(&Event::Renewed(Role(0))), "{:?}", rig.events);
+}

@@ -173,6 +173,25 @@ fn needs_root_fuse_a_front_that_stands_still_is_told_by_whatever_would_wait_for_
     ponds.bay.done("detach d0");
 }
 
+/// A file of FUSE goes with its front, and what is mounted of it can only be taken down.
+#[test]
+fn needs_root_fuse_what_is_mounted_of_a_front_that_is_gone_is_unmounted() {
+    if !is_possible() {
+        return;
+    }
+    let ponds = Ponds::new();
+    ponds.bay.done(&format!("mount d0 d1 {}", ponds.directory()));
+    kill(&ponds.bay.json("status d0")["attached"]["front"]);
+    let told = String::from_utf8(ponds.bay.run("status d0 d1").stdout).unwrap();
+    let line = told.split('`').find_map(|word| word.strip_prefix("shoal unmount ")).unwrap();
+    let ran = ponds.bay.run(&format!("unmount {line}"));
+    assert!(ran.code == 1 && ran.stderr.contains("not flushed is lost"), "{} {}", ran.code, ran.stderr);
+    assert!(ponds.bay.json("status d0 d1")["attached"].is_null());
+    ponds.bay.done(&format!("mount d0 d1 {}", ponds.directory()));
+    assert!(ponds.holds("left"));
+    ponds.bay.done(&format!("unmount {}", ponds.directory()));
+}
+
 #[test]
 fn needs_root_fuse_a_server_that_is_gone_is_told_and_all_that_waits_fails_at_one_moment() {
     if !is_possible() || !has("dd") {

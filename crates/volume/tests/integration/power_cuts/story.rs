@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_drive::DriveId;
 use shoal_volume::{
     ArrayVolume, Background, BufferPlan, Command, Completion, ConsistencyPolicy, CreateOptions, LiveVolume, OpenError,
-    OpenOptions, Request, RequestId, Volume, World,
+    OpenOptions, Request, RequestId, Stretches, Volume, World,
 };
 
 use crate::support::create_options;
@@ -157,6 +157,8 @@ fn world_with(media: Vec<Media>, seed: u64, trace: Trace, write_back_bytes: u32)
         scratch_bytes: 4096,
         slot_count: 2 * drives + 1,
         write_back_bytes,
+        // These drives gain nothing by them.
+        stretches: Stretches::Always,
     };
     let arena = plan.arena().expect("there is memory");
     (TracedWorld::new(media, DRIVE_BYTES, arena, seed, trace), plan)
