@@ -9,6 +9,7 @@ use shoal_array::{Command, Completion, Geometry, Health, Instant, Level, Request
 
 use crate::VolumeError;
 use crate::compute::Bytes;
+use crate::ppl::has_logs;
 use crate::world::World;
 use crate::write_back::{Content, Layout, Purpose, Step, WriteBack};
 
@@ -100,7 +101,7 @@ impl<W: World> Tree<W> {
             row_bytes: own,
             chunk_bytes,
             group_rows: (ERASE_UNIT_BYTES / chunk_bytes).max(1),
-            stretch_runs: stretch_runs(array.geometry()),
+            stretch_runs: stretch_runs(array.geometry()).filter(|_| !has_logs(&self.nodes[node.0].facts)),
             stretches: self.plan.stretches,
             capacity_bytes: array.geometry().capacity_bytes(),
         }

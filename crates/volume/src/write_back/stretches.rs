@@ -26,8 +26,9 @@
 //! makes `n / (w * 262 ms)` of them a second: 11 of RAID5, 8 of RAID6. Only a larger window moves that range.
 //!
 //! **What a crash can leave behind** is what it could before: of each block that a client wrote the old or the new. All others are written with what they
-//! hold, and so is parity that depends on them alone. A row in which parity and data do not agree after a crash loses what a *missing* member had in it; so
-//! that rows of which nobody wrote anything are not among them, an array that is not whole writes no stretches.
+//! hold, and so is parity that depends on them alone. A row in which parity and data do not agree after a crash loses what a *missing* member had in it. So
+//! an array that is not whole writes no stretches, nor does one with a partial parity log, which promises that only what was being written to a
+//! lost member is lost. Of any other that loses a member together with its power, and is forced, more rows lie in the write hole.
 //!
 //! **What may come between reading and writing.** No other load begins, and none is under way. What is staged meanwhile is in the window,
 //! and goes with the stretch or after it. What *passes* the window, or is discarded, goes to the engine behind the reads and before the writes, and
