@@ -27,6 +27,9 @@ pub struct Comparison {
 pub struct Difference {
     /// The target, as the first run names it.
     pub target: String,
+    /// As the second one names it, if that is another name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_target: Option<String>,
     /// The workload.
     pub workload: String,
     /// The figure's name.
@@ -76,7 +79,8 @@ pub fn compare(before: &Run, after: &Run) -> Comparison {
                 None => comparison.left_out.push(format!("{workload}, {}: only in the first run", target.name)),
                 Some((index, others)) => {
                     met.push((index, workload));
-                    comparison.take(target, workload, &measured, &others);
+                    let other = &after.targets[index];
+                    comparison.take((target, other), workload, &measured, &others);
                 }
             }
         }
@@ -101,7 +105,7 @@ fn workload_of<'a>(target: &'a Target, workload: &str) -> Vec<&'a Measured> {
 }
 
 impl Comparison {
-    fn take(&mut self, target: &Target, workload: &str, before: &[&Measured], after: &[&Measured]) {
+    fn take(&mut self, (target, other): (&Target, &Target), workload: &str, before: &[&Measured], after: &[&Measured]) {
         let invalid = before.iter().chain(after).filter(|measured| !is_usable(measured)).count();
         self.invalid_count += invalid as u64;
         let names = before.iter().flat_map(|measured| measured.figures.keys());
@@ -112,6 +116,7 @@ impl Comparison {
             let (Some(middle), Some(estimate)) = (median(before.clone()), shift(&before, &after)) else { continue };
             self.figures.push(Difference {
                 target: target.name.clone(),
+                other_target: (other.name != target.name).then(|| other.name.clone()),
                 workload: workload.to_owned(),
                 figure: figure.clone(),
                 better,

@@ -14,7 +14,7 @@ use crate::error::LabBookError;
 use crate::figure::Better;
 use crate::model::DriveIdentity;
 use crate::reading::DriveFound;
-use crate::statistics::{Interval, POINTS_MAX, change, median};
+use crate::statistics::{Estimate, Interval, POINTS_MAX, change, median};
 
 /// A drive's figures over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -41,7 +41,8 @@ pub struct Course {
     /// By how much it changed in that time, by the median of the slopes between all points (Theil and Sen); left out with one point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<i64>,
-    /// The same in thousandths of the median of the points.
+    /// The same in thousandths of where it begins: at the first point, of the line with that slope which leaves as many points above
+    /// as below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change_per_mille: Option<i64>,
     /// Where that change lies (Sen's interval, of Kendall's statistic); left out if there are too few points.
@@ -113,7 +114,7 @@ impl Course {
         let span_ns = points.last()?.begun_unix_ns - points.first()?.begun_unix_ns;
         let pairs: Vec<(u64, u64)> = points.iter().map(|point| (point.begun_unix_ns, point.median)).collect();
         let estimate = change(&pairs, span_ns);
-        let middle = median(points.iter().map(|point| point.median).collect())?;
+        let first = |estimate: Estimate| line_begins(&pairs, estimate.value, span_ns);
         let interval = estimate.and_then(|estimate| estimate.interval);
         Some(Self {
             workload,
@@ -121,12 +122,24 @@ impl Course {
             better,
             span_ns,
             change: estimate.map(|estimate| estimate.value),
-            change_per_mille: estimate.and_then(|estimate| per_mille(estimate.value, middle)),
+            change_per_mille: estimate.and_then(|estimate| per_mille(estimate.value, first(estimate)?)),
             interval,
             tendency: Tendency::of(interval, better),
             points,
         })
     }
+}
+
+/// Where the line begins that changes by `change` from the first of these points to the last, and has as many of them above it as below:
+/// the median of what each of them says of it.
+fn line_begins(points: &[(u64, u64)], change: i64, span_ns: u64) -> Option<u64> {
+    let (begun, _) = points.first()?;
+    let begins = |&(at, value): &(u64, u64)| {
+        let since = i128::from(at - begun);
+        let risen = (i128::from(change) * since).checked_div(i128::from(span_ns)).unwrap_or(0);
+        u64::try_from((i128::from(value) - risen).max(0)).unwrap_or(u64::MAX)
+    };
+    median(points.iter().map(begins).collect())
 }
 
 impl Tendency {
@@ -141,5 +154,23 @@ impl Tendency {
             }
             (Some(_), _) => Self::Steady,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_told_in_parts_of_where_it_begins() {
+        let told = |medians: &[u64]| {
+            let runs = medians.iter().zip(0..).map(|(median, number)| ((number * 1000, number as i64), vec![*median]));
+            Course::of("reads".to_owned(), "read_bytes_per_s".to_owned(), runs.collect())
+                .and_then(|it| it.change_per_mille)
+        };
+        assert_eq!(told(&[100, 90, 80, 70, 60, 50]), Some(-500));
+        assert_eq!(told(&[100_000, 40_000, 30_000, 20_000]), Some(-776), "of 70 833: the first one is far off the line");
+        assert_eq!(told(&[50, 100]), Some(1000));
+        assert_eq!(told(&[7]), None);
     }
 }

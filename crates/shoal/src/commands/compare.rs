@@ -30,6 +30,11 @@ pub(crate) fn run(cli: &Cli, args: &CompareArgs) -> Result<(), Failure> {
         [book.find(&args.before).map_err(failure)?, book.find(&args.after).map_err(failure)?];
     let [first, second] = [book.run(Number(before)).map_err(failure)?, book.run(Number(after)).map_err(failure)?];
     let comparison = compare(&first, &second);
+    if comparison.figures.is_empty() && comparison.invalid_count > 0 {
+        return Err(Failure::Failed(format!(
+            "all repeats that runs {before} and {after} could be compared by are invalid: `shoal show {before}` says why"
+        )));
+    }
     if comparison.figures.is_empty() {
         return Err(Failure::Failed(format!(
             "runs {before} and {after} have no workload in common: `shoal show` tells what each has"
@@ -48,7 +53,9 @@ fn text(document: &CompareDocument) -> String {
             text += &indented(&table, 1);
             table = plain_table();
             told = (&figure.target, &figure.workload);
-            text += &format!("\n{}: {}\n", Outside(&figure.target), Outside(&figure.workload));
+            let other = figure.other_target.as_ref();
+            let other = other.map_or(String::new(), |other| format!(" (run {after}: {})", Outside(other)));
+            text += &format!("\n{}{other}: {}\n", Outside(&figure.target), Outside(&figure.workload));
         }
         table.add_row(row(figure));
     }
@@ -87,9 +94,9 @@ fn conclusion(comparison: &Comparison) -> String {
     let [better, worse, noise, few] = [Compared::Better, Compared::Worse, Compared::Noise, Compared::TooFew].map(count);
     let all = format_count(comparison.figures.len(), "figure");
     let few = if few > 0 {
-        format!(", {few} of too few repeats to say: three on both sides are needed")
+        format!("; {few} have too few repeats to say: three on both sides are needed")
     } else {
         String::new()
     };
-    format!("Of {all}, {better} are better, {worse} worse, and {noise} differ by noise{few}.\n")
+    format!("Of {all}, {better} are better, {worse} worse, and {noise} differ by no more than noise{few}.\n")
 }

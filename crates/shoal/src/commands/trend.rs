@@ -17,7 +17,10 @@ pub(crate) fn run(cli: &Cli, args: &TrendArgs) -> Result<(), Failure> {
     let drive = find_drive(&book, &args.drive)?;
     let trend = trend(&book, &drive).map_err(failure)?;
     if trend.courses.is_empty() {
-        return Err(Failure::Failed(format!("{}: nothing was measured on it by itself that has a figure", args.drive)));
+        return Err(Failure::Failed(format!(
+            "{0}: no run of it alone has a figure that is valid: `shoal log --drive {0}` lists its runs, and `shoal show` says why",
+            args.drive
+        )));
     }
     output::document(cli, &trend, text)
 }

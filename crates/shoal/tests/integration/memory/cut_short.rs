@@ -5,9 +5,14 @@ use std::fs::File;
 use super::*;
 use crate::running::server::Server;
 
+/// Runs an array that waits for its drives no longer than a test has time for.
+fn start(bay: &Bay, drives: &str) -> Server {
+    Server::start_as(bay, "serve", &format!("--deadline 5 {drives}"))
+}
+
 /// Cuts a member of the array that runs on `drives` short, has that noticed by a write, and ends the array.
 fn cut_under(bay: &Bay, drives: &str, cut: &str) {
-    let server = Server::start(bay, drives);
+    let server = start(bay, drives);
     let first = drives.split(' ').next().unwrap();
     bay.write(&format!("write {first}"), &pattern(BYTES, 1));
     let file = File::options().write(true).open(bay.path(cut)).unwrap();
@@ -72,7 +77,7 @@ fn a_last_copy_that_was_cut_short_takes_nothing_more_and_is_not_renewed() {
     let bay = Bay::new(2);
     bay.done("create --level 1 --assume-clean d0 d1");
     bay.done("fail --member d1 d0 d1");
-    let _server = Server::start(&bay, "d0");
+    let _server = start(&bay, "d0");
     bay.write("write d0", &pattern(BYTES, 1));
     let file = File::options().write(true).open(bay.path("d0")).unwrap();
     let size = file.metadata().unwrap().len();
