@@ -169,7 +169,11 @@ mod tests {
                 .and_then(|it| it.change_per_mille)
         };
         assert_eq!(told(&[100, 90, 80, 70, 60, 50]), Some(-500));
-        assert_eq!(told(&[100_000, 40_000, 30_000, 20_000]), Some(-776), "of 70 833: the first one is far off the line");
+        assert_eq!(
+            told(&[100_000, 40_000, 30_000, 20_000]),
+            Some(-776),
+            "of 70 833: the first one is far off the line"
+        );
         assert_eq!(told(&[50, 100]), Some(1000));
         assert_eq!(told(&[7]), None);
     }
