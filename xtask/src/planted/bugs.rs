@@ -28,13 +28,6 @@ pub(super) const BUGS: &[Bug] = &[
         wrong: "if PLANTED || !page.is_dirty {",
     },
     Bug {
-        name: "stretch-not-dropped",
-        what: "what passes the write-back window while a stretch is read is overwritten with what was read before",
-        file: "crates/volume/src/write_back/stretches.rs",
-        right: "&& stretch.range.start < range.end",
-        wrong: "&& !PLANTED && stretch.range.start < range.end",
-    },
-    Bug {
         name: "stretch-without-pages",
         what: "a stretch is written as it was read, without what the window holds of it",
         file: "crates/volume/src/write_back/stretches.rs",
