@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_text::shell_word;
 
 use super::error::RecordError;
 use super::method::{Method, PassedOver};
@@ -92,12 +93,6 @@ impl Attachment {
     pub fn runs_the_array(&self) -> bool {
         self.server.is_some_and(ProcessDocument::is_alive)
     }
-}
-
-/// A name as a shell takes it for one word.
-fn shell_word(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:,@%=".contains(letter);
-    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
