@@ -92,6 +92,7 @@ pub(super) fn of(tier: Tier) -> Result<Vec<Step>> {
 fn test(seed: u64) -> Vec<Step> {
     vec![
         Step::new("format", "cargo fmt --all --check"),
+        Step::new("lock of the fuzz targets", "cargo fetch --locked --quiet --manifest-path fuzz/Cargo.toml"),
         Step::new("lints", "cargo clippy --workspace --all-targets --locked -- --deny warnings"),
         Step::new("tidy", "cargo xtask tidy"),
         Step::new("purity", "cargo xtask purity"),
