@@ -38,7 +38,7 @@ pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open
 pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
 pub use lacking::lacking;
 pub use list::{Absentee, Listed, listed, remembered, usual_places};
-pub use look::{Look, NoMember, PATIENCE, Seen, Silence, look, look_within, member, members};
+pub use look::{Look, NoMember, PATIENCE, Seen, Silence, asked, is_there, look, look_within, member, members};
 pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
@@ -48,4 +48,4 @@ pub use remembered::{
 pub use search::{Named, SearchError, arrays, files_in, machine_drives, member_paths, named_drives, outer_superblock};
 pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
-pub use wipe::{Former, WipeError, Wipeable, check_content, check_erasable, check_wipeable};
+pub use wipe::{Former, WipeError, Wipeable, check_content, check_erasable, check_measurable, check_wipeable};

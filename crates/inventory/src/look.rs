@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -172,6 +172,45 @@ fn look_at_once(paths: &[PathBuf], patience: Duration, tell_silent: &dyn Fn(&Pat
     }
     asked.into_iter().for_each(|index| tell_silent(&paths[index]));
     looks
+}
+
+/// What `ask` learns of a place, whose file system may hang as a drive does: asked in a thread of its own, which is left behind
+/// if there is no answer within [`PATIENCE`]. A place that is silent already is not asked.
+///
+/// # Errors
+/// It does not answer, or no thread is to be had to ask it.
+pub fn asked<T: Send + 'static>(place: &Path, ask: impl FnOnce(&Path) -> T + Send + 'static) -> Result<T, Silence> {
+    asked_within(place, PATIENCE, ask)
+}
+
+fn asked_within<T: Send + 'static>(
+    place: &Path,
+    patience: Duration,
+    ask: impl FnOnce(&Path) -> T + Send + 'static,
+) -> Result<T, Silence> {
+    let silence = || Silence { path: place.to_owned() };
+    if is_silent(place, patience) {
+        return Err(silence());
+    }
+    under_way().entry(place.to_owned()).or_insert_with(Instant::now);
+    let (sender, receiver) = sync_channel(1);
+    let own = place.to_owned();
+    let work = move || {
+        let answer = ask(&own);
+        under_way().remove(&own);
+        // Whoever asked may not wait any more.
+        let _ = sender.send(answer);
+    };
+    if std::thread::Builder::new().name("shoal-ask".to_owned()).spawn(work).is_err() {
+        under_way().remove(place);
+        return Err(silence());
+    }
+    receiver.recv_timeout(patience).map_err(|_| silence())
+}
+
+/// Whether something is at a path, as far as that can be said: what does not answer is.
+pub fn is_there(path: &Path) -> bool {
+    asked(path, |path| path.symlink_metadata().is_ok()).unwrap_or(true)
 }
 
 /// The members among them.

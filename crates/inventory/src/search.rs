@@ -14,7 +14,7 @@ use shoal_volume::{BufferPlan, OpenOptions, RealWorld, Superblock, superblock_in
 
 use crate::drives::DrivesError;
 use crate::environment::Environment;
-use crate::look::{Look, NoMember, Seen, look, members};
+use crate::look::{Look, NoMember, Seen, Silence, asked, look, members};
 use crate::simulated::{self, NotReal};
 
 /// Which array, as people say it: by its members, by one of them and where to look for the rest, or
@@ -50,6 +50,9 @@ pub enum SearchError {
         /// Why not.
         source: io::Error,
     },
+    /// The directory's file system does not answer.
+    #[error(transparent)]
+    Silent(#[from] Silence),
     /// No member lies there.
     #[error("{} holds no member of an array: say with --scan where they are", directory.display())]
     NoneInDirectory {
@@ -81,6 +84,7 @@ impl HasFault for SearchError {
         match self {
             Self::NoMember(error) => error.fault(),
             Self::Drives(error) => error.fault(),
+            Self::Silent(error) => error.fault(),
             Self::NotReal(_)
             | Self::Directory { .. }
             | Self::NoneInDirectory { .. }
@@ -246,14 +250,19 @@ fn is_hardware(entry: &Path) -> bool {
     place.join("device").exists() && !has_partitions
 }
 
-/// All that lies in a directory and is none.
+/// All that lies in a directory and is none. A directory that does not answer is not waited for.
 pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>, SearchError> {
-    let failure = |source| SearchError::Directory { directory: directory.to_owned(), source };
+    let listed = asked(directory, list_of)?;
+    listed.map_err(|source| SearchError::Directory { directory: directory.to_owned(), source })
+}
+
+fn list_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failure)? {
-        let path = entry.map_err(failure)?.path();
-        if !path.is_dir() {
-            paths.push(path);
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        // A link leads to another file system, which may hang: whoever looks at it sees what it is.
+        if !entry.file_type()?.is_dir() {
+            paths.push(entry.path());
         }
     }
     paths.sort();

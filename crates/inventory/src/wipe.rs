@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_bench::Fill;
 use shoal_documents::{Fault, HasFault};
-use shoal_drive::{Access, Drive, FileContent, Finding, survey, survey_content, survey_file};
+use shoal_drive::{Access, Drive, FileContent, Finding, survey, survey_content, survey_data, survey_file};
 use shoal_volume::transfer::read_to;
 use shoal_volume::{Superblock, Volume};
 
@@ -79,6 +79,19 @@ pub enum WipeError {
         /// What it holds.
         finding: Finding,
     },
+    /// An array's content is not blank.
+    #[error(
+        "array {array} holds {what} (from byte {offset} on), which would be lost: measure reads alone, take another array, or \
+         use --force"
+    )]
+    Data {
+        /// The array's name.
+        array: String,
+        /// What it holds.
+        what: &'static str,
+        /// Where that begins.
+        offset: u64,
+    },
     /// An array's content cannot be read.
     #[error(transparent)]
     Read(io::Error),
@@ -94,7 +107,8 @@ impl HasFault for WipeError {
             | Self::Signature { .. }
             | Self::File { .. }
             | Self::Changed { .. }
-            | Self::Content { .. } => Fault::Refused,
+            | Self::Content { .. }
+            | Self::Data { .. } => Fault::Refused,
         }
     }
 }
@@ -202,28 +216,44 @@ fn find(path: &Path) -> Result<Vec<Finding>, WipeError> {
 /// Refuses a regular file that holds something, unless that is what shoal itself writes to files
 /// that are measured.
 fn refuse_ordinary_file(path: &Path) -> Result<(), WipeError> {
-    // A load may have written any of the sectors, and none before.
-    let is_own = |bytes: &[u8]| {
-        let first = bytes.chunks(512).find(|sector| sector.iter().any(|byte| *byte != 0));
-        first.is_some_and(|sector| Fill::wrote(sector) || shoal_profile::wrote(sector))
-    };
     let content =
-        survey_file(path, is_own).map_err(|source| WipeError::Unreadable { path: path.to_owned(), source })?;
+        survey_file(path, is_measured).map_err(|source| WipeError::Unreadable { path: path.to_owned(), source })?;
     let Some(FileContent::Foreign { what, offset }) = content else { return Ok(()) };
     Err(WipeError::File { path: path.to_owned(), what: what.to_string(), offset })
 }
 
-/// Refuses an array, so named, whose content holds something.
+/// Whether shoal wrote this to measure.
+fn is_measured(bytes: &[u8]) -> bool {
+    // A load may have written any of the sectors, and none before.
+    let first = bytes.chunks(512).find(|sector| sector.iter().any(|byte| *byte != 0));
+    first.is_some_and(|sector| Fill::wrote(sector) || shoal_profile::wrote(sector))
+}
+
+/// Refuses an array, so named, whose content is known by a signature, or begins as files do that people keep.
 pub fn check_content(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
-    let found = survey_content(content.size_bytes(), |offset, bytes| {
-        let mut sink: &mut [u8] = bytes;
-        let length = sink.len() as u64;
-        read_to(content, offset, length, &mut sink).map_err(io::Error::other)
-    });
+    let found = survey_content(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes));
     match found.map_err(WipeError::Read)?.into_iter().next() {
         None => Ok(()),
         Some(finding) => Err(WipeError::Content { array: array.to_owned(), finding }),
     }
+}
+
+/// Refuses an array, so named, that holds anything but what shoal writes to measure: what is written to measure destroys what
+/// nobody can name, too.
+pub fn check_measurable(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
+    check_content(content, array)?;
+    let size_bytes = content.size_bytes();
+    let read = |offset, bytes: &mut [u8]| read_content(content, offset, bytes);
+    match survey_data(size_bytes, is_measured, read).map_err(WipeError::Read)? {
+        FileContent::Blank | FileContent::Own => Ok(()),
+        FileContent::Foreign { what, offset } => Err(WipeError::Data { array: array.to_owned(), what, offset }),
+    }
+}
+
+fn read_content(content: &mut dyn Volume, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let mut sink: &mut [u8] = bytes;
+    let length = sink.len() as u64;
+    read_to(content, offset, length, &mut sink).map_err(io::Error::other)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, DriveKey, OpenError, Partition, partitions};
+use shoal_inventory::{Silence, asked};
 use shoal_md::SECTOR_BYTES;
 use shoal_volume::{ProbeError, Superblock, SuperblockError, read_superblock};
 
@@ -28,6 +29,9 @@ pub enum SearchError {
         /// Why not.
         source: io::Error,
     },
+    /// What was named does not answer.
+    #[error(transparent)]
+    Silent(#[from] Silence),
     /// It is not known what of an image was copied.
     #[error(transparent)]
     Map(#[from] MapError),
@@ -35,7 +39,10 @@ pub enum SearchError {
 
 impl HasFault for SearchError {
     fn fault(&self) -> Fault {
-        Fault::Usage
+        match self {
+            Self::Silent(error) => error.fault(),
+            Self::Open(_) | Self::Directory { .. } | Self::Map(_) => Fault::Usage,
+        }
     }
 }
 
@@ -95,54 +102,84 @@ pub struct Search {
 }
 
 impl Search {
-    /// Looks at all that is named, and at everything in directories.
+    /// Looks at all that is named, and at everything in directories. What does not answer is not waited for: an error if it was
+    /// named, else a problem.
     pub fn of(paths: &[PathBuf]) -> Result<Self, SearchError> {
         let mut search = Self::default();
         for path in paths {
-            if path.is_dir() {
+            if asked(path, Path::is_dir)? {
                 search.directory(path)?;
             } else {
-                let drive = Drive::open(path, Access::Read)?;
-                search.drive(&drive)?;
+                let drive = asked(path, OnDrive::of)??;
+                search.take(drive);
             }
         }
         Ok(search)
     }
 
     fn directory(&mut self, directory: &Path) -> Result<(), SearchError> {
-        let failure = |source| SearchError::Directory { directory: directory.to_owned(), source };
-        let mut entries = Vec::new();
-        for entry in std::fs::read_dir(directory).map_err(failure)? {
-            let entry = entry.map_err(failure)?;
-            entries.push((entry.path(), entry.file_type().map_err(failure)?));
-        }
-        entries.sort_by(|one, other| one.0.cmp(&other.0));
-        for (path, kind) in entries {
+        let listed = asked(directory, entries_of)?;
+        let entries = listed.map_err(|source| SearchError::Directory { directory: directory.to_owned(), source })?;
+        for (path, is_directory) in entries {
             // Links are not followed: they could lead in circles.
-            if kind.is_dir() {
+            if is_directory {
                 self.directory(&path)?;
-            } else if let Ok(drive) = Drive::open(&path, Access::Read) {
-                self.drive(&drive)?;
+                continue;
+            }
+            match asked(&path, OnDrive::of) {
+                Ok(Ok(drive)) => self.take(drive),
+                Ok(Err(SearchError::Open(_))) => {}
+                Ok(Err(error)) => return Err(error),
+                Err(silence) => self.problems.push((path.display().to_string(), silence.to_string())),
             }
         }
         Ok(())
     }
 
-    fn drive(&mut self, drive: &Drive) -> Result<(), SearchError> {
-        if !self.seen.insert(drive.key()) {
-            return Ok(());
+    /// Adds what a drive holds, once.
+    fn take(&mut self, drive: OnDrive) {
+        if self.seen.insert(drive.key) {
+            self.found.extend(drive.found);
+            self.problems.extend(drive.problems);
         }
+    }
+}
+
+/// What lies in a directory, in order, and whether it is a directory itself.
+fn entries_of(directory: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        entries.push((entry.path(), entry.file_type()?.is_dir()));
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+/// What was found on a drive.
+#[derive(Debug)]
+struct OnDrive {
+    key: DriveKey,
+    found: Vec<Found>,
+    problems: Vec<(String, String)>,
+}
+
+impl OnDrive {
+    /// Looks at the drive at a path, and at its partitions.
+    fn of(path: &Path) -> Result<Self, SearchError> {
+        let drive = Drive::open(path, Access::Read)?;
+        let mut it = Self { key: drive.key(), found: Vec::new(), problems: Vec::new() };
         let holes = holes_of(drive.path())?;
         let name = drive.path().display().to_string();
         let whole = Partition { number: 0, offset: 0, size_bytes: drive.size_bytes() };
-        if self.window(drive, &holes, &whole, &name) {
-            return Ok(());
+        if it.window(&drive, &holes, &whole, &name) {
+            return Ok(it);
         }
         let mut read_at = |offset, bytes: &mut [u8]| drive.read_at(offset, bytes);
         for partition in partitions(&mut read_at).unwrap_or_default() {
-            self.window(drive, &holes, &partition, &format!("{name}, partition {}", partition.number));
+            it.window(&drive, &holes, &partition, &format!("{name}, partition {}", partition.number));
         }
-        Ok(())
+        Ok(it)
     }
 
     /// Looks for a superblock in a part of a drive; whether there is one.

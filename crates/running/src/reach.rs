@@ -6,8 +6,8 @@ use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, Fault, HasFault, StateDocument};
 use shoal_drive::Access;
 use shoal_inventory::{
-    DrivesError, Environment, Look, Named, Purpose, Seen, SimulatedDrives, ToOpen, arrays, host_memory, join, look,
-    member_paths, members_to_open, named_drives, open_drives, refuse_active,
+    DrivesError, Environment, Look, Named, Purpose, Seen, SimulatedDrives, ToOpen, arrays, host_memory, is_there, join,
+    look, member_paths, members_to_open, named_drives, open_drives, refuse_active,
 };
 use shoal_md::Uuid;
 use shoal_volume::{ArrayVolume, BufferPlan, Contents, CreateOptions, OpenOptions};
@@ -119,7 +119,7 @@ fn check_drives(
     client: &Client,
     socket: &Path,
 ) -> Result<(), ReachError> {
-    let there: Vec<_> = drives.iter().filter(|drive| drive.symlink_metadata().is_ok()).cloned().collect();
+    let there: Vec<_> = drives.iter().filter(|drive| is_there(drive)).cloned().collect();
     for looked in look(environment, &there) {
         let asked = match looked {
             Look::Member(seen) => seen.superblock.array_uuid,
@@ -169,7 +169,7 @@ fn reach_by_last_places(environment: &Environment, drives: &[PathBuf]) -> Result
             continue;
         }
         let Some((mut client, _)) = reach_at_usual_place(environment, array)? else { continue };
-        let there: Vec<_> = drives.iter().filter(|drive| drive.symlink_metadata().is_ok()).collect();
+        let there: Vec<_> = drives.iter().filter(|drive| is_there(drive)).collect();
         if there.is_empty() {
             return Ok(Some(Box::new(client)));
         }

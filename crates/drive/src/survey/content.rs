@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What a regular file holds.
+/// What a regular file, or another content without signatures, holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileContent {
     /// Zeros, wherever it was looked at.
@@ -44,18 +44,43 @@ pub fn survey_file(path: &Path, is_own: impl Fn(&[u8]) -> bool) -> io::Result<Op
     if !metadata.is_file() {
         return Ok(None);
     }
+    let read = |offset, bytes: &mut [u8]| file.read_exact_at(bytes, offset);
+    look_at(looks(&file, metadata.len()), metadata.len(), is_own, read).map(Some)
+}
+
+/// Looks at what `read` (offset, bytes) reads of `size_bytes`: 4 MiB at the beginning and at the end, and a thousand places
+/// between. `is_own` as for [`survey_file`].
+///
+/// # Errors
+/// Those of `read`.
+pub fn survey_data(
+    size_bytes: u64,
+    is_own: impl Fn(&[u8]) -> bool,
+    read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
+) -> io::Result<FileContent> {
+    let first = (0..size_bytes.min(LAST_BYTES)).step_by(LOOK_BYTES as usize);
+    look_at(first.chain(scattered_looks(size_bytes)), size_bytes, is_own, read)
+}
+
+/// What the first of these places says that is not all zeros.
+fn look_at(
+    looks: impl Iterator<Item = u64>,
+    size_bytes: u64,
+    is_own: impl Fn(&[u8]) -> bool,
+    mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
+) -> io::Result<FileContent> {
     let mut bytes = [0; LOOK_BYTES as usize];
-    for offset in looks(&file, metadata.len()) {
-        let looked_at = &mut bytes[..(metadata.len() - offset).min(LOOK_BYTES) as usize];
-        file.read_exact_at(looked_at, offset)?;
+    for offset in looks {
+        let looked_at = &mut bytes[..(size_bytes - offset).min(LOOK_BYTES) as usize];
+        read(offset, looked_at)?;
         let Some(first) = looked_at.iter().position(|&byte| byte != 0) else { continue };
         if is_own(looked_at) {
-            return Ok(Some(FileContent::Own));
+            return Ok(FileContent::Own);
         }
         let what = if offset == 0 { looks_like(looked_at) } else { "data" };
-        return Ok(Some(FileContent::Foreign { what, offset: offset + first as u64 }));
+        return Ok(FileContent::Foreign { what, offset: offset + first as u64 });
     }
-    Ok(Some(FileContent::Blank))
+    Ok(FileContent::Blank)
 }
 
 /// Where a file is looked at, in order.
@@ -71,7 +96,12 @@ fn looks(file: &File, size_bytes: u64) -> impl Iterator<Item = u64> {
 
 /// Where a file is looked at that may have more than is read.
 fn further_looks(size_bytes: u64) -> impl Iterator<Item = u64> {
-    let count = if size_bytes > READ_BYTES { size_bytes.div_ceil(LOOK_BYTES) } else { 0 };
+    scattered_looks(if size_bytes > READ_BYTES { size_bytes } else { 0 })
+}
+
+/// A thousand places of so many bytes, and then all at their end.
+fn scattered_looks(size_bytes: u64) -> impl Iterator<Item = u64> {
+    let count = size_bytes.div_ceil(LOOK_BYTES);
     let last = count.saturating_sub(LAST_BYTES / LOOK_BYTES)..count;
     let distance = usize::try_from(count.div_ceil(MORE_LOOKS).max(1)).unwrap_or(usize::MAX);
     (0..count).step_by(distance).chain(last).map(|look| look * LOOK_BYTES)
@@ -216,5 +246,22 @@ mod tests {
         assert_eq!(look(&file(1 << 20, &[(8192, b"own"), (70_000, b"else")])), FileContent::Own);
         let found = look(&file(1 << 20, &[(8192, b"else"), (12_288, b"own")]));
         assert_eq!(found, FileContent::Foreign { what: "data", offset: 8192 });
+    }
+
+    #[test]
+    fn other_content_is_looked_at_like_a_file() {
+        let survey = |content: &[(u64, &[u8])]| {
+            let file = file(1 << 40, content);
+            survey_data(
+                1 << 40,
+                |bytes| bytes.starts_with(b"own"),
+                |offset, bytes| file.as_file().read_exact_at(bytes, offset),
+            )
+        };
+        assert_eq!(survey(&[]).unwrap(), FileContent::Blank);
+        assert_eq!(survey(&[(8192, b"own")]).unwrap(), FileContent::Own);
+        for offset in [0, (4 << 20) - 1, (1 << 40) / 1024 * 512, (1 << 40) - 1] {
+            assert_eq!(survey(&[(offset, b"\x01")]).unwrap(), FileContent::Foreign { what: "data", offset });
+        }
     }
 }

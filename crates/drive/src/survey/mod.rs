@@ -9,7 +9,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-pub use content::{FileContent, survey_file};
+pub use content::{FileContent, survey_data, survey_file};
 use content::{LOOK_BYTES, known_file};
 use signatures::Ends;
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use shoal_drive::{Access, Drive};
-use shoal_inventory::{DrivesError, Look, Seen, look_within, open_drives};
+use shoal_inventory::{DrivesError, Look, Seen, files_in, look_within, open_drives};
 use shoal_volume::DriveId;
 
 /// How long a drive may take to say what it is. It is asked again as soon as it has answered.
@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What the thread is asked for.
 #[derive(Debug)]
 pub(super) enum Errand {
-    /// To look at what these places lead to.
-    Look(Vec<PathBuf>),
+    /// To look at what these places lead to, and at what lies in these directories.
+    Look { places: Vec<PathBuf>, directories: Vec<PathBuf> },
     /// To open drives, beside those that are open already.
     Open { kept: Vec<DriveId>, fresh: Vec<PathBuf>, access: Access },
 }
@@ -77,7 +77,10 @@ impl Lookout {
 
 fn run(errand: Errand) -> Report {
     match errand {
-        Errand::Look(places) => {
+        Errand::Look { mut places, directories } => {
+            places.extend(directories.iter().filter_map(|directory| files_in(directory).ok()).flatten());
+            places.sort();
+            places.dedup();
             let mut looks = look_within(&places, PATIENCE);
             let is_silent = |look: &Look| matches!(look, Look::Silent);
             let silent = places.into_iter().zip(&looks).filter(|(_, look)| is_silent(look)).map(|(place, _)| place);

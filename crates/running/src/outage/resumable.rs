@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use shoal_drive::{Access, Drive, DriveKey};
-use shoal_inventory::{DrivesError, Seen, files_in, machine_drives};
+use shoal_inventory::{DrivesError, Seen, machine_drives};
 use shoal_volume::{
     ArrayVolume, Completion, CountedOn, DriveId, Event, Frame, Health, Instant, MemberStatus, News, OpenError,
     RequestError, Volume, VolumeError, World,
@@ -172,19 +172,17 @@ impl Resumable {
         }
         if self.lookout.is_idle() && self.look_at <= now && matches!(self.course, Course::InDoubt | Course::Paused(_)) {
             self.look_at = now.after_ns(u64::try_from(DISTANCE.as_nanos()).unwrap_or(u64::MAX));
-            self.lookout.send(Errand::Look(self.places()));
+            let directories = self.terms.scan.iter().cloned().collect();
+            self.lookout.send(Errand::Look { places: self.places(), directories });
         }
     }
 
-    /// Where the drives may be.
+    /// Where the drives may be, apart from directories.
     fn places(&self) -> Vec<PathBuf> {
         let mut places: Vec<_> = self.counted_on.iter().map(|it| PathBuf::from(&it.drive)).collect();
         if places.iter().any(|place| place.starts_with("/dev")) {
             places.extend(machine_drives());
         }
-        places.extend(self.terms.scan.iter().filter_map(|directory| files_in(directory).ok()).flatten());
-        places.sort();
-        places.dedup();
         places
     }
 

@@ -217,6 +217,21 @@ fn files_that_people_keep_are_not_overwritten() {
 }
 
 #[test]
+fn what_an_array_holds_is_not_overwritten_to_measure() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 d0 d1 d2");
+    let load = "--bytes 1M --warm-up 0 --repeat 1";
+    // Nobody can say what it is: it bears no mark.
+    bay.write("write --offset 3M d0 d1 d2", &[7; 4096]);
+    for line in ["bench --write", "bench --mix 50", "bench --write --random"] {
+        bay.refused(&format!("{line} d0 d1 d2 {load}"), REFUSED, &["data", "3145728", "would be lost", "--force"]);
+    }
+    bay.done(&format!("bench d0 d1 d2 {load}"));
+    bay.done(&format!("bench --write --force d0 d1 d2 {load}"));
+    bay.done(&format!("bench --write d0 d1 d2 {load}"));
+}
+
+#[test]
 fn what_was_written_to_measure_is_written_again_unasked() {
     let bay = Bay::with_sizes(&[64 << 20; 3]);
     bay.done("bench d1 --write --random --block-size 512 --bytes 64K --warm-up 0 --repeat 1");

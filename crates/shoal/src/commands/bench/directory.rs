@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use shoal_bench::Fill;
 use shoal_documents::protocol::Command;
 use shoal_drive::{Mount, mounts};
+use shoal_inventory::asked;
 use shoal_plan::wear::level_factors;
 use shoal_text::format_size;
 use shoal_volume::ArrayLevel;
@@ -51,7 +52,11 @@ impl Drop for FileInDirectory {
 
 /// Whether the targets are directories: all of them, or none.
 pub(super) fn are_directories(args: &BenchArgs) -> Result<bool, Failure> {
-    let (directories, others): (Vec<&PathBuf>, Vec<&PathBuf>) = args.targets.iter().partition(|path| path.is_dir());
+    let (mut directories, mut others) = (Vec::new(), Vec::new());
+    for path in &args.targets {
+        let kind = if asked(path, Path::is_dir)? { &mut directories } else { &mut others };
+        kind.push(path);
+    }
     match (directories.first(), others.first()) {
         (Some(directory), Some(other)) => Err(Failure::Usage(format!(
             "{} is a directory and {} is not: measure them one after the other",

@@ -6,7 +6,7 @@ use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_documents::protocol::Command;
 use shoal_documents::{HealthDocument, StateDocument};
 use shoal_drive::Access;
-use shoal_inventory::check_content;
+use shoal_inventory::check_measurable;
 use shoal_labbook::ArrayIdentity;
 use shoal_running::Handle;
 use shoal_serve::Address;
@@ -31,7 +31,7 @@ pub(super) fn open(
     }
     let mut volume = remote::open(&Named::first_export(served_at(&state)?), workload.depth, workload.block_size_bytes)?;
     if is_written && !args.force {
-        check_content(&mut volume, &state.array.name)?;
+        check_measurable(&mut volume, &state.array.name)?;
     }
     let conditions = Conditions {
         degraded: state.array.health != HealthDocument::Optimal,

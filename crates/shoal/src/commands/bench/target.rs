@@ -5,7 +5,9 @@ use std::path::Path;
 
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
 use shoal_drive::{Access, Drive, DriveKind};
-use shoal_inventory::{SimulatedDrives, SimulatedOpened, ToOpen, check_content, host_memory, is_member, open_drives};
+use shoal_inventory::{
+    SimulatedDrives, SimulatedOpened, ToOpen, check_measurable, host_memory, is_member, open_drives,
+};
 use shoal_mdadm::KernelVolume;
 use shoal_running::{Engine, EngineChoice, Opening, claim_for_kernel, refuse_held};
 use shoal_volume::{
@@ -211,7 +213,7 @@ fn array(
     environment().tell_all(&volume.take_remarks());
     let status = volume.status();
     if spare_content {
-        check_content(&mut volume, &status.name)?;
+        check_measurable(&mut volume, &status.name)?;
     }
     let whose = Whose::array(&status, members);
     Ok(array_target(volume, (status, whose), buffered, None))
@@ -230,7 +232,7 @@ fn kernel_array(cli: &Cli, named: &ArrayArgs, workload: &Workload, spare_content
     let mut volume = claim_for_kernel(&cli.setup()?, &named.address(), opening, requests)?;
     let status = volume.array().status();
     if spare_content {
-        check_content(&mut volume, &status.name)?;
+        check_measurable(&mut volume, &status.name)?;
     }
     let (buffered, engine) = (volume.array().is_buffered(), volume.array().kernel().name.clone());
     let whose = Whose::array(&status, members);
