@@ -112,6 +112,23 @@ impl LabBook {
         })
     }
 
+    /// Takes a run out again in which nothing was measured. One that has measurements stays.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn discard(&mut self, run: Number) -> Result<(), LabBookError> {
+        self.write(|transaction| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM measurements m JOIN targets t ON m.target = t.id WHERE t.run = ?1)";
+            if transaction.query_row(sql, [run.0], |row| row.get(0))? {
+                return Ok(());
+            }
+            transaction
+                .execute("DELETE FROM members WHERE target IN (SELECT id FROM targets WHERE run = ?1)", [run.0])?;
+            transaction.execute("DELETE FROM targets WHERE run = ?1", [run.0])?;
+            transaction.execute("DELETE FROM runs WHERE number = ?1", [run.0]).map(drop)
+        })
+    }
+
     /// Writes down a whole run, unless it is there already. Says whether it was new.
     ///
     /// # Errors

@@ -41,5 +41,5 @@ pub use model::{ArrayIdentity, DriveIdentity, Ending, Heading, Measured, Origin,
 pub use reading::DriveFound;
 pub use recorder::Recorder;
 pub use run_uuid::{RunUuid, RunUuidError};
-pub use statistics::Interval;
+pub use statistics::{Interval, median};
 pub use trend::{Course, Point, Tendency, Trend, trend};

@@ -58,7 +58,8 @@ impl LabBook {
     pub fn find_drive(&self, named: &str) -> Result<DriveFound, LabBookError> {
         let sql = "SELECT DISTINCT d.id, d.identity FROM drives d LEFT JOIN targets t ON t.drive = d.id \
                    LEFT JOIN members m ON m.drive = d.id \
-                   WHERE d.identity = ?1 OR t.drive_name = ?1 OR m.name = ?1 ORDER BY d.identity = ?1 DESC, d.id LIMIT 10";
+                   WHERE d.identity = ?1 OR t.drive_name = ?1 OR t.name = ?1 OR m.name = ?1 \
+                   ORDER BY d.identity = ?1 DESC, d.id LIMIT 10";
         let found: Vec<(i64, String)> = self.rows(sql, [named], |row| Ok((row.get(0)?, row.get(1)?)))?;
         match found.as_slice() {
             [] => Err(LabBookError::NoSuchDrive { path: self.path.clone(), drive: named.to_owned() }),

@@ -49,6 +49,12 @@ impl<'a> Recorder<'a> {
         self.book = None;
     }
 
+    /// Takes the run out again if nothing was measured: what was asked for could not be done.
+    pub fn discard(&mut self) {
+        self.write(LabBook::discard);
+        self.book = None;
+    }
+
     fn write(&mut self, change: impl FnOnce(&mut LabBook, Number) -> Result<(), LabBookError>) {
         let Some((book, number)) = &mut self.book else { return };
         if let Err(error) = change(book, *number) {

@@ -51,7 +51,7 @@ pub(crate) struct Estimate {
 }
 
 /// The median; of an even number of values, the mean of the two in the middle, rounded down.
-pub(crate) fn median(mut values: Vec<u64>) -> Option<u64> {
+pub fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
     let upper = *values.get(values.len() / 2)?;
     let lower = values[(values.len() - 1) / 2];

@@ -12,6 +12,8 @@ use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role}
 const PLACES_MAX: usize = 1000;
 /// News kept at most.
 const NEWS_MAX: usize = 100;
+/// The same is not told again so soon.
+const REPEAT_AFTER: Duration = Duration::from_secs(60);
 /// A rate is measured over so many samples, so far apart.
 const SAMPLES: usize = 8;
 const SAMPLE_DISTANCE: Duration = Duration::from_millis(500);
@@ -19,11 +21,18 @@ const SAMPLE_DISTANCE: Duration = Duration::from_millis(500);
 /// What is told of a member that is suspect.
 const SLOW: &str = "is slow or silent: look at the drive";
 
+/// A piece of news, and when it was put up: the clock of the day may be set meanwhile.
+#[derive(Debug)]
+struct Told {
+    at: Instant,
+    news: NewsDocument,
+}
+
 /// What is known of an array beside its state: the latest news, the last scrub's findings, and the
 /// speed of background work.
 #[derive(Debug, Default)]
 pub(crate) struct Bulletin {
-    news: VecDeque<NewsDocument>,
+    news: VecDeque<Told>,
     /// How many of them, the latest ones, nobody has been told of.
     untold: usize,
     /// Which drive has which role, as last known: a member that failed is named by it.
@@ -76,7 +85,7 @@ impl Bulletin {
 
     /// The latest news, oldest first.
     pub(crate) fn news(&self) -> Vec<NewsDocument> {
-        self.news.iter().cloned().collect()
+        self.news.iter().map(|told| told.news.clone()).collect()
     }
 
     /// How many ranges of content were found to be lost.
@@ -125,7 +134,7 @@ impl Bulletin {
     /// News that this was not asked for before.
     pub(crate) fn take_untold(&mut self) -> Vec<NewsDocument> {
         let told = self.news.len() - std::mem::take(&mut self.untold);
-        self.news.iter().skip(told).cloned().collect()
+        self.news.iter().skip(told).map(|told| told.news.clone()).collect()
     }
 
     /// Takes in what happened, and who sits where after it. Who has failed is named as last seen: a spare may have the role
@@ -146,9 +155,15 @@ impl Bulletin {
             let inner = (news.array != self.scrubbed).then_some(news.array.as_str());
             add_to(findings, inner, &news.event);
         }
-        if let Some(text) = text {
+        if let Some(text) = text.filter(|text| !self.is_repeated(&news.array, text)) {
             self.tell(news.array.clone(), text);
         }
+    }
+
+    /// Whether the same was told just now: what refuses one flush refuses those after it, and each says so.
+    fn is_repeated(&self, array: &str, text: &str) -> bool {
+        let is_same = |old: &Told| old.news.array == array && old.news.text == text;
+        self.news.iter().any(|old| old.at.elapsed() < REPEAT_AFTER && is_same(old))
     }
 
     /// Puts up a sentence.
@@ -157,7 +172,8 @@ impl Bulletin {
         if self.news.len() == NEWS_MAX {
             self.news.pop_front();
         }
-        self.news.push_back(NewsDocument { time_unix_s: since_1970.as_secs(), array, text });
+        let news = NewsDocument { time_unix_s: since_1970.as_secs(), array, text };
+        self.news.push_back(Told { at: Instant::now(), news });
         self.untold = (self.untold + 1).min(NEWS_MAX);
     }
 
@@ -275,5 +291,33 @@ fn mismatch_document(mismatch: &Mismatch, range: RangeDocument) -> MismatchDocum
 fn list<T>(places: &mut Vec<T>, place: T) {
     if places.len() < PLACES_MAX {
         places.push(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flush_failed(role: u16) -> News {
+        News { array: "pond".to_owned(), event: Event::FlushFailed(Role(role)) }
+    }
+
+    #[test]
+    fn the_same_is_not_told_again_at_once() {
+        let mut bulletin = Bulletin::default();
+        for role in [0, 1, 0, 0, 1] {
+            let news = flush_failed(role);
+            let text = bulletin.text(&news);
+            bulletin.take_in_one(&news, text);
+        }
+        let told: Vec<_> = bulletin.take_untold().into_iter().map(|news| news.text).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("member 0") && told[1].starts_with("member 1"), "{told:?}");
+        let later = bulletin.news.iter_mut().next().expect("there are two");
+        later.at = later.at.checked_sub(REPEAT_AFTER).expect("the machine has run for a minute");
+        let news = flush_failed(0);
+        let text = bulletin.text(&news);
+        bulletin.take_in_one(&news, text);
+        assert_eq!(bulletin.take_untold().len(), 1);
     }
 }

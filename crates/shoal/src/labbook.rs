@@ -34,8 +34,11 @@ pub(crate) fn begin(args: &KeepArgs, command: &str) -> Recorder<'static> {
     }
 }
 
-/// Ends it, as the command ended.
+/// Ends it, as the command ended. What could not be begun, as it was asked for, leaves nothing.
 pub(crate) fn end<T>(mut recorder: Recorder<'_>, result: &Result<T, Failure>) {
+    if matches!(result, Err(Failure::Usage(_) | Failure::Refused(_))) {
+        return recorder.discard();
+    }
     let failure = result.as_ref().err().map(ToString::to_string).filter(|failure| !failure.is_empty());
     recorder.end(&Ending { ended_unix_ns: unix_ns(), failure });
 }

@@ -123,3 +123,19 @@ fn a_book_that_cannot_be_written_is_told_of_once_and_spoils_nothing() {
     assert_eq!(heard.borrow().len(), 1, "{heard:?}");
     assert_eq!(open(&path).list(Filter::default()).unwrap()[0].state, RunState::Finished);
 }
+
+#[test]
+fn a_run_in_which_nothing_was_measured_can_be_taken_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("book");
+    let mut book = open(&path);
+    let kept = keep(&mut book, 1, &[simulated_target(1, 2)]);
+    let empty = book.begin(&heading(2)).unwrap();
+    let named = Target { measurements: Vec::new(), ..simulated_target(2, 1) };
+    book.add(empty, &named).unwrap();
+    for run in [kept, empty] {
+        book.discard(run).unwrap();
+    }
+    let listed: Vec<_> = book.list(Filter::default()).unwrap().iter().map(|entry| entry.number).collect();
+    assert_eq!(listed, [kept.0], "what was measured stays");
+}

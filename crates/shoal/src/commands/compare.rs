@@ -1,13 +1,14 @@
 //! `shoal compare`
 
+use comfy_table::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
-use shoal_labbook::{Compared, Comparison, Difference, Number, Rights, compare};
+use shoal_labbook::{Compared, Comparison, Difference, Number, Rights, compare, median};
 use shoal_text::{Outside, format_count};
 
 use crate::args::{Cli, CompareArgs};
 use crate::exit::Failure;
-use crate::figure::{bounds, difference, indented, percent, plain_table, words};
+use crate::figure::{bounds, difference, figure as told, indented, percent, plain_table, words};
 use crate::labbook::{failure, open};
 use crate::output;
 
@@ -47,11 +48,11 @@ fn text(document: &CompareDocument) -> String {
     let CompareDocument { before, after, comparison } = document;
     let mut text = format!("run {after} beside run {before}\n");
     let mut told = ("", "");
-    let mut table = plain_table();
+    let mut table = headed(*before, *after);
     for figure in &comparison.figures {
         if told != (figure.target.as_str(), figure.workload.as_str()) {
             text += &indented(&table, 1);
-            table = plain_table();
+            table = headed(*before, *after);
             told = (&figure.target, &figure.workload);
             let other = figure.other_target.as_ref();
             let other = other.map_or(String::new(), |other| format!(" (run {after}: {})", Outside(other)));
@@ -72,7 +73,21 @@ fn text(document: &CompareDocument) -> String {
     text
 }
 
-fn row(figure: &Difference) -> [String; 5] {
+/// What the columns are. Of repeats there is the median.
+fn headed(before: i64, after: i64) -> Table {
+    let mut table = plain_table();
+    table.set_header([
+        String::new(),
+        format!("run {before}"),
+        format!("run {after}"),
+        "difference".to_owned(),
+        String::new(),
+        "lies in".to_owned(),
+    ]);
+    table
+}
+
+fn row(figure: &Difference) -> [String; 7] {
     let name = figure.figure.as_str();
     let verdict = match figure.verdict {
         Compared::Better => "better",
@@ -80,8 +95,11 @@ fn row(figure: &Difference) -> [String; 5] {
         Compared::Noise => "noise",
         Compared::TooFew => "too few repeats to say",
     };
+    let middle = |repeats: &[u64]| median(repeats.to_vec()).map(|value| told(name, value)).unwrap_or_default();
     [
         Outside(&words(name)).to_string(),
+        middle(&figure.before),
+        middle(&figure.after),
         difference(name, figure.difference),
         figure.difference_per_mille.map(percent).unwrap_or_default(),
         figure.interval.map(|interval| bounds(name, interval)).unwrap_or_default(),

@@ -1,6 +1,8 @@
 //! `shoal mount` and `shoal unmount`: an array's file system in a directory, and out of it again.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 use shoal_attach::records::{Attachment, Standing};
 use shoal_attaching::Wish;
@@ -17,6 +19,9 @@ use crate::attaching::{attach, attachment_of, attachments, detach};
 use crate::exit::Failure;
 use crate::output;
 use crate::setup::reach_running;
+
+/// How often it is looked at those on whom an unmount waits.
+const UNMOUNT_WATCH: Duration = Duration::from_secs(5);
 
 /// Attaches the array if need be, and mounts its file system.
 pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
@@ -118,8 +123,7 @@ pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     // Another front of a FUSE file would be another file.
     let is_dead = attachment.standing() == Standing::FrontGone && !attachment.method.can_recover();
     for place in &places {
-        let unmounted = if is_dead { shoal_filesystem::unmount_dead(place) } else { shoal_filesystem::unmount(place) };
-        unmounted.map_err(unmount_failure)?;
+        unmount_watched(&attachment, place, is_dead)?;
     }
     let detached = attachment.until_unmounted;
     if detached {
@@ -138,6 +142,24 @@ pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Unmounts in a thread of its own: who stops the processes meanwhile on which that waits is told, and need not wait for it.
+fn unmount_watched(attachment: &Attachment, place: &Path, is_dead: bool) -> Result<(), Failure> {
+    let (sender, receiver) = sync_channel(1);
+    let own = place.to_owned();
+    let unmount = if is_dead { shoal_filesystem::unmount_dead } else { shoal_filesystem::unmount };
+    std::thread::spawn(move || sender.send(unmount(&own)));
+    loop {
+        match receiver.recv_timeout(UNMOUNT_WATCH) {
+            Ok(unmounted) => return unmounted.map(drop).map_err(unmount_failure),
+            Err(RecvTimeoutError::Timeout) => {
+                shoal_attaching::refuse_stopped_front(attachment)?;
+                hear_from_server(attachment)?;
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(Failure::failed("the thread that unmounts has ended")),
+        }
+    }
 }
 
 /// Without a process that runs the array what was written could not be flushed, and that would be waited for.

@@ -232,6 +232,16 @@ fn what_an_array_holds_is_not_overwritten_to_measure() {
 }
 
 #[test]
+fn an_array_that_lacks_too_much_is_not_measured() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 d0 d1 d2");
+    for load in ["", "--write", "--write --force"] {
+        bay.refused(&format!("bench {load} d0 --bytes 1M --warm-up 0"), REFUSED, &["--scan"]);
+    }
+    assert_eq!(bay.run("log").code, USAGE, "what was refused is not kept: the lab book has not been begun");
+}
+
+#[test]
 fn what_was_written_to_measure_is_written_again_unasked() {
     let bay = Bay::with_sizes(&[64 << 20; 3]);
     bay.done("bench d1 --write --random --block-size 512 --bytes 64K --warm-up 0 --repeat 1");

@@ -128,7 +128,7 @@ fn a_lab_book_that_cannot_be_written_spoils_no_measurement() {
 }
 
 #[test]
-fn a_run_that_was_killed_is_unfinished_and_one_that_failed_says_why() {
+fn a_run_that_was_killed_is_unfinished_and_one_that_could_not_begin_leaves_nothing() {
     let bay = Bay::new(0);
     let line = "bench sim:cruzer-titanium --real-time --seconds 600";
     let mut child = bay.command(line.split_whitespace()).spawn().unwrap();
@@ -142,8 +142,7 @@ fn a_run_that_was_killed_is_unfinished_and_one_that_failed_says_why() {
     assert_eq!((&killed["state"], &killed["targets"][0]), (&"unfinished".into(), &"sim:cruzer-titanium#0".into()));
     assert!(text(&bay, "show 1").contains("unfinished: it is under way, or was killed"));
     assert_eq!(bay.run(&format!("bench sim:cruzer-titanium --offset 1T {QUICK}")).code, 2);
-    let failed = &runs(&bay, "log")[0];
-    assert!(failed["state"] == "failed" && failed["failure"].is_string(), "{failed}");
+    assert_eq!(runs(&bay, "log").len(), 1, "what was asked for makes no sense, and is no measurement");
 }
 
 #[test]

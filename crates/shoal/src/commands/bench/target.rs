@@ -212,6 +212,13 @@ fn array(
     let mut volume = ArrayVolume::open_remembered(opened.world, opened.plan, &opened.drives, &options, memory)?;
     environment().tell_all(&volume.take_remarks());
     let status = volume.status();
+    if status.health == Health::Failed {
+        return Err(Failure::Refused(format!(
+            "array {} lacks more members than it survives, so nothing could be measured: name all that are there, or say with --scan \
+             in which directory they are",
+            status.name
+        )));
+    }
     if spare_content {
         check_measurable(&mut volume, &status.name)?;
     }
