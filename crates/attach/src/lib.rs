@@ -6,6 +6,7 @@
 mod client;
 pub mod fuse;
 pub mod kernel_nbd;
+mod limits;
 mod loop_device;
 mod ranges;
 mod reclaim;
@@ -14,9 +15,9 @@ mod remote;
 pub mod ublk;
 
 pub use client::{
-    Ability, Answer, Client, ClientError, ClientOptions, Done, HandshakeError, Operation, TRANSFER_BYTES_MAX, Terms,
-    TermsError,
+    Ability, Answer, Client, ClientError, ClientOptions, Done, HandshakeError, Operation, Terms, TermsError,
 };
+pub use limits::TRANSFER_BYTES_MAX;
 pub use loop_device::{LoopDevice, LoopError, LoopOptions};
 pub use reclaim::stay_out_of_reclaim;
 pub use remote::Remote;

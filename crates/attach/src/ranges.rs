@@ -8,10 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rustix::io::Errno;
 
+use crate::limits::PART_BYTES_MAX;
 use crate::{Answer, Client, Done, Operation};
-
-/// The longest part.
-pub(crate) const PART_BYTES_MAX: u32 = 32 << 20;
 
 /// What becomes of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,13 +13,13 @@ use crate::found::{record_of, records};
 use crate::front::{self, Front, Started};
 use crate::launch::Launcher;
 use crate::method::{Chosen, choose};
+use crate::options::{AttachOptions, DEADLINE};
 use crate::server::{self, Served};
 use crate::usage;
-use crate::wish::{DEADLINE, Wish};
 
 /// Makes the array a device or file, or finds that it is one. Starts a process that runs the array
 /// if nobody does.
-pub fn attach(launcher: &Launcher, array: &ArrayAddress, wish: &Wish) -> Result<Attachment, AttachError> {
+pub fn attach(launcher: &Launcher, array: &ArrayAddress, options: &AttachOptions) -> Result<Attachment, AttachError> {
     let environment = &launcher.environment;
     let records = records(environment)?;
     let _lock = Lock::take(&records)?;
@@ -27,16 +27,16 @@ pub fn attach(launcher: &Launcher, array: &ArrayAddress, wish: &Wish) -> Result<
         front::refuse_stopped(&attachment)?;
         match attachment.standing() {
             Standing::Served | Standing::ServerGone | Standing::FrontStopped => {
-                check_wish(&attachment, wish)?;
-                return with_server(launcher, &records, array, wish, attachment);
+                check_wish(&attachment, options)?;
+                return with_server(launcher, &records, array, options, attachment);
             }
-            Standing::FrontGone => return again(launcher, &records, array, wish, attachment),
+            Standing::FrontGone => return again(launcher, &records, array, options, attachment),
             // Whatever has its name now is somebody else's.
             Standing::Gone => clear(&records, &attachment)?,
         }
     }
-    let chosen = choose(wish)?;
-    anew(launcher, &records, array, wish, chosen)
+    let chosen = choose(options)?;
+    anew(launcher, &records, array, options, chosen)
 }
 
 /// The same attachment, with a server at the same place if that one was killed: the front finds it.
@@ -44,12 +44,12 @@ fn with_server(
     launcher: &Launcher,
     records: &Records,
     array: &ArrayAddress,
-    wish: &Wish,
+    options: &AttachOptions,
     attachment: Attachment,
 ) -> Result<Attachment, AttachError> {
     // Who uses the device decides whether it is written to, and not who starts the server again.
-    let wish = Wish { read_only: attachment.read_only, ..*wish };
-    let served = server::find_or_start(launcher, records, array, &wish, Some(&attachment.socket))?;
+    let options = AttachOptions { read_only: attachment.read_only, ..*options };
+    let served = server::find_or_start(launcher, records, array, &options, Some(&attachment.socket))?;
     let Some(started) = served.started else { return Ok(attachment) };
     let members = members(array, &served);
     let attachment = Attachment { server: Some(started), members, ..attachment };
@@ -62,13 +62,13 @@ fn anew(
     launcher: &Launcher,
     records: &Records,
     array: &ArrayAddress,
-    wish: &Wish,
+    options: &AttachOptions,
     chosen: Chosen,
 ) -> Result<Attachment, AttachError> {
-    let served = server::find_or_start(launcher, records, array, wish, None)?;
-    let front = front_of(records, wish, &served, chosen.method);
+    let served = server::find_or_start(launcher, records, array, options, None)?;
+    let front = front_of(records, options, &served, chosen.method);
     let started = front::start(launcher, records, &served.array_uuid, &front);
-    let attachment = started.and_then(|started| connect(records, array, wish, &served, &started, chosen));
+    let attachment = started.and_then(|started| connect(records, array, options, &served, &started, chosen));
     if attachment.is_err() {
         // The reason why it was not attached is what is told.
         served.stop_if_started();
@@ -82,17 +82,17 @@ fn again(
     launcher: &Launcher,
     records: &Records,
     array: &ArrayAddress,
-    wish: &Wish,
+    options: &AttachOptions,
     stale: Attachment,
 ) -> Result<Attachment, AttachError> {
-    if !stale.method.can_recover() || check_wish(&stale, wish).is_err() {
+    if !stale.method.can_recover() || check_wish(&stale, options).is_err() {
         clear(records, &stale)?;
-        let chosen = choose(wish)?;
-        return anew(launcher, records, array, wish, chosen);
+        let chosen = choose(options)?;
+        return anew(launcher, records, array, options, chosen);
     }
-    let wish = &Wish { read_only: stale.read_only, ..*wish };
-    let served = server::find_or_start(launcher, records, array, wish, None)?;
-    let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, wish, &served, stale.method) };
+    let options = &AttachOptions { read_only: stale.read_only, ..*options };
+    let served = server::find_or_start(launcher, records, array, options, None)?;
+    let front = Front { recovered: Some(stale.device.clone()), ..front_of(records, options, &served, stale.method) };
     let started = front::start(launcher, records, &served.array_uuid, &front)?;
     let (server, members) = (served.started.or(stale.server), members(array, &served));
     let attachment = Attachment { front: started.process, socket: served.socket, server, members, ..stale };
@@ -101,14 +101,14 @@ fn again(
 }
 
 /// What keeps the device.
-fn front_of(records: &Records, wish: &Wish, served: &Served, method: Method) -> Front {
+fn front_of(records: &Records, options: &AttachOptions, served: &Served, method: Method) -> Front {
     Front {
         method,
         socket: served.socket.clone(),
         directory: records.file_directory(&served.array_uuid),
         name: file_name(&served.name),
         logical_block_bytes: served.logical_block_bytes,
-        deadline_s: wish.deadline.unwrap_or(DEADLINE).as_secs(),
+        deadline_s: options.deadline.unwrap_or(DEADLINE).as_secs(),
         recovered: None,
         terms: None,
         record: method.can_recover().then(|| records.fronts_path(&served.array_uuid)),
@@ -120,7 +120,7 @@ fn front_of(records: &Records, wish: &Wish, served: &Served, method: Method) -> 
 fn connect(
     records: &Records,
     array: &ArrayAddress,
-    wish: &Wish,
+    options: &AttachOptions,
     served: &Served,
     started: &Started,
     Chosen { method, passed_over }: Chosen,
@@ -136,14 +136,14 @@ fn connect(
         disk_sequence: (method != Method::Fuse).then(|| disk_sequence(&started.device)).flatten(),
         description: None,
         size_bytes: served.size_bytes,
-        read_only: wish.read_only,
+        read_only: options.read_only,
         drives: absolute(&array.named.drives)?,
         members: members(array, served),
         socket: served.socket.clone(),
         front: started.process,
         successor: None,
         server: served.started,
-        until_unmounted: wish.until_unmounted,
+        until_unmounted: options.until_unmounted,
     };
     if let Some(fronts) = records.fronts(&served.array_uuid)? {
         attachment.successor = fronts.successor;
@@ -151,7 +151,7 @@ fn connect(
     }
     // From here on `detach` can undo it, whatever goes wrong.
     records.keep(&attachment)?;
-    if method == Method::Fuse && wish.block_device {
+    if method == Method::Fuse && options.block_device {
         attachment = add_loop_device(records, served, attachment)?;
         records.keep(&attachment)?;
     }
@@ -172,12 +172,12 @@ fn add_loop_device(records: &Records, served: &Served, attachment: Attachment) -
 }
 
 /// Refuses what is attached in another way than is wanted.
-fn check_wish(attachment: &Attachment, wish: &Wish) -> Result<(), AttachError> {
+fn check_wish(attachment: &Attachment, options: &AttachOptions) -> Result<(), AttachError> {
     let Attachment { name, device, method, .. } = attachment;
-    let other = match wish {
-        Wish { method: Some(wanted), .. } if wanted != method => Some(format!("by {method}")),
-        Wish { block_device: true, .. } if !attachment.is_block_device => Some("as a file".to_owned()),
-        Wish { read_only: false, .. } if attachment.read_only => Some("for reading only".to_owned()),
+    let other = match options {
+        AttachOptions { method: Some(wanted), .. } if wanted != method => Some(format!("by {method}")),
+        AttachOptions { block_device: true, .. } if !attachment.is_block_device => Some("as a file".to_owned()),
+        AttachOptions { read_only: false, .. } if attachment.read_only => Some("for reading only".to_owned()),
         _ => None,
     };
     let refuse = |how| AttachError::Otherwise { array: name.clone(), how, device: device.clone() };

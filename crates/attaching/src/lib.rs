@@ -24,10 +24,10 @@ mod front;
 mod launch;
 mod method;
 mod occupied;
+mod options;
 mod server;
 mod successor;
 mod usage;
-mod wish;
 
 pub use attach::{attach, detach};
 pub use error::AttachError;
@@ -37,5 +37,5 @@ pub use launch::Launcher;
 pub use occupied::{
     Occupied, check_erasable, check_overwritable, refuse_members_in_use, refuse_occupied, refuse_served,
 };
+pub use options::{AttachOptions, DEADLINE};
 pub use successor::wait_to_follow;
-pub use wish::{DEADLINE, Wish};

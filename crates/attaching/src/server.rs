@@ -14,7 +14,7 @@ use crate::error::AttachError;
 use crate::found::uuids_of;
 use crate::front::text;
 use crate::launch::{Launcher, error_of};
-use crate::wish::Wish;
+use crate::options::AttachOptions;
 
 /// How often it is looked whether an array that was started answers. It answers when it is open,
 /// which may take as long as reading the logs and bitmaps of slow drives.
@@ -75,12 +75,12 @@ pub(super) fn find_or_start(
     launcher: &Launcher,
     records: &Records,
     array: &ArrayAddress,
-    wish: &Wish,
+    options: &AttachOptions,
     socket: Option<&Path>,
 ) -> Result<Served, AttachError> {
     match reach_running(&launcher.environment, array)? {
         Some(mut running) => Served::of(&running.execute(Command::Status)?, None),
-        None => start(launcher, records, array, &arguments(launcher, array, wish, socket)?),
+        None => start(launcher, records, array, &arguments(launcher, array, options, socket)?),
     }
 }
 
@@ -126,15 +126,15 @@ fn start(
 fn arguments(
     launcher: &Launcher,
     array: &ArrayAddress,
-    wish: &Wish,
+    options: &AttachOptions,
     socket: Option<&Path>,
 ) -> Result<Vec<String>, AttachError> {
     let mut arguments = launcher.options.clone();
     arguments.push("serve".to_owned());
-    arguments.extend(wish.force.then(|| "--force".to_owned()));
-    arguments.extend(wish.read_only.then(|| "--read-only".to_owned()));
-    arguments.extend(wish.degraded.then(|| "--degraded".to_owned()));
-    arguments.extend(wish.write_back.map(|bytes| format!("--write-back={bytes}")));
+    arguments.extend(options.force.then(|| "--force".to_owned()));
+    arguments.extend(options.read_only.then(|| "--read-only".to_owned()));
+    arguments.extend(options.degraded.then(|| "--degraded".to_owned()));
+    arguments.extend(options.write_back.map(|bytes| format!("--write-back={bytes}")));
     let absolute = |path: &Path| -> Result<String, AttachError> {
         Ok(text(&std::path::absolute(path).map_err(AttachError::System)?)?.to_owned())
     };
@@ -181,7 +181,7 @@ mod tests {
         let launcher = Launcher { environment, program: std::env::current_exe, options: Vec::new() };
         let uuid = "7d15154b:eac72064:e03a5c3b:e0befdd1";
         let named = Named { uuid: uuid.parse().ok(), ..Named::default() };
-        let arguments = arguments(&launcher, &ArrayAddress { named, socket: None }, &Wish::default(), None);
+        let arguments = arguments(&launcher, &ArrayAddress { named, socket: None }, &AttachOptions::default(), None);
         let arguments = arguments.expect("all of it is text");
         assert_eq!(arguments, ["serve", &format!("--uuid={uuid}"), "--"]);
     }

@@ -53,6 +53,9 @@ pub enum PresentError {
     /// One does not answer.
     #[error("{0}; with --degraded the array is started without it")]
     Silent(Silence),
+    /// None answers; each of them has been told.
+    #[error("no member that was named answers")]
+    AllSilent,
     /// Some are there, and were not given.
     #[error(
         "array {array} has members that were not given, and are there or do not answer: add {} to the list, or say --degraded to \
@@ -84,6 +87,7 @@ impl HasFault for PresentError {
         match self {
             Self::Search(error) => error.fault(),
             Self::Silent(error) => error.fault(),
+            Self::AllSilent => Fault::Failed,
             Self::NotGiven { .. } | Self::TooFewGiven { .. } => Fault::Refused,
         }
     }
@@ -114,6 +118,9 @@ pub fn members_to_open(
             Look::No(_) => are_members = false,
         }
         there.push(path.clone());
+    }
+    if there.is_empty() && !paths.is_empty() {
+        return Err(PresentError::AllSilent);
     }
     let mut remarks = Vec::new();
     if intent != Intent::Read && are_members {

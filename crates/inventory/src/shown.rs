@@ -67,6 +67,9 @@ pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown
     if members.is_empty() && !refusals.is_empty() {
         return Err(SearchError::NoMember(refusals.swap_remove(0)).into());
     }
+    if members.is_empty() && !named_paths.is_empty() {
+        return Err(PresentError::AllSilent);
+    }
     refusals.iter().for_each(|why| environment.tell(&format!("{why}: the array is shown without it")));
     let remembered = if is_searched { Vec::new() } else { remembered(environment, &members) };
     let unnamed = remembered.iter().map(|seen| seen.path.clone()).collect();

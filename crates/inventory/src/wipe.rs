@@ -11,6 +11,7 @@ use shoal_volume::transfer::read_to;
 use shoal_volume::{Superblock, Volume};
 
 use crate::drives::{DrivesError, open_drives, probe};
+use crate::look::{Silence, asked};
 
 /// Why a drive, or an array's content, is not overwritten.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,9 @@ pub enum WipeError {
     /// It does not open.
     #[error(transparent)]
     Drives(#[from] DrivesError),
+    /// It does not answer.
+    #[error(transparent)]
+    Silent(#[from] Silence),
     /// Nobody can say what it holds.
     #[error("{}: {source}", path.display())]
     Survey {
@@ -101,6 +105,7 @@ impl HasFault for WipeError {
     fn fault(&self) -> Fault {
         match self {
             Self::Drives(error) => error.fault(),
+            Self::Silent(error) => error.fault(),
             Self::Survey { .. } => Fault::Usage,
             Self::Unreadable { .. } | Self::Read(_) => Fault::Failed,
             Self::InUse { .. }
@@ -177,7 +182,7 @@ pub fn check_erasable(paths: &[PathBuf], force: bool) -> Result<Wipeable, WipeEr
 /// What a drive holds, if it may lose that: signatures of it if `force`, and a file's content if it is not to be kept.
 fn check(path: &Path, force: bool, keeps_file: impl Fn(&Option<Superblock>) -> bool) -> Result<Former, WipeError> {
     // First what it is, or a change between the two looks would pass for what was found fit.
-    let superblock = Drive::open(path, Access::Read).ok().and_then(|drive| probe(&drive).ok());
+    let superblock = asked(path, |path| Drive::open(path, Access::Read).ok().and_then(|drive| probe(&drive).ok()))?;
     let signatures = check_signatures(path, force)?;
     if keeps_file(&superblock) {
         refuse_ordinary_file(path)?;

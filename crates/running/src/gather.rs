@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use shoal_documents::{Fault, HasFault};
 use shoal_inventory::{Environment, Named, lacking};
-use shoal_unattended::Heart;
+use shoal_unattended::ServiceManager;
 
 /// From one look to the next.
 const DISTANCE: Duration = Duration::from_millis(500);
@@ -20,7 +20,7 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(60);
 /// Waits, if that is asked for. What is missing in the end is told and is no failure.
 pub fn wait_for_members(environment: &Environment, patience: Option<Duration>, named: &Named) {
     let Some(patience) = patience else { return };
-    let mut manager = Heart::of_this_process();
+    let mut manager = ServiceManager::of_this_process();
     let start = Instant::now();
     loop {
         let Some(lack) = lacking(environment, named) else { return };
@@ -42,7 +42,7 @@ pub fn when_free<T, E: HasFault>(
     mut claim: impl FnMut() -> Result<T, E>,
 ) -> Result<T, E> {
     let patience = patience.unwrap_or_default().min(BUSY_PATIENCE);
-    let mut manager = Heart::of_this_process();
+    let mut manager = ServiceManager::of_this_process();
     let (start, mut is_told) = (Instant::now(), false);
     loop {
         match claim() {

@@ -37,7 +37,7 @@ impl Service {
     /// Lets clients in.
     pub fn start(exporter: Exporter, listeners: Vec<Listener>) -> io::Result<Self> {
         for listener in &listeners {
-            listener.start(exporter.door())?;
+            listener.start(exporter.handshakes())?;
         }
         Ok(Self { exporter, listeners, losses_told: 0, word: None, remark: None })
     }

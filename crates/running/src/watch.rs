@@ -11,10 +11,10 @@ use shoal_documents::{
 use shoal_inventory::{Environment, EnvironmentError, Named, member_paths, members};
 use shoal_md::Uuid;
 use shoal_text::Outside;
-use shoal_unattended::Heart;
+use shoal_unattended::ServiceManager;
 use shoal_unattended::alert::{
-    ArraySight, Configuration, ConfigurationError, Desk, DeskError, Health, MemberSight, MemberState, NotStarted,
-    ScrubSight, Witness,
+    ArraySight, Configuration, ConfigurationError, Health, MemberSight, MemberState, NotStarted, Notifier,
+    NotifierError, ScrubSight, Witness,
 };
 
 use crate::host::Host;
@@ -30,7 +30,7 @@ pub enum WatchError {
     Environment(#[from] EnvironmentError),
     /// They cannot be told.
     #[error(transparent)]
-    Desk(#[from] DeskError),
+    Notifier(#[from] NotifierError),
 }
 
 impl HasFault for WatchError {
@@ -38,58 +38,58 @@ impl HasFault for WatchError {
         match self {
             Self::Configuration(_) => Fault::Usage,
             Self::Environment(error) => error.fault(),
-            Self::Desk(_) => Fault::Failed,
+            Self::Notifier(_) => Fault::Failed,
         }
     }
 }
 
 /// Tells the service manager and people how a running array is, when that changes.
 pub(super) struct Watch {
-    heart: Heart,
+    service_manager: ServiceManager,
     /// None if nobody wants to be told.
-    desk: Option<Desk>,
+    notifier: Option<Notifier>,
 }
 
 impl Watch {
     /// Reads who is to be told of an array, if anybody is.
     pub(super) fn new(environment: &Environment, alerts: Option<&Path>, array_uuid: &str) -> Result<Self, WatchError> {
-        let desk = match alerts {
+        let notifier = match alerts {
             None => None,
-            Some(file) => Some(open_desk(environment, file, array_uuid)?),
+            Some(file) => Some(open_notifier(environment, file, array_uuid)?),
         };
-        Ok(Self { heart: Heart::of_this_process(), desk })
+        Ok(Self { service_manager: ServiceManager::of_this_process(), notifier })
     }
 
     /// The array can be used.
     pub(super) fn begin(&mut self, host: &mut Host) {
         let state = host.state();
-        self.heart.is_ready(&status_line(&state));
+        self.service_manager.is_ready(&status_line(&state));
         self.tell(&state, host.bulletin.lost_ranges());
     }
 
     /// How long the owner may wait, who would wait so long.
     pub(super) fn patience(&self, patience: Duration) -> Duration {
-        patience.min(self.heart.patience(Instant::now()))
+        patience.min(self.service_manager.patience(Instant::now()))
     }
 
     /// The owner has come round.
     pub(super) fn came_round(&mut self) {
-        self.heart.beat(Instant::now());
+        self.service_manager.beat(Instant::now());
     }
 
     /// Something has happened to the array.
     pub(super) fn see(&mut self, state: &StateDocument, lost_ranges: u64) {
-        self.heart.is(&status_line(state));
+        self.service_manager.is(&status_line(state));
         self.tell(state, lost_ranges);
     }
 
     /// The array is brought to rest.
     pub(super) fn end(&mut self) {
-        self.heart.stops();
+        self.service_manager.stops();
     }
 
     fn tell(&self, state: &StateDocument, lost_ranges: u64) {
-        let Some(desk) = &self.desk else { return };
+        let Some(notifier) = &self.notifier else { return };
         let mut sights = Vec::new();
         match state.paused {
             Some(_) => sights.push(paused_sight(&state.array)),
@@ -103,15 +103,15 @@ impl Watch {
                 unreadable_bytes: found.unreadable_bytes,
             });
         }
-        desk.see(sights);
+        notifier.see(sights);
     }
 }
 
-fn open_desk(environment: &Environment, file: &Path, array_uuid: &str) -> Result<Desk, WatchError> {
+fn open_notifier(environment: &Environment, file: &Path, array_uuid: &str) -> Result<Notifier, WatchError> {
     let configuration = Configuration::read(file)?;
     let kept = environment.make_state_directory("keep alerts")?.join(format!("alerts-{array_uuid}.json"));
     let log = environment.clone();
-    Ok(Desk::open(&configuration, &kept, &host_name(), move |line: &str| log.tell(line))?)
+    Ok(Notifier::open(&configuration, &kept, &host_name(), move |line: &str| log.tell(line))?)
 }
 
 /// What this machine calls itself.
@@ -131,8 +131,8 @@ pub fn or_alert<T, E: fmt::Display>(
     if let (Err(error), Some(file)) = (&started, alerts) {
         let (array_uuid, array) = names(environment, named);
         let reason = error.to_string();
-        match open_desk(environment, file, &array_uuid) {
-            Ok(desk) => desk.does_not_start(NotStarted { array_uuid, array, reason, witness: Witness::Server }),
+        match open_notifier(environment, file, &array_uuid) {
+            Ok(notifier) => notifier.does_not_start(NotStarted { array_uuid, array, reason, witness: Witness::Server }),
             // What it does not start for is what the command ends with.
             Err(mute) => environment.tell(&format!("nobody is told that it does not start: {mute}")),
         }
@@ -144,8 +144,8 @@ pub fn or_alert<T, E: fmt::Display>(
 /// do now.
 pub fn tell_gone(environment: &Environment, file: &Path, uuid: Uuid, reason: String) -> Result<(), WatchError> {
     let (array_uuid, array) = names(environment, &Named { uuid: Some(uuid), ..Named::default() });
-    let desk = open_desk(environment, file, &array_uuid)?;
-    desk.does_not_start(NotStarted { array_uuid, array, reason, witness: Witness::Manager });
+    let notifier = open_notifier(environment, file, &array_uuid)?;
+    notifier.does_not_start(NotStarted { array_uuid, array, reason, witness: Witness::Manager });
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use shoal_volume::{Arena, Instant, Memory, RequestError};
 
-use crate::door::Seat;
+use crate::handshakes::Seat;
 use crate::negotiation::Agreement;
 use crate::output::Output;
 use crate::protocol::REQUEST_BYTES;

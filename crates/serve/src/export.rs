@@ -1,6 +1,7 @@
 //! What a client can open: the volume, or a part of it, under a name.
 
-use crate::protocol::{INCARNATION, STRING_BYTES_MAX, transmission};
+use crate::limits::STRING_BYTES_MAX;
+use crate::protocol::{INCARNATION, transmission};
 
 /// A part of a volume under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

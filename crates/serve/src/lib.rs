@@ -16,7 +16,7 @@
 //! of them, nothing is polled, no request crosses to another thread, and at depth 1 a read costs what the drive takes
 //! and a handful of system calls. Nothing that the owner does for a client waits for it: sockets are read and written as
 //! far as they go. What may be slow without end, a client that has yet to say what it wants, has a thread of its own,
-//! which it keeps for ten seconds at most ([`Door`]).
+//! which it keeps for ten seconds at most ([`Handshakes`]).
 //!
 //! # Where content lies
 //!
@@ -64,9 +64,10 @@
 mod address;
 mod bell;
 mod connection;
-mod door;
 mod export;
 mod exporter;
+mod handshakes;
+mod limits;
 mod listener;
 mod negotiation;
 mod output;
@@ -80,9 +81,10 @@ mod transport;
 
 pub use address::{Address, AddressError};
 pub use bell::Bell;
-pub use door::{CLIENTS_MAX, Door};
 pub use export::{Export, ExportError, Exports};
 pub use exporter::{BUFFER_BYTES_MIN, BUFFERS_MIN, DEADLINE, Exporter, REQUEST_IDS};
+pub use handshakes::Handshakes;
+pub use limits::{CLIENTS_MAX, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX};
 pub use listener::{ListenError, Listener, Protection};
 pub use negotiation::{Agreement, Negotiation, Step, TlsStage};
 pub use tls::{Clients, TlsError, TlsFiles};

@@ -13,7 +13,7 @@ use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
 use crate::address::{Address, resolve};
-use crate::door::{Door, prepare_tcp, prepare_unix};
+use crate::handshakes::{Handshakes, prepare_tcp, prepare_unix};
 use crate::tls::{Clients, TlsError, TlsFiles};
 
 /// Clients that the kernel keeps waiting.
@@ -135,7 +135,7 @@ impl Listener {
     }
 
     /// Lets clients in for as long as the process lives, on a thread of its own.
-    pub fn start(&self, door: Door) -> io::Result<()> {
+    pub fn start(&self, handshakes: Handshakes) -> io::Result<()> {
         let tls = self.tls.clone();
         let mut accept: Box<dyn FnMut() -> io::Result<OwnedFd> + Send> = match &self.socket {
             Socket::Unix(listener) => {
@@ -159,7 +159,7 @@ impl Listener {
         thread.spawn(move || {
             loop {
                 match accept() {
-                    Ok(socket) => door.let_in(socket, tls.clone()),
+                    Ok(socket) => handshakes.let_in(socket, tls.clone()),
                     Err(_) => std::thread::sleep(ACCEPT_AGAIN),
                 }
             }

@@ -6,14 +6,9 @@ use std::collections::VecDeque;
 use rustix::io::Errno;
 use shoal_volume::{Arena, Memory, Piece};
 
+use crate::limits::{REPLIES_MAX, UNSENT_BYTES_MAX};
 use crate::protocol::{Errno as NbdErrno, SIMPLE_REPLY, STRUCTURED_REPLY, chunk};
 use crate::transport::Transport;
-
-/// Nothing more is read for a client that has so much to take. What lies there for long has left the processor's cache, and
-/// is sent at less than half the speed.
-const UNSENT_BYTES_MAX: usize = 512 << 10;
-/// Nor for one that has so many answers to take, however short they are: each takes memory.
-const REPLIES_MAX: usize = 1024;
 
 /// An answer, or a chunk of one.
 #[derive(Debug)]

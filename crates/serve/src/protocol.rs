@@ -15,10 +15,6 @@ pub const STRUCTURED_REPLY: u32 = 0x668e_33ef;
 
 /// Bytes of a request before its payload.
 pub const REQUEST_BYTES: usize = 28;
-/// The longest payload in either direction.
-pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
-/// The longest string.
-pub const STRING_BYTES_MAX: usize = 4096;
 
 /// Asks, in `LIST_META_CONTEXT`, which incarnation of the content is served; the answer has a colon and a word behind it.
 pub const INCARNATION: &str = "x-shoal:incarnation";

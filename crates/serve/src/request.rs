@@ -1,8 +1,9 @@
 //! Requests of the transmission phase: bytes to types, and which of them are refused at once.
 
 use crate::export::Export;
+use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::negotiation::Agreement;
-use crate::protocol::{Errno, PAYLOAD_BYTES_MAX, REQUEST, REQUEST_BYTES, command};
+use crate::protocol::{Errno, REQUEST, REQUEST_BYTES, command};
 
 /// A request as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,17 +14,12 @@ use openssl::ssl::{
 };
 use openssl::x509::X509;
 
+use crate::limits::{KEY_BYTES_MAX, KEY_BYTES_MIN, KEY_FILE_BYTES_MAX, NAME_BYTES_MAX};
+
 /// Ciphers of TLS 1.2 for certificates; those of 1.3 are all good.
 const CIPHERS: &str = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /// The one with forward secrecy for pre-shared keys that needs no more than the keys.
 const KEY_CIPHERS: &str = "ECDHE-PSK-CHACHA20-POLY1305";
-/// The longest name and key that a client can send or use (GnuTLS has the same for names).
-const NAME_BYTES_MAX: usize = 128;
-const KEY_BYTES_MAX: usize = 256;
-/// Shorter ones can be guessed.
-const KEY_BYTES_MIN: usize = 16;
-/// A file of keys is no larger than this.
-const KEY_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What clients are told apart from strangers by.
 #[derive(Clone, Debug)]

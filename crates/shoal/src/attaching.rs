@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use shoal_attach::records::Attachment;
-use shoal_attaching::{Front, Launcher, Wish};
+use shoal_attaching::{AttachOptions, Front, Launcher};
 use shoal_inventory::Wipeable;
 
 use crate::args::{ArrayArgs, Cli};
@@ -33,9 +33,9 @@ fn launcher(cli: &Cli) -> Launcher {
 }
 
 /// Makes the array a device or file, or finds that it is one. Starts a process that runs the array if nobody does.
-pub(crate) fn attach(cli: &Cli, array: &ArrayArgs, wish: &Wish) -> Result<Attachment, Failure> {
-    let wish = Wish { degraded: array.degraded, ..*wish };
-    Ok(shoal_attaching::attach(&launcher(cli), &array.address(), &wish)?)
+pub(crate) fn attach(cli: &Cli, array: &ArrayArgs, options: &AttachOptions) -> Result<Attachment, Failure> {
+    let options = AttachOptions { degraded: array.degraded, ..*options };
+    Ok(shoal_attaching::attach(&launcher(cli), &array.address(), &options)?)
 }
 
 /// Undoes it: refused while it is mounted or used. Stops the array only if it was started for this.

@@ -14,13 +14,13 @@ mod host;
 mod kernel_bay;
 mod labbook;
 mod output;
-mod passing;
 mod progress;
 mod report;
 mod seed;
 mod setup;
 mod signals;
 mod simulated;
+mod temporary_array;
 
 use std::process::ExitCode;
 

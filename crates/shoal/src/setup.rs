@@ -12,8 +12,8 @@ use crate::args::{ArrayArgs, Cli, EngineArg, IoEngineChoice, SimulatedArrayArgs}
 use crate::exit::Failure;
 use crate::host::memory_available_bytes;
 use crate::output;
-use crate::passing::passing_array;
 use crate::simulated::refuse_options;
+use crate::temporary_array::temporary_array;
 
 /// Why the kernel does not run simulated drives.
 pub(crate) const NO_KERNEL_FOR_SIMULATED: &str =
@@ -146,6 +146,6 @@ fn simulate(
         return Err(Failure::usage("an array of simulated drives holds nothing to read until it is written to"));
     }
     drives.check_memory(memory_available_bytes().unwrap_or(u64::MAX))?;
-    let create = passing_array(level, args.layout.as_deref(), args.chunk)?;
+    let create = temporary_array(level, args.layout.as_deref(), args.chunk)?;
     Ok(shoal_running::simulate(&cli.setup()?, drives, &create, opening, users, crate::seed::fresh())?)
 }

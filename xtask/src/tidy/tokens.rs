@@ -51,10 +51,10 @@ const CLOCKS: &[&str] = &[
     "crates/inventory/src/look.rs", // a drive that hangs is waited for, and not for ever
     "crates/running/src/",         // clients, drives and service managers are given a time, and news have one
     "crates/serve/src/transport.rs", // the same, of their TLS
-    "crates/serve/src/door.rs",    // clients are given a time for the handshake, on a thread of their own
+    "crates/serve/src/handshakes.rs", // clients are given a time for the handshake, on a thread of their own
     "crates/shoal/",
     "crates/unattended/src/alert/channel/command.rs", // a program is given a time, on the thread of alerts
-    "crates/unattended/src/alert/desk.rs",            // the clock of that thread
+    "crates/unattended/src/alert/notifier.rs",        // the clock of that thread
     "xtask/",
 ];
 /// The kernels and their bench against C, the memory and the ring, the one place where the two meet, and what is asked of the

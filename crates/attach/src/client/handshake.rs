@@ -11,18 +11,16 @@
 use std::fmt;
 use std::str::FromStr;
 
+use shoal_serve::PAYLOAD_BYTES_MAX;
 use shoal_serve::protocol::{
-    GREETING, INCARNATION, OPTION, OPTION_REPLY, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX, handshake, info, option, reply,
-    transmission,
+    GREETING, INCARNATION, OPTION, OPTION_REPLY, handshake, info, option, reply, transmission,
 };
 use shoal_volume::Incarnation;
 
-/// The longest answer to an option: a string and what stands around it.
-const ANSWER_BYTES_MAX: usize = STRING_BYTES_MAX + 1024;
+use crate::limits::{ANSWER_BYTES_MAX, ANSWERS_MAX};
+
 const GREETING_BYTES: usize = 18;
 const ANSWER_HEADER_BYTES: usize = 20;
-/// Answers that a server may give before it comes to the point.
-const ANSWERS_MAX: u32 = 64;
 
 /// What the server has promised. As text it is one line, so that a process can hand it to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,10 @@
 use rustix::io::Errno;
 use shoal_serve::protocol::{SIMPLE_REPLY, STRUCTURED_REPLY, chunk};
 
+use crate::limits::ERROR_BYTES_MAX;
+
 /// Bytes that are received in one go, if they are not content that knows where it belongs.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The longest error: its number, a string, an offset.
-const ERROR_BYTES_MAX: usize = 4096 + 32;
 
 /// Where content goes, and what is known of the request that it answers.
 pub(crate) trait Requests {

@@ -76,18 +76,17 @@ use shoal_serve::Address;
 use shoal_serve::protocol::transmission;
 use shoal_volume::Unflushed;
 
+use crate::limits::{CONNECTIONS_MAX, TRANSFER_BYTES_MAX};
 use handshake::Handshake;
 use line::{Again, Line};
 use room::Room;
 use socket::ShakeError;
 
 pub use handshake::{HandshakeError, Terms, TermsError};
-pub use operation::{Ability, Answer, Done, Operation, TRANSFER_BYTES_MAX};
+pub use operation::{Ability, Answer, Done, Operation};
 
 /// How long the first handshake may take.
 const FIRST_PATIENCE: Duration = Duration::from_secs(60);
-/// More connections than this help nobody.
-const CONNECTIONS_MAX: u32 = 8;
 
 /// How to be a client.
 #[derive(Clone, Debug, PartialEq, Eq)]

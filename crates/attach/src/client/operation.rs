@@ -2,20 +2,17 @@
 
 use rustix::io::Errno;
 
-/// The longest read or write: NBD's own bound.
-pub const TRANSFER_BYTES_MAX: u32 = 32 << 20;
-
 /// Something to be done. Offsets and lengths are bytes, of any alignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// At most [`TRANSFER_BYTES_MAX`].
+    /// At most [`TRANSFER_BYTES_MAX`](crate::TRANSFER_BYTES_MAX).
     Read {
         /// First byte.
         offset: u64,
         /// How many.
         length: u32,
     },
-    /// At most [`TRANSFER_BYTES_MAX`].
+    /// At most [`TRANSFER_BYTES_MAX`](crate::TRANSFER_BYTES_MAX).
     Write {
         /// First byte.
         offset: u64,

@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Operations under way at a time.
-const OPERATIONS_MAX: usize = 256;
-/// Bytes of content that they hold; one alone may have more.
-const BYTES_MAX: usize = 64 << 20;
+use crate::limits::{OPERATION_BYTES_MAX, OPERATIONS_MAX};
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -31,7 +28,8 @@ impl Room {
     /// Waits until there is room. As every operation is answered within its deadline, nobody waits for longer than that.
     pub(super) fn enter(self: &Arc<Self>, bytes: usize) -> Share {
         let mut taken = self.taken();
-        while taken.operations >= OPERATIONS_MAX || (taken.operations > 0 && taken.bytes + bytes > BYTES_MAX) {
+        while taken.operations >= OPERATIONS_MAX || (taken.operations > 0 && taken.bytes + bytes > OPERATION_BYTES_MAX)
+        {
             taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
         }
         taken.operations += 1;

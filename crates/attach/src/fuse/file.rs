@@ -14,17 +14,13 @@ use rustix::fs::{FallocateFlags, OFlags};
 use super::requests::Requests;
 use super::{Access, FileOptions};
 use crate::Ability;
+use crate::limits::{FUSE_BACKGROUND_MAX, FUSE_WRITE_BYTES_MAX};
 use crate::ranges::Change;
 
 /// The file's number; the directory's is [`INodeNo::ROOT`].
 const FILE: INodeNo = INodeNo(2);
 /// Nothing changes that the kernel could remember wrongly: an array that grows is attached anew.
 const REMEMBERED: Duration = Duration::from_secs(3600);
-/// The longest write of one request, which is also the longest that Linux makes unless its administrator says otherwise
-/// (`fs.fuse.max_pages_limit`, 256 pages).
-const WRITE_BYTES_MAX: u32 = 1 << 20;
-/// Direct I/O of several at once that the kernel hands us before it makes others wait; a loop device has 128 under way.
-const BACKGROUND_MAX: u16 = 128;
 
 /// What the kernel is shown.
 #[derive(Debug)]
@@ -87,9 +83,9 @@ impl Filesystem for ArrayFile {
         for wanted in [InitFlags::FUSE_ASYNC_DIO, InitFlags::FUSE_ABORT_ERROR] {
             let _ = configuration.add_capabilities(wanted);
         }
-        let _ = configuration.set_max_write(WRITE_BYTES_MAX);
-        let _ = configuration.set_max_background(BACKGROUND_MAX);
-        let _ = configuration.set_congestion_threshold(BACKGROUND_MAX);
+        let _ = configuration.set_max_write(FUSE_WRITE_BYTES_MAX);
+        let _ = configuration.set_max_background(FUSE_BACKGROUND_MAX);
+        let _ = configuration.set_congestion_threshold(FUSE_BACKGROUND_MAX);
         Ok(())
     }
 

@@ -54,7 +54,7 @@ pub struct Attachment {
     /// The process that runs the array, if it was started for this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ProcessDocument>,
-    /// It was attached to be mounted, and is detached when it is unmounted: as the wish of whoever attached it said.
+    /// It was attached to be mounted, and is detached when it is unmounted: as whoever attached it wanted.
     #[serde(default)]
     pub until_unmounted: bool,
 }

@@ -3,7 +3,7 @@
 
 use rustix::io::Errno;
 
-use crate::ranges::PART_BYTES_MAX;
+use crate::limits::PART_BYTES_MAX;
 
 /// Requests under way at once.
 pub(super) const DEPTH: u16 = 64;

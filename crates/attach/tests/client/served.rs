@@ -155,7 +155,7 @@ impl Server {
         let exports = Exports::new(vec![pond], SIZE, BLOCK).unwrap().with_incarnation(incarnation);
         let mut exporter = Exporter::new(exports, 0..BUFFERS).unwrap();
         let listener = Listener::open(address, &Protection::Local).unwrap();
-        listener.start(exporter.door()).unwrap();
+        listener.start(exporter.handshakes()).unwrap();
         let address = listener.address().clone();
         let manner = Arc::new(AtomicU8::new(RUNS));
         let (own, medium) = (Arc::clone(&manner), medium.clone());

@@ -20,7 +20,7 @@ const GROUPS_MAX: usize = 4;
 pub const DRIVES_MAX: usize = 64;
 
 /// A level, its layout and its groups, over so many members with so many spares.
-struct Wish {
+struct Variant {
     level: &'static str,
     layout: Option<&'static str>,
     groups: usize,
@@ -38,13 +38,14 @@ pub fn sensible_arrangements(inventory: &Inventory) -> Vec<Arrangement> {
     let mut seen = Vec::new();
     let sizes: Vec<u64> = by_size.iter().map(|&drive| inventory.drives[drive].model.size_bytes).collect();
     for used in useful_counts(&sizes) {
-        for wish in wishes(used).into_iter().filter(|wish| used == count || needs_equal_members(wish)) {
-            let (members, spares) = by_size[..used].split_at(wish.members);
-            let level = ArrayLevel::parse(wish.level, wish.layout, wish.groups).expect("these are levels and layouts");
-            let key = (wish.level, wish.layout, wish.groups, members.to_vec(), spares.len());
+        for variant in variants(used).into_iter().filter(|variant| used == count || needs_equal_members(variant)) {
+            let (members, spares) = by_size[..used].split_at(variant.members);
+            let level =
+                ArrayLevel::parse(variant.level, variant.layout, variant.groups).expect("these are levels and layouts");
+            let key = (variant.level, variant.layout, variant.groups, members.to_vec(), spares.len());
             if !seen.contains(&key) {
                 seen.push(key);
-                arrangements.push(plug_in(inventory, level, members, &spares[..wish.spares]));
+                arrangements.push(plug_in(inventory, level, members, &spares[..variant.spares]));
             }
         }
     }
@@ -60,15 +61,15 @@ fn useful_counts(sizes: &[u64]) -> Vec<usize> {
     counts
 }
 
-fn needs_equal_members(wish: &Wish) -> bool {
-    !matches!(wish.level, "linear" | "0")
+fn needs_equal_members(variant: &Variant) -> bool {
+    !matches!(variant.level, "linear" | "0")
 }
 
 /// What can be made of so many drives.
-fn wishes(count: usize) -> Vec<Wish> {
-    let mut wishes = Vec::new();
+fn variants(count: usize) -> Vec<Variant> {
+    let mut variants = Vec::new();
     let mut add = |level, layout, groups, members, spares| {
-        wishes.push(Wish { level, layout, groups, members, spares });
+        variants.push(Variant { level, layout, groups, members, spares });
     };
     if count >= 2 {
         add("linear", None, 1, count, 0);
@@ -100,5 +101,5 @@ fn wishes(count: usize) -> Vec<Wish> {
             add("60", None, groups, count, 0);
         }
     }
-    wishes
+    variants
 }

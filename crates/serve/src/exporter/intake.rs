@@ -13,9 +13,9 @@ use shoal_volume::{Command, Volume};
 use super::Exporter;
 use super::pieces::{Piece, Role, Transaction};
 use crate::connection::{Part, Reading, Received};
-use crate::door::CLIENTS_MAX;
+use crate::limits::{CLIENTS_MAX, PIECES_MAX, TRIM_BYTES_MAX, UNDER_WAY_MAX};
 use crate::output::Reply;
-use crate::protocol::{Errno, PAYLOAD_BYTES_MAX};
+use crate::protocol::Errno;
 use crate::request::{Header, Order};
 use crate::slab::Key;
 
@@ -25,12 +25,6 @@ const STEPS: u32 = 64;
 pub(super) const BATCH_BYTES: u32 = 1 << 20;
 /// What a step counts for in that, whatever its content: requests without any keep the owner busy, too.
 const STEP_BYTES: u32 = 512;
-/// Requests of a connection that are under way at a time; the next ones wait in the socket.
-const UNDER_WAY_MAX: u32 = 256;
-/// Pieces of one request without payload that are under way at a time.
-const PIECES_MAX: u32 = 8;
-/// What is told to be of no use any more, in one piece.
-const TRIM_BYTES_MAX: u32 = 64 << 20;
 /// The one metadata context's number.
 const ALLOCATION_ID: u32 = 1;
 
@@ -345,8 +339,6 @@ fn piece_without_payload(
     };
     Piece { transaction, role, part: Some(part), buffer }
 }
-
-const _: () = assert!(TRIM_BYTES_MAX >= PAYLOAD_BYTES_MAX, "trims are cut more coarsely than content");
 
 /// The first byte of the volume that a request is about, and the first behind them.
 fn extent(order: Order, offset: u64, length: u32, block: u64) -> (u64, u64) {

@@ -30,8 +30,9 @@ use shoal_volume::{Completion, Instant, Volume};
 
 use crate::Bell;
 use crate::connection::{Connection, Input, Reading};
-use crate::door::{Arrival, CLIENTS_MAX, Door};
 use crate::export::Exports;
+use crate::handshakes::{Arrival, Handshakes};
+use crate::limits::CLIENTS_MAX;
 use crate::output::{Output, Reply};
 use crate::pool::Pool;
 use crate::slab::{Key, Slab};
@@ -63,7 +64,7 @@ pub const BUFFER_BYTES_MIN: u32 = 128 << 10;
 pub struct Exporter {
     epoll: Arc<OwnedFd>,
     bell: Bell,
-    door: Door,
+    handshakes: Handshakes,
     arrivals: Receiver<Arrival>,
     exports: Arc<Exports>,
     connections: Slab<Connection>,
@@ -102,13 +103,13 @@ impl Exporter {
         epoll::add(&epoll, bell.file(), EventData::new_u64(BELL), EventFlags::IN)?;
         let (sender, arrivals) = channel();
         let exports = Arc::new(exports);
-        let door = Door::new(sender, bell.clone(), Arc::clone(&exports));
+        let handshakes = Handshakes::new(sender, bell.clone(), Arc::clone(&exports));
         let (zeros, edges) = (buffers.start, buffers.start + 1);
         buffers.start += 2;
         Ok(Self {
             epoll: Arc::new(epoll),
             bell,
-            door,
+            handshakes,
             arrivals,
             exports,
             connections: Slab::new(),
@@ -141,8 +142,8 @@ impl Exporter {
     }
 
     /// Where clients come in.
-    pub fn door(&self) -> Door {
-        self.door.clone()
+    pub fn handshakes(&self) -> Handshakes {
+        self.handshakes.clone()
     }
 
     /// Wakes the owner, whatever for.
@@ -166,7 +167,7 @@ impl Exporter {
     pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
         if volume.size_bytes() != self.exports.size_bytes() {
             self.exports = Arc::new(self.exports.resized(volume.size_bytes()));
-            self.door.show(Arc::clone(&self.exports));
+            self.handshakes.show(Arc::clone(&self.exports));
         }
         self.batch_left_bytes = BATCH_BYTES;
         let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; 32];
@@ -208,7 +209,7 @@ impl Exporter {
     /// Refuses further clients and further requests.
     pub fn end(&mut self) {
         self.is_ending = true;
-        self.door.close();
+        self.handshakes.close();
         self.ended_at = self.now;
     }
 

@@ -31,11 +31,9 @@ use shoal_volume::{Memory, RequestError, Volume};
 use super::Exporter;
 use super::pieces::{Piece, Role, Transaction};
 use crate::connection::Part;
+use crate::limits::SLOTS_MAX;
 use crate::slab::Key;
 use crate::transport::End;
-
-/// More are not mended at a time, however small the blocks.
-const SLOTS_MAX: usize = 16;
 
 /// Writes under way whose edges are within a block: which blocks they hold, and what is read for
 /// them.

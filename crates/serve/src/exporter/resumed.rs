@@ -18,15 +18,15 @@ use shoal_volume::RequestError;
 
 use super::Exporter;
 use super::pieces::Transaction;
-use crate::door::Arrival;
 use crate::export::Exports;
+use crate::handshakes::Arrival;
 use crate::request::Order;
 
 impl Exporter {
     /// The volume's drives are others than before, or have been without power: clients that come are told this word.
     pub fn reincarnate(&mut self, word: &str) {
         self.exports = Arc::new(Exports::clone(&self.exports).with_incarnation(word));
-        self.door.show(Arc::clone(&self.exports));
+        self.handshakes.show(Arc::clone(&self.exports));
     }
 
     /// From now on clients who come are not served, as it is not known yet what drives the volume has: until

@@ -13,14 +13,11 @@
 mod option;
 
 use crate::export::Exports;
+use crate::limits::{OPTION_BYTES_MAX, OPTIONS_MAX};
 use crate::protocol::{GREETING, OPTION, OPTION_REPLY, handshake, option as number, reply};
 
-/// The longest option that is looked at: two strings of the greatest length, and queries in plenty.
-pub(crate) const OPTION_BYTES_MAX: usize = 16 << 10;
 /// Magic, number and length.
 const OPTION_HEADER_BYTES: usize = 16;
-/// Options that a client may take to come to a decision: even those who list and try everything need a handful.
-const OPTIONS_MAX: u32 = 256;
 
 /// Whether TLS has to be, or can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

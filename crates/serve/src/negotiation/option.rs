@@ -1,7 +1,8 @@
 //! What each option does.
 
 use super::{Agreement, Negotiation, Step, TlsStage, answer};
-use crate::protocol::{INCARNATION, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX, info, option, reply};
+use crate::limits::{PAYLOAD_BYTES_MAX, STRING_BYTES_MAX};
+use crate::protocol::{INCARNATION, info, option, reply};
 
 /// The one metadata context that there is.
 const ALLOCATION: &str = "base:allocation";

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use shoal_serve::Door;
+use shoal_serve::Handshakes;
 
 use crate::volume::Served;
 
@@ -51,10 +51,10 @@ impl Client {
         Self::connect(served, structured).agree(export)
     }
 
-    /// The same with structured replies, where the door leads.
-    pub(crate) fn open_at(door: &Door, export: &str) -> Self {
+    /// The same with structured replies, where these handshakes lead.
+    pub(crate) fn open_at(handshakes: &Handshakes, export: &str) -> Self {
         let (stream, theirs) = UnixStream::pair().unwrap();
-        Self::greeted(door, stream, theirs.into(), true).agree(export)
+        Self::greeted(handshakes, stream, theirs.into(), true).agree(export)
     }
 
     /// The same over TCP.
@@ -64,7 +64,7 @@ impl Client {
         let (theirs, _) = listener.accept().unwrap();
         stream.set_nodelay(true).unwrap();
         // A socket is a socket.
-        Self::greeted(&served.door, UnixStream::from(OwnedFd::from(stream)), theirs.into(), true).agree(export)
+        Self::greeted(&served.handshakes, UnixStream::from(OwnedFd::from(stream)), theirs.into(), true).agree(export)
     }
 
     fn agree(self, export: &str) -> Self {
@@ -97,12 +97,12 @@ impl Client {
     /// Connects, and hears the greeting.
     pub(crate) fn connect(served: &Served, structured: bool) -> Self {
         let (stream, theirs) = UnixStream::pair().unwrap();
-        Self::greeted(&served.door, stream, theirs.into(), structured)
+        Self::greeted(&served.handshakes, stream, theirs.into(), structured)
     }
 
-    fn greeted(door: &Door, stream: UnixStream, theirs: OwnedFd, structured: bool) -> Self {
+    fn greeted(handshakes: &Handshakes, stream: UnixStream, theirs: OwnedFd, structured: bool) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        door.let_in(theirs, None);
+        handshakes.let_in(theirs, None);
         let mut client = Self { stream, structured, parts: HashMap::new() };
         assert_eq!(&client.receive(18)[..16], b"NBDMAGICIHAVEOPT");
         client

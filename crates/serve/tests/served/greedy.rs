@@ -49,7 +49,7 @@ fn a_client_that_takes_no_answers_is_asked_for_nothing_more() {
 fn requests_without_content_are_worked_off_in_turns() {
     const REQUESTS: usize = 3000;
     let (mut exporter, mut volume) = (exporter(), MemoryVolume::alone(62));
-    let mut clients = [(); 4].map(|()| Client::open_at(&exporter.door(), "pond"));
+    let mut clients = [(); 4].map(|()| Client::open_at(&exporter.handshakes(), "pond"));
     while exporter.connections() < clients.len() {
         exporter.serve(&mut volume);
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use shoal_serve::{BUFFER_BYTES_MIN, BUFFERS_MIN, Bell, Door, Export, Exporter, Exports};
+use shoal_serve::{BUFFER_BYTES_MIN, BUFFERS_MIN, Bell, Export, Exporter, Exports, Handshakes};
 use shoal_volume::{Arena, Command, Completion, Instant, LiveVolume, Request, RequestError, Span, Volume, VolumeError};
 
 use crate::client::PATIENCE;
@@ -248,7 +248,7 @@ pub(crate) fn exporter() -> Exporter {
 
 /// A volume that is served.
 pub(crate) struct Served {
-    pub(crate) door: Door,
+    pub(crate) handshakes: Handshakes,
     bell: Bell,
     shared: Arc<Shared>,
     owner: Option<std::thread::JoinHandle<Vec<u8>>>,
@@ -266,7 +266,7 @@ impl Served {
 
     fn start_as(seed: u64, is_in_order: bool) -> Self {
         let mut exporter = exporter();
-        let (door, bell) = (exporter.door(), exporter.bell());
+        let (handshakes, bell) = (exporter.handshakes(), exporter.bell());
         let shared = Arc::new(Shared::new());
         let theirs = Arc::clone(&shared);
         let owner = std::thread::spawn(move || {
@@ -274,7 +274,7 @@ impl Served {
             serve_until_over(&mut exporter, &mut volume);
             volume.content
         });
-        Self { door, bell, shared, owner: Some(owner) }
+        Self { handshakes, bell, shared, owner: Some(owner) }
     }
 
     /// Flushes that have been carried out.

@@ -2,7 +2,7 @@
 
 use shoal_documents::{AlertTestDocument, WayOutDocument};
 use shoal_running::{host_name, tell_gone};
-use shoal_unattended::alert::{Configuration, DeskError, try_all};
+use shoal_unattended::alert::{Configuration, NotifierError, try_all};
 use shoal_unattended::service::array_unit;
 
 use crate::args::{AlertArgs, Cli};
@@ -32,8 +32,8 @@ pub(crate) fn run(cli: &Cli, args: &AlertArgs) -> Result<(), Failure> {
 
 fn try_out(configuration: &Configuration) -> Result<Vec<WayOutDocument>, Failure> {
     let results = try_all(configuration, &host_name()).map_err(|error| match error {
-        DeskError::Configuration(error) => Failure::usage(error),
-        DeskError::File { .. } => Failure::failed(error),
+        NotifierError::Configuration(error) => Failure::usage(error),
+        NotifierError::File { .. } => Failure::failed(error),
     })?;
     let way = |(name, result): (String, Result<(), _>)| WayOutDocument {
         name,

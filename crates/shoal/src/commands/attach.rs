@@ -1,7 +1,7 @@
 //! `shoal attach` and `shoal detach`: an array as a block device, or file, of this machine.
 
 use shoal_attach::records::{Attachment, Standing};
-use shoal_attaching::Wish;
+use shoal_attaching::AttachOptions;
 use shoal_documents::AttachDocument;
 use shoal_text::format_size;
 
@@ -12,7 +12,7 @@ use crate::output;
 
 /// Attaches an array, or finds that it is attached.
 pub(crate) fn run(cli: &Cli, args: &AttachArgs) -> Result<(), Failure> {
-    let wish = Wish {
+    let options = AttachOptions {
         method: args.method,
         block_device: args.block_device,
         read_only: args.read_only,
@@ -22,7 +22,7 @@ pub(crate) fn run(cli: &Cli, args: &AttachArgs) -> Result<(), Failure> {
         deadline: args.deadline,
         write_back: args.write_back.size,
     };
-    output::document(cli, &AttachDocument { attachment: attach(cli, &args.array, &wish)? }, text)
+    output::document(cli, &AttachDocument { attachment: attach(cli, &args.array, &options)? }, text)
 }
 
 fn text(document: &AttachDocument) -> String {

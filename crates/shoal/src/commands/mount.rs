@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use shoal_attach::records::{Attachment, Standing};
-use shoal_attaching::Wish;
+use shoal_attaching::AttachOptions;
 use shoal_documents::protocol::Command;
 use shoal_documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use shoal_filesystem::{
@@ -29,15 +29,15 @@ pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
         args.array_and_directory().ok_or_else(|| Failure::usage("give the array's members, and then the directory"))?;
     let place = check_place(&directory).map_err(mount_failure)?;
     refuse_non_root(&array)?;
-    let wish = Wish {
+    let options = AttachOptions {
         block_device: true,
         read_only: args.read_only,
         force: args.force,
         until_unmounted: true,
-        ..Wish::default()
+        ..AttachOptions::default()
     };
     let already = attachment_of(&array)?.is_some_and(|attachment| attachment.is_alive());
-    let attachment = attach(cli, &array, &wish)?;
+    let attachment = attach(cli, &array, &options)?;
     let mounted = mount_on(args, &attachment, &place);
     if mounted.is_err() && !already {
         // The reason why it was not mounted is what is told.

@@ -1,7 +1,7 @@
 //! News of an array, for people who are not watching it.
 //!
 //! ```text
-//!  owner's loop ── Sight ──► queue (bounded, never waits) ──► desk's thread
+//!  owner's loop ── Sight ──► queue (bounded, never waits) ──► notifier's thread
 //!                                                               │ changes: what is different from the last sight
 //!                                                               ▼
 //!                                                             outbox: a lane for each way out
@@ -23,13 +23,13 @@
 mod changes;
 mod channel;
 mod configuration;
-mod desk;
 mod kind;
+mod notifier;
 mod outbox;
 mod sight;
 
 pub use channel::SendError;
 pub use configuration::{Configuration, ConfigurationError};
-pub use desk::{Desk, DeskError, NotStarted, Tried, Witness, try_all};
 pub use kind::{Alert, Kind, Message, Severity};
+pub use notifier::{NotStarted, Notifier, NotifierError, Tried, Witness, try_all};
 pub use sight::{ArraySight, Health, MemberSight, MemberState, ScrubSight};

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use shoal_unattended::alert::{
-    ArraySight, Configuration, Desk, Health, Kind, MemberSight, MemberState, Message, Severity, try_all,
+    ArraySight, Configuration, Health, Kind, MemberSight, MemberState, Message, Notifier, Severity, try_all,
 };
 
 /// What takes longer hangs, however busy the machine is.
@@ -128,9 +128,9 @@ fn a_members_failure_goes_out_by_every_way() {
     let directory = tempfile::tempdir().unwrap();
     let (url, posted) = server(&[200]);
     let configuration = every_way(directory.path(), &url);
-    let desk = Desk::open(&configuration, &directory.path().join("kept.json"), "pi", no_log).unwrap();
-    desk.see(sight(false));
-    desk.see(sight(true));
+    let notifier = Notifier::open(&configuration, &directory.path().join("kept.json"), "pi", no_log).unwrap();
+    notifier.see(sight(false));
+    notifier.see(sight(true));
     let (head, message) = posted.recv_timeout(PATIENCE).unwrap();
     assert!(head.starts_with("POST /hook?secret=hush ") && head.contains("Bearer hush-hush"), "{head}");
     let kinds: Vec<_> = message.alerts.iter().map(|alert| alert.kind).collect();
@@ -152,23 +152,23 @@ fn what_a_server_does_not_take_is_told_after_a_restart() {
     let (url, posted) = server(&[503, 200]);
     let configuration = configured(directory.path(), &format!("[[webhook]]\nname = \"home\"\nurl = \"{url}\"\n"));
     let kept = directory.path().join("kept.json");
-    let desk = Desk::open(&configuration, &kept, "pi", no_log).unwrap();
-    desk.see(sight(false));
-    desk.see(sight(true));
+    let notifier = Notifier::open(&configuration, &kept, "pi", no_log).unwrap();
+    notifier.see(sight(false));
+    notifier.see(sight(true));
     let refused = posted.recv_timeout(PATIENCE).unwrap().1;
-    drop(desk);
+    drop(notifier);
     // The time of the next try has come, as far as the file knows.
     let text = std::fs::read_to_string(&kept).unwrap();
     let mut state: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(state["outbox"]["lanes"][0]["failures"], 1, "{state}");
     state["outbox"]["lanes"][0]["not_before_s"] = 0.into();
     std::fs::write(&kept, state.to_string()).unwrap();
-    let desk = Desk::open(&configuration, &kept, "pi", no_log).unwrap();
+    let notifier = Notifier::open(&configuration, &kept, "pi", no_log).unwrap();
     assert_eq!(posted.recv_timeout(PATIENCE).unwrap().1.alerts, refused.alerts);
-    drop(desk);
-    let desk = Desk::open(&configuration, &kept, "pi", no_log).unwrap();
-    desk.see(sight(true));
-    drop(desk);
+    drop(notifier);
+    let notifier = Notifier::open(&configuration, &kept, "pi", no_log).unwrap();
+    notifier.see(sight(true));
+    drop(notifier);
     assert!(posted.try_recv().is_err(), "what was told is not told again");
 }
 
@@ -178,12 +178,12 @@ fn what_happens_while_nobody_watches_is_told_at_the_next_start() {
     let (url, posted) = server(&[200]);
     let configuration = configured(directory.path(), &format!("[[webhook]]\nname = \"home\"\nurl = \"{url}\"\n"));
     let kept = directory.path().join("kept.json");
-    let desk = Desk::open(&configuration, &kept, "pi", no_log).unwrap();
-    desk.see(sight(false));
-    drop(desk);
-    let desk = Desk::open(&configuration, &kept, "pi", no_log).unwrap();
-    desk.see(sight(true));
-    drop(desk);
+    let notifier = Notifier::open(&configuration, &kept, "pi", no_log).unwrap();
+    notifier.see(sight(false));
+    drop(notifier);
+    let notifier = Notifier::open(&configuration, &kept, "pi", no_log).unwrap();
+    notifier.see(sight(true));
+    drop(notifier);
     assert_eq!(posted.recv_timeout(PATIENCE).unwrap().1.alerts.len(), 2, "an end does not wait for more to gather");
 }
 
@@ -201,14 +201,14 @@ fn a_server_that_hangs_holds_nobody_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let configuration = configured(directory.path(), &format!("[[webhook]]\nname = \"home\"\nurl = \"{url}\"\n"));
-    let desk = Desk::open(&configuration, &directory.path().join("kept.json"), "pi", no_log).unwrap();
-    desk.see(sight(false));
-    desk.see(sight(true));
+    let notifier = Notifier::open(&configuration, &directory.path().join("kept.json"), "pi", no_log).unwrap();
+    notifier.see(sight(false));
+    notifier.see(sight(true));
     // On a machine that stood still until the server was given up nothing is said by it, and the next try is looked at.
     let hung = (0..5).find_map(|_| {
         let (hung, _) = listener.accept().unwrap();
         for number in 0..10_000 {
-            desk.see(sight(number % 2 == 0));
+            notifier.see(sight(number % 2 == 0));
         }
         is_waited_for(&hung).then_some(hung)
     });

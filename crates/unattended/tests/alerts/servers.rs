@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use shoal_unattended::alert::{Configuration, Desk, Kind, Message, try_all};
+use shoal_unattended::alert::{Configuration, Kind, Message, Notifier, try_all};
 
 use crate::{PATIENCE, configured, no_log, script, sight};
 
@@ -181,10 +181,11 @@ fn needs_msmtp_trouble_and_its_end_come_by_mail_once_each() {
     }
     let post = Post::new();
     let _server = post.server();
-    let desk = Desk::open(&post.configuration(), &post.directory.path().join("kept.json"), "pi", no_log).unwrap();
-    desk.see(sight(false));
-    desk.see(sight(true));
-    desk.see(sight(true));
+    let notifier =
+        Notifier::open(&post.configuration(), &post.directory.path().join("kept.json"), "pi", no_log).unwrap();
+    notifier.see(sight(false));
+    notifier.see(sight(true));
+    notifier.see(sight(true));
     let mail = post.mails_come(1).remove(0);
     let has = |line: &str| assert!(mail.lines().any(|it| it == line), "no {line} in {mail}");
     has("To: me@example.org, you@example.org");
@@ -192,11 +193,11 @@ fn needs_msmtp_trouble_and_its_end_come_by_mail_once_each() {
     has("X-MailFrom: pond@example.org");
     has("X-RcptTo: me@example.org, you@example.org");
     assert!(mail.contains("it is degraded: 1 of 2 members is missing"), "{mail}");
-    desk.see(sight(true));
-    desk.see(sight(false));
+    notifier.see(sight(true));
+    notifier.see(sight(false));
     let mails = post.mails_come(2);
     let recovered = mails.iter().filter(|mail| mail.contains("all members are in sync again")).count();
-    drop(desk);
+    drop(notifier);
     assert_eq!((recovered, post.mails().len()), (1, 2), "{mails:?}");
 }
 
@@ -207,10 +208,10 @@ fn needs_msmtp_mail_that_no_server_takes_is_kept_until_one_does() {
     }
     let post = Post::new();
     let kept = post.directory.path().join("kept.json");
-    let desk = Desk::open(&post.configuration(), &kept, "pi", no_log).unwrap();
-    desk.see(sight(true));
+    let notifier = Notifier::open(&post.configuration(), &kept, "pi", no_log).unwrap();
+    notifier.see(sight(true));
     // The end waits for what is being tried, and for nothing else.
-    drop(desk);
+    drop(notifier);
     let mut state: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
     let lane = &mut state["outbox"]["lanes"][0];
     assert!(lane["failures"] == 1 && lane["waiting"].as_array().unwrap().len() == 1, "{lane}");
@@ -218,6 +219,6 @@ fn needs_msmtp_mail_that_no_server_takes_is_kept_until_one_does() {
     lane["not_before_s"] = 0.into();
     std::fs::write(&kept, state.to_string()).unwrap();
     let _server = post.server();
-    drop(Desk::open(&post.configuration(), &kept, "pi", no_log).unwrap());
+    drop(Notifier::open(&post.configuration(), &kept, "pi", no_log).unwrap());
     assert!(post.mails_come(1)[0].contains("it is degraded: 1 of 2 members is missing"));
 }

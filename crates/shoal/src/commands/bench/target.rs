@@ -23,9 +23,9 @@ use crate::args::{ArrayArgs, BenchArgs, Cli, EngineArg, SimulatedArgs};
 use crate::attaching::{check_overwritable, refuse_occupied};
 use crate::exit::Failure;
 use crate::labbook;
-use crate::passing::passing_array;
 use crate::setup::{environment, join, members_to_open, open_options, reach_running};
 use crate::simulated::{descriptions, refuse_options};
+use crate::temporary_array::temporary_array;
 
 /// Something to be measured.
 pub(super) struct Target {
@@ -328,7 +328,7 @@ fn simulated_array(
     drives: &SimulatedDrives,
     workload: &Workload,
 ) -> Result<Target, Failure> {
-    let create = passing_array(level, args.array.layout.as_deref(), args.array.chunk)?;
+    let create = temporary_array(level, args.array.layout.as_deref(), args.array.chunk)?;
     let plan = BufferPlan::for_drives(drives.count(), workload.depth, workload.block_size_bytes);
     let plan = plan.with_write_back(write_back);
     let opened = drives.open_planned(Contents::Discarded, plan, workload.seed)?;
@@ -337,7 +337,7 @@ fn simulated_array(
     let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &create, &options);
     let volume = volume?;
     let status = volume.status();
-    let whose = Whose::passing_array(&status);
+    let whose = Whose::temporary_array(&status);
     Ok(array_target(volume, (status, whose), false, Some(drives.notation())))
 }
 

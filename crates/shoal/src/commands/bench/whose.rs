@@ -25,7 +25,7 @@ impl Whose {
     }
 
     /// An array that is gone with the command.
-    pub(super) fn passing_array(status: &ArrayStatus) -> Self {
+    pub(super) fn temporary_array(status: &ArrayStatus) -> Self {
         let array = Self::array(status, Vec::new()).array.map(|array| ArrayIdentity { uuid: None, ..array });
         Self { array, ..Self::default() }
     }

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use shoal_attach::records::Attachment;
-use shoal_attaching::{Occupied, Wish, refuse_served};
+use shoal_attaching::{AttachOptions, Occupied, refuse_served};
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArgumentDocument, FormatDocument, GeometryDocument, MadeDocument, StateDocument};
 use shoal_filesystem::{Geometry, Identity, MakeError, MkfsPlan, PlanError, check_tools, make, plan};
@@ -48,8 +48,9 @@ pub(crate) fn run(cli: &Cli, args: &FormatArgs) -> Result<(), Failure> {
     document.made = Some(match already {
         Some(attachment) => {
             // It may have lost its server.
-            let wish = Wish { force: args.force, read_only: attachment.read_only, ..Wish::default() };
-            make_on(cli, args, &document, geometry, &attach(cli, &args.array, &wish)?)?
+            let options =
+                AttachOptions { force: args.force, read_only: attachment.read_only, ..AttachOptions::default() };
+            make_on(cli, args, &document, geometry, &attach(cli, &args.array, &options)?)?
         }
         None => attach_and_make(cli, args, &document, geometry)?,
     });
@@ -81,7 +82,7 @@ fn attach_and_make(
     plan: &FormatDocument,
     geometry: Geometry,
 ) -> Result<MadeDocument, Failure> {
-    let attachment = attach(cli, &args.array, &Wish { force: args.force, ..Wish::default() })?;
+    let attachment = attach(cli, &args.array, &AttachOptions { force: args.force, ..AttachOptions::default() })?;
     let made = make_on(cli, args, plan, geometry, &attachment);
     let detached = detach(&attachment);
     // What went wrong first is told first.

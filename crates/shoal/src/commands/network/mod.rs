@@ -1,13 +1,13 @@
 //! `shoal network`
 
 mod document;
-mod ground;
 mod kept;
 mod named;
-mod passing;
 mod published;
 mod small;
 mod target;
+mod temporary_array;
+mod testbed;
 mod text;
 
 use std::time::{Duration, Instant};
@@ -24,10 +24,10 @@ use crate::output;
 use crate::progress::count_bar;
 use crate::report::ReportFile;
 use document::PublishedDocument;
-use ground::Ground;
 use named::Named;
 use small::SmallDocument;
 use target::Target;
+use testbed::Testbed;
 
 /// What is transferred unless told: two seconds of a gigabit link.
 const SIZE_BYTES: u64 = 256 << 20;
@@ -109,9 +109,9 @@ fn measure(
     let (_passing, target) = match named {
         Named::Target(target) => (None, target),
         Named::Drives(drives) => {
-            let (passing, target) = drives.make(cli)?;
+            let (temporary, target) = drives.make(cli)?;
             target.check_room(options.size_bytes)?;
-            (Some(passing), target)
+            (Some(temporary), target)
         }
     };
     if has_small {
@@ -122,13 +122,13 @@ fn measure(
 
 /// Sets up the hosts, measures, and takes them away again.
 fn carry_out(cli: &Cli, target: &Target, options: &Options, plan: Plan) -> Result<Findings, Failure> {
-    let ground = Ground::lay(target, options.size_bytes)?;
+    let testbed = Testbed::lay(target, options.size_bytes)?;
     let bar = count_bar(cli, plan.steps.len() as u64, "transfers");
     let mut tell = |what: &str, done: usize| {
         bar.set_message(what.to_owned());
         bar.set_position(done as u64);
     };
-    let findings = shoal_network::run(&ground.pair, &ground.served, ground.place(), options, plan, &mut tell);
+    let findings = shoal_network::run(&testbed.pair, &testbed.served, testbed.place(), options, plan, &mut tell);
     bar.finish_and_clear();
     findings.map_err(Failure::failed)
 }

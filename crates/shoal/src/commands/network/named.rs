@@ -2,8 +2,8 @@
 
 use shoal_network::Offer;
 
-use super::passing::NewArray;
 use super::target::{Target, check_room, on_array};
+use super::temporary_array::NewArray;
 use crate::args::{Cli, NetworkArgs};
 use crate::exit::Failure;
 

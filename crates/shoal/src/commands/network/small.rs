@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_bench::{Measurement, Validity};
 
-use super::ground::temporary;
 use super::named::Named;
 use super::target::Target;
+use super::testbed::temporary;
 use crate::args::Cli;
 use crate::exit::Failure;
 use crate::progress::count_bar;

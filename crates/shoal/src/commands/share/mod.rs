@@ -5,7 +5,7 @@ mod configuration;
 mod document;
 pub(super) mod machine;
 mod passwords;
-mod wish;
+mod request;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -47,13 +47,13 @@ pub(crate) fn share(cli: &Cli, args: &ShareArgs) -> Result<(), Failure> {
     if !(args.smb || args.nfs || args.ftp) {
         return Err(Failure::usage("say how: --smb, --nfs, --ftp, or several of them"));
     }
-    let wish = wish::of(args)?;
+    let request = request::of(args)?;
     if let Some(directory) = &args.configuration_only {
-        return configuration::write(cli, &wish.record, directory);
+        return configuration::write(cli, &request.record, directory);
     }
-    wish::hold_against_others(&wish.record, &machine()?.records().map_err(Failure::failed)?)?;
-    passwords::see_to(&wish.record, args.password_file.as_deref())?;
-    let notes = wish.carry_out(|| set_up(&wish.record))?;
+    request::hold_against_others(&request.record, &machine()?.records().map_err(Failure::failed)?)?;
+    passwords::see_to(&request.record, args.password_file.as_deref())?;
+    let notes = request.carry_out(|| set_up(&request.record))?;
     show(cli, notes)
 }
 

@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::attached::stick::Stick;
 use crate::attached::{Attached, CONTENT_BYTES, Ended, PATIENCE, Pond, Served, copy, has_fuse};
-use crate::support::pattern;
+use crate::support::{Bay, Ran, pattern};
 
 impl Pond {
     fn write(&self, device: &str, seed: u64) -> Ended {
@@ -186,4 +187,42 @@ fn needs_fuse_an_array_is_stopped_while_a_drive_hangs_that_it_needs() {
     pond.stick.wake();
     assert!(!served.0.wait().unwrap().success(), "it was not brought to rest");
     drop(attached);
+}
+
+/// A file system that hangs answers not even whether there is a file. Whoever is led there says so, and ends.
+#[test]
+fn needs_fuse_a_file_system_that_hangs_holds_up_no_command() {
+    if !has_fuse() {
+        return;
+    }
+    let bay = Bay::new(2);
+    let stick = Stick::new(16 << 20);
+    let (file, directory) = (stick.path().display(), stick.path().parent().unwrap().display());
+    stick.hang_with_its_file_system();
+    let lines = [
+        format!("list --scan {directory}"),
+        format!("status --scan {directory}"),
+        format!("status {file}"),
+        format!("examine {file}"),
+        format!("read {file}"),
+        format!("recover {directory}"),
+        format!("recover {file}"),
+        format!("bench {directory}"),
+        format!("bench {file}"),
+        format!("create --level 1 {file} d0"),
+        format!("wipe --yes {file}"),
+    ];
+    let begun = Instant::now();
+    let mut children: Vec<_> = lines.iter().map(|line| bay.command(line.split_whitespace()).spawn().unwrap()).collect();
+    let mut are_gone = false;
+    while !are_gone && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(100));
+        are_gone = children.iter_mut().all(|child| child.try_wait().unwrap().is_some());
+    }
+    stick.wake_with_its_file_system();
+    for (line, child) in lines.iter().zip(children) {
+        let ran = Ran::of(child.wait_with_output().unwrap());
+        assert!(ran.code != 0 && ran.stderr.contains("has not answered for"), "shoal {line}: {}", ran.stderr);
+    }
+    assert!(are_gone, "one of them waited");
 }

@@ -88,6 +88,16 @@ impl Stick {
         kill("-STOP", self.plugged.lock().unwrap().as_ref().unwrap().server.id());
     }
 
+    /// From now on its file system does not answer either: not even who asks what is there.
+    pub(crate) fn hang_with_its_file_system(&self) {
+        kill("-STOP", self.plugged.lock().unwrap().as_ref().unwrap().front.id().into());
+    }
+
+    /// The end of that.
+    pub(crate) fn wake_with_its_file_system(&self) {
+        kill("-CONT", self.plugged.lock().unwrap().as_ref().unwrap().front.id().into());
+    }
+
     /// It answers all that it was asked.
     pub(crate) fn wake(&self) {
         kill("-CONT", self.plugged.lock().unwrap().as_ref().unwrap().server.id());

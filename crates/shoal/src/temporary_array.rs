@@ -11,7 +11,7 @@ const GROUPS: usize = 2;
 
 /// An array for the time of one command: of simulated drives, which are blank, or one that is measured and taken off its
 /// drives again. So its parity is taken as it is.
-pub(crate) fn passing_array(
+pub(crate) fn temporary_array(
     level: &str,
     layout: Option<&str>,
     chunk_bytes: Option<u32>,

@@ -17,17 +17,12 @@ use rustix::net::{AddressFamily, Shutdown, shutdown};
 
 use crate::Bell;
 use crate::export::Exports;
+use crate::limits::{CLIENTS_MAX, HANDSHAKES_MAX, NETWORK_CLIENTS_MAX};
 use crate::negotiation::{Agreement, Negotiation, Step, TlsStage};
 use crate::transport::{Transport, Wire};
 
 /// A client may take so long to come to an agreement, TLS included.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
-/// So many may be at it at a time.
-const HANDSHAKES_MAX: usize = 32;
-/// So many may be served at a time.
-pub const CLIENTS_MAX: usize = 32;
-/// So many of them may come over the network: idle ones do not keep those of this machine out.
-const NETWORK_CLIENTS_MAX: usize = 24;
 
 /// A client with whom everything is agreed on.
 #[derive(Debug)]
@@ -104,7 +99,7 @@ type Greeted = (u64, Arc<OwnedFd>);
 /// Accepts connections: a thread for each does the handshake and hands the client over to the
 /// owner.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct Handshakes {
     arrivals: Sender<Arrival>,
     bell: Bell,
     /// As they are now; who is shaking hands has them as they were then.
@@ -118,7 +113,7 @@ pub struct Door {
     greeted: Arc<Mutex<Vec<Greeted>>>,
 }
 
-impl Door {
+impl Handshakes {
     pub(crate) fn new(arrivals: Sender<Arrival>, bell: Bell, exports: Arc<Exports>) -> Self {
         Self {
             arrivals,
@@ -158,15 +153,15 @@ impl Door {
             }
             greeted.push((number, Arc::clone(&socket)));
         }
-        let door = self.clone();
+        let handshakes = self.clone();
         let thread = std::thread::Builder::new().name("shoal-handshake".to_owned()).stack_size(256 << 10);
         // A client for whom there is no thread is gone with its socket.
         let started = thread.spawn(move || {
-            let exports = Arc::clone(&door.exports.lock().unwrap_or_else(PoisonError::into_inner));
-            let agreed = door.shake_hands(&exports, socket, tls);
+            let exports = Arc::clone(&handshakes.exports.lock().unwrap_or_else(PoisonError::into_inner));
+            let agreed = handshakes.shake_hands(&exports, socket, tls);
             // Whoever made room for another need not come in.
-            if let (true, Ok(Some((transport, agreement, rest)))) = (door.see_off(number), agreed) {
-                door.hand_over(origin, transport, agreement, rest, exports);
+            if let (true, Ok(Some((transport, agreement, rest)))) = (handshakes.see_off(number), agreed) {
+                handshakes.hand_over(origin, transport, agreement, rest, exports);
             }
         });
         if started.is_err() {
@@ -272,18 +267,18 @@ mod tests {
     /// What takes longer hangs, however busy the machine is.
     const SLACK: Duration = Duration::from_secs(180);
 
-    fn door(patience: Duration) -> Door {
+    fn handshakes(patience: Duration) -> Handshakes {
         let exports = Exports::new(vec![Export::whole("pond", "", 1 << 20, false)], 1 << 20, 512).unwrap();
         let (arrivals, _) = channel();
-        Door { patience, ..Door::new(arrivals, Bell::new().unwrap(), Arc::new(exports)) }
+        Handshakes { patience, ..Handshakes::new(arrivals, Bell::new().unwrap(), Arc::new(exports)) }
     }
 
     #[test]
     fn a_client_has_the_time_that_is_promised() {
         let (arrivals, _) = channel();
         let exports = Exports::new(vec![Export::whole("pond", "", 1 << 20, false)], 1 << 20, 512).unwrap();
-        let door = Door::new(arrivals, Bell::new().unwrap(), Arc::new(exports));
-        assert_eq!(door.patience, Duration::from_secs(10), "ARCHITECTURE.md says so");
+        let handshakes = Handshakes::new(arrivals, Bell::new().unwrap(), Arc::new(exports));
+        assert_eq!(handshakes.patience, Duration::from_secs(10), "ARCHITECTURE.md says so");
     }
 
     #[test]
@@ -315,7 +310,7 @@ mod tests {
         let (mut stream, theirs) = UnixStream::pair().unwrap();
         stream.set_read_timeout(Some(SLACK)).unwrap();
         let begun = Instant::now();
-        door(Duration::from_millis(300)).let_in(theirs, None);
+        handshakes(Duration::from_millis(300)).let_in(theirs, None);
         stream.write_all(&3_u32.to_be_bytes()).unwrap();
         // There is always something to be read: nobody is ever waited for.
         let head = [&OPTION.to_be_bytes()[..], &option::LIST.to_be_bytes(), &(u32::MAX).to_be_bytes()].concat();

@@ -11,7 +11,7 @@ pub const DEADLINE: Duration = Duration::from_secs(300);
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+pub struct AttachOptions {
     /// No other method.
     pub method: Option<Method>,
     /// A file will not do.

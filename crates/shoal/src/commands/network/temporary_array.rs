@@ -18,8 +18,8 @@ use crate::attaching::check_overwritable;
 use crate::bay::PathBay;
 use crate::exit::Failure;
 use crate::output;
-use crate::passing::passing_array;
 use crate::setup::{environment, join, open_options};
+use crate::temporary_array::temporary_array;
 
 /// Drives of which an array is to be made, and how.
 pub(super) struct NewArray {
@@ -32,7 +32,7 @@ pub(super) struct NewArray {
 impl NewArray {
     /// Refuses drives that are in use, and those that hold something unless that may be lost.
     pub(super) fn of(args: &NetworkArgs, level: &str) -> Result<Self, Failure> {
-        let create = passing_array(level, args.layout.as_deref(), args.chunk)?;
+        let create = temporary_array(level, args.layout.as_deref(), args.chunk)?;
         let drives = open_drives(&args.targets, Access::Read)?;
         let size_bytes = drives.iter().map(Drive::size_bytes).fold(0, u64::saturating_add);
         drop(drives);
@@ -57,14 +57,14 @@ impl NewArray {
     }
 
     /// Makes it. It is there until what is returned first is dropped.
-    pub(super) fn make(self, cli: &Cli) -> Result<(PassingArray, Target), Failure> {
+    pub(super) fn make(self, cli: &Cli) -> Result<(TemporaryArray, Target), Failure> {
         let drives = PathBay::new(cli.io_engine(), &self.paths)?;
         let opened = join(cli, open_drives(&self.paths, Access::Write)?, 1, 4096)?;
         let options = open_options(cli, true, false)?;
         let volume = ArrayVolume::create(opened.world, opened.plan, &opened.drives, &self.create, &options);
         let volume = volume?;
         let array = volume.status().uuid.parse().map_err(Failure::failed)?;
-        let made = PassingArray { drives, array };
+        let made = TemporaryArray { drives, array };
         volume.close().map_err(Failure::failed)?;
         let named = ArrayArgs { drives: self.paths, ..ArrayArgs::default() };
         let target = Target::at_rest(cli, &named)?;
@@ -73,12 +73,12 @@ impl NewArray {
 }
 
 /// Drives on which there is such an array.
-pub(super) struct PassingArray {
+pub(super) struct TemporaryArray {
     drives: PathBay,
     array: Uuid,
 }
 
-impl Drop for PassingArray {
+impl Drop for TemporaryArray {
     fn drop(&mut self) {
         if let Err(error) = erase_superblocks(&self.drives) {
             output::warn(&format!("the array's superblocks are left on the drives: {error}"));

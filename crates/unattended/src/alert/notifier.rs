@@ -21,14 +21,14 @@ use super::sight::ArraySight;
 const WAITING_MAX: usize = 64;
 
 /// Where sights are handed in.
-pub struct Desk {
+pub struct Notifier {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Why nobody would be told.
 #[derive(Debug, Error)]
-pub enum DeskError {
+pub enum NotifierError {
     /// The configuration is no good.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
@@ -98,18 +98,18 @@ struct Clerk {
     log: Box<dyn Fn(&str) + Send>,
 }
 
-impl Desk {
+impl Notifier {
     /// Starts telling. `path` is the file for what is kept; `log` takes what goes wrong.
     pub fn open(
         configuration: &Configuration,
         path: &Path,
         host: &str,
         log: impl Fn(&str) + Send + 'static,
-    ) -> Result<Self, DeskError> {
+    ) -> Result<Self, NotifierError> {
         let log: Box<dyn Fn(&str) + Send> = Box::new(log);
         let channels = Channel::all(configuration)?;
         let names: Vec<_> = channels.iter().map(Channel::name).collect();
-        let failure = |source| DeskError::File { path: path.to_owned(), source };
+        let failure = |source| NotifierError::File { path: path.to_owned(), source };
         let mut kept = read(path, &*log).map_err(failure)?;
         kept.outbox = kept.outbox.with_lanes(&names);
         let limits = Limits { messages_per_hour: configuration.messages_per_hour, least: configuration.least };
@@ -139,7 +139,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Notifier {
     /// Tells what is known, once, and ends. What is not taken is told at the next start.
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
@@ -289,7 +289,7 @@ fn read(path: &Path, log: &dyn Fn(&str)) -> io::Result<Kept> {
 pub type Tried = (String, Result<(), SendError>);
 
 /// Sends a test over each way out at once, and says what came of it.
-pub fn try_all(configuration: &Configuration, host: &str) -> Result<Vec<Tried>, DeskError> {
+pub fn try_all(configuration: &Configuration, host: &str) -> Result<Vec<Tried>, NotifierError> {
     let alert = Alert {
         time_unix_s: now_s(),
         array: "no array".to_owned(),

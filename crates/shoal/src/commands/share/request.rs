@@ -16,7 +16,7 @@ use crate::attaching::attachment_of;
 use crate::exit::Failure;
 
 /// A share that is to be, and what has to be done for it.
-pub(super) struct Wish {
+pub(super) struct ShareRequest {
     pub(super) record: Record,
     /// The directory is root's, and is to be given to the share's owner.
     is_to_be_given: bool,
@@ -30,7 +30,7 @@ struct Shared {
 }
 
 /// Looks at what is asked for. Nothing is changed.
-pub(super) fn of(args: &ShareArgs) -> Result<Wish, Failure> {
+pub(super) fn of(args: &ShareArgs) -> Result<ShareRequest, Failure> {
     let shared = shared(&args.what)?;
     PlainPath::new(&shared.directory).map_err(Failure::usage)?;
     let name = match &args.name {
@@ -67,10 +67,10 @@ pub(super) fn of(args: &ShareArgs) -> Result<Wish, Failure> {
         has_extended_attributes: keeps_attributes(&shared.directory),
         revision: random_id()?.to_string(),
     };
-    Ok(Wish { record, is_to_be_given })
+    Ok(ShareRequest { record, is_to_be_given })
 }
 
-impl Wish {
+impl ShareRequest {
     /// Gives the directory to its owner, has `serve` do the rest, and says what was done. The directory is as it was if any
     /// of it fails.
     pub(super) fn carry_out(&self, serve: impl FnOnce() -> Result<(), Failure>) -> Result<Vec<String>, Failure> {

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ALIGNMENT: u64 = 1 << 20;
 
 /// Two hosts, with the array at one of them. The order of the fields is that in which they have to go.
-pub(super) struct Ground {
+pub(super) struct Testbed {
     pub(super) pair: Pair,
     /// The array's server and its file.
     processes: Vec<Child>,
@@ -44,7 +44,7 @@ pub(super) struct Ground {
     _own: Option<TempDir>,
 }
 
-impl Ground {
+impl Testbed {
     /// Sets it up.
     pub(super) fn lay(target: &Target, size_bytes: u64) -> Result<Self, Failure> {
         let place = temporary("shoal-network-", memory_directory())?;
@@ -58,11 +58,11 @@ impl Ground {
         let pair = Pair::start(&[place.path()], bound).map_err(Failure::failed)?;
         let served =
             Served { description: target.description(), directory: Some(files), below: Vec::new(), device: None };
-        let mut ground = Self { pair, processes: Vec::new(), served, place, _own: own };
+        let mut testbed = Self { pair, processes: Vec::new(), served, place, _own: own };
         if let Target::Array { members, state } = target {
-            ground.serve(members, state, size_bytes)?;
+            testbed.serve(members, state, size_bytes)?;
         }
-        Ok(ground)
+        Ok(testbed)
     }
 
     /// The study's own directory.
@@ -82,7 +82,7 @@ impl Ground {
     }
 }
 
-impl Ground {
+impl Testbed {
     /// Serves the array: its end as blocks, what is before that as a file, and on that a file system.
     fn serve(&mut self, members: &[PathBuf], state: &StateDocument, size_bytes: u64) -> Result<(), Failure> {
         let capacity = state.array.capacity_bytes.unwrap_or(0);
@@ -151,7 +151,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Testbed {
     /// Ends the array in order, so that nothing has to be made consistent when it is opened again.
     fn drop(&mut self) {
         if self.processes.is_empty() {

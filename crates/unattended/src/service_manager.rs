@@ -4,8 +4,8 @@
 //! nothing is sent.
 //!
 //! A watchdog is only worth something if the thing that may hang is the thing that beats. So nothing here has a thread or
-//! a timer: the loop that owns the array asks how long it may wait at most ([`Heart::patience`]), and says after each turn
-//! that it has come round ([`Heart::beat`]). A loop that hangs beats no more, however well the process's other threads are,
+//! a timer: the loop that owns the array asks how long it may wait at most ([`ServiceManager::patience`]), and says after each turn
+//! that it has come round ([`ServiceManager::beat`]). A loop that hangs beats no more, however well the process's other threads are,
 //! and the manager ends and restarts it.
 
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ const BEATS_IN_TIME: u32 = 3;
 /// Sends `sd_notify(3)` messages: ready, status, stopping, and the watchdog's beat at half of its
 /// interval.
 #[derive(Debug)]
-pub struct Heart {
+pub struct ServiceManager {
     /// From one beat to the next; none if nobody waits for them.
     interval: Option<Duration>,
     beat_at: Option<Instant>,
     status: String,
 }
 
-impl Heart {
+impl ServiceManager {
     /// As the manager that started this process wants it (`WATCHDOG_USEC`).
     pub fn of_this_process() -> Self {
         Self::with(sd_notify::watchdog_enabled())
@@ -84,25 +84,25 @@ mod tests {
 
     #[test]
     fn a_loop_comes_round_thrice_in_the_time_that_it_is_given() {
-        let mut heart = Heart::with(Some(Duration::from_secs(9)));
+        let mut service_manager = ServiceManager::with(Some(Duration::from_secs(9)));
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(heart.patience(start), Duration::ZERO, "the first beat is due at once");
-        heart.beat(start);
-        assert_eq!(heart.patience(start), Duration::from_secs(3));
-        heart.beat(after(1));
-        assert_eq!(heart.patience(after(1)), Duration::from_secs(2), "a beat before its time is none");
-        heart.beat(after(5));
-        assert_eq!(heart.patience(after(5)), Duration::from_secs(3));
-        assert_eq!(heart.patience(after(60)), Duration::ZERO);
+        assert_eq!(service_manager.patience(start), Duration::ZERO, "the first beat is due at once");
+        service_manager.beat(start);
+        assert_eq!(service_manager.patience(start), Duration::from_secs(3));
+        service_manager.beat(after(1));
+        assert_eq!(service_manager.patience(after(1)), Duration::from_secs(2), "a beat before its time is none");
+        service_manager.beat(after(5));
+        assert_eq!(service_manager.patience(after(5)), Duration::from_secs(3));
+        assert_eq!(service_manager.patience(after(60)), Duration::ZERO);
     }
 
     #[test]
     fn nobody_waits_for_a_loop_without_a_watchdog_or_at_its_end() {
-        let mut heart = Heart::with(None);
-        assert_eq!(heart.patience(Instant::now()), Duration::MAX);
-        heart = Heart::with(Some(Duration::from_secs(9)));
-        heart.stops();
-        assert_eq!(heart.patience(Instant::now()), Duration::MAX);
+        let mut service_manager = ServiceManager::with(None);
+        assert_eq!(service_manager.patience(Instant::now()), Duration::MAX);
+        service_manager = ServiceManager::with(Some(Duration::from_secs(9)));
+        service_manager.stops();
+        assert_eq!(service_manager.patience(Instant::now()), Duration::MAX);
     }
 }
