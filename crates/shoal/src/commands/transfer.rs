@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
+use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek};
 use shoal_attaching::refuse_served;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument, TransferDocument};
@@ -83,12 +84,13 @@ pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
     if args.offset > size_bytes {
         return Err(beyond(args.offset, size_bytes));
     }
+    refuse_longer_file(args.offset, size_bytes)?;
     let start = Instant::now();
     let written = write_from(array.content(), args.offset, &mut io::stdin().lock());
     let elapsed_ns = elapsed_ns(start);
     // Closed in either case: what was written before an error is to be found clean.
     let closed = array.finish();
-    let bytes = written.map_err(transfer_failure)?;
+    let bytes = written.map_err(|error| transfer_failure(error, args.offset))?;
     closed?;
     let document = TransferDocument { offset: args.offset, bytes, elapsed_ns };
     output::document(cli, &document, |document| {
@@ -106,9 +108,28 @@ fn beyond(offset: u64, size_bytes: u64) -> Failure {
     Failure::Usage(format!("offset {offset} is beyond the content, which ends at byte {size_bytes}"))
 }
 
-fn transfer_failure(error: TransferError) -> Failure {
+/// A file on standard input that has more than there is room for is refused before anything is written. How much a pipe has
+/// nobody knows.
+fn refuse_longer_file(offset: u64, size_bytes: u64) -> Result<(), Failure> {
+    let stdin = io::stdin();
+    let is_file = |it: &Stat| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile;
+    let Some(file) = fstat(&stdin).ok().filter(is_file) else { return Ok(()) };
+    let position = seek(&stdin, SeekFrom::Current(0)).unwrap_or(0);
+    let (length, room) = (u64::try_from(file.st_size).unwrap_or(0).saturating_sub(position), size_bytes - offset);
+    if length <= room {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the input has {length} bytes, and the content has room for {room} from byte {offset} on: nothing was written"
+    )))
+}
+
+fn transfer_failure(error: TransferError, offset: u64) -> Failure {
     match error {
-        TransferError::Range { .. } => Failure::usage(error),
+        TransferError::Range { size_bytes, .. } => Failure::Usage(format!(
+            "the input has more than the content has room for, which ends at byte {size_bytes}: what came first was written, from \
+             byte {offset} on"
+        )),
         _ => Failure::failed(error),
     }
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use crate::support::{Bay, has, names};
+use crate::support::{Bay, Ran, has, names};
 
 const USAGE: i32 = 2;
 const REFUSED: i32 = 3;
@@ -352,8 +352,15 @@ fn ranges_outside_the_content() {
     bay.refused(&format!("write d0 d1 d2 --offset {}", size + 1), USAGE, &["beyond the content"]);
     let ran = bay.run_with(&format!("write d0 d1 d2 --offset {}", size - 3), b"four");
     assert_eq!(ran.code, USAGE);
-    ran.is_one_line("write", &["choose a smaller range"]);
+    ran.is_one_line("write", &["more than the content has room for", "what came first was written"]);
     assert!(bay.done(&format!("read d0 d1 d2 --offset {size}")).stdout.is_empty());
+    // How much a file has is known before.
+    std::fs::write(bay.path("input"), "four").unwrap();
+    let line = format!("write d0 d1 d2 --offset {}", size - 3);
+    let mut command = bay.command(line.split_whitespace());
+    let ran = Ran::of(command.stdin(std::fs::File::open(bay.path("input")).unwrap()).output().unwrap());
+    assert_eq!(ran.code, USAGE);
+    ran.is_one_line("write", &["4 bytes", "room for 3", "nothing was written"]);
 }
 
 #[test]

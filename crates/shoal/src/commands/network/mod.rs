@@ -106,7 +106,7 @@ fn measure(
 ) -> Result<(Findings, Vec<SmallDocument>), Failure> {
     let has_small = args.preset == Some(Preset::PiZero);
     let mut small = if has_small { small::measure_drives(cli, &named, args.repeat)? } else { Vec::new() };
-    let (_passing, target) = match named {
+    let (_temporary, target) = match named {
         Named::Target(target) => (None, target),
         Named::Drives(drives) => {
             let (temporary, target) = drives.make(cli)?;
