@@ -125,7 +125,7 @@ fuzz_target!(|input: &[u8]| {
         FuzzedVolume { arena: arena.clone(), queue: Vec::new(), frozen: Vec::new(), is_frozen: true, now_ns: 0 };
     let (mut client, server) = UnixStream::pair().expect("there are sockets");
     client.write_all(HANDSHAKE).expect("it fits");
-    exporter.door().let_in(server, None);
+    exporter.handshakes().let_in(server, None);
     while exporter.connections() == 0 {
         std::thread::sleep(Duration::from_micros(20));
         turn(&mut exporter, &mut volume);

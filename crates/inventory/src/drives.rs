@@ -7,10 +7,14 @@ use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, DriveKey, IoEngine, IoLoop, LoopError, OpenError};
 use shoal_volume::{BufferPlan, DriveId, ProbeError, RealWorld, Superblock, SuperblockError, read_superblock};
 
+use crate::look::{Silence, asked};
 use crate::simulated::{self, NotReal};
 
 /// I/Os that a loop has under way at most.
 const IOS_MAX: u32 = 1024;
+
+/// What is read of a drive as a sign of life.
+const LIFE_BYTES: usize = 4096;
 
 /// Why drives that were named are not opened.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +30,9 @@ pub enum DrivesError {
         /// Another.
         second: PathBuf,
     },
+    /// One does not answer.
+    #[error(transparent)]
+    Silent(#[from] Silence),
     /// One is simulated.
     #[error(transparent)]
     NotReal(#[from] NotReal),
@@ -36,6 +43,7 @@ impl HasFault for DrivesError {
         match self {
             Self::Open(error) => error.fault(),
             Self::GivenTwice { .. } => Fault::Usage,
+            Self::Silent(error) => error.fault(),
             Self::NotReal(error) => error.fault(),
         }
     }
@@ -69,19 +77,27 @@ pub struct Opened {
     pub drives: Vec<DriveId>,
 }
 
-/// Opens drives, each of which may be given once.
+/// Opens drives, each of which may be given once. One that does not answer, neither to be opened nor to be read, is not waited for.
 pub fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, DrivesError> {
     simulated::refuse(paths)?;
     let mut drives: Vec<Drive> = Vec::new();
     for path in paths {
         // Asked before it is opened: for writing it could not be opened twice.
-        let key = DriveKey::of_path(path).ok();
+        let key = asked(path, |path| DriveKey::of_path(path).ok())?;
         if let Some(same) = drives.iter().find(|other| Some(other.key()) == key) {
             return Err(DrivesError::GivenTwice { first: same.path().to_owned(), second: path.clone() });
         }
-        drives.push(Drive::open(path, access)?);
+        drives.push(asked(path, move |path| open_alive(path, access))??);
     }
     Ok(drives)
+}
+
+/// Opens a drive and reads its first block. Whether that can be read is seen by who needs it.
+fn open_alive(path: &Path, access: Access) -> Result<Drive, OpenError> {
+    let drive = Drive::open(path, access)?;
+    let mut block = [0; LIFE_BYTES];
+    let _ = drive.read_at(0, &mut block[..drive.size_bytes().min(LIFE_BYTES as u64) as usize]);
+    Ok(drive)
 }
 
 /// Whether two paths lead to one drive.

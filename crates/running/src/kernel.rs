@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use shoal_documents::{ArrayDocument, EngineDocument, Fault, HasFault, StateDocument};
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{
-    DrivesError, Environment, Named, Purpose, SearchError, ToOpen, WipeError, arrays, candidate_at, hold, host_memory,
-    join_for, member_paths, members_to_open, named_drives, open_drives, refuse_counted_on, remember,
+    DrivesError, Environment, Named, Purpose, SearchError, ToOpen, WipeError, arrays, asked, candidate_at, hold,
+    host_memory, join_for, member_paths, members_to_open, named_drives, open_drives, refuse_counted_on, remember,
 };
 use shoal_md::Candidate;
 use shoal_mdadm::{Growth, Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
@@ -135,7 +135,7 @@ pub fn stop_in_kernel(setup: &Setup, address: &ArrayAddress) -> Result<Option<St
 /// Refuses members that the kernel's md has.
 pub fn refuse_held(paths: &[PathBuf]) -> Result<(), ClaimError> {
     for path in paths {
-        if let Some(device) = holder_of(path) {
+        if let Some(device) = holder(std::slice::from_ref(path)) {
             return Err(ClaimError::Held { path: path.clone(), device: device.path() });
         }
     }
@@ -154,7 +154,9 @@ fn running_holder(paths: &[PathBuf]) -> Result<Option<MdDevice>, KernelError> {
 }
 
 fn holder(paths: &[PathBuf]) -> Option<MdDevice> {
-    paths.iter().find_map(|path| holder_of(path))
+    // One that does not answer is not asked for its name either.
+    let holder = |path: &PathBuf| asked(path, holder_of).ok().flatten();
+    paths.iter().find_map(holder)
 }
 
 /// What the superblocks say of an array that the kernel runs; all of its members have to be those

@@ -13,6 +13,10 @@ pub(crate) const OPTIONS_MAX: u32 = 256;
 pub const CLIENTS_MAX: usize = 32;
 /// How many of them may come over the network: idle ones do not keep those of this machine out.
 pub(crate) const NETWORK_CLIENTS_MAX: usize = 24;
+/// The least number of request buffers that an exporter can work with: two that it keeps, and one for each client.
+pub const BUFFERS_MIN: u32 = 2 + CLIENTS_MAX as u32;
+/// The least size of a request buffer: what a client may ask for in one piece, and the blocks at its ends.
+pub const BUFFER_BYTES_MIN: u32 = 128 << 10;
 /// Clients that come to an agreement at a time.
 pub(crate) const HANDSHAKES_MAX: usize = 32;
 

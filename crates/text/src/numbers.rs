@@ -59,7 +59,7 @@ pub fn format_ns(ns: u64) -> String {
         1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
         1_000_000_000..60_000_000_000 => format!("{:.2} s", ns as f64 / 1e9),
-        _ => format_long_s((ns + 500_000_000) / 1_000_000_000),
+        _ => format_long_s(ns.saturating_add(500_000_000) / 1_000_000_000),
     }
 }
 

@@ -31,6 +31,8 @@ pub enum TransferError {
         end: u64,
         /// Size of the content.
         size_bytes: u64,
+        /// How much of it was moved before that was seen.
+        moved_bytes: u64,
     },
     /// The stream at the other end.
     #[error("{0}")]
@@ -39,7 +41,7 @@ pub enum TransferError {
 
 /// Writes `length` bytes of content from `offset` on to `sink`, in order.
 pub fn read_to(volume: &mut dyn Volume, offset: u64, length: u64, sink: &mut dyn Write) -> Result<(), TransferError> {
-    let end = checked_end(volume, offset, length)?;
+    let end = checked_end(volume, offset, length, 0)?;
     let block = u64::from(volume.logical_block_bytes());
     let mut pipe = Pipe::new(volume);
     let mut bytes = vec![0; pipe.step as usize];
@@ -73,7 +75,7 @@ pub fn write_from(volume: &mut dyn Volume, offset: u64, source: &mut dyn Read) -
         if filled == 0 {
             break;
         }
-        checked_end(pipe.volume, position, filled as u64)?;
+        checked_end(pipe.volume, position, filled as u64, position - offset)?;
         let first = position - skew as u64;
         let whole = (skew + filled).next_multiple_of(usize::try_from(block).expect("blocks are small"));
         pipe.complete_ends(first, &mut bytes[..whole], skew, skew + filled)?;
@@ -95,10 +97,10 @@ pub fn flush(volume: &mut dyn Volume) -> Result<(), TransferError> {
     completions[0].result.map_err(|error| TransferError::Content { offset: 0, error })
 }
 
-fn checked_end(volume: &dyn Volume, offset: u64, length: u64) -> Result<u64, TransferError> {
+fn checked_end(volume: &dyn Volume, offset: u64, length: u64, moved_bytes: u64) -> Result<u64, TransferError> {
     let end = offset.saturating_add(length);
     let size_bytes = volume.size_bytes();
-    if end > size_bytes { Err(TransferError::Range { end, size_bytes }) } else { Ok(end) }
+    if end > size_bytes { Err(TransferError::Range { end, size_bytes, moved_bytes }) } else { Ok(end) }
 }
 
 /// Reads until `bytes` is full or the source ends.

@@ -32,7 +32,7 @@ use crate::Bell;
 use crate::connection::{Connection, Input, Reading};
 use crate::export::Exports;
 use crate::handshakes::{Arrival, Handshakes};
-use crate::limits::CLIENTS_MAX;
+use crate::limits::BUFFERS_MIN;
 use crate::output::{Output, Reply};
 use crate::pool::Pool;
 use crate::slab::{Key, Slab};
@@ -53,10 +53,6 @@ const FAREWELL: Duration = Duration::from_secs(10);
 const BELL: u64 = u64::MAX;
 /// Ids of an exporter's requests have this bit; whoever else uses the volume leaves it clear.
 pub const REQUEST_IDS: u64 = 1 << 62;
-/// The least number of request buffers that an exporter can work with: two that it keeps, and one for each client.
-pub const BUFFERS_MIN: u32 = 2 + CLIENTS_MAX as u32;
-/// The least size of a request buffer: what a client may ask for in one piece, and the blocks at its ends.
-pub const BUFFER_BYTES_MIN: u32 = 128 << 10;
 
 /// Serves clients in the transmission phase: reads their requests, submits them to the volume, and
 /// sends the answers. Never blocks.
@@ -95,7 +91,7 @@ pub struct Exporter {
 
 impl Exporter {
     /// For exports of a volume, of whose request buffers those in `buffers` are the exporter's: at least
-    /// [`BUFFERS_MIN`], each of [`BUFFER_BYTES_MIN`] or more.
+    /// [`BUFFERS_MIN`], each of [`BUFFER_BYTES_MIN`](crate::BUFFER_BYTES_MIN) or more.
     pub fn new(exports: Exports, mut buffers: std::ops::Range<u32>) -> io::Result<Self> {
         assert!(buffers.len() >= BUFFERS_MIN as usize, "an exporter needs {BUFFERS_MIN} buffers, not {buffers:?}");
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;

@@ -34,7 +34,7 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "DRIVE", conflicts_with = "exchange")]
     pub(crate) drive: Option<String>,
     /// Only the newest so many.
-    #[arg(long, value_name = "COUNT", conflicts_with = "exchange")]
+    #[arg(long, value_name = "COUNT", conflicts_with = "exchange", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) last: Option<u32>,
     /// Write all runs to a file that is not there yet: everything if it ends in .json, a table of figures if in .csv.
     #[arg(long, value_name = "FILE")]

@@ -51,7 +51,7 @@ fn text(document: &CompareDocument) -> String {
     let mut table = headed(*before, *after);
     for figure in &comparison.figures {
         if told != (figure.target.as_str(), figure.workload.as_str()) {
-            text += &indented(&table, 1);
+            text += &rows(&table);
             table = headed(*before, *after);
             told = (&figure.target, &figure.workload);
             let other = figure.other_target.as_ref();
@@ -60,8 +60,8 @@ fn text(document: &CompareDocument) -> String {
         }
         table.add_row(row(figure));
     }
-    text += &indented(&table, 1);
-    text.push('\n');
+    text += &rows(&table);
+    text += "\nThe columns of runs have medians; a difference is the median of those between all repeats of both.\n";
     text += &conclusion(comparison);
     for left_out in &comparison.left_out {
         text += &format!("not compared: {}\n", Outside(left_out));
@@ -71,6 +71,11 @@ fn text(document: &CompareDocument) -> String {
         text += &format!("left out: {count} that did not measure what it seems to\n");
     }
     text
+}
+
+/// The rows of a table, if it has any, below what its columns are.
+fn rows(table: &Table) -> String {
+    if table.is_empty() { String::new() } else { indented(table, 1) }
 }
 
 /// What the columns are. Of repeats there is the median.
@@ -112,7 +117,7 @@ fn conclusion(comparison: &Comparison) -> String {
     let [better, worse, noise, few] = [Compared::Better, Compared::Worse, Compared::Noise, Compared::TooFew].map(count);
     let all = format_count(comparison.figures.len(), "figure");
     let few = if few > 0 {
-        format!("; {few} have too few repeats to say: three on both sides are needed")
+        format!("; for {few} there are too few repeats to say: three on both sides are needed")
     } else {
         String::new()
     };

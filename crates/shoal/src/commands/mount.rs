@@ -115,7 +115,9 @@ fn mount_text(document: &MountDocument) -> String {
 pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     let (attachment, places) = find(&args.array)?;
     shoal_attaching::refuse_stopped_front(&attachment)?;
-    refuse_unrun(&attachment, &places)?;
+    if !places.is_empty() {
+        refuse_unrun(&attachment)?;
+    }
     hear_from_server(&attachment)?;
     let shares = machine()?.served_below(&places).map_err(Failure::failed)?;
     // Held until the array is detached too: servers have nothing of it from here on.
@@ -155,6 +157,7 @@ fn unmount_watched(attachment: &Attachment, place: &Path, is_dead: bool) -> Resu
             Ok(unmounted) => return unmounted.map(drop).map_err(unmount_failure),
             Err(RecvTimeoutError::Timeout) => {
                 shoal_attaching::refuse_stopped_front(attachment)?;
+                refuse_unrun(attachment)?;
                 hear_from_server(attachment)?;
             }
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::failed("the thread that unmounts has ended")),
@@ -163,8 +166,8 @@ fn unmount_watched(attachment: &Attachment, place: &Path, is_dead: bool) -> Resu
 }
 
 /// Without a process that runs the array what was written could not be flushed, and that would be waited for.
-fn refuse_unrun(attachment: &Attachment, places: &[PathBuf]) -> Result<(), Failure> {
-    if places.is_empty() || attachment.standing() != Standing::ServerGone {
+fn refuse_unrun(attachment: &Attachment) -> Result<(), Failure> {
+    if attachment.standing() != Standing::ServerGone {
         return Ok(());
     }
     let (name, again) = (&attachment.name, attachment.attach_command());

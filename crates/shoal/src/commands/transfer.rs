@@ -126,9 +126,13 @@ fn refuse_longer_file(offset: u64, size_bytes: u64) -> Result<(), Failure> {
 
 fn transfer_failure(error: TransferError, offset: u64) -> Failure {
     match error {
-        TransferError::Range { size_bytes, .. } => Failure::Usage(format!(
-            "the input has more than the content has room for, which ends at byte {size_bytes}: what came first was written, from \
-             byte {offset} on"
+        TransferError::Range { size_bytes, moved_bytes: 0, .. } => Failure::Usage(format!(
+            "the input has more than the content has room for from byte {offset} on, {} bytes: nothing was written",
+            size_bytes - offset
+        )),
+        TransferError::Range { size_bytes, moved_bytes, .. } => Failure::Failed(format!(
+            "the input has more than the content has room for, which ends at byte {size_bytes}: its first {moved_bytes} bytes were \
+             written, from byte {offset} on"
         )),
         _ => Failure::failed(error),
     }

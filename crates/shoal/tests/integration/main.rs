@@ -27,6 +27,7 @@ mod needs_kernel_states;
 mod needs_root_systemd;
 mod network;
 mod newcomers;
+mod overwriting;
 mod plan;
 mod recover;
 mod rename;

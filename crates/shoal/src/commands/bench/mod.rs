@@ -9,7 +9,7 @@ mod text;
 mod whose;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_bench::{Bench, BenchError, Limit, Measurement, Pattern, Watch, Workload, check_fit, probe_unwritten};
 use shoal_labbook::Recorder;
@@ -33,9 +33,15 @@ pub(crate) fn run(cli: &Cli, args: &BenchArgs) -> Result<(), Failure> {
     let mut recorder = labbook::begin(&args.keep, "bench");
     let mut measure = |target| measure(cli, args, target, (&workload, &interrupt), &mut recorder);
     let measured = measure_all(cli, args, targets, directories, (&workload, &interrupt), &mut measure);
-    labbook::end(recorder, &measured);
+    let stopped = || Failure::Shown("stopped before its end: what was measured until then is above".to_owned());
+    let ended = if interrupt.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) };
+    match &measured {
+        Ok(_) => labbook::end(recorder, &ended),
+        failed => labbook::end(recorder, failed),
+    }
     let document = measured?;
     output::document(cli, &document, text::text)?;
+    ended?;
     let failed = document.results.iter().any(|result| errors(result) > 0);
     if failed { Err(Failure::Shown("some requests failed: see the results".to_owned())) } else { Ok(()) }
 }

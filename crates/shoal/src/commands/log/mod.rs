@@ -4,7 +4,7 @@ mod document;
 
 use std::path::Path;
 
-use shoal_labbook::{Entry, Filter, Imported, Rights, RunState, export_csv, export_json, import_json};
+use shoal_labbook::{Entry, Filter, Headline, Imported, Rights, RunState, export_csv, export_json, import_json};
 use shoal_text::{Outside, format_count, format_minute};
 
 use crate::args::{Cli, LogArgs};
@@ -70,10 +70,7 @@ fn row(entry: &Entry) -> [String; 6] {
     };
     let simulated = if entry.is_simulated { " (simulated)" } else { "" };
     let first = entry.targets.first().map_or("", String::as_str);
-    let headline = entry
-        .headline
-        .as_ref()
-        .map(|headline| format!("{}: {}", outside(&headline.workload), figure(&headline.figure, headline.median)));
+    let headline = entry.headline.as_ref().map(headline_text);
     [
         entry.number.to_string(),
         format_minute(entry.begun_unix_ns / NS_PER_S),
@@ -82,6 +79,13 @@ fn row(entry: &Entry) -> [String; 6] {
         headline.unwrap_or_default(),
         state(entry),
     ]
+}
+
+/// Of reads and writes together it is said which of them it is.
+fn headline_text(Headline { workload, figure: name, median }: &Headline) -> String {
+    let direction = name.split('_').next().filter(|_| workload.contains(" % read")).unwrap_or_default();
+    let direction = if direction.is_empty() { String::new() } else { format!("{direction}s ") };
+    format!("{}: {}{}", Outside(workload), Outside(&direction), figure(name, *median))
 }
 
 fn state(entry: &Entry) -> String {

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, Fault, HasFault, StateDocument};
-use shoal_drive::{Access, Drive, DriveKey};
-use shoal_inventory::{probe, store};
+use shoal_drive::DriveKey;
+use shoal_inventory::{Look, PATIENCE, Seen, Silence, look_within, store};
 use shoal_running::{ExecuteError, Handle};
 use shoal_unattended::service::{array_unit, owner_of};
 use shoal_volume::Superblock;
@@ -35,10 +35,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Hands the drive over.
 pub(crate) fn run(cli: &Cli, args: &HotPlugArgs) -> Result<(), Failure> {
     let path = std::path::absolute(&args.drive).map_err(Failure::usage)?;
-    let drive = Drive::open(&path, Access::Read)?;
-    let superblock = probe(&drive).map_err(|problem| Failure::Usage(format!("{}: {problem}", path.display())))?;
-    let hardware = drive.hardware();
-    drop(drive);
+    let Some(look) = look_within(std::slice::from_ref(&path), PATIENCE).pop() else { return Ok(()) };
+    let Seen { superblock, hardware, .. } = match look {
+        Look::Member(seen) => *seen,
+        Look::No(why) => return Err(why.into()),
+        Look::Silent => return Err(Silence { path }.into()),
+    };
     let array = ArrayArgs { drives: vec![path.clone()], ..ArrayArgs::default() };
     let mut running = match reach_running(&array)? {
         Some(running) => running,
