@@ -94,6 +94,9 @@ pub struct MemberDocument {
     /// The drive; left out if it is missing, and for arrays as members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
+    /// What its drive was called when this host saw it last; of members that have none now, if that is remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<String>,
     /// "in-sync", "rebuilding", "incomplete", "missing" or "not-named".
     #[schemars(with = "String")]
     pub state: MemberStateDocument,
@@ -270,7 +273,8 @@ impl From<&MemberStatus> for MemberDocument {
         let replacement = member.replacement.as_ref();
         let replacement =
             replacement.map(|it| ReplacementDocument { drive: it.drive.clone(), copied_bytes: it.position });
-        Self { role: member.role.0, drive, state, rebuilt_bytes, suspect: member.suspect, replacement, array }
+        let (role, suspect) = (member.role.0, member.suspect);
+        Self { role, drive, last_seen: None, state, rebuilt_bytes, suspect, replacement, array }
     }
 }
 

@@ -39,6 +39,20 @@ impl ArrayDocument {
         self
     }
 
+    /// The array with what drives were called that are not in it now, as far as `last_seen` knows, by the UUID of their array and
+    /// their role.
+    #[must_use]
+    pub fn with_last_seen(mut self, last_seen: &impl Fn(&str, Role) -> Option<String>) -> Self {
+        for member in &mut self.members {
+            match member.array.take() {
+                Some(inner) => member.array = Some(Box::new(inner.with_last_seen(last_seen))),
+                None if member.drive.is_none() => member.last_seen = last_seen(&self.uuid, Role(member.role)),
+                None => {}
+            }
+        }
+        self
+    }
+
     /// How many drives it takes, here and in arrays inside; an array inside that is not there
     /// counts as one.
     pub fn drive_count(&self) -> usize {

@@ -43,7 +43,7 @@ pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
 pub use remembered::{
-    ArrayInUse, Held, Purpose, forget_erased, hold, host_memory, keeper, last_places, remember, store, trust,
+    ArrayInUse, Held, Purpose, forget_erased, hold, host_memory, keeper, last_places, last_seen, remember, store, trust,
 };
 pub use search::{Named, SearchError, arrays, files_in, machine_drives, member_paths, named_drives, outer_superblock};
 pub use shown::{Shown, members_to_show};

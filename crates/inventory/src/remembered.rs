@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use shoal_documents::{Fault, HasFault};
 use shoal_md::{Superblock, Uuid};
 use shoal_memory::{Book, FileKeeper, Found, Hold, Keeper, Member, Reader, Sight, Store, Taken};
-use shoal_volume::{HostMemory, Trust};
+use shoal_volume::{HostMemory, Role, Trust};
 
 use crate::environment::{Environment, EnvironmentError, STATE_VARIABLE};
 
@@ -109,6 +109,15 @@ pub fn last_places(environment: &Environment, array: Uuid, once: &[PathBuf]) -> 
     let were = book.members().iter().chain(book.left().iter().map(|left| &left.member));
     let is_known = were.filter_map(place).any(|place| once.contains(&place));
     is_known.then(|| book.members().iter().filter_map(place).collect())
+}
+
+/// What the drive that had a role in an array was called when it was seen last there.
+pub fn last_seen(environment: &Environment, array: Uuid, role: Role) -> Option<String> {
+    let book = environment.store()?.read(array).ok()??;
+    let has_role = |member: &&Member| member.role == Some(role.0);
+    let left = book.left().iter().filter(|left| has_role(&&left.member)).max_by_key(|left| left.events);
+    let last = book.members().iter().find(has_role).or(left.map(|left| &left.member))?;
+    Some(last.drive.clone())
 }
 
 /// Forgets arrays all of whose members, as this host remembers them, are among those whose superblocks were erased: nothing is

@@ -10,7 +10,7 @@ use shoal_documents::{
     MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
 };
 use shoal_drive::Access;
-use shoal_inventory::{Purpose, host_memory, members_to_show, open_drives};
+use shoal_inventory::{Purpose, host_memory, last_seen, members_to_show, open_drives};
 use shoal_running::kernel_state;
 use shoal_text::{Outside, format_age_s, format_rate, format_size};
 use shoal_volume::{Level, inspect_remembered};
@@ -59,7 +59,13 @@ pub(super) fn state_of_array(cli: &Cli, array: &ArrayArgs) -> Result<StateDocume
 
 /// With what the array is to this machine, which whoever runs it does not know.
 fn tell(cli: &Cli, state: StateDocument) -> Result<(), Failure> {
+    let state = StateDocument { array: with_last_seen(state.array), ..state };
     output::document(cli, &attached_state(&attachments()?, state), state_text)
+}
+
+/// With the names of drives that are not there, as this host remembers them: whoever has to replace one looks for it by that.
+fn with_last_seen(array: ArrayDocument) -> ArrayDocument {
+    array.with_last_seen(&|array, role| last_seen(environment(), array.parse().ok()?, role))
 }
 
 /// The same of one of several arrays.
@@ -212,7 +218,10 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
         let on = match (&member.drive, &member.array) {
             (Some(drive), _) => Outside(drive).to_string(),
             (None, Some(inner)) => format!("array {}", Outside(&inner.name)),
-            (None, None) => "-".to_owned(),
+            (None, None) => match &member.last_seen {
+                Some(last) => format!("- (was {})", Outside(last)),
+                None => "-".to_owned(),
+            },
         };
         table.add_row([member.role.to_string(), member_state(member), on]);
     }

@@ -46,11 +46,14 @@ fn an_array_is_shown_by_some_of_its_members() {
     fs::rename(bay.path("d3"), bay.path("away")).unwrap();
     let some = bay.json("status d0");
     assert_eq!((&some["health"], &some["members"][3]["state"]), (&"unknown".into(), &"not-named".into()), "{some}");
+    assert!(some["members"][3]["last_seen"].as_str().is_some_and(|last| last.ends_with("d3")), "{some}");
     assert!(text(bay.done("status d0 d1 d2")).contains("how it is cannot be told: name its other members too"));
     // One that is named and cannot be opened is missing.
     let all = bay.done("status d0 d1 d2 d3");
     all.is_one_line("status", &["d3", "is shown without it"]);
-    assert!(text(all).contains("health degraded, 1 of 4 missing"));
+    let all = text(all);
+    assert!(all.contains("health degraded, 1 of 4 missing"), "{all}");
+    assert!(all.contains("(was ") && all.contains("d3)"), "whoever has to replace it looks for it by that: {all}");
     bay.refused("status d3", 2, &["d3"]);
     // One that was taken out is no part of it any more, though its drive is there.
     fs::rename(bay.path("away"), bay.path("d3")).unwrap();
