@@ -53,9 +53,9 @@ pub enum PresentError {
     /// One does not answer.
     #[error("{0}; with --degraded the array is started without it")]
     Silent(Silence),
-    /// None answers; each of them has been told.
-    #[error("no member that was named answers")]
-    AllSilent,
+    /// None of them answers; the first.
+    #[error("{0}; no other member that was named answers either")]
+    AllSilent(Silence),
     /// Some are there, and were not given.
     #[error(
         "array {array} has members that were not given, and are there or do not answer: add {} to the list, or say --degraded to \
@@ -86,8 +86,7 @@ impl HasFault for PresentError {
     fn fault(&self) -> Fault {
         match self {
             Self::Search(error) => error.fault(),
-            Self::Silent(error) => error.fault(),
-            Self::AllSilent => Fault::Failed,
+            Self::Silent(error) | Self::AllSilent(error) => error.fault(),
             Self::NotGiven { .. } | Self::TooFewGiven { .. } => Fault::Refused,
         }
     }
@@ -119,8 +118,8 @@ pub fn members_to_open(
         }
         there.push(path.clone());
     }
-    if there.is_empty() && !paths.is_empty() {
-        return Err(PresentError::AllSilent);
+    if let (true, Some(path)) = (there.is_empty(), paths.first()) {
+        return Err(PresentError::AllSilent(Silence { path: path.clone() }));
     }
     let mut remarks = Vec::new();
     if intent != Intent::Read && are_members {

@@ -15,7 +15,7 @@ use shoal_unattended::members::absent;
 use shoal_volume::Role;
 
 use crate::environment::Environment;
-use crate::look::{self, Look, Seen};
+use crate::look::{self, Look, Seen, Silence};
 use crate::present::{PresentError, places};
 use crate::search::{Named, SearchError, member_paths, outer_superblock};
 use crate::simulated;
@@ -67,8 +67,8 @@ pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown
     if members.is_empty() && !refusals.is_empty() {
         return Err(SearchError::NoMember(refusals.swap_remove(0)).into());
     }
-    if members.is_empty() && !named_paths.is_empty() {
-        return Err(PresentError::AllSilent);
+    if let (true, Some(path)) = (members.is_empty(), named_paths.first()) {
+        return Err(PresentError::AllSilent(Silence { path: path.clone() }));
     }
     refusals.iter().for_each(|why| environment.tell(&format!("{why}: the array is shown without it")));
     let remembered = if is_searched { Vec::new() } else { remembered(environment, &members) };

@@ -94,6 +94,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_longest_duration_is_told() {
+        assert_eq!(format_ns(u64::MAX), "5124095 h 34 min");
+    }
+
+    #[test]
     fn links_are_told_as_they_are_sold() {
         let rates = [1_500_000, 480_000_000, 5_000_000_000, 20_000_000_000];
         assert_eq!(rates.map(format_bit_rate), ["1.5 Mbit/s", "480 Mbit/s", "5 Gbit/s", "20 Gbit/s"]);
