@@ -9,6 +9,7 @@ use crate::elevator::{Elevator, memory_of};
 use crate::world::World;
 
 use super::Tree;
+use super::flights::Flight;
 pub(super) use flushes::Flushes;
 
 impl<W: World> Tree<W> {
@@ -38,15 +39,18 @@ impl<W: World> Tree<W> {
     }
 
     /// A drive has answered something: all that this is the answer to.
-    pub(super) fn answered_by(&mut self, token: u64) -> Vec<u64> {
-        match self.flights.get(token) {
-            Some(flight) if flight.kind == IoKind::Flush => {
-                let answered = self.flushes.ended(flight.drive);
-                self.begin_flush(flight.drive);
-                answered
+    pub(super) fn answered_by(&mut self, token: u64, is_good: bool) -> Vec<u64> {
+        let Some(Flight { drive, kind, .. }) = self.flights.get(token) else { return vec![token] };
+        match kind {
+            IoKind::Flush => {
+                let answered = self.flushes.ended(drive, is_good);
+                self.begin_flush(drive);
+                return answered;
             }
-            _ => vec![token],
+            IoKind::Write(_) | IoKind::Discard(_) => self.flushes.changed(drive),
+            IoKind::Read(_) => {}
         }
+        vec![token]
     }
 
     /// Whether a drive has not been given this yet.
