@@ -33,8 +33,7 @@ impl<W: World> Tree<W> {
                 if self.flights.are_left_on(drive) {
                     return self.unasked.push_back((token, Err(Errno::NODEV)));
                 }
-                if io == MemberIo::Flush && self.flushes.are_needless(drive) {
-                    self.sequence.note_needless_flush();
+                if io == MemberIo::Flush && self.is_flushed(drive) {
                     return self.unasked.push_back((token, Ok(())));
                 }
                 let kind = self.kind(io);

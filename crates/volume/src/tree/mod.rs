@@ -133,8 +133,7 @@ pub(crate) struct Tree<W> {
     pub(crate) sequence: sequence::Sequence,
     elevators: Elevators,
     flushes: Flushes,
-    /// For drives that are asked for nothing, and what is answered for them: they have not answered what they were asked before,
-    /// or are to flush and have nothing new.
+    /// For drives that are asked for nothing, and the answer: they owe one, or are to flush and have nothing new.
     unasked: VecDeque<(u64, Result<(), Errno>)>,
     /// Notes that a drive may still have something of, by what it has.
     stuck_notes: Vec<(u64, u32)>,

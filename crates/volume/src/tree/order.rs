@@ -30,6 +30,19 @@ impl<W: World> Tree<W> {
         world.submit(io);
     }
 
+    /// Whether a flush of a drive is left out: it has nothing new, and would not refuse one.
+    pub(super) fn is_flushed(&mut self, drive: DriveId) -> bool {
+        let is_needless = self.flushes.are_needless(drive);
+        if is_needless && self.world.refuses_flushes(drive) {
+            self.flushes.changed(drive);
+            return false;
+        }
+        if is_needless {
+            self.sequence.note_needless_flush();
+        }
+        is_needless
+    }
+
     /// Gives a drive that has no flush the next one.
     fn begin_flush(&mut self, drive: DriveId) {
         if let Some(io) = self.flushes.begin(drive) {

@@ -1,12 +1,13 @@
 //! What a flush costs the members, counted.
 
+use std::fs::File;
 use std::time::Duration;
 
 use shoal_array::{Command, Request, RequestId};
 use shoal_sim::Content;
-use shoal_volume::{ArrayVolume, LiveVolume, MemberTraffic, OpenOptions, SimulatedWorld, Volume, World};
+use shoal_volume::{ArrayVolume, Health, LiveVolume, MemberTraffic, OpenOptions, SimulatedWorld, Volume, World};
 
-use crate::support::{create_options, world_of_sticks};
+use crate::support::{Bench, create_options, pattern, world_of_sticks, write};
 
 const DRIVE_BYTES: u64 = 16 << 20;
 const BLOCK_BYTES: u32 = 4096;
@@ -65,6 +66,18 @@ fn members_with_nothing_new_are_not_flushed() {
         ask(&mut array, Command::Flush);
         assert_eq!(array.member_traffic().unwrap().since(again).flushes, 0);
     }
+}
+
+/// It has nothing new, and does not hold what it held.
+#[test]
+fn a_file_that_was_cut_short_is_found_by_the_next_flush() {
+    let bench = Bench::new(2);
+    let mut array = bench.create("1", None);
+    write(&mut array, 0, &pattern(4096, 1));
+    File::options().write(true).open(bench.path(1)).unwrap().set_len(1 << 20).unwrap();
+    array.submit(Request { id: RequestId(0), command: Command::Flush });
+    array.poll(1, None, &mut Vec::new()).unwrap();
+    assert_eq!(array.status().health, Health::Degraded);
 }
 
 #[test]

@@ -22,7 +22,7 @@
 //! well or not, since the last flush that it took well, or has now, was given to it. What it was given and has not answered is nobody's
 //! to rely on; it is new when it is answered, also if nobody waits for it any more. All that goes to drives comes by here: data, parity,
 //! superblocks, bitmaps, logs, what fills a member. A drive that is not known has something new: nobody knows what it was given before, or
-//! by whom. So has one that refused a flush, until it takes one.
+//! by whom. So has one that refused a flush, until it takes one; and a file that was cut short or deleted, which takes none.
 
 use shoal_drive::{DriveId, Io};
 
