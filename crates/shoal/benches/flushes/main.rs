@@ -4,8 +4,9 @@
 //! `cargo bench -p shoal --bench flushes -- [--directory DIR] [--rounds N] [--mib M] [--only WORD]`, as root
 //!
 //! All files lie in DIR, on one disk. RAID1 of two and RAID5 of three are attached once; then all take turns, a few dozen blocks
-//! at a time, as a disk is another one a second later where others use it too. A ratio is that of one round; the median is shown, with the
-//! quartiles. The plain file is written through the page cache, as SQLite and PostgreSQL do, and `fdatasync` follows.
+//! at a time, as a disk is another one a second later where others use it too. What a block and its flush take is shown by its
+//! median and by the first tenth, which is that of a quiet moment, both with their ratios to the plain file's. That is written through
+//! the page cache, as SQLite and PostgreSQL do, and `fdatasync` follows.
 //!
 //! | way | what is between the load and the array |
 //! | --- | --- |
@@ -41,7 +42,7 @@ struct Contender<'a> {
     target: Target,
     /// None of the plain file.
     array: Option<&'a Attached>,
-    turns: Vec<Spent>,
+    blocks: Vec<Spent>,
 }
 
 fn main() -> ExitCode {
@@ -57,8 +58,11 @@ fn compare(options: &Options) -> Result<(), Failure> {
     let arrays = [("RAID1 of 2", "1", 2), ("RAID5 of 3", "5", 3)];
     let arrays = arrays.map(|(name, level, members)| Attached::new(name, level, members, &place, options.mib));
     let arrays = arrays.into_iter().collect::<Result<Vec<_>, _>>()?;
-    println!("4 KiB written and flushed, {} rounds of {TURN}; ratios to a plain file", options.rounds);
-    println!("{:18} {:>6} {:>5} {:>14} {:>9} {:>9}  for each flush", "", "per s", "ratio", "", "write us", "flush us");
+    println!("4 KiB written and flushed, {} rounds of {TURN}; us, and ratios to a plain file", options.rounds);
+    println!(
+        "{:18} {:>7} {:5} {:>7} {:5} {:>9} {:>9}  for each flush",
+        "", "quiet", "ratio", "median", "ratio", "write", "flush"
+    );
     // What ext4 is made on is written to by nobody else.
     for ways in [&["server", "FUSE", "loop"][..], &["ext4"]] {
         let mut contenders = vec![Contender::plain(&place)?];
@@ -83,7 +87,7 @@ fn take_turns(contenders: &mut [Contender<'_>], options: &Options) -> Result<(),
             let contender = &mut contenders[(round + turn) % count];
             let spent = contender.target.write(TURN, blocks)?;
             // The first round wakes everybody up.
-            contender.turns.extend((round > 0).then_some(spent));
+            contender.blocks.extend(spent.into_iter().filter(|_| round > 0));
         }
     }
     Ok(())
@@ -92,7 +96,7 @@ fn take_turns(contenders: &mut [Contender<'_>], options: &Options) -> Result<(),
 impl<'a> Contender<'a> {
     fn plain(place: &std::path::Path) -> Result<Self, Failure> {
         let target = Target::file(&place.join("plain"), false)?;
-        Ok(Self { name: "plain file".to_owned(), target, array: None, turns: Vec::new() })
+        Ok(Self { name: "plain file".to_owned(), target, array: None, blocks: Vec::new() })
     }
 
     fn new(way: &str, array: &'a Attached, options: &Options) -> Result<Self, Failure> {
@@ -102,25 +106,19 @@ impl<'a> Contender<'a> {
             "loop" => Target::file(&array.device, true)?,
             _ => Target::file(&array.mount(options.mib)?, false)?,
         };
-        Ok(Self { name: format!("{}, {way}", array.name), target, array: Some(array), turns: Vec::new() })
+        Ok(Self { name: format!("{}, {way}", array.name), target, array: Some(array), blocks: Vec::new() })
     }
 
     fn print(&self, plain: &Self) -> Result<(), Failure> {
-        let of = |value: fn(&Spent) -> f64| median(self.turns.iter().map(value).collect());
-        let mut ratios: Vec<f64> =
-            self.turns.iter().zip(&plain.turns).map(|(own, other)| own.per_s() / other.per_s()).collect();
-        ratios.sort_by(f64::total_cmp);
-        let quartiles = [ratios[ratios.len() / 4], ratios[ratios.len() * 3 / 4]];
-        println!(
-            "{:18} {:6.0} {:5.2} {:>14} {:9.0} {:9.0}  {}",
-            self.name,
-            of(Spent::per_s),
-            median(ratios),
-            format!("{:.2} to {:.2}", quartiles[0], quartiles[1]),
-            of(|spent| spent.write_us),
-            of(|spent| spent.flush_us),
-            self.counted()?
-        );
+        let of = |contender: &Self, value: fn(&Spent) -> f64| contender.blocks.iter().map(value).collect::<Vec<_>>();
+        let column = |typical: fn(Vec<f64>) -> f64| {
+            let us = typical(of(self, Spent::us));
+            format!("{us:7.0} {:5.2}", typical(of(plain, Spent::us)) / us)
+        };
+        let write_us = first_tenth(of(self, |spent| spent.write_us));
+        let flush_us = first_tenth(of(self, |spent| spent.flush_us));
+        let (quiet, median, counted) = (column(first_tenth), column(median), self.counted()?);
+        println!("{:18} {quiet} {median} {write_us:9.0} {flush_us:9.0}  {counted}", self.name);
         Ok(())
     }
 
@@ -133,4 +131,10 @@ impl<'a> Contender<'a> {
         let each = after.iter().zip(before.0).map(|(after, before)| (after - before) / f64::from(COUNTED_BLOCKS));
         Ok(each.zip(COUNTED).map(|(each, what)| format!("{each:.1} {what}")).collect::<Vec<_>>().join(", "))
     }
+}
+
+/// A tenth of the values is no greater.
+fn first_tenth(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 10]
 }

@@ -19,7 +19,7 @@ pub(crate) enum Target {
     Server(Client),
 }
 
-/// What blocks took, on average.
+/// What a block took.
 #[derive(Clone, Copy)]
 pub(crate) struct Spent {
     pub(crate) write_us: f64,
@@ -27,8 +27,8 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    pub(crate) fn per_s(&self) -> f64 {
-        1e6 / (self.write_us + self.flush_us)
+    pub(crate) fn us(&self) -> f64 {
+        self.write_us + self.flush_us
     }
 }
 
@@ -45,23 +45,21 @@ impl Target {
     }
 
     /// Writes so many blocks within the first `blocks`, each flushed.
-    pub(crate) fn write(&self, count: u32, blocks: u64) -> Result<Spent, Failure> {
+    pub(crate) fn write(&self, count: u32, blocks: u64) -> Result<Vec<Spent>, Failure> {
         // Direct I/O wants whole blocks of aligned memory.
         let memory = vec![7; 2 * BLOCK_BYTES];
         let block = &memory[memory.as_ptr().align_offset(BLOCK_BYTES)..][..BLOCK_BYTES];
-        let (mut write, mut flush) = (Duration::ZERO, Duration::ZERO);
-        for number in 0..u64::from(count) {
+        let us = |duration: Duration| duration.as_secs_f64() * 1e6;
+        let one = |number: u64| -> Result<Spent, Failure> {
             // All over the place, and the same for everybody.
             let offset = number * 0x9e37_79b1 % blocks * BLOCK_BYTES as u64;
             let start = Instant::now();
             self.write_block(block, offset)?;
             let written = Instant::now();
             self.flush()?;
-            write += written - start;
-            flush += written.elapsed();
-        }
-        let each = |duration: Duration| duration.as_secs_f64() * 1e6 / f64::from(count);
-        Ok(Spent { write_us: each(write), flush_us: each(flush) })
+            Ok(Spent { write_us: us(written - start), flush_us: us(written.elapsed()) })
+        };
+        (0..u64::from(count)).map(one).collect()
     }
 
     fn write_block(&self, block: &[u8], offset: u64) -> Result<(), Failure> {
