@@ -229,7 +229,7 @@ pub struct Members {
 impl Members {
     /// What came of it.
     pub fn new(traffic: MemberTraffic) -> Self {
-        let MemberTraffic { reads, read_bytes, writes, written_bytes, out_of_sequence } = traffic;
+        let MemberTraffic { reads, read_bytes, writes, written_bytes, out_of_sequence, .. } = traffic;
         let milli = u128::from(out_of_sequence) * 1000 * (1 << 20);
         let per_1000_mib = milli.checked_div(u128::from(written_bytes)).unwrap_or(0);
         Self {

@@ -5,8 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_volume::{
-    ArrayStatus, Cause, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Verdict, WriteBackState,
-    layout_name,
+    ArrayStatus, Cause, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, MemberTraffic, Verdict,
+    WriteBackState, layout_name,
 };
 
 use crate::consistency::{ConsistencyDocument, journal};
@@ -63,11 +63,39 @@ pub struct ArrayDocument {
     /// Its write-back window; left out if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_back: Option<WriteBackDocument>,
+    /// What its drives were asked since it was opened, by everything that happens there; left out for an array inside another
+    /// one, and where the kernel runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<TrafficDocument>,
     /// Why the content can be neither read nor written, beside members that are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Arrays given along that may be members, but lack too many members themselves to say so.
     pub unattached: Vec<Self>,
+}
+
+/// What the drives of an array were asked, all together.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TrafficDocument {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Flushes that drives were not asked for, as they had answered no write since the last one.
+    pub needless_flushes: u64,
+    /// Updates of superblocks, each on all members.
+    pub updates: u64,
+    /// Pages of write-intent bitmaps that were written, on each member.
+    pub bitmap_writes: u64,
+}
+
+impl From<MemberTraffic> for TrafficDocument {
+    fn from(traffic: MemberTraffic) -> Self {
+        let MemberTraffic { reads, writes, flushes, needless_flushes, updates, bitmap_writes, .. } = traffic;
+        Self { reads, writes, flushes, needless_flushes, updates, bitmap_writes }
+    }
 }
 
 /// How full a write-back window is.
@@ -220,6 +248,7 @@ impl From<&ArrayStatus> for ArrayDocument {
             left_out: status.left_out.iter().map(LeftOutDocument::from).collect(),
             problem: status.problem.clone(),
             write_back: status.write_back.map(WriteBackDocument::from),
+            traffic: status.traffic.map(TrafficDocument::from),
             unattached: status.unattached.iter().map(Self::from).collect(),
         }
     }

@@ -141,6 +141,10 @@ impl World for HostWorld {
         self.inner().has_lost_content(drive)
     }
 
+    fn refuses_flushes(&self, drive: DriveId) -> bool {
+        self.inner().refuses_flushes(drive)
+    }
+
     fn submit(&mut self, io: Io) {
         self.inner_mut().submit(io);
     }

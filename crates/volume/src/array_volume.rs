@@ -29,7 +29,8 @@ pub struct OpenOptions {
     pub background: Background,
     /// The instructions that compute parity.
     pub parity: Parity,
-    /// How long after its last write the array is marked clean, as md's safe_mode_delay; if none, only when it is closed.
+    /// How long after its last write the array is marked clean at the earliest, as md's safe_mode_delay; if none, only when
+    /// it is closed.
     pub safe_mode_delay: Option<Duration>,
     /// How long a member may be silent until it is taken out, where it can be spared; for ever, if there is no limit.
     pub silence: Option<Duration>,
@@ -137,7 +138,7 @@ impl<W: World> ArrayVolume<W> {
 
     /// What the array is and how it is.
     pub fn status(&self) -> ArrayStatus {
-        array_status(&self.tree, self.root)
+        ArrayStatus { traffic: self.member_traffic(), ..array_status(&self.tree, self.root) }
     }
 
     /// Whether mirrors or parity, here or in an array inside, may disagree with the data: a resync is under way, or

@@ -24,7 +24,8 @@ use crate::memory::Admitted;
 use crate::ppl::{Replayed, has_logs, open_logs, sync_first_columns};
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{
-    Activity, BitmapCopy, Checkpoint, Duty, JournalLog, Logs, Node, NodeId, Place, Recorder, Slot, Target, Tree,
+    Activity, BitmapCopy, Checkpoint, Duty, JournalLog, Logs, Node, NodeId, Place, Recorder, RestDelay, Slot, Target,
+    Tree,
 };
 use crate::world::World;
 
@@ -174,7 +175,7 @@ pub(crate) fn add_node<W: World>(
         left_out,
         behind: behind(&members, &assembly, &candidates),
         facts: assembly.superblock.clone(),
-        safe_mode_delay: options.safe_mode_delay,
+        rest_delay: options.safe_mode_delay.map(RestDelay::new),
         logs: engine.logs,
         replayed: engine.replayed,
         intent,

@@ -197,6 +197,7 @@ fn shapeless_status<W: World>(
         left_out: unused(&candidates, &assembly),
         progress: None,
         write_back: None,
+        traffic: None,
         problem: Some(why.to_string()),
         unattached: Vec::new(),
     })

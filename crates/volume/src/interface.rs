@@ -46,6 +46,14 @@ pub struct MemberTraffic {
     /// Writes that neither go on where one of the two 4 MiB units was left that the drive was written in last, nor begin a unit: each
     /// costs flash a copy.
     pub out_of_sequence: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Flushes that drives were not asked for, as they had answered no write since the last one.
+    pub needless_flushes: u64,
+    /// Updates of superblocks, each on all members.
+    pub updates: u64,
+    /// Pages of bitmaps that were written, on each member.
+    pub bitmap_writes: u64,
 }
 
 impl MemberTraffic {
@@ -58,6 +66,10 @@ impl MemberTraffic {
             writes: self.writes - earlier.writes,
             written_bytes: self.written_bytes - earlier.written_bytes,
             out_of_sequence: self.out_of_sequence - earlier.out_of_sequence,
+            flushes: self.flushes - earlier.flushes,
+            needless_flushes: self.needless_flushes - earlier.needless_flushes,
+            updates: self.updates - earlier.updates,
+            bitmap_writes: self.bitmap_writes - earlier.bitmap_writes,
         }
     }
 }

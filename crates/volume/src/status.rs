@@ -4,6 +4,7 @@ use shoal_array::{Health, Level, MemberState, Progress, Role};
 use shoal_md::{Features, Superblock};
 
 use crate::assemble::LeftOut;
+use crate::interface::MemberTraffic;
 use crate::tree::{Duty, Mirror, NodeId, Slot, Target, Tree, WriteBackState};
 use crate::world::World;
 
@@ -42,6 +43,9 @@ pub struct ArrayStatus {
     pub progress: Option<Progress>,
     /// How full its write-back window is; `None` if it has none.
     pub write_back: Option<WriteBackState>,
+    /// What its drives were asked since it was opened, those of arrays inside it as well; `None` for an array inside another
+    /// one, and where the kernel runs it.
+    pub traffic: Option<MemberTraffic>,
     /// Why the content can be neither read nor written, beside members that have failed.
     pub problem: Option<String>,
     /// Arrays given along that may be members, but have too few members themselves to be read.
@@ -127,6 +131,7 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         left_out: it.left_out.clone(),
         progress: it.array.progress(),
         write_back: tree.write_back_state_of(node),
+        traffic: None,
         problem: None,
         unattached: Vec::new(),
     }

@@ -82,6 +82,7 @@ mod tests {
             left_out: Vec::new(),
             progress: None,
             write_back: None,
+            traffic: None,
             problem: None,
             unattached: Vec::new(),
         }

@@ -31,6 +31,11 @@ pub trait World {
         let _ = drive;
         false
     }
+    /// Whether a flush of a drive would fail without being tried: asked where it is left out, as the drive has nothing new.
+    fn refuses_flushes(&self, drive: DriveId) -> bool {
+        let _ = drive;
+        false
+    }
     /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
     fn submit(&mut self, io: Io);
     /// Queues writes on one drive, each of which goes on where the one before it ends: the drive gets them in their order, in
@@ -211,6 +216,10 @@ impl World for RealWorld {
 
     fn has_lost_content(&self, drive: DriveId) -> bool {
         self.io_loop.drive(drive).has_lost_content()
+    }
+
+    fn refuses_flushes(&self, drive: DriveId) -> bool {
+        !self.drives.contains(&drive) || self.io_loop.drive(drive).flush_refusal().is_some()
     }
 
     fn submit(&mut self, io: Io) {

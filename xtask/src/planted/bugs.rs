@@ -266,6 +266,13 @@ pub(super) const BUGS: &[Bug] = &[
         wrong: "if !(PLANTED && run.stage == Stage::Settling) && run.stage.is_revocable() && is_outdated {",
     },
     Bug {
+        name: "flushing-covers",
+        what: "what a drive answers while it flushes counts as flushed by that, so the next flush leaves it out",
+        file: "crates/volume/src/tree/order/flushes.rs",
+        right: "        self.of(drive).is_covered = false;\n",
+        wrong: "        let it = self.of(drive);\n        it.is_covered &= PLANTED && !it.under_way.is_empty();\n",
+    },
+    Bug {
         name: "lost-power-untold",
         what: "a flush succeeds though drives have lost their power with what was answered before it",
         file: "crates/volume/src/unflushed.rs",

@@ -302,7 +302,7 @@ impl Drive {
 
     /// Why a flush must fail: the file has lost content since it was opened. From then on it takes no changes either: what is
     /// written to it again stands beside what nobody has any more.
-    pub(crate) fn flush_refusal(&self) -> Option<io::Error> {
+    pub fn flush_refusal(&self) -> Option<io::Error> {
         if self.kind() == DriveKind::BlockDevice {
             return None;
         }

@@ -30,6 +30,7 @@ fn base(level: Level, redundancy: usize, count: u16) -> ArrayStatus {
         left_out: Vec::new(),
         progress: None,
         write_back: None,
+        traffic: None,
         problem: None,
         unattached: Vec::new(),
     }

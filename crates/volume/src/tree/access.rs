@@ -1,5 +1,6 @@
 //! I/O on what members lie on, drives or nodes: that of the engines, and small reads and writes beside it.
 
+use rustix::io::Errno;
 use shoal_array::{BufferId, Command, Fault, Instant, MemberIo, Request, RequestId, Role, Span};
 use shoal_drive::{Io, IoKind, Memory};
 
@@ -30,7 +31,10 @@ impl<W: World> Tree<W> {
                     MemberIo::Flush => 0,
                 };
                 if self.flights.are_left_on(drive) {
-                    return self.refused.push_back(token);
+                    return self.unasked.push_back((token, Err(Errno::NODEV)));
+                }
+                if io == MemberIo::Flush && self.is_flushed(drive) {
+                    return self.unasked.push_back((token, Ok(())));
                 }
                 let kind = self.kind(io);
                 let memory = match (io, kind) {
@@ -153,7 +157,7 @@ impl<W: World> Tree<W> {
                 mirror.array.submit(now, Request { id, command: as_command(io) });
             }
             Way::Place(place) => self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes)),
-            Way::Nowhere => self.refused.push_back(token),
+            Way::Nowhere => self.unasked.push_back((token, Err(Errno::NODEV))),
         }
         self.await_call(token, io)
     }

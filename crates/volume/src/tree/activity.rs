@@ -3,7 +3,7 @@
 //! The first write to a clean array waits for a [record](super::record) run that marks it active: a crash from now on
 //! means a resync. Only what changes content waits for it: a read is as good before the mark as after it, and a flush
 //! covers nothing that waits here, as none of that is answered. So a member that is slow to take its superblock holds up
-//! nobody who reads. Once no write has come in for the node's `safe_mode_delay`, and none is unanswered, another run marks
+//! nobody who reads. Once no write has come in for the node's [delay](RestDelay), and none is unanswered, another run marks
 //! it clean again; it flushes first, so what clean says is true. In an array of arrays the outer one comes to rest
 //! first: its superblocks are writes to the inner ones.
 
@@ -21,6 +21,42 @@ pub(crate) const SAFE_MODE_DELAY: Duration = Duration::from_millis(200);
 
 /// How long nobody is asked again to mark an array active when none has taken it.
 const REFUSAL: Duration = Duration::from_secs(10);
+
+/// How many times as long as at least an array waits at most before it is marked clean.
+const LONGEST: u64 = 16;
+
+/// How long an array waits after its last write before it is marked clean.
+///
+/// Each of the two marks writes and flushes all superblocks, and the next write waits for that. A trickle of writes, each a
+/// little later than the wait, would pay for both each time. So a write that comes soon after the array was marked clean doubles the
+/// wait, up to [`LONGEST`] times the least; one that comes later than that sets it back. A longer wait is the
+/// chance of a resync after a crash meanwhile, and nothing else: active is true of a clean array, too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RestDelay {
+    least_ns: u64,
+    ns: u64,
+    /// When it was marked clean last.
+    clean_since: Option<Instant>,
+}
+
+impl RestDelay {
+    pub(crate) fn new(least: Duration) -> Self {
+        let least_ns = duration_ns(least);
+        Self { least_ns, ns: least_ns, clean_since: None }
+    }
+
+    /// The array is being marked clean.
+    fn rests(&mut self, now: Instant) {
+        self.clean_since = Some(now);
+    }
+
+    /// A write comes to the clean array.
+    fn is_disturbed(&mut self, now: Instant) {
+        let longest_ns = self.least_ns.saturating_mul(LONGEST);
+        let is_soon = self.clean_since.take().is_some_and(|since| now.since_ns(since) <= longest_ns);
+        self.ns = if is_soon { self.ns.saturating_mul(2).min(longest_ns) } else { self.least_ns };
+    }
+}
 
 /// What the superblocks say.
 #[derive(Debug)]
@@ -49,9 +85,9 @@ impl Node {
 
     /// When to look whether the array has come to rest.
     pub(super) fn rest_due(&self) -> Option<Instant> {
-        match (&self.activity, self.safe_mode_delay) {
+        match (&self.activity, self.rest_delay) {
             (Activity::Active { changed_at }, Some(delay)) if self.keeps_records() => {
-                Some(changed_at.after_ns(duration_ns(delay)))
+                Some(changed_at.after_ns(delay.ns))
             }
             _ => None,
         }
@@ -79,6 +115,7 @@ impl<W: World> Tree<W> {
             }
             Activity::Clean | Activity::Refused { .. } if changes && keeps_records => {
                 it.activity = Activity::Marking { held: vec![request] };
+                it.rest_delay.iter_mut().for_each(|delay| delay.is_disturbed(now));
                 return self.record(now, node, Waiter::Marking);
             }
             Activity::Clean | Activity::Refused { .. } | Activity::Marking { .. } | Activity::Active { .. } => {}
@@ -116,6 +153,7 @@ impl<W: World> Tree<W> {
         }
         if it.is_at_rest() {
             it.activity = Activity::Clean;
+            it.rest_delay.iter_mut().for_each(|delay| delay.rests(now));
             self.record(now, node, Waiter::Nobody);
         } else {
             it.activity = Activity::Active { changed_at: now };

@@ -71,6 +71,7 @@ impl<W: World> Tree<W> {
         self.ready.clear();
         self.news.clear();
         self.awaited = None;
+        self.flushes.forget();
         self.pending.values_mut().for_each(|pending| *pending = Pending::Forgotten);
         self.take_back_all();
     }

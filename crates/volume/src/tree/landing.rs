@@ -13,7 +13,7 @@ impl<W: World> Tree<W> {
     pub(super) fn take_finished(&mut self, now: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
         for Finished { token, result } in finished.drain(..) {
-            for token in self.answered_by(token) {
+            for token in self.answered_by(token, result.is_ok()) {
                 self.landed(now, token, result.is_ok());
                 let pending = self.pending.take(token);
                 self.io_ended(now, pending, result.as_ref().copied());

@@ -55,7 +55,7 @@ use crate::write_back::Purpose;
 use crate::{BufferPlan, HostMemory, VolumeError, fault};
 
 use access::{as_command, shifted};
-pub(crate) use activity::{Activity, SAFE_MODE_DELAY};
+pub(crate) use activity::{Activity, RestDelay, SAFE_MODE_DELAY};
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use flights::Flights;
 pub(crate) use intent::{BitmapCopy, Intent};
@@ -133,8 +133,8 @@ pub(crate) struct Tree<W> {
     pub(crate) sequence: sequence::Sequence,
     elevators: Elevators,
     flushes: Flushes,
-    /// For drives that are asked for nothing, as they have not answered what they were asked before.
-    refused: VecDeque<u64>,
+    /// For drives that are asked for nothing, and the answer: they owe one, or are to flush and have nothing new.
+    unasked: VecDeque<(u64, Result<(), Errno>)>,
     /// Notes that a drive may still have something of, by what it has.
     stuck_notes: Vec<(u64, u32)>,
     /// Notes of slots that no node has yet.
@@ -170,7 +170,7 @@ impl<W: World> Tree<W> {
             sequence: sequence::Sequence::default(),
             elevators: Elevators::default(),
             flushes: Flushes::default(),
-            refused: VecDeque::new(),
+            unasked: VecDeque::new(),
             stuck_notes: Vec::new(),
             promised_notes: Vec::new(),
             small: Some(0),
@@ -259,9 +259,9 @@ impl<W: World> Tree<W> {
     fn pump(&mut self, now: Instant) {
         loop {
             let mut moved = false;
-            while let Some(token) = self.refused.pop_front() {
-                let pending = self.pending.take(token);
-                self.io_ended(now, pending, Err(&Errno::NODEV.into()));
+            while let Some((token, answer)) = self.unasked.pop_front() {
+                let (pending, answer) = (self.pending.take(token), answer.map_err(Into::into));
+                self.io_ended(now, pending, answer.as_ref().copied());
                 moved = true;
             }
             moved |= self.tell_outcomes(now);

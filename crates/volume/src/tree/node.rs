@@ -1,7 +1,5 @@
 //! One array in a tree: its engine, where its members are, and what their superblocks say.
 
-use std::time::Duration;
-
 use shoal_array::{Array, Background, Level, MemberState, Role, Scratch, ScrubMode};
 use shoal_md::{MemberNumber, Membership, Superblock};
 
@@ -14,7 +12,7 @@ use super::intent::{BitmapCopy, Intent};
 use super::mirror::Mirror;
 use super::ppl::Logs;
 use super::record::Recorder;
-use super::{Activity, Target};
+use super::{Activity, RestDelay, Target};
 
 /// Where a member's bytes are.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +98,7 @@ pub(crate) struct Node {
     pub(crate) updates_due: u32,
     pub(crate) activity: Activity,
     /// How long after its last write the array is marked clean; if never, it is when it is closed.
-    pub(crate) safe_mode_delay: Option<Duration>,
+    pub(crate) rest_delay: Option<RestDelay>,
     pub(crate) recorder: Recorder,
     /// The members' partial parity logs, if the array has them.
     pub(crate) logs: Logs,

@@ -9,6 +9,7 @@ use crate::elevator::{Elevator, memory_of};
 use crate::world::World;
 
 use super::Tree;
+use super::flights::Flight;
 pub(super) use flushes::Flushes;
 
 impl<W: World> Tree<W> {
@@ -29,6 +30,19 @@ impl<W: World> Tree<W> {
         world.submit(io);
     }
 
+    /// Whether a flush of a drive is left out: it has nothing new, and would not refuse one.
+    pub(super) fn is_flushed(&mut self, drive: DriveId) -> bool {
+        let is_needless = self.flushes.are_needless(drive);
+        if is_needless && self.world.refuses_flushes(drive) {
+            self.flushes.changed(drive);
+            return false;
+        }
+        if is_needless {
+            self.sequence.note_needless_flush();
+        }
+        is_needless
+    }
+
     /// Gives a drive that has no flush the next one.
     fn begin_flush(&mut self, drive: DriveId) {
         if let Some(io) = self.flushes.begin(drive) {
@@ -38,15 +52,18 @@ impl<W: World> Tree<W> {
     }
 
     /// A drive has answered something: all that this is the answer to.
-    pub(super) fn answered_by(&mut self, token: u64) -> Vec<u64> {
-        match self.flights.get(token) {
-            Some(flight) if flight.kind == IoKind::Flush => {
-                let answered = self.flushes.ended(flight.drive);
-                self.begin_flush(flight.drive);
-                answered
+    pub(super) fn answered_by(&mut self, token: u64, is_good: bool) -> Vec<u64> {
+        let Some(Flight { drive, kind, .. }) = self.flights.get(token) else { return vec![token] };
+        match kind {
+            IoKind::Flush => {
+                let answered = self.flushes.ended(drive, is_good);
+                self.begin_flush(drive);
+                return answered;
             }
-            _ => vec![token],
+            IoKind::Write(_) | IoKind::Discard(_) => self.flushes.changed(drive),
+            IoKind::Read(_) => {}
         }
+        vec![token]
     }
 
     /// Whether a drive has not been given this yet.

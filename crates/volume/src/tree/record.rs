@@ -297,6 +297,7 @@ impl<W: World> Tree<W> {
             Some(stage) if !run.slots.is_empty() => {
                 run.stage = stage;
                 if stage == Stage::Writing {
+                    self.sequence.note_update();
                     it.membership.advance(run.time);
                     run.slots.iter().for_each(|slot| it.slots[*slot].bad_blocks.secured());
                 }

@@ -40,8 +40,24 @@ impl Sequence {
                 let is_in_sequence = write(&mut self.drives[index], offset, u64::from(memory.length));
                 self.traffic.out_of_sequence += u64::from(!is_in_sequence);
             }
-            IoKind::Flush | IoKind::Discard(_) => {}
+            IoKind::Flush => self.traffic.flushes += 1,
+            IoKind::Discard(_) => {}
         }
+    }
+
+    /// A drive was to flush, and has nothing new.
+    pub(super) fn note_needless_flush(&mut self) {
+        self.traffic.needless_flushes += 1;
+    }
+
+    /// An update of an array's superblocks is written.
+    pub(super) fn note_update(&mut self) {
+        self.traffic.updates += 1;
+    }
+
+    /// A page of a bitmap is written.
+    pub(super) fn note_bitmap_write(&mut self) {
+        self.traffic.bitmap_writes += 1;
     }
 
     pub(crate) fn traffic(&self) -> MemberTraffic {

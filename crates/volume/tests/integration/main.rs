@@ -6,6 +6,7 @@ mod arrays;
 mod bitmap;
 mod copies;
 mod faults;
+mod flushes;
 mod hunted;
 mod memory;
 mod mutated;

@@ -168,6 +168,7 @@ impl<W: World> Tree<W> {
             Step::Page(page) => {
                 let NoteWrite { offset, span, .. } =
                     self.prepare_page(node, slot, page).expect("the slot has a bitmap");
+                self.sequence.note_bitmap_write();
                 MemberIo::Write { offset, span }
             }
             Step::Flush | Step::ClearAged => MemberIo::Flush,

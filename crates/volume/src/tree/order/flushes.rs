@@ -1,4 +1,4 @@
-//! One flush at a time for each drive, and one for all who ask meanwhile.
+//! One flush at a time for each drive, one for all who ask meanwhile, and none for a drive that has nothing new.
 //!
 //! A drive that refuses a flush may have forgotten what it held then. Of two flushes that it has at
 //! once nobody knows which it did first: it refuses the one and forgets, then has nothing left to
@@ -8,12 +8,21 @@
 //! about, and about what was answered before it began.
 //!
 //! ```text
-//!  asked while the drive has none ──► given to the drive
-//!  asked while it has one         ──► waits, and is answered by the next one, with all that wait
+//!                                     the drive has no flush        the drive has a flush
+//!  something new since the last one   given to the drive            waits, and is answered by the next one, with all that wait
+//!  nothing new                        answered at once              answered by that one
 //! ```
 //!
 //! Nobody waits for more than the flush that the drive has and the next one; and a drive that many
 //! flush at once does the work of few, as Linux's block layer has it too.
+//!
+//! # Nothing new
+//!
+//! A flush promises what was answered before it was asked for. So a drive has *nothing new* if it has answered no write and no discard,
+//! well or not, since the last flush that it took well, or has now, was given to it. What it was given and has not answered is nobody's
+//! to rely on; it is new when it is answered, also if nobody waits for it any more. All that goes to drives comes by here: data, parity,
+//! superblocks, bitmaps, logs, what fills a member. A drive that is not known has something new: nobody knows what it was given before, or
+//! by whom. So has one that refused a flush, until it takes one; and a file that was cut short or deleted, which takes none.
 
 use shoal_drive::{DriveId, Io};
 
@@ -24,6 +33,8 @@ struct OnDrive {
     under_way: Vec<u64>,
     /// Those that the next one answers.
     waiting: Vec<Io>,
+    /// It has nothing new: what it has answered is covered by the last flush that it took, or by the one that it has.
+    is_covered: bool,
 }
 
 /// The flushes of all drives, by their numbers.
@@ -39,9 +50,18 @@ impl Flushes {
         &mut self.0[index]
     }
 
-    /// Somebody asks for a flush.
+    /// Whether the drive has nothing new, and no flush that may yet be refused: whoever asks for one is answered at once.
+    pub(in crate::tree) fn are_needless(&self, drive: DriveId) -> bool {
+        self.0.get(drive.0 as usize).is_some_and(|it| it.is_covered && it.under_way.is_empty())
+    }
+
+    /// Somebody asks for a flush that is [not needless](Self::are_needless).
     pub(in crate::tree) fn submit(&mut self, io: Io) {
-        self.of(io.drive).waiting.push(io);
+        let it = self.of(io.drive);
+        match it.is_covered {
+            true => it.under_way.push(io.token),
+            false => it.waiting.push(io),
+        }
     }
 
     /// What the drive is to be given now: nothing while it has a flush, or nobody asks for one.
@@ -52,12 +72,25 @@ impl Flushes {
         }
         let first = it.waiting.first().copied()?;
         it.under_way = it.waiting.drain(..).map(|io| io.token).collect();
+        it.is_covered = true;
         Some(first)
     }
 
     /// The drive has answered the flush that it had: all that this answers.
-    pub(in crate::tree) fn ended(&mut self, drive: DriveId) -> Vec<u64> {
-        std::mem::take(&mut self.of(drive).under_way)
+    pub(in crate::tree) fn ended(&mut self, drive: DriveId, is_good: bool) -> Vec<u64> {
+        let it = self.of(drive);
+        it.is_covered &= is_good;
+        std::mem::take(&mut it.under_way)
+    }
+
+    /// The drive has answered a write or discard, well or not.
+    pub(in crate::tree) fn changed(&mut self, drive: DriveId) {
+        self.of(drive).is_covered = false;
+    }
+
+    /// Others may write to the drives from now on: of what they flush nothing is known.
+    pub(in crate::tree) fn forget(&mut self) {
+        self.0.iter_mut().for_each(|it| it.is_covered = false);
     }
 
     /// Whether a drive has not been given this flush yet.
@@ -105,13 +138,57 @@ mod tests {
         let mut flushes = Flushes::default();
         flushes.submit(flush(1));
         assert_eq!(flushes.begin(DRIVE).map(|io| io.token), Some(1));
+        flushes.changed(DRIVE);
         [2, 3, 4].into_iter().for_each(|token| flushes.submit(flush(token)));
         assert!(flushes.begin(DRIVE).is_none() && flushes.are_waiting());
         assert!(flushes.take_back_one(DRIVE, 3) && !flushes.take_back_one(DRIVE, 1));
-        assert_eq!(flushes.ended(DRIVE), [1]);
+        assert_eq!(flushes.ended(DRIVE, true), [1]);
         assert_eq!(flushes.begin(DRIVE).map(|io| io.token), Some(2));
         assert!(!flushes.are_waiting() && !flushes.holds(DRIVE, 4));
-        assert_eq!(flushes.ended(DRIVE), [2, 4]);
+        assert_eq!(flushes.ended(DRIVE, true), [2, 4]);
         assert!(flushes.begin(DRIVE).is_none());
+    }
+
+    /// One that has ended, well or not.
+    fn flushed(is_good: bool) -> Flushes {
+        let mut flushes = Flushes::default();
+        flushes.submit(flush(1));
+        assert_eq!(flushes.begin(DRIVE).map(|io| io.token), Some(1));
+        flushes.ended(DRIVE, is_good);
+        flushes
+    }
+
+    #[test]
+    fn a_drive_without_anything_new_is_not_flushed() {
+        assert!(!Flushes::default().are_needless(DRIVE), "nobody knows what it was given before");
+        let mut flushes = flushed(true);
+        assert!(flushes.are_needless(DRIVE) && !flushes.are_needless(DriveId(0)));
+        flushes.changed(DRIVE);
+        assert!(!flushes.are_needless(DRIVE));
+        assert!(!flushed(false).are_needless(DRIVE), "it refused the flush");
+        let mut flushes = flushed(true);
+        flushes.forget();
+        assert!(!flushes.are_needless(DRIVE), "others may have written to it");
+    }
+
+    #[test]
+    fn what_is_answered_while_the_drive_flushes_is_new() {
+        let mut flushes = Flushes::default();
+        flushes.submit(flush(1));
+        assert!(flushes.begin(DRIVE).is_some());
+        flushes.changed(DRIVE);
+        assert_eq!(flushes.ended(DRIVE, true), [1]);
+        assert!(!flushes.are_needless(DRIVE));
+    }
+
+    #[test]
+    fn who_asks_while_the_drive_flushes_and_has_nothing_new_is_answered_by_that_flush() {
+        let mut flushes = Flushes::default();
+        flushes.submit(flush(1));
+        assert!(flushes.begin(DRIVE).is_some() && !flushes.are_needless(DRIVE), "it may be refused yet");
+        flushes.submit(flush(2));
+        assert!(!flushes.are_waiting());
+        assert_eq!(flushes.ended(DRIVE, false), [1, 2]);
+        assert!(!flushes.are_needless(DRIVE));
     }
 }

@@ -78,37 +78,48 @@ fn bits_are_durable_before_the_data() {
 }
 
 /// What was written is flushed on every member before the header says that bits may be cleared, and that before they are;
-/// also in an array that is never marked clean meanwhile.
+/// also in an array that is never marked clean meanwhile. Who writes may have flushed it: then nothing is new there.
 #[test]
 fn data_are_durable_before_bits_are_cleared() {
     for (level, drives) in LEVELS {
-        let bench = Bench::new(drives);
-        create(&bench, level, drives).array.close().unwrap();
-        let never_clean = OpenOptions { safe_mode_delay: None, ..OpenOptions::writable() };
-        let mut rig = open_as(&bench, &(0..drives).collect::<Vec<_>>(), &never_clean);
-        rig.write(1 << 20, &pattern(4096, 1));
-        rig.idle(4 * SLEEP);
-        let superblock = superblock(&bench, 0);
-        let (bitmap_offset, data_offset) =
-            (superblock.bitmap_area().unwrap().offset_bytes, superblock.data_offset_bytes());
-        for drive in 0..drives {
-            assert_eq!(copy(&bench, drive).count(), 0, "raid{level}");
-        }
-        let log = rig.log.borrow();
-        let is_data = |io: &Io| matches!(io.kind, IoKind::Write(_)) && io.offset >= data_offset;
-        let last_data = log.iter().rposition(is_data).unwrap();
-        for &drive in &rig.drives {
-            let after = log[last_data + 1..].iter().filter(|io| io.drive == drive);
-            let told: String = after
-                .map(|io| match io.kind {
-                    IoKind::Flush => 'f',
-                    IoKind::Write(_) if io.offset == bitmap_offset => 'b',
-                    _ => '?',
-                })
-                .collect();
-            assert_eq!(told, "ffbfb", "raid{level}: the writer's flush; flush, header, flush, bits");
+        for is_flushed in [false, true] {
+            let bench = Bench::new(drives);
+            create(&bench, level, drives).array.close().unwrap();
+            let never_clean = OpenOptions { safe_mode_delay: None, ..OpenOptions::writable() };
+            let mut rig = open_as(&bench, &(0..drives).collect::<Vec<_>>(), &never_clean);
+            match is_flushed {
+                true => rig.write(1 << 20, &pattern(4096, 1)),
+                false => rig.write_unflushed(1 << 20, &pattern(4096, 1)),
+            }
+            rig.idle(4 * SLEEP);
+            for drive in 0..drives {
+                assert_eq!(copy(&bench, drive).count(), 0, "raid{level}");
+            }
+            for (has_data, told) in told_after_data(&rig, &bench) {
+                let expected = if has_data { "fbfb" } else { "bfb" };
+                assert_eq!(told, expected, "raid{level}: flush of what is new, header, flush, bits");
+            }
         }
     }
+}
+
+/// Whether each drive was given data, and what it was asked after the last data that any got: `f` to flush, `b` to write the bitmap.
+fn told_after_data(rig: &Rig, bench: &Bench) -> Vec<(bool, String)> {
+    let superblock = superblock(bench, 0);
+    let (bitmap_offset, data_offset) = (superblock.bitmap_area().unwrap().offset_bytes, superblock.data_offset_bytes());
+    let log = rig.log.borrow();
+    let is_data = |io: &Io| matches!(io.kind, IoKind::Write(_)) && io.offset >= data_offset;
+    let last_data = log.iter().rposition(is_data).unwrap();
+    let letter = |io: &Io| match io.kind {
+        IoKind::Flush => 'f',
+        IoKind::Write(_) if io.offset == bitmap_offset => 'b',
+        _ => '?',
+    };
+    let told = |&drive: &DriveId| {
+        let has_data = log.iter().any(|io| io.drive == drive && is_data(io));
+        (has_data, log[last_data + 1..].iter().filter(|io| io.drive == drive).map(letter).collect())
+    };
+    rig.drives.iter().map(told).collect()
 }
 
 /// Bits are cleared some time after the last write, on all members, and what the superblocks need stays right.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use shoal_array::Instant;
+use shoal_array::{Command, Instant, Request, RequestId};
 use shoal_drive::{Access, Arena, DriveId, Finished, Io, IoKind, LoopError};
 use shoal_md::{BITMAP_HEADER_BYTES, Bitmap, BitmapHeader};
 use shoal_volume::transfer::{read_to, write_from};
@@ -120,6 +120,16 @@ pub(crate) fn open_as(bench: &Bench, drives: &[usize], options: &OpenOptions) ->
 impl Rig {
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         assert_eq!(write_from(&mut self.array, offset, &mut &bytes[..]).unwrap(), bytes.len() as u64);
+    }
+
+    /// Writes a block that nobody flushes.
+    pub(crate) fn write_unflushed(&mut self, offset: u64, bytes: &[u8]) {
+        self.array.arena().write(self.array.request_memory(0), bytes);
+        let span = self.array.request_span(0, bytes.len() as u32);
+        self.array.submit(Request { id: RequestId(0), command: Command::Write { offset, span } });
+        let mut completions = Vec::new();
+        self.array.poll(1, None, &mut completions).unwrap();
+        assert_eq!(completions.pop().map(|completion| completion.result), Some(Ok(())));
     }
 
     pub(crate) fn content(&mut self) -> Vec<u8> {

@@ -264,12 +264,13 @@ fn a_last_copy_that_is_renewed_takes_writes_in_their_order_when_its_replacement_
     array.replace_drive(DriveId(0), DriveId(2)).unwrap();
     array.run_background(Duration::from_millis(50)).unwrap();
     array.fail_drive(DriveId(1)).unwrap();
+    let span = array.request_span(0, 4096);
+    assert!(ask(&mut array, Command::Write { offset: 0, span }));
     let kind = MisbehaviourKind::FlushFails(Fault::Io);
     array.world_mut().content_mut(0).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
     assert!(!ask(&mut array, Command::Flush), "nobody else has what it was to make durable");
     array.fail_drive(DriveId(2)).unwrap();
     array.set_background(FAST);
-    let span = array.request_span(0, 4096);
     for round in 1..=4 {
         for at in (0..bytes.len()).step_by(4096) {
             bytes[at..at + 4096].fill(round);

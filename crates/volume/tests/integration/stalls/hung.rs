@@ -238,6 +238,7 @@ fn a_member_that_hangs_is_failed_and_removed_at_once() {
         for id in 0..4 {
             rig.write(id, 0x1_0000 * u64::from(id), &pattern(4096, 1));
         }
+        rig.pass(Duration::from_millis(1)); // it is asked for something
         rig.array.fail_drive(drive).unwrap();
         for id in 0..4 {
             assert_eq!(rig.answer(id, DEADLINE).unwrap().result, Ok(()));
