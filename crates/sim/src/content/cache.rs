@@ -133,6 +133,11 @@ fn coin(random: &mut Xoshiro256PlusPlus) -> bool {
 }
 
 impl Cache {
+    /// An empty one before a medium.
+    pub(super) fn over(durable: Media) -> Self {
+        Self { durable, ..Self::default() }
+    }
+
     /// A write begins, that may be spoilt.
     pub(super) fn start_write(&mut self, offset: u64, bytes: &[u8], spoilt: Option<Misbehaviour>) -> u64 {
         let pages = whole_pages(offset, bytes).filter(|_| spoilt.is_none());
