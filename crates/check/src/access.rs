@@ -4,7 +4,7 @@ use rustix::io::Errno;
 use shoal_drive::{Io, IoKind, LoopError};
 use shoal_volume::{DriveId, Memory, World};
 
-use crate::STEP_BYTES_MAX;
+use crate::plan::STEP_BYTES_MAX;
 use crate::stamp::{self, Pass, Reading};
 
 /// Failures of a drive that are waited for; one that fails more is damaged, and each may take it half a minute.

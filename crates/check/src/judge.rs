@@ -1,7 +1,7 @@
 //! What was seen, taken together: where a drive really ends, and whether its addresses repeat.
 
 use crate::access::Seen;
-use crate::plan::Plan;
+use crate::plan::{FIRST_PASS, Plan};
 use crate::report::Kind;
 use crate::stamp::Reading;
 
@@ -78,7 +78,7 @@ fn repeat(plan: &Plan, seen: &[Seen]) -> Option<u64> {
 /// Whether a block of the dense area holds over which a later one would have gone: then a drive gives back anything where it
 /// has nothing, and addresses do not repeat.
 fn is_denied(plan: &Plan, seen: &[Seen], repeat_bytes: u64) -> bool {
-    let is_kept = |one: &&Seen| one.pass == crate::probe::FIRST_PASS && one.reading == Reading::Held;
+    let is_kept = |one: &&Seen| one.pass == FIRST_PASS && one.reading == Reading::Held;
     let mut kept = seen.iter().filter(is_kept);
     kept.any(|one| one.offset.saturating_add(repeat_bytes) < plan.dense_bytes)
 }

@@ -4,10 +4,10 @@
 //!  plan ──places, dense area──► probe (a World: real drives, files, simulated ones) ──what was seen──► judge ──► Report
 //! ```
 //!
-//! Every block that is written says, sector by sector, for which offset it was meant ([`mod@stamp`]). So a block that is read
+//! Every block that is written says, sector by sector, for which offset it was meant (`stamp`). So a block that is read
 //! back tells where a write went that went elsewhere.
 //!
-//! **The probe** ([`mod@probe`]) writes single blocks at *places*, from the highest down: one at each multiple of a stride,
+//! **The probe** (`probe`) writes single blocks at *places*, from the highest down: one at each multiple of a stride,
 //! others at powers of two from both ends and at random. Then it writes a *dense area* at the start of the drive, which is
 //! as long as the stride, and reads everything back, the oldest first. Three things follow:
 //!
@@ -39,10 +39,7 @@ mod stamp;
 mod verdict;
 
 pub use access::{CheckError, Watch};
-pub use plan::{Cost, Plan, PlanError, plan};
+pub use plan::{Cost, Plan, PlanError, STEP_BYTES_MAX, plan};
 pub use report::{Evidence, Kind, Report, Tally, Verdict};
 pub use stamp::wrote;
 pub use verdict::{Depth, check};
-
-/// The bytes at the start of a world's arena that a check uses: its longest I/O.
-pub const STEP_BYTES_MAX: u32 = 1 << 20;

@@ -3,8 +3,19 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::probe::{ROUND_PLACES, ROUNDS};
-
+/// The bytes at the start of a world's arena that a check uses: its longest I/O.
+pub const STEP_BYTES_MAX: u32 = 1 << 20;
+/// Places of a round between the last that held and the first that was lost.
+pub(crate) const STEPS: u64 = 32;
+/// Pairs of places, as far apart as addresses repeat.
+pub(crate) const PAIRS: u64 = 4;
+/// Most places of a round: those, both of each pair, the last before the end, and the first that was lost, again.
+const ROUND_PLACES: u64 = STEPS + 2 * PAIRS + 2;
+/// Rounds after the first. Each divides what is not known by 32, and the first knows it to a stride, of which few have a
+/// million blocks.
+pub(crate) const ROUNDS: u64 = 4;
+/// The number of the probe's first pass; a full check's own comes before.
+pub(crate) const FIRST_PASS: u64 = 2;
 /// A block is at least so large: less than what flash programs at a time tells nothing more.
 const BLOCK_BYTES: u32 = 4096;
 /// Random places, at most.
@@ -80,7 +91,7 @@ pub enum PlanError {
 /// Plans the check of a drive. The probe writes at most `budget_bytes`, whatever it finds.
 pub fn plan(size_bytes: u64, logical_block_bytes: u32, budget_bytes: u64, seed: u64) -> Result<Plan, PlanError> {
     let block_bytes = logical_block_bytes.max(BLOCK_BYTES);
-    if !block_bytes.is_power_of_two() || block_bytes > crate::STEP_BYTES_MAX / 16 {
+    if !block_bytes.is_power_of_two() || block_bytes > STEP_BYTES_MAX / 16 {
         return Err(PlanError::Block { block_bytes: logical_block_bytes });
     }
     let whole_bytes = size_bytes / u64::from(block_bytes) * u64::from(block_bytes);

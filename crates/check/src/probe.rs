@@ -4,21 +4,9 @@ use shoal_volume::World;
 
 use crate::access::{Access, CheckError, Seen, Watch};
 use crate::judge::{Finding, conclude, judge};
-use crate::plan::Plan;
+use crate::plan::{FIRST_PASS, PAIRS, Plan, ROUNDS, STEPS};
 use crate::report::Kind;
 use crate::stamp::Pass;
-
-/// Places of a round between the last that held and the first that was lost.
-const STEPS: u64 = 32;
-/// Pairs of places, as far apart as addresses repeat.
-const PAIRS: u64 = 4;
-/// Most places of a round: those, both of each pair, and the first that was lost, again.
-pub(crate) const ROUND_PLACES: u64 = STEPS + 2 * PAIRS + 2;
-/// Rounds after the first. Each divides what is not known by 32, and the first knows it to a stride, of which few have a
-/// million blocks.
-pub(crate) const ROUNDS: u64 = 4;
-/// The number of the probe's first pass; a full check's own comes before.
-pub(crate) const FIRST_PASS: u64 = 2;
 
 /// Probes a drive, and tells what it found out from what.
 pub(crate) fn probe<W: World, V: Watch>(

@@ -28,12 +28,12 @@ use document::CheckedDocument;
 
 /// What a slow stick moves in a second, and takes for a place far from the last, to say beforehand how long it may take.
 const SLOW_BYTES_PER_S: u64 = 10_000_000;
-const SLOW_JUMP_NS: u64 = 30_000_000;
+const SLOW_JUMP_NS: u64 = 120_000_000;
 
 /// Checks one drive after the other. The exit status is 0 if all are genuine.
 pub(crate) fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     let mut recorder = labbook::begin(&args.keep, "check");
-    let mut checker =
+    let checker =
         Checker { cli, args, seed: args.seed.unwrap_or_else(crate::seed::fresh), signalled: interrupt_flag()? };
     let checked = checker.check_all(&mut recorder);
     labbook::end(recorder, &checked);
@@ -51,14 +51,14 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check_all(&mut self, recorder: &mut Recorder<'_>) -> Result<Vec<CheckedDocument>, Failure> {
+    fn check_all(&self, recorder: &mut Recorder<'_>) -> Result<Vec<CheckedDocument>, Failure> {
         match SimulatedDrives::named(&self.args.drives)? {
             Some(simulated) => self.check_simulated(&simulated, recorder),
             None => self.check_real(recorder),
         }
     }
 
-    fn check_real(&mut self, recorder: &mut Recorder<'_>) -> Result<Vec<CheckedDocument>, Failure> {
+    fn check_real(&self, recorder: &mut Recorder<'_>) -> Result<Vec<CheckedDocument>, Failure> {
         let paths = &self.args.drives;
         // All of them before any is written to. Each stays open, so that nobody else takes it meanwhile.
         let drives = if self.args.write {
@@ -80,7 +80,7 @@ impl Checker<'_> {
     }
 
     fn check_simulated(
-        &mut self,
+        &self,
         simulated: &SimulatedDrives,
         recorder: &mut Recorder<'_>,
     ) -> Result<Vec<CheckedDocument>, Failure> {
