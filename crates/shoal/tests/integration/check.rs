@@ -45,7 +45,7 @@ fn what_is_told_to_people_says_what_it_has_and_what_to_do() {
     for part in ["SIMULATED: ", "FAKE (limbo", "has         100 MiB", "held nothing", "return it", "one of up to"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let before = String::from_utf8(run.stderr).unwrap();
+    let before = run.stderr;
     assert!(before.contains("over what is there") && before.contains("a slow stick takes"), "{before}");
 }
 
@@ -88,7 +88,7 @@ fn what_cannot_be_checked_is_told() {
         ("check --write sim:stick-64g:fake.real=64T", "fake.real"),
     ] {
         let run = bay.run(line);
-        let said = String::from_utf8(run.stderr).unwrap();
+        let said = run.stderr;
         assert_eq!(run.code, USAGE, "{line}: {said}");
         assert!(said.contains(what), "{line}: {said}");
     }

@@ -6,7 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use super::CACHE_BYTES;
-use super::media::{Media, PAGE_BYTES, PageBytes, SECTOR_BYTES, bytes_of, whole_pages};
+use super::media::{Media, SECTOR_BYTES, bytes_of, whole_pages};
+use super::page::{PAGE_BYTES, PageBytes};
 use crate::faults::{Fault, Misbehaviour, MisbehaviourKind, half};
 
 /// Writes that no finished flush covers, over a medium with all the others.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::media::{PAGE_BYTES, PageBytes};
+use super::page::{PAGE_BYTES, PageBytes};
 use crate::Fake;
 
 /// Which pages are there, and which only seem to be.

@@ -10,19 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::lie::Lie;
+use super::page::{PAGE_BYTES, PageBytes};
 use crate::Fake;
 
 /// What a drive writes whole or not at all.
 pub const SECTOR_BYTES: u64 = 512;
 
-pub(crate) const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u64 = PAGE_BYTES as u64 / SECTOR_BYTES;
 
 /// Pages side by side: so many are shared, or copied, at once.
 const GROUP_PAGES: usize = 32;
-
-/// What a page holds that is not all zeros.
-pub(crate) type PageBytes = Arc<[u8]>;
 
 /// The bytes of a drive; what was never written is zeros.
 #[derive(Clone, Debug, Default)]

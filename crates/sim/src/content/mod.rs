@@ -20,6 +20,7 @@
 mod cache;
 mod lie;
 mod media;
+mod page;
 
 use std::ops::Range;
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use shoal_check::{Evidence, Kind, Report, Verdict};
+use shoal_check::{Evidence, Kind, Report, Tally, Verdict};
 use shoal_text::{format_ns, format_size};
 
 /// `check`: whether drives have the capacity that they claim.
@@ -51,17 +51,7 @@ fn of_drive(checked: &CheckedDocument) -> String {
         let _ = writeln!(text, "  confidence  {percent:.4} %: {}{}", report.confidence_from, bad_at_most(report));
     }
     if let Some(tally) = &report.tally {
-        let parts = [
-            (tally.held_bytes, "held"),
-            (tally.overwritten_bytes, "overwritten by others"),
-            (tally.lost_bytes, "lost"),
-            (tally.changed_bytes, "changed"),
-            (tally.failed_bytes, "unreadable"),
-        ];
-        let parts = parts.into_iter().filter(|(bytes, _)| *bytes > 0);
-        let parts: Vec<_> = parts.map(|(bytes, what)| format!("{} {what}", format_size(bytes))).collect();
-        let first = tally.first_wrong_offset.map(|offset| format!("; the first wrong byte is {offset}"));
-        let _ = writeln!(text, "  all of it   {}{}", parts.join(", "), first.unwrap_or_default());
+        let _ = writeln!(text, "  all of it   {}", counted(tally));
     }
     if let Some(bytes) = report.defeated_cache_bytes {
         let _ = writeln!(text, "  cache       one of up to {} hid nothing", format_size(bytes));
@@ -76,6 +66,21 @@ fn of_drive(checked: &CheckedDocument) -> String {
     let _ = writeln!(text, "  wrote {written}, read {read}, took {}", format_ns(report.duration_ns));
     let _ = writeln!(text, "  What to do: {}.", report.advice);
     text
+}
+
+/// What became of all bytes.
+fn counted(tally: &Tally) -> String {
+    let parts = [
+        (tally.held_bytes, "held"),
+        (tally.overwritten_bytes, "overwritten by others"),
+        (tally.lost_bytes, "lost"),
+        (tally.changed_bytes, "changed"),
+        (tally.failed_bytes, "unreadable"),
+    ];
+    let parts = parts.into_iter().filter(|(bytes, _)| *bytes > 0);
+    let parts: Vec<_> = parts.map(|(bytes, what)| format!("{} {what}", format_size(bytes))).collect();
+    let first = tally.first_wrong_offset.map(|offset| format!("; the first wrong byte is {offset}"));
+    parts.join(", ") + &first.unwrap_or_default()
 }
 
 fn verdict(report: &Report) -> &'static str {
