@@ -25,7 +25,7 @@ fn simulated_fakes_are_told_by_kind_and_real_size() {
         (":fake.real=100M:fake.repeat=128M", "fake", "chain", 100 << 20),
     ];
     for (change, verdict, kind, usable_bytes) in cases {
-        let line = format!("check --write --budget 64M --seed 7 sim:stick-64g:size=512M{change}");
+        let line = format!("check --write --budget 64M --seed 7 sim:cruzer-titanium:size=512M{change}");
         let (code, drive) = checked(&bay, &line);
         assert_eq!(code, if verdict == "genuine" { 0 } else { FAILED }, "{line}: {drive}");
         assert_eq!((drive["verdict"].as_str(), drive["kind"].as_str()), (Some(verdict), Some(kind)), "{line}: {drive}");
@@ -39,7 +39,7 @@ fn simulated_fakes_are_told_by_kind_and_real_size() {
 #[test]
 fn what_is_told_to_people_says_what_it_has_and_what_to_do() {
     let bay = Bay::new(0);
-    let run = bay.run("check --write --budget 64M sim:stick-64g:size=512M:fake.real=100M");
+    let run = bay.run("check --write --budget 64M sim:cruzer-titanium:size=512M:fake.real=100M");
     let text = String::from_utf8(run.stdout).unwrap();
     assert_eq!(run.code, FAILED);
     for part in ["SIMULATED: ", "FAKE (limbo", "has         100 MiB", "held nothing", "return it", "one of up to"] {
