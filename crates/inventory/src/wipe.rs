@@ -231,7 +231,7 @@ fn refuse_ordinary_file(path: &Path) -> Result<(), WipeError> {
 fn is_measured(bytes: &[u8]) -> bool {
     // A load may have written any of the sectors, and none before.
     let first = bytes.chunks(512).find(|sector| sector.iter().any(|byte| *byte != 0));
-    first.is_some_and(|sector| Fill::wrote(sector) || shoal_profile::wrote(sector))
+    first.is_some_and(|sector| Fill::wrote(sector) || shoal_profile::wrote(sector) || shoal_check::wrote(sector))
 }
 
 /// Refuses an array, so named, whose content is known by a signature, or begins as files do that people keep.

@@ -46,6 +46,7 @@ fn drive(name: &str, size_bytes: u64, bus: BusKind, medium: Medium, usd: u64) ->
             write_through: false,
             medium,
             queued_commands: 1,
+            fake: None,
         },
         bus: 0,
         price: Some((usd * 100, "2008".to_owned())),

@@ -11,6 +11,7 @@ use shoal_documents::{
     MountDocument, ScrubDocument, ServiceDocument, StateDocument, TransferDocument, UnmountDocument,
 };
 
+use crate::commands::check::CheckDocument;
 use crate::commands::compare::CompareDocument;
 use crate::commands::drives::document::DrivesDocument;
 use crate::commands::list::ListDocument;
@@ -109,6 +110,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("array", schema_for!(StateDocument)),
         ("attach", schema_for!(AttachDocument)),
         ("bench", schema_for!(BenchDocument)),
+        ("check", schema_for!(CheckDocument)),
         ("completions", schema_for!(CompletionsDocument)),
         ("examine", schema_for!(ExamineDocument)),
         ("failure", schema_for!(FailureDocument)),

@@ -30,8 +30,8 @@ pub use description::{
 pub use drive::DriveStatistics;
 pub use faults::{Area, Fault, FaultKind, FaultPlan, Misbehaviour, MisbehaviourKind, PlannedFault};
 pub use model::{
-    AllocationUnits, Bus, BusKind, Disk, DriveModel, FastArea, Flash, HostModel, Medium, PerDirection, Stall, Topology,
-    Zone,
+    AllocationUnits, Bus, BusKind, Disk, DriveModel, Fake, FastArea, Flash, HostModel, Medium, PerDirection, Stall,
+    Topology, Zone,
 };
 pub use notation::{Fleet, NotationError, PREFIX, parse_fleet};
 pub use scheduler::Scheduler;

@@ -37,6 +37,21 @@ pub struct DriveModel {
     pub queued_commands: u32,
     /// What keeps the data.
     pub medium: Medium,
+    /// If it has less than the capacity that it claims.
+    pub fake: Option<Fake>,
+}
+
+/// How a drive lies about its capacity. What is written beyond the real end is lost without an error (*limbo*), unless
+/// addresses repeat: then it lands on what was written elsewhere (*wraparound*, if they repeat at the real end), or some of it
+/// does and some is lost (*chain*, if they repeat further on). What is lost reads zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fake {
+    /// What it really keeps: the first bytes. A multiple of 4 KiB.
+    pub real_bytes: u64,
+    /// Addresses are taken modulo this, if they repeat. A multiple of 4 KiB, at least `real_bytes`.
+    pub repeat_bytes: Option<u64>,
+    /// So much of what was written last reads back right all the same.
+    pub cache_bytes: u64,
 }
 
 /// What keeps the data.

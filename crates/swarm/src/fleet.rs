@@ -46,6 +46,7 @@ impl Make {
             page_bytes: 4096,
             page_buffers: 1,
             queued_commands: 1,
+            fake: None,
             write_through: false,
             medium: Medium::Flash(Flash { bytes_per_s, random_ns: both(random_ns), stalls, ..Flash::default() }),
         }

@@ -59,6 +59,7 @@ fn stick() -> DriveModel {
         page_buffers: 1,
         write_through: false,
         queued_commands: 1,
+        fake: None,
         medium: Medium::Flash(Flash { bytes_per_s, random_ns, ..Flash::default() }),
     }
 }

@@ -124,6 +124,7 @@ impl Analysis<'_> {
             write_through: false,
             queued_commands: 1,
             medium,
+            fake: None,
         }
     }
 }

@@ -6,6 +6,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("list", &["shoal list", "shoal list --scan images"]),
     ("status", &["shoal status /dev/sdb", "shoal status --test --uuid 5eab8460:9c5f6321:728e9882:4d18099c"]),
     ("examine", &["shoal examine /dev/sdb /dev/sdc"]),
+    ("check", &["shoal check /dev/sdb", "shoal check --write /dev/sdb", "shoal check --write --full /dev/sdb"]),
     ("bench", &["shoal bench /dev/sdb --random --seconds 10", "shoal bench sim:cruzer-titanium*6@usb2*2 --level 5"]),
     ("study", &["shoal study /dev/sdb /dev/sdc /dev/sdd --dry-run", "shoal study sim:cruzer-titanium*6@usb2*2"]),
     ("profile", &["shoal profile /dev/sdb --output stick.toml"]),

@@ -17,7 +17,7 @@ const fn group(title: &'static str, commands: &'static [&'static str]) -> Group 
 
 /// All commands that are shown. One that is forgotten here fails a test.
 pub(crate) const GROUPS: [Group; 9] = [
-    group("Know what there is", &["drives", "list", "status", "examine", "bench", "study", "profile", "demo"]),
+    group("Know what there is", &["drives", "list", "status", "examine", "check", "bench", "study", "profile", "demo"]),
     group("Look back on what was measured", &["log", "show", "compare", "trend"]),
     group("Plan what to buy", &["plan", "replay"]),
     group("Build", &["create", "format", "grow", "rename", "wipe"]),

@@ -3,6 +3,7 @@
 mod alert;
 mod arrays;
 mod attach;
+mod check;
 mod drives;
 mod engine;
 mod examples;
@@ -29,6 +30,7 @@ pub(crate) use arrays::{
     StopArgs, TrustArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
+pub(crate) use check::CheckArgs;
 pub(crate) use drives::{RenameArgs, WipeArgs};
 pub(crate) use engine::EngineArg;
 pub(crate) use examples::examples_of;
@@ -106,6 +108,10 @@ pub(crate) enum Command {
     ///
     /// By room, cost, speed, safety and wear.
     Plan(PlanArgs),
+    /// Say whether drives have the capacity that they claim.
+    ///
+    /// Reads only, unless told to write.
+    Check(CheckArgs),
     /// Measure a drive, and describe it for simulations and plans.
     Profile(ProfileArgs),
     /// Measure a file, a device, a directory or an array.

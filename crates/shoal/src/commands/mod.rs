@@ -4,6 +4,7 @@ mod add;
 mod alert;
 mod attach;
 mod bench;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod create;
 mod demo;
@@ -49,6 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Drives(args) => drives::run(cli, args),
         Command::Study(args) => study::run(cli, args),
         Command::Plan(args) => plan::run(cli, args),
+        Command::Check(args) => check::run(cli, args),
         Command::Profile(args) => profile::run(cli, args),
         Command::Bench(args) => bench::run(cli, args),
         Command::Log(args) => log::run(cli, args),

@@ -5,6 +5,7 @@
 mod arrays;
 mod attached;
 mod bad_input;
+mod check;
 mod files;
 mod fronts;
 mod help;

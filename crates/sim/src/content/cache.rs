@@ -6,7 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use super::CACHE_BYTES;
-use super::media::{Media, PAGE_BYTES, PageBytes, SECTOR_BYTES, bytes_of, whole_pages};
+use super::media::{Media, SECTOR_BYTES, bytes_of, whole_pages};
+use super::page::{PAGE_BYTES, PageBytes};
 use crate::faults::{Fault, Misbehaviour, MisbehaviourKind, half};
 
 /// Writes that no finished flush covers, over a medium with all the others.
@@ -133,6 +134,11 @@ fn coin(random: &mut Xoshiro256PlusPlus) -> bool {
 }
 
 impl Cache {
+    /// An empty one before a medium.
+    pub(super) fn over(durable: Media) -> Self {
+        Self { durable, ..Self::default() }
+    }
+
     /// A write begins, that may be spoilt.
     pub(super) fn start_write(&mut self, offset: u64, bytes: &[u8], spoilt: Option<Misbehaviour>) -> u64 {
         let pages = whole_pages(offset, bytes).filter(|_| spoilt.is_none());

@@ -9,23 +9,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::lie::Lie;
+use super::page::{PAGE_BYTES, PageBytes};
+use crate::Fake;
+
 /// What a drive writes whole or not at all.
 pub const SECTOR_BYTES: u64 = 512;
 
-pub(crate) const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u64 = PAGE_BYTES as u64 / SECTOR_BYTES;
 
 /// Pages side by side: so many are shared, or copied, at once.
 const GROUP_PAGES: usize = 32;
-
-/// What a page holds that is not all zeros.
-pub(crate) type PageBytes = Arc<[u8]>;
 
 /// The bytes of a drive; what was never written is zeros.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Media {
     /// By the number of the first page, divided by [`GROUP_PAGES`].
     groups: BTreeMap<u64, Arc<[Page; GROUP_PAGES]>>,
+    /// If it has fewer than it claims.
+    lie: Option<Box<Lie>>,
 }
 
 /// Sectors side by side, a bit of each mark for each of them.
@@ -106,15 +108,38 @@ impl Page {
 }
 
 impl Media {
+    /// The medium of a drive that may have less than it claims.
+    pub(crate) fn of(fake: Option<Fake>) -> Self {
+        Self { lie: fake.map(|fake| Box::new(Lie::new(fake))), ..Self::default() }
+    }
+
+    /// Takes power from what makes believe that lost pages are there.
+    pub(crate) fn forget_recent(&mut self) {
+        if let Some(lie) = &mut self.lie {
+            lie.forget();
+        }
+    }
+
+    /// Lets a part of a page that was written read back for a while, wherever it went.
+    fn remember(&mut self, place: &Place, bytes: &[u8]) {
+        if self.lie.is_some() {
+            let mut page = [0; PAGE_BYTES];
+            self.read(place.page * PAGE_BYTES as u64, &mut page);
+            page[place.start..place.start + place.length].copy_from_slice(bytes);
+            self.lie.iter_mut().for_each(|lie| lie.remember(place.page, &page));
+        }
+    }
+
     /// Writes bytes; what was wrong with their sectors is over.
     pub(crate) fn write(&mut self, offset: u64, mut bytes: &[u8]) {
         for place in places(offset, bytes.len() as u64) {
             let (here, rest) = bytes.split_at(place.length);
             bytes = rest;
+            self.remember(&place, here);
             if self.page(place.page).is_none_or(Page::is_blank) && *here == BLANK[..here.len()] {
                 continue;
             }
-            let page = self.page_mut(place.page);
+            let Some(page) = self.page_mut(place.page) else { continue };
             page.bytes_mut()[place.start..place.start + place.length].copy_from_slice(here);
             page.unmark(place.sectors());
         }
@@ -123,8 +148,10 @@ impl Media {
     /// Writes [whole pages](whole_pages), of which it keeps its share.
     pub(crate) fn put(&mut self, offset: u64, pages: &[Option<PageBytes>]) {
         for (number, bytes) in (offset / PAGE_BYTES as u64..).zip(pages) {
+            self.lie.iter_mut().for_each(|lie| lie.remember(number, bytes_of(bytes)));
             if bytes.is_some() || !self.page(number).is_none_or(Page::is_blank) {
-                *self.page_mut(number) = Page { bytes: bytes.clone(), ..Page::default() };
+                let Some(page) = self.page_mut(number) else { continue };
+                *page = Page { bytes: bytes.clone(), ..Page::default() };
             }
         }
     }
@@ -138,7 +165,9 @@ impl Media {
     pub(crate) fn read_parts(&self, offset: u64, length: u64, mut take: impl FnMut(usize, &[u8])) {
         let mut done = 0;
         for place in places(offset, length) {
-            let bytes = self.page(place.page).map_or(&BLANK[..], |page| bytes_of(&page.bytes));
+            let recent = self.lie.as_ref().and_then(|lie| lie.recent(place.page));
+            let bytes = || self.page(place.page).map_or(&BLANK[..], |page| bytes_of(&page.bytes));
+            let bytes = recent.unwrap_or_else(bytes);
             take(done, &bytes[place.start..place.start + place.length]);
             done += place.length;
         }
@@ -147,10 +176,11 @@ impl Media {
     /// Makes a run zeros, and forgets pages that lie wholly in it.
     pub(crate) fn clear(&mut self, offset: u64, length: u64) {
         for place in places(offset, length) {
+            self.remember(&place, &BLANK[..place.length]);
             if self.page(place.page).is_none_or(Page::is_blank) {
                 continue;
             }
-            let page = self.page_mut(place.page);
+            let Some(page) = self.page_mut(place.page) else { continue };
             page.unmark(place.sectors());
             if place.length == PAGE_BYTES {
                 page.bytes = None;
@@ -172,20 +202,24 @@ impl Media {
 
     pub(crate) fn flip_bit(&mut self, offset: u64, bit: u32) {
         let place = Place::first_of(offset, 1);
-        let page = self.page_mut(place.page);
+        let Some(page) = self.page_mut(place.page) else { return };
         page.bytes_mut()[place.start] ^= 1 << (bit % 8);
         page.damaged |= place.sectors();
     }
 
     pub(crate) fn mark_unreadable(&mut self, offset: u64, length: u64) {
         for place in places(offset, length) {
-            self.page_mut(place.page).unreadable |= place.sectors();
+            if let Some(page) = self.page_mut(place.page) {
+                page.unreadable |= place.sectors();
+            }
         }
     }
 
     pub(crate) fn mark_damaged(&mut self, offset: u64, length: u64) {
         for place in places(offset, length) {
-            self.page_mut(place.page).damaged |= place.sectors();
+            if let Some(page) = self.page_mut(place.page) {
+                page.damaged |= place.sectors();
+            }
         }
     }
 
@@ -218,13 +252,19 @@ impl Media {
     }
 
     fn page(&self, number: u64) -> Option<&Page> {
-        let (group, place) = place_of(number);
+        let (group, place) = place_of(self.home(number)?);
         self.groups.get(&group).map(|pages| &pages[place])
     }
 
-    fn page_mut(&mut self, number: u64) -> &mut Page {
-        let (group, place) = place_of(number);
-        &mut Arc::make_mut(self.groups.entry(group).or_default())[place]
+    /// None where the medium ends, whatever it claims.
+    fn page_mut(&mut self, number: u64) -> Option<&mut Page> {
+        let (group, place) = place_of(self.home(number)?);
+        Some(&mut Arc::make_mut(self.groups.entry(group).or_default())[place])
+    }
+
+    /// The page that a claimed page really is, if it is one.
+    fn home(&self, number: u64) -> Option<u64> {
+        self.lie.as_ref().map_or(Some(number), |lie| lie.home(number))
     }
 }
 

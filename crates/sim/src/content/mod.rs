@@ -18,12 +18,15 @@
 //! Not modelled: sectors that are torn within themselves.
 
 mod cache;
+mod lie;
 mod media;
+mod page;
 
 use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::DriveModel;
 use crate::faults::{Fault, Misbehaviour, MisbehaviourKind};
 use cache::Cache;
 use media::Media;
@@ -73,6 +76,13 @@ impl Content {
     /// A drive that holds zeros.
     pub fn new(size_bytes: u64) -> Self {
         Self { size_bytes, kept: Some(Kept::default()), is_gone: false, armed: Vec::new(), struck: Vec::new() }
+    }
+
+    /// A drive of that model that holds zeros; one that lies about its capacity if the model does.
+    pub fn of(model: &DriveModel) -> Self {
+        let media = Media::of(model.fake);
+        let kept = Kept { cache: Cache::over(media.clone()), current: media };
+        Self { kept: Some(kept), ..Self::new(model.size_bytes) }
     }
 
     /// A drive that keeps nothing and reads zeros, for measuring time.
@@ -181,6 +191,7 @@ impl Content {
         let before = std::mem::take(&mut kept.current);
         let owed = kept.cache.owed();
         kept.current = kept.cache.cut_power(random);
+        kept.current.forget_recent();
         let is_lost = |sector: &u64| !kept.current.holds_as(&before, *sector);
         let lost: Vec<_> = owed.into_iter().filter(is_lost).map(|at| at..at + SECTOR_BYTES).collect();
         if !lost.is_empty() {

@@ -235,3 +235,44 @@ fn a_drive_that_keeps_nothing_reads_zeros_and_still_fails() {
     content.set_gone(true);
     assert_eq!(content.flush(), Err(Fault::Gone));
 }
+
+/// A drive of 64 KiB that has less.
+fn fake(real_bytes: u64, repeat_bytes: Option<u64>, cache_bytes: u64) -> Content {
+    let mut model = crate::find("cruzer-titanium").expect("it is in the catalogue").model.clone();
+    model.size_bytes = 64 << 10;
+    model.fake = Some(crate::Fake { real_bytes, repeat_bytes, cache_bytes });
+    Content::of(&model)
+}
+
+fn first_byte(content: &mut Content, offset: u64) -> u8 {
+    let mut byte = [0];
+    content.read(offset, &mut byte).expect("it is there");
+    byte[0]
+}
+
+#[test]
+fn a_fake_loses_what_is_beyond_its_end_or_writes_it_elsewhere() {
+    let written = |mut content: Content| {
+        for (number, offset) in (1..).zip((0..64 << 10).step_by(4096)) {
+            content.write(offset, &[number; 4096]).expect("a fake refuses nothing");
+        }
+        content.flush().expect("nor that");
+        (0..64 << 10).step_by(4096).map(|offset| first_byte(&mut content, offset)).collect::<Vec<_>>()
+    };
+    assert_eq!(written(fake(16 << 10, None, 0)), [1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(written(fake(16 << 10, None, 8 << 10)), [1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 15, 16]);
+    let around = [13, 14, 15, 16, 13, 14, 15, 16, 13, 14, 15, 16, 13, 14, 15, 16];
+    assert_eq!(written(fake(16 << 10, Some(16 << 10), 0)), around);
+    let chain = [13, 14, 0, 0, 13, 14, 0, 0, 13, 14, 0, 0, 13, 14, 0, 0];
+    assert_eq!(written(fake(8 << 10, Some(16 << 10), 0)), chain);
+}
+
+#[test]
+fn a_part_of_a_page_of_a_fake_reads_back_out_of_its_cache() {
+    let mut content = fake(16 << 10, None, 4096);
+    content.write(40 << 10, &[1; 512]).expect("a fake refuses nothing");
+    content.write((40 << 10) + 1024, &[2; 512]).expect("a fake refuses nothing");
+    assert_eq!((first_byte(&mut content, 40 << 10), first_byte(&mut content, (40 << 10) + 1024)), (1, 2));
+    content.write(0, &[3; 512]).expect("it is there");
+    assert_eq!((first_byte(&mut content, 40 << 10), first_byte(&mut content, 0)), (0, 3));
+}

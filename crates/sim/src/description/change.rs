@@ -8,6 +8,9 @@ use crate::Medium;
 
 pub(super) fn change(description: &Description, name: &str, value: &str) -> Result<Description, DescriptionError> {
     let mut table: Table = write::to_text(description).parse().expect("what is written can be read");
+    if let Some(part) = name.strip_prefix("fake.").filter(|part| FAKE_PARTS.contains(part)) {
+        add_fake(&mut table, part);
+    }
     let mut found = Vec::new();
     find(&Value::Table(table.clone()), "", name, &mut found);
     let path = match &found[..] {
@@ -26,6 +29,19 @@ pub(super) fn change(description: &Description, name: &str, value: &str) -> Resu
     scale_zones(&mut changed, description.model.size_bytes);
     check::check(&changed)?;
     Ok(changed)
+}
+
+/// What no honest drive has, and can be given to one nevertheless.
+const FAKE_PARTS: [&str; 3] = ["real", "repeat", "cache"];
+
+/// Puts a parameter there to be changed, if it is not there.
+fn add_fake(table: &mut Table, part: &str) {
+    let fake = table.entry("fake").or_insert_with(|| Value::Table(Table::new()));
+    let nothing = [("value", Value::Integer(0)), ("unit", Value::String("B".to_owned()))];
+    let nothing = nothing.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    if let Some(fake) = fake.as_table_mut() {
+        fake.entry(part).or_insert(Value::Table(nothing));
+    }
 }
 
 /// The paths of all parameters that a name may mean: their last parts are its parts.

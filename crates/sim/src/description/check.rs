@@ -1,7 +1,7 @@
 //! What has to be true of parameters together.
 
 use super::{Description, DescriptionError};
-use crate::{Disk, DriveModel, Flash, Medium};
+use crate::{Disk, DriveModel, Fake, Flash, Medium};
 
 pub(super) fn check(description: &Description) -> Result<(), DescriptionError> {
     let model = &description.model;
@@ -17,6 +17,9 @@ pub(super) fn check(description: &Description) -> Result<(), DescriptionError> {
     }
     if !model.page_bytes.is_multiple_of(512) {
         return wrong("buffer.page", "it is no multiple of 512 bytes");
+    }
+    if let Some(fake) = &model.fake {
+        check_fake(model, fake)?;
     }
     match &model.medium {
         Medium::Flash(flash) => check_flash(model, flash),
@@ -47,6 +50,25 @@ fn check_flash(model: &DriveModel, flash: &Flash) -> Result<(), DescriptionError
         return wrong("flash.fast_area.size".to_owned(), "it is larger than the drive");
     }
     Ok(())
+}
+
+fn check_fake(model: &DriveModel, fake: &Fake) -> Result<(), DescriptionError> {
+    let wrong = |path: &str, what: &str| Err(DescriptionError::Value { path: path.to_owned(), what: what.to_owned() });
+    let is_whole = |bytes: u64| bytes.is_multiple_of(4096);
+    if !is_whole(fake.real_bytes) {
+        return wrong("fake.real", "it is no multiple of 4 KiB");
+    }
+    if fake.real_bytes >= model.size_bytes {
+        return wrong("fake.real", "it is not below drive.size, so the drive is no fake");
+    }
+    match fake.repeat_bytes {
+        Some(bytes) if !is_whole(bytes) => wrong("fake.repeat", "it is no multiple of 4 KiB"),
+        Some(bytes) if bytes < fake.real_bytes => {
+            wrong("fake.repeat", "it is below fake.real, which nothing could fill")
+        }
+        Some(bytes) if bytes >= model.size_bytes => wrong("fake.repeat", "it is not below drive.size: nothing repeats"),
+        _ => Ok(()),
+    }
 }
 
 fn check_disk(model: &DriveModel, disk: &Disk) -> Result<(), DescriptionError> {

@@ -3,7 +3,7 @@
 use super::facts::Price;
 use super::units::Dimension;
 use super::{Description, DescriptionError};
-use crate::{AllocationUnits, BusKind, Disk, FastArea, Flash, Medium, Stall, Zone};
+use crate::{AllocationUnits, BusKind, Disk, Fake, FastArea, Flash, Medium, Stall, Zone};
 
 /// Parts of a list, at most: stalls and zones.
 pub(super) const LIST_LIMIT: usize = 64;
@@ -74,6 +74,7 @@ pub(super) fn walk(description: &mut Description, visitor: &mut impl Visitor) ->
     narrow(visitor, field("buffer.pages", count("pages", 1, 65_536)), &mut model.page_buffers)?;
     visitor.flag("buffer.write_through", &mut model.write_through)?;
     walk_medium(&mut model.medium, visitor)?;
+    walk_fake(&mut model.fake, visitor)?;
     walk_facts(description, visitor)
 }
 
@@ -152,6 +153,19 @@ fn walk_disk(disk: &mut Disk, visitor: &mut impl Visitor) -> Result<(), Descript
         visitor.number(&field(format!("{path}.start"), (Dimension::Size, (0, 1 << 52))), &mut zone.start_byte)?;
         visitor.number(&field(format!("{path}.rate"), RATE), &mut zone.bytes_per_s)?;
     }
+    Ok(())
+}
+
+fn walk_fake(fake: &mut Option<Fake>, visitor: &mut impl Visitor) -> Result<(), DescriptionError> {
+    if !visitor.section("fake", fake.is_some())? {
+        return Ok(());
+    }
+    let fake = fake.get_or_insert(Fake { real_bytes: 0, repeat_bytes: None, cache_bytes: 0 });
+    visitor.number(&field("fake.real", SIZE), &mut fake.real_bytes)?;
+    visitor.optional(&field("fake.repeat", SIZE), &mut fake.repeat_bytes)?;
+    let mut cache_bytes = Some(fake.cache_bytes).filter(|&bytes| bytes > 0);
+    visitor.optional(&field("fake.cache", SIZE), &mut cache_bytes)?;
+    fake.cache_bytes = cache_bytes.unwrap_or(0);
     Ok(())
 }
 

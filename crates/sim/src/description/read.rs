@@ -71,6 +71,7 @@ fn nothing() -> Description {
         write_through: false,
         queued_commands: 0,
         medium: Medium::Flash(Flash::default()),
+        fake: None,
     };
     Description { model, facts: Facts::default(), origins: BTreeMap::new() }
 }

@@ -155,3 +155,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn any_drive_can_be_made_a_fake_and_reads_back_as_one() {
+    let stick = crate::find("stick-64g").expect("it is in the catalogue");
+    let fake = stick.with("fake.real", "8G").and_then(|fake| fake.with("fake.repeat", "16G")).expect("it makes sense");
+    let known = crate::Fake { real_bytes: 8 << 30, repeat_bytes: Some(16 << 30), cache_bytes: 0 };
+    assert_eq!(fake.model.fake, Some(known));
+    assert_eq!(parse_description(&fake.to_text()).as_ref(), Ok(&fake));
+    for (name, value, what) in [
+        ("fake.real", "1000", "below"),
+        ("fake.real", "5000", "4 KiB"),
+        ("fake.real", "64T", "no fake"),
+        ("fake.repeat", "8G", "fake.real"),
+        ("fake.else", "8G", "fake.else"),
+        ("fake.real.x", "8G", "fake.real.x"),
+    ] {
+        let refused = stick.with(name, value).expect_err(name).to_string();
+        assert!(refused.contains(what), "{name}={value}: {refused}");
+    }
+}

@@ -19,6 +19,7 @@ pub(crate) fn stick(read: u64, write: u64) -> DriveModel {
         page_buffers: 1,
         write_through: false,
         queued_commands: 1,
+        fake: None,
         medium: Medium::Flash(Flash { bytes_per_s: PerDirection { read, write }, ..Flash::default() }),
     }
 }

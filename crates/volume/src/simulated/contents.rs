@@ -8,7 +8,7 @@ use super::{SimulatedWorld, SimulatedWorldError};
 /// What the drives of a simulated world hold.
 #[derive(Debug)]
 pub enum Contents {
-    /// Zeros at first, then what is written.
+    /// Zeros at first, then what is written; of a drive that lies about its capacity, what it keeps of that.
     Kept,
     /// Nothing: reads find whatever was in the buffer. For runs that measure time, of users who compare nothing: a scrub or
     /// resync would find differences.
@@ -22,7 +22,7 @@ impl Contents {
     pub(super) fn of(self, topology: &Topology) -> Result<Vec<Content>, SimulatedWorldError> {
         let mut sizes = topology.drives.iter().map(|(model, _)| model.size_bytes);
         let contents = match self {
-            Self::Kept => return Ok(sizes.map(Content::new).collect()),
+            Self::Kept => return Ok(topology.drives.iter().map(|(model, _)| Content::of(model)).collect()),
             Self::Discarded => return Ok(sizes.map(Content::discarded).collect()),
             Self::Given(contents) => contents,
         };

@@ -53,6 +53,7 @@ fn described(command_ns: PerDirection<u64>, bytes_per_s: PerDirection<u64>, page
         page_buffers,
         write_through: false,
         queued_commands: 1,
+        fake: None,
         medium: Medium::Flash(Flash { bytes_per_s, ..Flash::default() }),
     }
 }

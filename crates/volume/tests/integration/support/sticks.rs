@@ -64,6 +64,7 @@ fn stick(size_bytes: u64, flash: Flash) -> DriveModel {
         page_buffers: 1,
         write_through: false,
         queued_commands: 1,
+        fake: None,
         medium: Medium::Flash(flash),
     }
 }
