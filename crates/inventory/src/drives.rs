@@ -7,7 +7,7 @@ use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, DriveKey, IoEngine, IoLoop, LoopError, OpenError};
 use shoal_volume::{BufferPlan, DriveId, ProbeError, RealWorld, Superblock, SuperblockError, read_superblock};
 
-use crate::look::{Silence, asked};
+use crate::asked::{Silence, asked};
 use crate::simulated::{self, NotReal};
 
 /// I/Os that a loop has under way at most.

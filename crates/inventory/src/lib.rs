@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod asked;
 mod drives;
 mod environment;
 mod lacking;
@@ -34,11 +35,12 @@ mod shown;
 mod simulated;
 mod wipe;
 
+pub use asked::{PATIENCE, Silence, asked, is_there};
 pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open_drives, probe, same_file};
 pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
 pub use lacking::lacking;
 pub use list::{Absentee, Listed, listed, remembered, usual_places};
-pub use look::{Look, NoMember, PATIENCE, Seen, Silence, asked, is_there, look, look_within, member, members};
+pub use look::{Look, NoMember, Seen, look, look_within, member, members};
 pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};

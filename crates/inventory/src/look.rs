@@ -1,16 +1,12 @@
 //! Looks at drives, and waits for none of them for ever.
 //!
 //! A drive that hangs answers neither to be opened nor to be read, and whoever waits for it hangs
-//! with it. So each drive is opened and its superblock read in a thread of its own. Who has not
-//! answered within [`PATIENCE`] is *silent*: that is told once, its thread is left behind, and it
-//! is not asked again before it has answered. What the kernel has begun nobody can end: a process
-//! with a thread left behind does its work, and is gone when the drive has answered, or is.
+//! with it. So each drive is opened and its superblock read in a thread of its own, and who is
+//! silent (`asked.rs`) is told once.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use shoal_documents::{Fault, HasFault};
@@ -19,12 +15,9 @@ use shoal_md::{Candidate, Superblock};
 use shoal_memory::Found;
 use shoal_volume::ProbeError;
 
+use crate::asked::{PATIENCE, Silence, is_silent, under_way};
 use crate::drives::probe;
 use crate::environment::Environment;
-
-/// How long a drive may take. Disks that sleep take ten seconds to spin up, and a busy machine some
-/// more.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Drives that are looked at together: a directory may be full of files.
 const AT_ONCE: usize = 64;
@@ -51,20 +44,6 @@ impl HasFault for NoMember {
             Self::Open(error) => error.fault(),
             Self::Superblock { .. } => Fault::Usage,
         }
-    }
-}
-
-/// A drive that does not answer, for whoever needs it.
-#[derive(Debug, thiserror::Error)]
-#[error("{} has not answered for {} s: look at the drive, or plug it in anew", path.display(), PATIENCE.as_secs())]
-pub struct Silence {
-    /// The drive.
-    pub path: PathBuf,
-}
-
-impl HasFault for Silence {
-    fn fault(&self) -> Fault {
-        Fault::Failed
     }
 }
 
@@ -114,14 +93,6 @@ impl Look {
             Self::No(_) | Self::Silent => None,
         }
     }
-}
-
-/// Looks that are under way, since when.
-static UNDER_WAY: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
-
-fn under_way() -> MutexGuard<'static, BTreeMap<PathBuf, Instant>> {
-    // Nothing is left half done in there.
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Looks at drives, many at once; what came of it, in their order. Who is silent is told.
@@ -174,45 +145,6 @@ fn look_at_once(paths: &[PathBuf], patience: Duration, tell_silent: &dyn Fn(&Pat
     looks
 }
 
-/// What `ask` learns of a place, whose file system may hang as a drive does: asked in a thread of its own, which is left behind
-/// if there is no answer within [`PATIENCE`]. A place that is silent already is not asked.
-///
-/// # Errors
-/// It does not answer, or no thread is to be had to ask it.
-pub fn asked<T: Send + 'static>(place: &Path, ask: impl FnOnce(&Path) -> T + Send + 'static) -> Result<T, Silence> {
-    asked_within(place, PATIENCE, ask)
-}
-
-fn asked_within<T: Send + 'static>(
-    place: &Path,
-    patience: Duration,
-    ask: impl FnOnce(&Path) -> T + Send + 'static,
-) -> Result<T, Silence> {
-    let silence = || Silence { path: place.to_owned() };
-    if is_silent(place, patience) {
-        return Err(silence());
-    }
-    under_way().entry(place.to_owned()).or_insert_with(Instant::now);
-    let (sender, receiver) = sync_channel(1);
-    let own = place.to_owned();
-    let work = move || {
-        let answer = ask(&own);
-        under_way().remove(&own);
-        // Whoever asked may not wait any more.
-        let _ = sender.send(answer);
-    };
-    if std::thread::Builder::new().name("shoal-ask".to_owned()).spawn(work).is_err() {
-        under_way().remove(place);
-        return Err(silence());
-    }
-    receiver.recv_timeout(patience).map_err(|_| silence())
-}
-
-/// Whether something is at a path, as far as that can be said: what does not answer is.
-pub fn is_there(path: &Path) -> bool {
-    asked(path, |path| path.symlink_metadata().is_ok()).unwrap_or(true)
-}
-
 /// The members among them.
 pub fn members(environment: &Environment, paths: &[PathBuf]) -> Vec<Seen> {
     look(environment, paths).into_iter().filter_map(Look::member).collect()
@@ -221,11 +153,6 @@ pub fn members(environment: &Environment, paths: &[PathBuf]) -> Vec<Seen> {
 /// The member at a path, if there is one.
 pub fn member(environment: &Environment, path: &Path) -> Option<Seen> {
     members(environment, &[path.to_owned()]).pop()
-}
-
-/// Whether it was asked before and has not answered yet.
-fn is_silent(path: &Path, patience: Duration) -> bool {
-    under_way().get(path).is_some_and(|since| since.elapsed() >= patience)
 }
 
 fn look_at(path: &Path) -> Look {

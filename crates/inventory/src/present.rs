@@ -17,9 +17,10 @@ use shoal_memory::{Book, judge};
 use shoal_unattended::members::absent;
 use shoal_volume::Health;
 
+use crate::asked::Silence;
 use crate::drives::same_file;
 use crate::environment::Environment;
-use crate::look::{self, Look, Seen, Silence};
+use crate::look::{self, Look, Seen};
 use crate::search::{Named, SearchError, member_paths, outer_superblock};
 
 /// What an array's members are opened for.

@@ -12,9 +12,10 @@ use shoal_drive::{Access, Drive, DriveKey, IoEngine, IoLoop};
 use shoal_md::Uuid;
 use shoal_volume::{BufferPlan, OpenOptions, RealWorld, Superblock, superblock_in_content};
 
+use crate::asked::{Silence, asked};
 use crate::drives::DrivesError;
 use crate::environment::Environment;
-use crate::look::{Look, NoMember, Seen, Silence, asked, look, members};
+use crate::look::{Look, NoMember, Seen, look, members};
 use crate::simulated::{self, NotReal};
 
 /// Which array, as people say it: by its members, by one of them and where to look for the rest, or

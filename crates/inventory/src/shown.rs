@@ -14,8 +14,9 @@ use shoal_memory::Member;
 use shoal_unattended::members::absent;
 use shoal_volume::Role;
 
+use crate::asked::Silence;
 use crate::environment::Environment;
-use crate::look::{self, Look, Seen, Silence};
+use crate::look::{self, Look, Seen};
 use crate::present::{PresentError, places};
 use crate::search::{Named, SearchError, member_paths, outer_superblock};
 use crate::simulated;

@@ -10,8 +10,8 @@ use shoal_drive::{Access, Drive, FileContent, Finding, survey, survey_content, s
 use shoal_volume::transfer::read_to;
 use shoal_volume::{Superblock, Volume};
 
+use crate::asked::{Silence, asked};
 use crate::drives::{DrivesError, open_drives, probe};
-use crate::look::{Silence, asked};
 
 /// Why a drive, or an array's content, is not overwritten.
 #[derive(Debug, thiserror::Error)]

@@ -48,6 +48,7 @@ const CLOCKS: &[&str] = &[
     "crates/mdadm/src/",           // what is asked of the kernel is done a moment later, and waited for
     "crates/attaching/src/",       // processes and users of devices are given a time to end
     "crates/inventory/src/plugged.rs", // the same of all that are plugged in
+    "crates/inventory/src/asked.rs", // since when a drive has been silent
     "crates/inventory/src/look.rs", // a drive that hangs is waited for, and not for ever
     "crates/running/src/",         // clients, drives and service managers are given a time, and news have one
     "crates/serve/src/transport.rs", // the same, of their TLS

@@ -164,7 +164,7 @@ fn any_drive_can_be_made_a_fake_and_reads_back_as_one() {
     assert_eq!(fake.model.fake, Some(known));
     assert_eq!(parse_description(&fake.to_text()).as_ref(), Ok(&fake));
     for (name, value, what) in [
-        ("fake.real", "1000", "below"),
+        ("fake.real", "1000", "4 KiB"),
         ("fake.real", "5000", "4 KiB"),
         ("fake.real", "64T", "no fake"),
         ("fake.repeat", "8G", "fake.real"),

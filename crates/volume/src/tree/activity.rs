@@ -114,8 +114,8 @@ impl<W: World> Tree<W> {
                 return self.refuse(now, node, &request);
             }
             Activity::Clean | Activity::Refused { .. } if changes && keeps_records => {
-                it.activity = Activity::Marking { held: vec![request] };
                 it.rest_delay.iter_mut().for_each(|delay| delay.is_disturbed(now));
+                it.activity = Activity::Marking { held: vec![request] };
                 return self.record(now, node, Waiter::Marking);
             }
             Activity::Clean | Activity::Refused { .. } | Activity::Marking { .. } | Activity::Active { .. } => {}
