@@ -48,7 +48,7 @@ synced() {
 check() {
     [ -e "/sys/block/$1/md/sync_action" ] || return 0
     settle "$1"
-    echo check >"/sys/block/$1/md/sync_action"
+    tell "/sys/block/$1/md/sync_action" check
     settle "$1"
     cat "/sys/block/$1/md/mismatch_cnt"
 }

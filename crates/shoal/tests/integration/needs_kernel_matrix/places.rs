@@ -61,7 +61,7 @@ fn check_around(shape: &Shape, offset: u64, capacity: u64) -> String {
          tell sync_min 0
          if [ $end -lt $whole ]; then tell sync_max $end; else tell sync_max max; fi
          tell sync_min $start
-         echo check >sync_action
+         tell sync_action check
          while [ \"$(cat sync_action)\" = check ]; do
              at=$(synced md0)
              if [ \"$at\" != none ] && [ \"$at\" -ge $end ]; then echo idle >sync_action; fi
