@@ -12,7 +12,7 @@ use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role}
 const PLACES_MAX: usize = 1000;
 /// News kept at most.
 const NEWS_MAX: usize = 100;
-/// The same is not told again so soon.
+/// That a member refuses flushes is not told again so soon.
 const REPEAT_AFTER: Duration = Duration::from_secs(60);
 /// A rate is measured over so many samples, so far apart.
 const SAMPLES: usize = 8;
@@ -155,15 +155,17 @@ impl Bulletin {
             let inner = (news.array != self.scrubbed).then_some(news.array.as_str());
             add_to(findings, inner, &news.event);
         }
-        if let Some(text) = text.filter(|text| !self.is_repeated(&news.array, text)) {
+        if let Some(text) = text.filter(|text| !self.is_repeated(news, text)) {
             self.tell(news.array.clone(), text);
         }
     }
 
-    /// Whether the same was told just now: what refuses one flush refuses those after it, and each says so.
-    fn is_repeated(&self, array: &str, text: &str) -> bool {
-        let is_same = |old: &Told| old.news.array == array && old.news.text == text;
-        self.news.iter().any(|old| old.at.elapsed() < REPEAT_AFTER && is_same(old))
+    /// Whether it was told just now that this member refuses flushes: one that refuses a flush refuses those after it. All else that
+    /// happens twice is told twice.
+    fn is_repeated(&self, news: &News, text: &str) -> bool {
+        let is_same = |old: &Told| old.news.array == news.array && old.news.text == text;
+        let is_refusal = matches!(news.event, Event::FlushFailed(_));
+        is_refusal && self.news.iter().any(|old| old.at.elapsed() < REPEAT_AFTER && is_same(old))
     }
 
     /// Puts up a sentence.
@@ -319,5 +321,16 @@ mod tests {
         let text = bulletin.text(&news);
         bulletin.take_in_one(&news, text);
         assert_eq!(bulletin.take_untold().len(), 1);
+    }
+
+    #[test]
+    fn a_member_that_fails_twice_is_told_twice() {
+        let mut bulletin = Bulletin::default();
+        for _ in 0..2 {
+            let news = News { array: "pond".to_owned(), event: Event::MemberFailed(Role(0)) };
+            let text = bulletin.text(&news);
+            bulletin.take_in_one(&news, text);
+        }
+        assert_eq!(bulletin.take_untold().len(), 2);
     }
 }

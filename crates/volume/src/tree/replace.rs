@@ -226,7 +226,11 @@ impl<W: World> Tree<W> {
         let it = &mut self.nodes[node.0];
         let Some(mirror) = it.mirrors.iter_mut().find(|mirror| mirror.role == role) else { return };
         mirror.phase = Phase::Draining;
-        it.array.set_bad_blocks(role, mirror.array.bad_blocks(remains).clone()).expect("the member is there");
+        match it.array.set_bad_blocks(role, mirror.array.bad_blocks(remains).clone()) {
+            // A member that has failed meanwhile has no blocks of its own: whoever takes its place says which of his are bad.
+            Ok(()) | Err(CommandError::Busy) => {}
+            Err(error) => unreachable!("the member is there, and is not filled while it is a mirror: {error:?}"),
+        }
     }
 
     /// The member has failed, as a whole or because somebody said so: if it has a replacement, that is to take its place.
