@@ -1,5 +1,7 @@
 //! What is asked of an array, and how it is answered.
 
+use core::ops::Range;
+
 use crate::{RequestId, Span};
 
 /// One request on the array's content.
@@ -40,6 +42,29 @@ pub enum Command {
         /// Number of bytes.
         length: u64,
     },
+}
+
+impl Command {
+    /// The bytes of content that it reads or changes; empty for a flush. An end that no array has is `u64::MAX`.
+    pub fn range(&self) -> Range<u64> {
+        let (offset, length) = match *self {
+            Self::Read { offset, span } | Self::Write { offset, span } => (offset, u64::from(span.length)),
+            Self::Discard { offset, length } => (offset, length),
+            Self::Flush => (0, 0),
+        };
+        offset..offset.saturating_add(length)
+    }
+
+    /// Whether it changes content.
+    pub fn changes_content(&self) -> bool {
+        matches!(self, Self::Write { .. } | Self::Discard { .. })
+    }
+
+    /// Whether both concern some of the same bytes.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (own, other) = (self.range(), other.range());
+        own.start < other.end && other.start < own.end
+    }
 }
 
 /// The answer to one request. Every request is answered exactly once.

@@ -35,6 +35,20 @@ pub(super) const BUGS: &[Bug] = &[
         wrong: "for run in self.pages.leave(first_byte).into_iter().filter(|_| !PLANTED) {",
     },
     Bug {
+        name: "mark-overtaken",
+        what: "a read overtakes a write that waits until the array is marked, and a stretch undoes that",
+        file: "crates/volume/src/tree/activity.rs",
+        right: "if changes || is_behind(&request, held) =>",
+        wrong: "if changes || !PLANTED && is_behind(&request, held) =>",
+    },
+    Bug {
+        name: "bits-overtaken",
+        what: "a read overtakes a write that waits for its bits, and a stretch undoes that",
+        file: "crates/volume/src/tree/intent.rs",
+        right: "if waits || is_behind {",
+        wrong: "if waits || is_behind && !(PLANTED && concerns.is_empty()) {",
+    },
+    Bug {
         name: "journal-data-forgotten",
         what: "a block that the journal holds without its parity is not given to the array",
         file: "crates/volume/src/journal.rs",
@@ -87,8 +101,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "bitmap-set-late",
         what: "a write goes on before its bits are durable",
         file: "crates/volume/src/tree/intent.rs",
-        right: "if self.is_announced(&concerns) && !self.held",
-        wrong: "if (PLANTED || self.is_announced(&concerns)) && !self.held",
+        right: "let waits = !self.is_announced(&concerns);",
+        wrong: "let waits = !PLANTED && !self.is_announced(&concerns);",
     },
     Bug {
         name: "bitmap-cleared-degraded",

@@ -25,11 +25,8 @@ use crate::checkers::{Answers, DEADLINE_NS, Failure, Promises, Silent};
 use crate::chronicle::{Chronicle, Shared};
 use crate::random::Random;
 use crate::sample::WRITE_BACK_BYTES_MAX;
-use crate::scenario::{Scenario, Step};
+use crate::scenario::{REQUEST_BLOCKS_MAX, Scenario, Step};
 use crate::watched::Watched;
-
-/// Blocks that a request has at most.
-pub(crate) const REQUEST_BLOCKS_MAX: u32 = 64;
 
 const CHECKER: &str = "opens";
 

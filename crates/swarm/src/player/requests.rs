@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use shoal_volume::{Command, Completion, LiveVolume, Mark, Memory, Request, RequestId, Volume, World};
 
-use super::boot::REQUEST_BLOCKS_MAX;
 use super::{Player, Waits};
 use crate::checkers::{Answered, BLOCK_BYTES, DEADLINE_NS, Failure, Seen, stamp};
-use crate::scenario::{Run, Step};
+use crate::scenario::{REQUEST_BLOCKS_MAX, Run, Step};
 
 pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
 

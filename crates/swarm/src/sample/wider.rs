@@ -7,10 +7,13 @@ use super::faults::{flush_error, metadata};
 use super::vast::make_vast;
 use crate::hunt::DRIVES_MAX;
 use crate::random::Random;
-use crate::scenario::{Growth, Linux, Scenario, Step, Trouble};
+use crate::scenario::{Growth, Linux, REQUEST_BLOCKS_MAX, Run, Scenario, Step, Trouble};
 
 /// What is told apart in the chance that a seed gives.
 const PURPOSE_WIDEN: u64 = 4;
+
+/// Blocks of a chunk where rows are to be short.
+const CROWDED_CHUNK_BLOCKS: u32 = 8;
 
 /// Gives some worlds what they have beside everything else.
 pub(super) fn widen(scenario: &mut Scenario) {
@@ -23,6 +26,7 @@ pub(super) fn widen(scenario: &mut Scenario) {
         32..60 if scenario.level == ArrayLevel::Plain(Level::Raid1) && scenario.spares == 0 => {
             leave_one_copy(scenario, random);
         }
+        60..84 if rows(scenario).is_some() => crowd_rows(scenario, random),
         98..100 if random.percent(12) => make_vast(scenario, random),
         _ => {}
     }
@@ -43,6 +47,37 @@ fn leave_one_copy(scenario: &mut Scenario, random: &mut Random) {
         scenario.faults.faults.push(PlannedFault { after_requests, kind: flush_error(drive, random) });
     }
     scenario.faults.faults.sort_by_key(|fault| fault.after_requests);
+}
+
+/// Blocks of a row, where one is no longer than a request may be, and goes past a window.
+fn rows(scenario: &Scenario) -> Option<u32> {
+    let ArrayLevel::Plain(level @ (Level::Raid4 | Level::Raid5(_) | Level::Raid6(_))) = scenario.level else {
+        return None;
+    };
+    let parity = if matches!(level, Level::Raid6(_)) { 2 } else { 1 };
+    let blocks = (scenario.members - parity) as u32 * CROWDED_CHUNK_BLOCKS;
+    (scenario.write_back_bytes > 0 && blocks <= REQUEST_BLOCKS_MAX).then_some(blocks)
+}
+
+/// Whole rows and small writes beside them are under way together, now and then on an array that was clean just before.
+fn crowd_rows(scenario: &mut Scenario, random: &mut Random) {
+    let Some(row_blocks) = rows(scenario) else { return };
+    scenario.chunk_bytes = CROWDED_CHUNK_BLOCKS * 512;
+    scenario.depth = scenario.depth.max(4);
+    for _ in 0..random.within(4..=16) {
+        let first = u64::from(row_blocks) * random.below(16);
+        let row = Step::Write(Run { first, count: row_blocks });
+        let small = Run { first: first + random.below(2 * u64::from(row_blocks)), count: random.within(1..=8) as u32 };
+        let mut crowd = vec![row, Step::Write(small), Step::Flush];
+        if random.percent(30) {
+            crowd.swap(0, 1);
+        }
+        if random.percent(60) {
+            crowd.insert(0, Step::Pass(300));
+        }
+        let place = random.below(scenario.steps.len() as u64 + 1) as usize;
+        scenario.steps.splice(place..place, crowd);
+    }
 }
 
 /// Bits of bitmaps and logs flip, some of them shortly before power is cut.

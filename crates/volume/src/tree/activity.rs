@@ -3,7 +3,8 @@
 //! The first write to a clean array waits for a [record](super::record) run that marks it active: a crash from now on
 //! means a resync. Only what changes content waits for it: a read is as good before the mark as after it, and a flush
 //! covers nothing that waits here, as none of that is answered. So a member that is slow to take its superblock holds up
-//! nobody who reads. Once no write has come in for the node's [delay](RestDelay), and none is unanswered, another run marks
+//! nobody who reads, but for reads of what is held: requests that overlap are carried out in their order, and
+//! a [stretch](crate::write_back) that was read before a write and written after it would undo it. Once no write has come in for the node's [delay](RestDelay), and none is unanswered, another run marks
 //! it clean again; it flushes first, so what clean says is true. In an array of arrays the outer one comes to rest
 //! first: its superblocks are writes to the inner ones.
 
@@ -63,7 +64,8 @@ impl RestDelay {
 pub(crate) enum Activity {
     /// Clean; the first write has to wait until the superblocks say otherwise.
     Clean,
-    /// The superblocks are being marked; these writes and discards wait for it, in the order of submission.
+    /// The superblocks are being marked; these writes and discards wait for it, and reads of what they change, in the order
+    /// of submission.
     Marking { held: Vec<Request> },
     /// No member took the mark, and what waited for it has failed. The next write after [`REFUSAL`] tries again: each try is an
     /// update that other drives may have taken, and leaves members behind that did not.
@@ -72,13 +74,17 @@ pub(crate) enum Activity {
     Active { changed_at: Instant },
 }
 
+/// Whether one of these is to be carried out before the request.
+fn is_behind(request: &Request, held: &[Request]) -> bool {
+    held.iter().any(|earlier| earlier.command.overlaps(&request.command))
+}
+
 impl Node {
     /// Hands a request to the engine.
     pub(super) fn submit(&mut self, now: Instant, request: Request) {
-        if let Command::Write { offset, span: Span { length, .. }, .. } = request.command {
-            self.touch(offset, u64::from(length));
-        } else if let Command::Discard { offset, length } = request.command {
-            self.touch(offset, length);
+        if request.command.changes_content() {
+            let range = request.command.range();
+            self.touch(range.start, range.end - range.start);
         }
         self.array.submit(now, request);
     }
@@ -105,10 +111,10 @@ impl<W: World> Tree<W> {
     /// Hands a request to a node's engine, after the array has been marked active if it changes content.
     pub(super) fn submit_to(&mut self, now: Instant, node: NodeId, request: Request) {
         let it = &mut self.nodes[node.0];
-        let changes = matches!(request.command, Command::Write { .. } | Command::Discard { .. });
+        let changes = request.command.changes_content();
         let keeps_records = it.keeps_records();
         match &mut it.activity {
-            Activity::Marking { held } if changes => return held.push(request),
+            Activity::Marking { held } if changes || is_behind(&request, held) => return held.push(request),
             Activity::Active { changed_at } if changes => *changed_at = now,
             Activity::Refused { since } if changes && now.since_ns(*since) < duration_ns(REFUSAL) => {
                 return self.refuse(now, node, &request);
@@ -131,7 +137,7 @@ impl<W: World> Tree<W> {
         let next = if is_marked { Activity::Active { changed_at: now } } else { Activity::Refused { since: now } };
         let Activity::Marking { held } = std::mem::replace(&mut it.activity, next) else { return };
         for request in held {
-            if is_marked {
+            if is_marked || !request.command.changes_content() {
                 self.announce(now, node, request);
             } else {
                 self.refuse(now, node, &request);

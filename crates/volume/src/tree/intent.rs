@@ -19,8 +19,8 @@
 //! | announced | set | set | passes | two looks in a row without a write |
 //! | aged | set | set | passes, and the chunk is announced again | the clearing |
 //!
-//! Reads and flushes pass at all times. A held write holds those behind it that overlap it, so that writes reach the engine
-//! in their order. What is held goes through [`Tree::submit_to`](super::Tree) once more when it may go on: the array may
+//! Reads and flushes pass, but for reads of what is held: a held write holds whatever comes behind it and overlaps it, so
+//! that requests that overlap reach the engine in their order. What is held goes through [`Tree::submit_to`](super::Tree) once more when it may go on: the array may
 //! have been marked clean meanwhile.
 //!
 //! # How the members are written
@@ -51,7 +51,7 @@ mod run;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use shoal_array::{Command, Completion, Geometry, Instant, Regions, Request, RequestError, RequestId};
+use shoal_array::{Completion, Geometry, Instant, Regions, Request, RequestError, RequestId};
 use shoal_md::{BITMAP_HEADER_BYTES, BITMAP_PAGE_BYTES, Bitmap, SECTOR_BYTES};
 
 use run::Run;
@@ -67,13 +67,11 @@ pub(crate) enum BitmapCopy {
     GivenUp,
 }
 
-/// A write that waits for its bits.
+/// A write that waits for its bits, or whatever waits for one.
 #[derive(Debug)]
 struct Held {
     request: Request,
-    /// What it writes, in bytes of the array.
-    content: Range<u64>,
-    /// What it may put out of sync, in sync bytes.
+    /// What it may put out of sync, in sync bytes; empty for a read.
     concerns: Range<u64>,
 }
 
@@ -161,20 +159,23 @@ impl Intent {
 
     /// Takes a request on its way to the engine: gives it back if it may go on.
     pub(super) fn admit(&mut self, request: Request, geometry: &Geometry) -> Option<Request> {
-        let Some(content) = written_range(&request, geometry.capacity_bytes()) else { return Some(request) };
-        let concerns = geometry.sync_range(content.start, content.end - content.start);
+        let concerns = concerned_range(&request, geometry);
         for bit in self.bitmap.bits_of(&concerns) {
             if self.bitmap.set(bit) {
                 self.unannounced.set(bit);
             }
         }
         self.recent.insert(concerns.clone());
-        if self.is_announced(&concerns) && !self.held.iter().any(|held| overlap(&held.content, &content)) {
-            self.in_flight.push((request.id, concerns));
-            return Some(request);
+        let waits = !self.is_announced(&concerns);
+        let is_behind = self.held.iter().any(|earlier| earlier.request.command.overlaps(&request.command));
+        if waits || is_behind {
+            self.held.push(Held { request, concerns });
+            return None;
         }
-        self.held.push(Held { request, content, concerns });
-        None
+        if !concerns.is_empty() {
+            self.in_flight.push((request.id, concerns));
+        }
+        Some(request)
     }
 
     fn is_announced(&self, concerns: &Range<u64>) -> bool {
@@ -306,8 +307,8 @@ impl Intent {
         let mut ready = Vec::new();
         let mut still: Vec<Held> = Vec::new();
         for held in std::mem::take(&mut self.held) {
-            let overtakes = still.iter().any(|other| overlap(&other.content, &held.content));
-            if self.is_announced(&held.concerns) && !overtakes {
+            let is_behind = still.iter().any(|earlier| earlier.request.command.overlaps(&held.request.command));
+            if self.is_announced(&held.concerns) && !is_behind {
                 ready.push(held.request);
             } else {
                 still.push(held);
@@ -360,19 +361,13 @@ impl Intent {
     }
 }
 
-/// What a request writes, within the array; none if it writes nothing, or is to be refused.
-fn written_range(request: &Request, capacity_bytes: u64) -> Option<Range<u64>> {
-    let (offset, length) = match request.command {
-        Command::Write { offset, span } => (offset, u64::from(span.length)),
-        Command::Discard { offset, length } => (offset, length),
-        Command::Read { .. } | Command::Flush => return None,
-    };
-    let end = offset.checked_add(length).filter(|end| *end <= capacity_bytes)?;
-    (length > 0).then_some(offset..end)
-}
-
-fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start < other.end && other.start < one.end
+/// What a request may put out of sync, in sync bytes; empty if it writes nothing, or is to be refused.
+fn concerned_range(request: &Request, geometry: &Geometry) -> Range<u64> {
+    let content = request.command.range();
+    if !request.command.changes_content() || content.is_empty() || content.end > geometry.capacity_bytes() {
+        return 0..0;
+    }
+    geometry.sync_range(content.start, content.end - content.start)
 }
 
 /// The empty set over a bitmap's chunks.

@@ -148,15 +148,6 @@ pub(crate) struct WriteBack {
     steps: VecDeque<Step>,
 }
 
-/// What a request touches; nothing for a flush.
-fn range_of(request: &Request) -> Range<u64> {
-    match request.command {
-        Command::Read { offset, span } | Command::Write { offset, span } => offset..offset + u64::from(span.length),
-        Command::Discard { offset, length } => offset..offset + length,
-        Command::Flush => 0..0,
-    }
-}
-
 fn part(span: Span, skipped: u64, length: u64) -> Span {
     let [skipped, length] = [skipped, length].map(|bytes| u32::try_from(bytes).expect("a part of a span is as short"));
     span.part(skipped, length)
@@ -214,10 +205,10 @@ impl WriteBack {
     /// Takes a request in that lies within the array, in whole blocks.
     pub(crate) fn submit(&mut self, now: Instant, request: Request, content: &impl Content) {
         self.now = now;
-        let range = range_of(&request);
+        let range = request.command.range();
         match request.command {
             Command::Flush => self.flush(request.id),
-            Command::Read { .. } if !self.is_held_up(&range) => self.read(request, range, content),
+            Command::Read { .. } if !self.is_held_up(&request.command) => self.read(request, range, content),
             Command::Read { .. } | Command::Write { .. } | Command::Discard { .. } => {
                 self.held.push_back(Held { request, cursor: range.start, open: None });
                 self.serve_held(now, content);
@@ -226,18 +217,15 @@ impl WriteBack {
     }
 
     /// Whether a read has to wait for a write that is held.
-    fn is_held_up(&self, range: &Range<u64>) -> bool {
-        let overlaps = |held: &Held| {
-            let other = range_of(&held.request);
-            other.start < range.end && range.start < other.end
-        };
-        self.held.iter().any(overlaps)
+    fn is_held_up(&self, command: &Command) -> bool {
+        let is_behind = |held: &Held| held.request.command.overlaps(command);
+        self.held.iter().any(is_behind)
     }
 
     /// Lets requests go on in their order, until one of them finds no room.
     fn serve_held(&mut self, now: Instant, content: &impl Content) {
         while let Some(mut held) = self.held.pop_front() {
-            let range = range_of(&held.request);
+            let range = held.request.command.range();
             match held.request.command {
                 Command::Write { span, .. } => {
                     if !self.stage(now, &mut held, (&range, span), content) {

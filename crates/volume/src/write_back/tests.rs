@@ -98,7 +98,7 @@ impl World {
 
     fn submit(&mut self, buffer: u32, command: Command) {
         let request = Request { id: RequestId(buffer.into()), command };
-        let expected = self.answered[bytes_of(&range_of(&request))].to_vec();
+        let expected = self.answered[bytes_of(&request.command.range())].to_vec();
         let durable = if command == Command::Flush { self.answered.clone() } else { Vec::new() };
         self.touch(&request);
         self.asked[buffer as usize] = Some(Asked { request, expected, durable, since: self.clock });
@@ -114,7 +114,7 @@ impl World {
     fn touch(&mut self, request: &Request) {
         self.clock += 1;
         if matches!(request.command, Command::Write { .. } | Command::Discard { .. }) {
-            let at = bytes_of(&range_of(request));
+            let at = bytes_of(&request.command.range());
             self.touched[at.start / 512..at.end / 512].fill(self.clock);
         }
     }
@@ -142,9 +142,9 @@ impl World {
     /// Picks one of those that nothing before them overlaps.
     fn pick(&self, random: &mut Random) -> Option<usize> {
         let free = |index: &usize| {
-            let range = range_of(&self.engine[*index].1);
+            let range = self.engine[*index].1.command.range();
             self.engine[..*index].iter().all(|(_, other)| {
-                let other = range_of(other);
+                let other = other.command.range();
                 other.end <= range.start || range.end <= other.start
             })
         };
@@ -156,7 +156,7 @@ impl World {
         let (purpose, request) = self.engine.remove(index);
         self.now = self.now.after_ns(1000);
         self.stretch_reads += usize::from(purpose == Some(Purpose::Stretch));
-        let at = bytes_of(&range_of(&request));
+        let at = bytes_of(&request.command.range());
         match request.command {
             Command::Write { span, .. } => {
                 self.member_writes += 1;
@@ -180,7 +180,7 @@ impl World {
     fn answer(&mut self, completion: Completion) {
         let asked = self.asked[completion.id.0 as usize].take().expect("it is answered once");
         self.touch(&asked.request);
-        let at = bytes_of(&range_of(&asked.request));
+        let at = bytes_of(&asked.request.command.range());
         match asked.request.command {
             Command::Write { span, .. } => {
                 let mut bytes = vec![0; span.length as usize];
@@ -209,7 +209,7 @@ impl World {
 
     fn has_overlap(&self, range: &Range<u64>) -> bool {
         self.asked.iter().flatten().any(|asked| {
-            let other = range_of(&asked.request);
+            let other = asked.request.command.range();
             other.start < range.end && range.start < other.end
         })
     }
@@ -335,7 +335,7 @@ fn small_sequential_writes_leave_as_whole_rows_in_ascending_order() {
     let mut random = Random(1);
     let mut end = 0;
     while !world.engine.is_empty() {
-        let range = range_of(&world.engine[0].1);
+        let range = world.engine[0].1.command.range();
         assert_eq!((range.start, (range.end - range.start) % (24 << 10)), (end, 0), "rows are whole, and in order");
         end = range.end;
         let only = world.engine.split_off(1);
@@ -351,7 +351,7 @@ fn whole_rows_pass_alone_or_if_there_are_many() {
     let passes = |offset: u64, length: u32| {
         let mut world = World::new(layout(4 << 10, 4 << 10), 256 << 10);
         write(&mut world, 0, offset, length);
-        let ranges = world.engine.iter().map(|(_, request)| range_of(request));
+        let ranges = world.engine.iter().map(|(_, request)| request.command.range());
         let ranges: Vec<_> = ranges.map(|range| (range.start >> 10, range.end >> 10)).collect();
         assert_eq!(world.asked[0].is_some(), ranges.iter().any(|(start, end)| end - start > 4));
         (ranges, world.window.dirty_bytes())

@@ -10,6 +10,7 @@ mod flushes;
 mod hunted;
 mod memory;
 mod mutated;
+mod overtaking;
 mod power_cuts;
 mod queues;
 mod simulated;

@@ -1,4 +1,4 @@
-use shoal_array::{BufferId, Level, ParityLayout, Shape, Span};
+use shoal_array::{BufferId, Command, Level, ParityLayout, Shape, Span};
 use shoal_md::{BitmapHeader, Uuid};
 
 use super::*;
@@ -67,6 +67,25 @@ fn a_write_waits_for_its_bits_and_the_next_one_does_not() {
 }
 
 #[test]
+fn a_read_waits_behind_what_it_overlaps_and_nothing_else() {
+    let read = |id, offset_kib, length_kib| {
+        let Command::Write { offset, span } = write(id, offset_kib, length_kib).command else { unreachable!() };
+        Request { id: RequestId(id), command: Command::Read { offset, span } }
+    };
+    let mut intent = intent();
+    assert!(admits(&mut intent, read(1, 0, 4)));
+    assert!(!admits(&mut intent, write(2, 0, 4)));
+    assert!(admits(&mut intent, read(3, 4, 4)));
+    assert!(!admits(&mut intent, read(4, 0, 8)));
+    assert_eq!(announce(&mut intent), [2, 4]);
+    assert!(!admits(&mut intent, write(5, 200, 4)));
+    assert!(!admits(&mut intent, read(6, 200, 4)));
+    intent.begin_announcement();
+    assert_eq!(ids(&intent.end_announcement(false)), [5], "nobody takes the bit");
+    assert_eq!(ids(&intent.take_ready()), [6]);
+}
+
+#[test]
 fn what_comes_while_an_announcement_is_under_way_goes_with_the_next() {
     let mut intent = intent();
     assert!(!admits(&mut intent, write(1, 0, 4)));
@@ -90,12 +109,12 @@ fn writes_that_overlap_stay_in_their_order() {
 }
 
 #[test]
-fn reads_flushes_and_what_is_to_be_refused_pass() {
+fn reads_of_other_places_flushes_and_what_is_to_be_refused_pass() {
     let mut intent = intent();
     assert!(!admits(&mut intent, write(1, 0, 4)));
     let span = Span { buffer: BufferId(0), offset: 0, length: 4096 };
     for command in [
-        Command::Read { offset: 0, span },
+        Command::Read { offset: 4096, span },
         Command::Flush,
         Command::Write { offset: u64::MAX - 4095, span },
         Command::Write { offset: geometry().capacity_bytes(), span },

@@ -8,7 +8,7 @@ const GROUP: u64 = 4 * ROW;
 /// What the engine has, and of it all that is the window's own: reads before writes.
 fn with_engine(world: &World) -> Vec<(bool, Range<u64>)> {
     let own = world.engine.iter().filter(|(purpose, _)| purpose.is_some());
-    own.map(|(_, request)| (matches!(request.command, Command::Write { .. }), range_of(request))).collect()
+    own.map(|(_, request)| (matches!(request.command, Command::Write { .. }), request.command.range())).collect()
 }
 
 /// A window whose second group has a dirty page in each of these rows of it, all of which are to go.
