@@ -22,6 +22,8 @@ impl Player<'_> {
         let is_last = (group..group + size).filter(is_lost).count() >= self.redundancy() && self.has_parity();
         self.note_struck();
         let refusals = self.refusals;
+        // What the array has not heard of yet, it may hear first of all.
+        let has_refused = self.content(drive).owes_a_flush();
         let asked: Result<(), ManageError> = match (misuse, other) {
             (Misuse::Add, _) => self.array_mut().add_drive(id),
             (Misuse::ReplaceWith, Some(other)) => self.array_mut().replace_drive(other, id),
@@ -32,11 +34,11 @@ impl Player<'_> {
         self.counts.misused += 1;
         self.note_struck();
         // A drive that fails while it is looked at is no member any more, and may be taken.
-        let has_failed = self.refusals > refusals;
+        let has_failed = has_refused || self.refusals > refusals;
         self.note(format_args!("drive {drive} is in use: {misuse:?}: {asked:?}"));
         match asked {
-            // The array may have heard only now that the drive does not work, and be right.
-            Ok(()) if self.seats().get(number).is_some_and(|now| now.is_in_sync) => Err(Failure::new(
+            // The array may have heard only now that the drive does not work, and be right; and have filled it by now.
+            Ok(()) if !has_failed && self.seats().get(number).is_some_and(|now| now.is_in_sync) => Err(Failure::new(
                 "refuses",
                 format!("drive {drive} is a member in sync, and `{misuse:?}` of it is taken for an order"),
             )),

@@ -37,7 +37,9 @@ impl Player<'_> {
         self.chronicle.borrow_mut().resume_cuts(cuts);
         ended?;
         self.note_struck();
-        if !self.has_recovered() {
+        if self.has_recovered() {
+            self.note_unreadable_without_redundancy();
+        } else {
             self.promises.drives_lost_power(self.refusals > refusals);
         }
         self.open_again(&drives)?;
@@ -66,6 +68,15 @@ impl Player<'_> {
     fn has_recovered(&self) -> bool {
         let is_of_rows = self.scenario.groups() == 1 && self.has_parity();
         is_of_rows && self.array().status().health != Health::Failed && self.array().is_recorded()
+    }
+
+    /// The array goes on without redundancy, with a member that was all but filled when the others were lost. It may have
+    /// ranges that cannot be read: they were allowed while it did not count.
+    fn note_unreadable_without_redundancy(&mut self) {
+        let drives: Vec<_> = self.seats().into_iter().filter_map(|seat| seat.drive).collect();
+        if drives.into_iter().any(|drive| self.content(drive).may_be_unreadable()) {
+            self.answers.reads_may_fail = true;
+        }
     }
 
     /// What an array that has lost too much still does: it answers.

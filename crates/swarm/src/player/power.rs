@@ -163,13 +163,13 @@ impl Player<'_> {
         let mut weak = self.stock.weak.clone();
         let superblocks: Vec<_> = seats.iter().map(|seat| superblock(&contents[seat.drive?])).collect();
         let of_group = &superblocks[group..group + self.group_size()];
-        let events = of_group.iter().flatten().map(|superblock| superblock.events).max().unwrap_or(0);
+        let freshest = of_group.iter().flatten().max_by_key(|superblock| superblock.events);
         let is_unreadable = |place: usize| {
             let drive = seats[group + place].drive;
             drive.is_none_or(|drive| !contents[drive].unreadable_sectors().is_empty())
         };
-        let says_in_sync = |place: usize| of_group[place].as_ref().is_some_and(|own| says_in_sync(own, events));
-        let is_unsound = |place: &usize| !says_in_sync(*place) || is_unreadable(*place);
+        let is_in_sync = |place: usize| of_group[place].as_ref().is_some_and(|own| is_in_sync(own, freshest));
+        let is_unsound = |place: &usize| !is_in_sync(*place) || is_unreadable(*place);
         weak.extend((0..of_group.len()).filter(is_unsound).map(|place| group + place));
         let others =
             weak.into_iter().filter(|other| *other != seat && (group..group + self.group_size()).contains(other));
@@ -200,14 +200,15 @@ pub(super) fn has_replaced(drive: usize, contents: &[Content]) -> bool {
     let own = superblock(&contents[drive]);
     let array = own.as_ref().map(|own| own.array_uuid);
     let of_array = contents.iter().filter_map(superblock).filter(|other| Some(other.array_uuid) == array);
-    let events = of_array.map(|other| other.events).max().unwrap_or(0);
-    own.is_some_and(|own| says_in_sync(&own, events))
+    let freshest = of_array.max_by_key(|other| other.events);
+    own.is_some_and(|own| is_in_sync(&own, freshest.as_ref()))
 }
 
-/// The last superblock that a drive took makes it a member with all its data; the freshest one of its array has so many
-/// events.
-fn says_in_sync(own: &Superblock, events: u64) -> bool {
-    matches!(own.own_use(), MemberUse::Active(_)) && has_all(own) && own.events + 1 >= events
+/// The last superblock that a drive took makes it a member with all its data, and so does the freshest one of its array.
+fn is_in_sync(own: &Superblock, freshest: Option<&Superblock>) -> bool {
+    let is_active = |by: &Superblock| matches!(by.member_use(own.dev_number), MemberUse::Active(_));
+    let is_known = freshest.is_none_or(|freshest| is_active(freshest) && own.events + 1 >= freshest.events);
+    is_active(own) && has_all(own) && is_known
 }
 
 /// It is not being filled, and has no bad blocks.

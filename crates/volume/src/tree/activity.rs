@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use shoal_array::{Command, Completion, Event, Health, Instant, Outcome, Request, RequestError, Span};
+use shoal_array::{Completion, Event, Health, Instant, Outcome, Request, RequestError};
 
 use crate::world::World;
 

@@ -50,7 +50,6 @@ mod stretches;
 mod tests;
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use shoal_array::{Command, Completion, Instant, Request, RequestError, RequestId, Span};
 

@@ -4,6 +4,7 @@ mod refusals;
 mod stretches;
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use shoal_array::BufferId;
 

@@ -84,7 +84,9 @@ impl Array {
 
     /// Whether another step may start, as far as the job goes.
     fn wants_step(&self) -> bool {
-        let (jobs, depth) = (&self.jobs, self.pace.depth());
+        // Flushes wait for a renewal, also where background work is not to run yet.
+        let depth_min = usize::from(self.is_renewing());
+        let (jobs, depth) = (&self.jobs, self.pace.depth().max(depth_min));
         match self.turn() {
             Some(Turn::Resync) => jobs.resync.as_ref().is_some_and(|resync| resync.wants_step(depth)),
             Some(Turn::Rebuild) => jobs.rebuilds.front().is_some_and(|rebuild| rebuild.wants_step(depth)),

@@ -146,6 +146,8 @@ fn only_what_was_not_flushed_is_renewed_and_a_flush_waits_for_that() {
         rig.unflushable.clear();
         assert_eq!((rig.result(refused), rig.array.refused_flush()), (Some(Err(RequestError::Failed)), &[Role(0)][..]));
         let before = rig.written[0];
+        // An array that is being opened does no background work yet.
+        rig.array.set_background(rig.now, Background { rate_min_bytes_per_s: 0, rate_max_bytes_per_s: 0, depth: 0 });
         let waits = rig.submit(Command::Flush);
         while rig.result(waits).is_none() {
             assert!(rig.step(), "{level:?}: a flush waits for nothing");

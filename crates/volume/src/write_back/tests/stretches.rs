@@ -1,5 +1,7 @@
 //! Groups that are written anew from one end to the other.
 
+use std::ops::Range;
+
 use super::*;
 
 const ROW: u64 = 12 << 10;
