@@ -70,6 +70,11 @@ pub struct Reordering {
 impl Reordering {
     /// All I/Os in the order in which drives are given them.
     pub const NONE: Self = Self { held_percent: 0, held_ns_max: 1 };
+
+    /// Whether most I/Os are held for a good part of a second.
+    pub(crate) fn is_slow(self) -> bool {
+        self.held_percent >= 50 && self.held_ns_max >= 400_000_000
+    }
 }
 
 impl fmt::Display for Reordering {

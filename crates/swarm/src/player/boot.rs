@@ -66,7 +66,7 @@ impl<'a> Player<'a> {
             arena,
             chronicle,
             promises: Promises::new((array.size_bytes() / BLOCK) as usize, scenario.assume_clean),
-            answers: Answers::new(),
+            answers: Answers::new(scenario.reordering.is_slow()),
             silent: Silent::default(),
             seats: array.content_map(),
             ids: (0..).map(|drive| Some(DriveId(drive))).take(scenario.drives()).collect(),
