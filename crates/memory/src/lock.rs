@@ -32,6 +32,9 @@ const LETS_GO: &str = "lets go";
 /// So often a process is waited for that does, half a minute: what it remembers has less time to become durable,
 /// and so have its drives to answer.
 const LETTING_GO_ROUNDS: u32 = 120;
+/// So often one is waited for that is not there any more, five seconds: a ring that it left open ends after it. It may also be
+/// one of another PID namespace, which does not end.
+const GONE_ROUNDS: u32 = 20;
 /// By proc_pid_stat(5): where a process's flags are behind its name, and the one for its end.
 const FLAGS_FIELD: usize = 6;
 const FLAG_EXITING: u64 = 0x4;
@@ -86,10 +89,10 @@ impl Store {
             Hold::Alone => FlockOperation::NonBlockingLockExclusive,
             Hold::Shared => FlockOperation::NonBlockingLockShared,
         };
-        let lets_go = || Holder::of(&file).is_some_and(Holder::lets_go);
         let mut locked = patiently(|| flock(&file, operation));
-        for _ in 0..LETTING_GO_ROUNDS {
-            if locked != Err(Errno::WOULDBLOCK) || !lets_go() {
+        for round in 0..LETTING_GO_ROUNDS {
+            let is_waited_for = Holder::of(&file).is_some_and(|holder| holder.ends_within(round));
+            if locked != Err(Errno::WOULDBLOCK) || !is_waited_for {
                 break;
             }
             locked = patiently(|| flock(&file, operation));
@@ -97,7 +100,8 @@ impl Store {
         match locked {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
-                let process_id = Holder::of(&file).map(|holder| holder.process_id);
+                let holder = Holder::of(&file).filter(|holder| holder.stat.is_some());
+                let process_id = holder.map(|holder| holder.process_id);
                 return Err(LockError::Taken { process_id });
             }
             Err(errno) => return Err(system(errno.into()).into()),
@@ -133,13 +137,13 @@ fn patiently(mut lock: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
     Err(Errno::WOULDBLOCK)
 }
 
-/// Who has a file, by what that says: a process that is there.
+/// Who has a file, by what that says.
 #[derive(Clone, Debug)]
 struct Holder {
     process_id: u32,
     says_so: bool,
-    /// What the kernel says of it.
-    stat: String,
+    /// What the kernel says of the process; `None` if there is none.
+    stat: Option<String>,
 }
 
 impl Holder {
@@ -149,13 +153,16 @@ impl Holder {
         let text = std::str::from_utf8(&bytes[..length]).ok()?;
         let (number, word) = text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""));
         let process_id: u32 = number.parse().ok()?;
-        let stat = std::fs::read_to_string(Path::new("/proc").join(number).join("stat")).ok()?;
+        let stat = std::fs::read_to_string(Path::new("/proc").join(number).join("stat")).ok();
         Some(Self { process_id, says_so: word == LETS_GO, stat })
     }
 
-    /// Whether it will have let go without anybody's doing.
-    fn lets_go(self) -> bool {
-        self.says_so || is_exiting(&self.stat)
+    /// Whether it may let go without anybody's doing, after so many rounds of waiting.
+    fn ends_within(&self, rounds: u32) -> bool {
+        match &self.stat {
+            Some(stat) => self.says_so || is_exiting(stat),
+            None => rounds < GONE_ROUNDS,
+        }
     }
 }
 
@@ -209,6 +216,22 @@ mod tests {
         ending.join().unwrap();
         assert!(matches!(store.lock(ARRAY, Hold::Alone), Err(LockError::Taken { .. })), "the next one has it again");
         drop(second);
+    }
+
+    /// What it had open ends a moment after it.
+    #[test]
+    fn what_a_process_that_is_gone_has_left_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().to_owned());
+        let first = store.lock(ARRAY, Hold::Alone).unwrap();
+        let no_process = u32::MAX;
+        first.file.write_all_at(format!("{no_process} \n").as_bytes(), 0).unwrap();
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(4 * TRIES * STEP);
+            drop(first);
+        });
+        drop(store.lock(ARRAY, Hold::Alone).unwrap());
+        ending.join().unwrap();
     }
 
     #[test]
