@@ -218,7 +218,7 @@ fn open_engine<W: World>(
     options: &OpenOptions,
 ) -> Result<Engine, OpenError> {
     let scratch = scratch(tree, shape.member_bytes.len())?;
-    let logs = open_logs(tree, slots, assembly, shape, options)?;
+    let logs = open_logs(tree, (members, slots), assembly, shape, options)?;
     let resync = logs.in_doubt_from.and_then(|position| resync(position, assembly, shape, bitmap, options));
     let config = Config {
         logical_block_bytes: logical_block_bytes(tree, slots),

@@ -21,6 +21,8 @@
 //! | the end | whole or torn | in sync | in sync |
 //! | any | one cannot be read, or says what cannot be | resync of all | refused without `--force` |
 //! | any | that of a member being rebuilt cannot be read, or the member fails in the replay | | as without it; its rebuild begins anew |
+//! | any | the member whose log it is is gone, and its [replacement](super::mirror) stands in for it, filled in part | | as without it; its rebuild begins anew |
+//! | any | the same, and all was copied | resync of all | refused without `--force` |
 //!
 //! A log is about parity of the member that has it, and where one member is being rebuilt all others have their data: nothing
 //! is in doubt but what the rebuild makes anew.
@@ -63,7 +65,7 @@ use shoal_md::{Area, Assembly, Features, PPL_HEADER_BYTES, Superblock};
 
 use crate::assemble::OpenError;
 use crate::buffers::NOTE_BYTES;
-use crate::tree::{Duty, Logs, Place, Slot, Tree};
+use crate::tree::{Duty, Logs, Place, Slot, Target, Tree};
 use crate::world::World;
 use crate::{OpenOptions, VolumeError};
 
@@ -126,12 +128,20 @@ pub(crate) fn has_logs(superblock: &Superblock) -> bool {
     superblock.features.any_of(Features::PPL | Features::MULTIPLE_PPLS)
 }
 
+/// The roles of members that were to replace others until now: what was written in their rows is in the log of the other one.
+fn stand_ins(members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Role> {
+    let roles = (0..).map(Role).zip(&assembly.slots);
+    let is_replacement = |index: usize| members[index].1.features.any_of(Features::REPLACEMENT);
+    let stand_ins = roles.filter(|(_, slot)| slot.candidate.is_some_and(is_replacement));
+    stand_ins.map(|(role, _)| role).collect()
+}
+
 /// Replays the logs of an array, if it has any: on its members if it is opened for writing; in
 /// memory if it is degraded and only read. The logs stay as they are: while superblocks may still
 /// name one that is absent now, its stripes' entries, which were left out, are needed.
 pub(crate) fn open_logs<W: World>(
     tree: &mut Tree<W>,
-    slots: &[Slot],
+    (members, slots): (&[(Target, Superblock)], &[Slot]),
     assembly: &Assembly,
     shape: &Shape,
     options: &OpenOptions,
@@ -148,7 +158,9 @@ pub(crate) fn open_logs<W: World>(
     if let Some(slot) = in_use.clone().find(|slot| options.writable && slot.place.log.is_none()) {
         return Err(OpenError::LogRoom { drive: tree.name(slot.place.target) });
     }
-    let mut found = tree.find_logs(slots, &geometry, &assembly.member_states(), assembly.superblock.array_uuid)?;
+    // What was written before a clean end is where it belongs, whoever has the log.
+    let without_log = if recorded.is_some() { stand_ins(members, assembly) } else { Vec::new() };
+    let mut found = tree.find_logs(slots, &geometry, assembly, &without_log)?;
     let judge = |found: &FoundLogs| match found.in_doubt_from(recorded, geometry.sync_bytes(), is_degraded) {
         Some(_) if is_degraded && options.writable && !options.force => {
             Err(OpenError::DirtyDegraded { name: assembly.name() })

@@ -11,7 +11,7 @@
 //! | a write is given to it, and again when that ends | its range is *written* |
 //! | a flush is given to it | what is written is *being flushed* |
 //! | that flush ends well | what was being flushed since then or longer is durable |
-//! | a flush is refused | all that is written or being flushed is *to be renewed*, and the member *as a whole* if that is everything |
+//! | a flush is refused | all that is written, under way or being flushed is *to be renewed*, and the member *as a whole* if that is everything |
 //! | it has refused one before the array started | it is to be renewed as a whole |
 //! | it fails | everything, as at the start |
 //! | what is to be renewed has been written again | nothing is to be renewed, but the member as a whole if it was |
@@ -19,7 +19,8 @@
 //! Flushes wait for what is to be renewed, also while the member is renewed as a whole beside that: so they are worth what they
 //! say from the member's first good flush on.
 //!
-//! A write counts again at its end, because a flush that was given out between the two need not cover it.
+//! A write counts again at its end, because a flush that was given out between the two need not cover it. One that is under
+//! way when a flush is refused may have been with the drive, and be lost, before the drive answers it.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::ops::Range;
@@ -72,6 +73,8 @@ impl Extent {
 #[derive(Debug)]
 struct Account {
     member_bytes: u64,
+    /// Writes that have not ended.
+    under_way: Vec<(EffectId, Range<u64>)>,
     written: Extent,
     /// In the order in which the flushes were given out.
     being_flushed: VecDeque<(EffectId, Extent)>,
@@ -90,8 +93,24 @@ enum Whole {
 
 impl Account {
     fn new(member_bytes: u64) -> Self {
-        let (written, being_flushed) = (Extent::Everything, VecDeque::new());
-        Self { member_bytes, written, being_flushed, to_renew: no_regions(member_bytes), whole: None }
+        Self {
+            member_bytes,
+            under_way: Vec::new(),
+            written: Extent::Everything,
+            being_flushed: VecDeque::new(),
+            to_renew: no_regions(member_bytes),
+            whole: None,
+        }
+    }
+
+    fn write_begins(&mut self, id: EffectId, range: Range<u64>) {
+        self.written.insert(range.clone());
+        self.under_way.push((id, range));
+    }
+
+    fn write_ended(&mut self, id: EffectId, range: Range<u64>) {
+        self.written.insert(range);
+        self.under_way.retain(|(other, _)| *other != id);
     }
 
     fn flush_begins(&mut self, id: EffectId) {
@@ -113,6 +132,7 @@ impl Account {
     }
 
     fn flush_is_refused(&mut self) {
+        self.under_way.iter().for_each(|(_, range)| self.to_renew.insert(range.clone()));
         let written = core::mem::replace(&mut self.written, Extent::nothing(self.member_bytes));
         for extent in self.being_flushed.drain(..).map(|(_, extent)| extent).chain([written]) {
             match extent {
@@ -142,7 +162,7 @@ impl Unflushed {
     pub(super) fn begins(&mut self, role: Role, io: MemberIo, id: EffectId) {
         match (self.of(role), io) {
             (Some(account), MemberIo::Flush) => account.flush_begins(id),
-            (Some(account), io) => written_by(io).into_iter().for_each(|range| account.written.insert(range)),
+            (Some(account), io) => written_by(io).into_iter().for_each(|range| account.write_begins(id, range)),
             (None, _) => {}
         }
     }
@@ -152,7 +172,7 @@ impl Unflushed {
         match (self.of(role), io) {
             (Some(account), MemberIo::Flush) if *outcome == Outcome::Done => account.flush_is_done(id),
             (Some(_), MemberIo::Flush) | (None, _) => {}
-            (Some(account), io) => written_by(io).into_iter().for_each(|range| account.written.insert(range)),
+            (Some(account), io) => written_by(io).into_iter().for_each(|range| account.write_ended(id, range)),
         }
     }
 
@@ -250,6 +270,24 @@ mod tests {
         account.written.insert(9 * REGION..9 * REGION + 1);
         account.flush_is_refused();
         assert_eq!(to_renew(&account).len(), 3, "a second refusal adds to the first");
+    }
+
+    /// It was given to the drive before a flush that did not cover it, and the drive may have it when it refuses the next one.
+    #[test]
+    fn what_is_under_way_is_to_be_renewed() {
+        let mut account = flushed();
+        account.write_begins(EffectId(7), 3 * REGION..3 * REGION + 1);
+        account.flush_begins(EffectId(8));
+        account.flush_is_done(EffectId(8));
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account), [3 * REGION..4 * REGION]);
+        account.write_ended(EffectId(7), 3 * REGION..3 * REGION + 1);
+        account.to_renew = no_regions(MEMBER);
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account), [3 * REGION..4 * REGION], "it is written, and not flushed");
+        account.to_renew = no_regions(MEMBER);
+        account.flush_is_refused();
+        assert_eq!(to_renew(&account), [], "it has ended");
     }
 
     #[test]

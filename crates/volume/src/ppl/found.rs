@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use shoal_array::{Fault, Geometry, MemberState, Role};
-use shoal_md::{Area, PPL_HEADER_BYTES, PplEntry, PplError, PplRun, PplWrite, Uuid, newest_ppl};
+use shoal_md::{Area, Assembly, PPL_HEADER_BYTES, PplEntry, PplError, PplRun, PplWrite, Uuid, newest_ppl};
 
 use super::{Io, LogPlace, pieces};
 use crate::VolumeError;
@@ -73,24 +73,30 @@ impl FoundLogs {
 }
 
 impl<W: World> Tree<W> {
-    /// Reads the logs of all members among `slots`. Nothing is written.
+    /// Reads the logs of all members among `slots`; those of some say nothing of their rows. Nothing is written.
     pub(super) fn find_logs(
         &mut self,
         slots: &[Slot],
         geometry: &Geometry,
-        states: &[MemberState],
-        array_uuid: Uuid,
+        assembly: &Assembly,
+        without_log: &[Role],
     ) -> Result<FoundLogs, VolumeError> {
         let mut found = FoundLogs::default();
         let mut logs = Vec::new();
-        let mut states = states.to_vec();
+        let mut states = assembly.member_states();
         for slot in slots {
-            let newest = match slot.place.log {
-                Some(log) => self.newest(slot.place.target, log, array_uuid)?.map(|write| (log, write)),
+            let mut newest = match slot.place.log {
+                Some(log) => {
+                    let newest = self.newest(slot.place.target, log, assembly.superblock.array_uuid)?;
+                    newest.map(|write| (log, write))
+                }
                 None => Err(PplError::Foreign),
             };
             found.generations.push(newest.as_ref().ok().map(|(_, write)| write.header.generation));
             let Duty::Member(role) = slot.duty else { continue };
+            if without_log.contains(&role) {
+                newest = Err(PplError::Foreign);
+            }
             let state = &mut states[role.index()];
             match newest {
                 Ok((log, write)) => logs.push((Parity { target: slot.place.target, area: log.area, role }, write)),

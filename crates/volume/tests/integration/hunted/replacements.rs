@@ -202,6 +202,33 @@ fn a_replacement_that_is_copied_anew_after_a_crash_is_said_to_be() {
     assert_copies_agree(&mut array);
 }
 
+/// Power was cut while parity was written to both, and the original is gone, with the only log that says so. What the
+/// replacement has is not believed.
+#[test]
+fn a_replacement_that_stands_in_after_a_crash_has_no_log_for_its_rows() {
+    let mut array = copied_beside_logs();
+    // The parity of this row is on the first member.
+    let row = 92;
+    let area = array.content_map().data_area(DriveId(0)).unwrap();
+    let mut before = [0; 4096];
+    array.world().picture()[3].read(area.start + row * 4096, &mut before).unwrap();
+    let span = array.request_span(0, 4096);
+    array.arena().write(array.request_memory(0), &[9; 4096]);
+    assert!(ask(&mut array, Command::Write { offset: row * 8192, span }));
+    let mut contents = array.world().picture();
+    drop(array);
+    let mut written = [0; 4096];
+    contents[3].read(area.start + row * 4096, &mut written).unwrap();
+    assert_ne!(written, before, "it has the parity");
+    // It loses it with its power.
+    contents[3].write(area.start + row * 4096, &before).unwrap();
+    contents.iter_mut().for_each(|content| content.flush().unwrap());
+    let mut array = opened(contents, 1..4);
+    array.set_background(FAST);
+    finish(&mut array);
+    assert_copies_agree(&mut array);
+}
+
 /// The new drive is a copy of an ailing member whose superblock cannot be read any more: that one is copied as long as it can be,
 /// and is not let fail for the copy's sake.
 #[test]
