@@ -10,6 +10,8 @@ mod reasons;
 mod seats;
 mod table;
 
+use std::cmp::Reverse;
+
 use shoal_array::{Array, BufferId, Config, Health, Level, MemberState, Raid0Layout, Role, Scratch, Shape};
 
 use crate::place::SECTOR_BYTES;
@@ -262,13 +264,14 @@ fn check_identities(candidates: &[Candidate]) -> Result<(), AssembleError> {
 }
 
 /// The candidate with the most updates that has a role, or is the journal, by its own table; among equals one with a
-/// role, then the first. Spares miss updates, and know nothing that the members do not: they count if there is nobody else.
+/// role, then the one that counts on the fewest: of two updates with one number the one that others missed was the later. Then
+/// the first. Spares miss updates, and know nothing that the members do not: they count if there is nobody else.
 fn elect(candidates: &[Candidate]) -> Option<usize> {
     let rank = |index: &usize| {
         let superblock = &candidates[*index].superblock;
         let own = superblock.own_use();
         let active = matches!(own, MemberUse::Active(_));
-        (active || own == MemberUse::Journal, superblock.events, active)
+        (active || own == MemberUse::Journal, superblock.events, active, Reverse(superblock.active_count()))
     };
     (0..candidates.len()).rev().max_by_key(rank)
 }

@@ -45,7 +45,10 @@ enum Listed {
 enum Own {
     Same,
     Spare,
-    Other,
+    /// Something else, and the freshest one is a member.
+    Earlier,
+    /// Something else, and the freshest one is no member.
+    Apart,
 }
 
 /// What its feature bits say of its data; the first that applies. (A bad-block log with entries changes nothing here: it
@@ -105,6 +108,7 @@ const TABLE: &[Row] = {
     use Mark as M;
     use Own as O;
     const RECENT: &[Freshness] = &[Current, OneBehind];
+    const OTHER: &[Own] = &[O::Earlier, O::Apart];
     &[
         // It has a role, and both tables say so.
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::None], decision: D::InSync },
@@ -116,24 +120,26 @@ const TABLE: &[Row] = {
         // update that was cut short is as fresh as the next one, as spares elect nobody. It holds nothing in either case.
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Spare], mark: ANY_MARK, decision: D::RebuildAnew },
         // Its number was given to another one.
-        Row { listed: &[L::Active], freshness: &[OneBehind], own: &[O::Other], mark: ANY_MARK, decision: D::Stale },
-        Row { listed: &[L::Active], freshness: &[Current], own: &[O::Other], mark: ANY_MARK, decision: D::Conflict },
+        Row { listed: &[L::Active], freshness: &[OneBehind], own: OTHER, mark: ANY_MARK, decision: D::Stale },
+        Row { listed: &[L::Active], freshness: &[Current], own: OTHER, mark: ANY_MARK, decision: D::Conflict },
         // Old data.
         Row { listed: &[L::Active], freshness: &[Stale], own: &[], mark: ANY_MARK, decision: D::Stale },
         // Spares hold no data that could be old.
         Row { listed: &[L::Spare], freshness: &[], own: &[O::Same, O::Spare], mark: ANY_MARK, decision: D::Spare },
         // It had a role when it was last seen, and the array has gone on without it.
-        Row { listed: &[L::Spare], freshness: &[OneBehind, Stale], own: &[O::Other], mark: ANY_MARK, decision: D::Stale },
-        Row { listed: &[L::Spare], freshness: &[Current], own: &[O::Other], mark: ANY_MARK, decision: D::Conflict },
-        // The others saw it fail.
+        Row { listed: &[L::Spare], freshness: &[OneBehind, Stale], own: OTHER, mark: ANY_MARK, decision: D::Stale },
+        Row { listed: &[L::Spare], freshness: &[Current], own: &[O::Earlier], mark: ANY_MARK, decision: D::Stale },
+        Row { listed: &[L::Spare], freshness: &[Current], own: &[O::Apart], mark: ANY_MARK, decision: D::Conflict },
+        // The others saw it fail. It is as fresh if it had the update before theirs, which was cut short on its way to them, and
+        // they were started without it then.
         Row { listed: &[L::Faulty], freshness: &[OneBehind, Stale], own: &[], mark: ANY_MARK, decision: D::Faulty },
-        Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Same], mark: ANY_MARK, decision: D::Faulty },
-        Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Spare, O::Other], mark: ANY_MARK, decision: D::Conflict },
+        Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Same, O::Earlier], mark: ANY_MARK, decision: D::Faulty },
+        Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Spare, O::Apart], mark: ANY_MARK, decision: D::Conflict },
         // A journal counts only if it has seen every update that a member would need to have seen.
         Row { listed: &[L::Journal], freshness: RECENT, own: &[O::Same], mark: ANY_MARK, decision: D::Journal },
         Row { listed: &[L::Journal], freshness: &[Stale], own: &[], mark: ANY_MARK, decision: D::Stale },
-        Row { listed: &[L::Journal], freshness: &[OneBehind], own: &[O::Spare, O::Other], mark: ANY_MARK, decision: D::Stale },
-        Row { listed: &[L::Journal], freshness: &[Current], own: &[O::Spare, O::Other], mark: ANY_MARK, decision: D::Conflict },
+        Row { listed: &[L::Journal], freshness: &[OneBehind], own: &[O::Spare, O::Earlier, O::Apart], mark: ANY_MARK, decision: D::Stale },
+        Row { listed: &[L::Journal], freshness: &[Current], own: &[O::Spare, O::Earlier, O::Apart], mark: ANY_MARK, decision: D::Conflict },
         // A role that the array does not have, or a number that means nothing.
         Row { listed: &[L::Unknown], freshness: &[], own: &[], mark: ANY_MARK, decision: D::Unusable },
     ]
@@ -180,7 +186,8 @@ pub(super) fn decide(freshest: &Superblock, own: &Superblock) -> Option<Verdict>
         own: match own.own_use() {
             same if same == listed => Own::Same,
             MemberUse::Spare => Own::Spare,
-            _ => Own::Other,
+            _ if matches!(own.member_use(freshest.dev_number), MemberUse::Active(_)) => Own::Earlier,
+            _ => Own::Apart,
         },
         mark: mark(own.features),
     };
@@ -220,7 +227,7 @@ mod tests {
 
     const LISTED: [Listed; 5] = [Listed::Active, Listed::Spare, Listed::Faulty, Listed::Journal, Listed::Unknown];
     const FRESHNESS: [Freshness; 3] = [Freshness::Current, Freshness::OneBehind, Freshness::Stale];
-    const OWN: [Own; 3] = [Own::Same, Own::Spare, Own::Other];
+    const OWN: [Own; 4] = [Own::Same, Own::Spare, Own::Earlier, Own::Apart];
     const MARK: [Mark; 5] = [Mark::Replacing, Mark::Replaced, Mark::RecoveryBitmap, Mark::Recovering, Mark::None];
 
     fn cases() -> impl Iterator<Item = Case> {

@@ -163,12 +163,12 @@ impl Player<'_> {
         let mut weak = self.stock.weak.clone();
         let superblocks: Vec<_> = seats.iter().map(|seat| superblock(&contents[seat.drive?])).collect();
         let of_group = &superblocks[group..group + self.group_size()];
-        let freshest = of_group.iter().flatten().max_by_key(|superblock| superblock.events);
+        let freshest = freshest(of_group.iter().flatten());
         let is_unreadable = |place: usize| {
             let drive = seats[group + place].drive;
             drive.is_none_or(|drive| !contents[drive].unreadable_sectors().is_empty())
         };
-        let is_in_sync = |place: usize| of_group[place].as_ref().is_some_and(|own| is_in_sync(own, freshest));
+        let is_in_sync = |place: usize| of_group[place].as_ref().is_some_and(|own| is_in_sync(own, &freshest));
         let is_unsound = |place: &usize| !is_in_sync(*place) || is_unreadable(*place);
         weak.extend((0..of_group.len()).filter(is_unsound).map(|place| group + place));
         let others =
@@ -200,15 +200,21 @@ pub(super) fn has_replaced(drive: usize, contents: &[Content]) -> bool {
     let own = superblock(&contents[drive]);
     let array = own.as_ref().map(|own| own.array_uuid);
     let of_array = contents.iter().filter_map(superblock).filter(|other| Some(other.array_uuid) == array);
-    let freshest = of_array.max_by_key(|other| other.events);
-    own.is_some_and(|own| is_in_sync(&own, freshest.as_ref()))
+    let of_array: Vec<_> = of_array.collect();
+    own.is_some_and(|own| is_in_sync(&own, &freshest(of_array.iter())))
 }
 
-/// The last superblock that a drive took makes it a member with all its data, and so does the freshest one of its array.
-fn is_in_sync(own: &Superblock, freshest: Option<&Superblock>) -> bool {
+/// The superblocks of the last update; of one number there may be two.
+fn freshest<'a>(superblocks: impl Iterator<Item = &'a Superblock> + Clone) -> Vec<&'a Superblock> {
+    let events = superblocks.clone().map(|superblock| superblock.events).max();
+    superblocks.filter(|superblock| Some(superblock.events) == events).collect()
+}
+
+/// The last superblock that a drive took makes it a member with all its data, and so do the freshest ones of its array.
+fn is_in_sync(own: &Superblock, freshest: &[&Superblock]) -> bool {
     let is_active = |by: &Superblock| matches!(by.member_use(own.dev_number), MemberUse::Active(_));
-    let is_known = freshest.is_none_or(|freshest| is_active(freshest) && own.events + 1 >= freshest.events);
-    is_active(own) && has_all(own) && is_known
+    let is_known = |by: &&Superblock| is_active(by) && own.events + 1 >= by.events;
+    is_active(own) && has_all(own) && freshest.iter().all(is_known)
 }
 
 /// It is not being filled, and has no bad blocks.
