@@ -30,7 +30,8 @@
 //! the one that is needed most. So it gets the next one *first*. If it fails again the update is given up, and the next one
 //! has the same count.
 //!
-//! A run that would say that a member has failed waits for others that may [follow](super::losses).
+//! A run that would say that a member has failed waits for others that may [follow](super::losses). Whether they have, its
+//! first flush finds out: so that one is made on all members, also of those that have [nothing new](super::order).
 //!
 //! Who asks:
 //! * the engine, after a member failed and before it answers the writes which that member missed;
@@ -200,6 +201,9 @@ impl<W: World> Tree<W> {
     }
 
     fn begin_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, unfit: Vec<usize>) {
+        if self.nodes[node.0].lost() > 0 {
+            self.flushes.forget();
+        }
         let it = &mut self.nodes[node.0];
         it.renew_membership();
         if !it.keeps_records() && !it.is_renamed {

@@ -88,7 +88,8 @@ impl Flushes {
         self.of(drive).is_covered = false;
     }
 
-    /// Others may write to the drives from now on: of what they flush nothing is known.
+    /// All drives are flushed when they are asked to next: others may have written to them meanwhile, or it is to be found out
+    /// whether they are there.
     pub(in crate::tree) fn forget(&mut self) {
         self.0.iter_mut().for_each(|it| it.is_covered = false);
     }
