@@ -178,6 +178,23 @@ fn drives_that_vanish_one_after_the_other_are_all_counted_on() {
     }
 }
 
+/// Those of which nobody has asked anything since they were flushed are gone, too.
+#[test]
+fn drives_that_vanish_together_are_all_counted_on_whoever_is_asked() {
+    let (mut array, dead) = array("10", 4);
+    assert!(write(&mut array, 1));
+    array.submit(Request { id: RequestId(0), command: Command::Flush });
+    drain(&mut array);
+    dead.borrow_mut().extend([0, 2, 3]);
+    let span = array.request_span(0, 4096);
+    array.submit(Request { id: RequestId(0), command: Command::Write { offset: 0, span } });
+    let mut answers = Vec::new();
+    while answers.is_empty() {
+        array.turn(std::time::Duration::from_millis(100), &mut answers).unwrap();
+    }
+    assert_eq!(array.counted_on().len(), 4, "a member was recorded as failed");
+}
+
 #[test]
 fn an_update_of_an_attempt_that_failed_is_known() {
     let mut updated = 0;
