@@ -7,6 +7,7 @@
 use shoal_volume::{Health, Incarnation, NEWEST, Unflushed};
 
 use super::Player;
+use super::weakness::Seat;
 use crate::checkers::Failure;
 use crate::scenario::Step;
 
@@ -32,7 +33,11 @@ impl Player<'_> {
         let refusals = self.refusals;
         // Power cuts are for arrays that live.
         let cuts = self.chronicle.borrow_mut().hold_cuts();
+        let may_recover = self.seats().iter().any(Seat::is_being_filled);
         drives.iter().for_each(|drive| self.pull(*drive));
+        if may_recover {
+            self.heed_holes();
+        }
         let ended = self.end_in_vain();
         self.chronicle.borrow_mut().resume_cuts(cuts);
         ended?;

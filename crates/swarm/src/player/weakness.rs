@@ -27,6 +27,11 @@ pub(super) struct Seat {
 impl Seat {
     const EMPTY: Self = Self { is_in_sync: false, is_held: false, is_taken: false, drive: None };
 
+    /// There is a member that does not have all of its content yet.
+    pub(super) fn is_being_filled(&self) -> bool {
+        self.is_taken && !self.is_held
+    }
+
     /// The array has a member here whose drive was pulled.
     pub(super) fn is_ghost(&self) -> bool {
         self.is_taken && self.drive.is_none()
