@@ -123,6 +123,19 @@ impl Content {
         self.look_parts(offset, length, |done, part| bytes[done..done + part.len()].copy_from_slice(part))
     }
 
+    /// Reads what is there for good: what a power cut now would leave at least of what was written.
+    pub fn look_durable(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Fault> {
+        let length = bytes.len() as u64;
+        self.checked(offset, length)?;
+        let take = |done: usize, part: &[u8]| bytes[done..done + part.len()].copy_from_slice(part);
+        match self.kept.as_ref().map(|kept| kept.cache.durable()) {
+            Some(durable) if !durable.is_readable(offset, length) => return Err(Fault::Io),
+            Some(durable) => durable.read_parts(offset, length, take),
+            None => Media::default().read_parts(offset, length, take),
+        }
+        Ok(())
+    }
+
     fn look_parts(&self, offset: u64, length: u64, take: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
         self.checked(offset, length)?;
         match &self.kept {

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use shoal_volume::{ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState};
+use shoal_volume::{
+    ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState, read_superblock,
+};
 
 use super::Player;
 use super::power::{has_all, superblock};
@@ -111,9 +113,12 @@ impl Player<'_> {
         seats.into_iter().enumerate().filter_map(is_weak).collect()
     }
 
-    /// Whether a member's superblock says that it has all its data, as far as it was written, and no bad blocks.
+    /// Whether a member's superblock says that it has all its data, as far as it was written, and no bad blocks; also if power
+    /// were cut now.
     fn is_recorded(&mut self, drive: usize) -> bool {
-        superblock(self.content(drive)).is_some_and(|own| has_all(&own))
+        let content = self.content(drive);
+        let durable = read_superblock(content.size_bytes(), |offset, bytes| content.look_durable(offset, bytes)).ok();
+        [superblock(content), durable].iter().all(|own| own.as_ref().is_some_and(has_all))
     }
 
     /// Whether the array survives it if this drive fails now in whatever way.
