@@ -129,7 +129,11 @@ pub(crate) fn has_logs(superblock: &Superblock) -> bool {
 }
 
 /// The roles of members that were to replace others until now: what was written in their rows is in the log of the other one.
+/// What was written before a clean end is where it belongs, whoever has the log.
 fn stand_ins(members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Role> {
+    if assembly.superblock.is_clean() {
+        return Vec::new();
+    }
     let roles = (0..).map(Role).zip(&assembly.slots);
     let is_replacement = |index: usize| members[index].1.features.any_of(Features::REPLACEMENT);
     let stand_ins = roles.filter(|(_, slot)| slot.candidate.is_some_and(is_replacement));
@@ -158,9 +162,7 @@ pub(crate) fn open_logs<W: World>(
     if let Some(slot) = in_use.clone().find(|slot| options.writable && slot.place.log.is_none()) {
         return Err(OpenError::LogRoom { drive: tree.name(slot.place.target) });
     }
-    // What was written before a clean end is where it belongs, whoever has the log.
-    let without_log = if recorded.is_some() { stand_ins(members, assembly) } else { Vec::new() };
-    let mut found = tree.find_logs(slots, &geometry, assembly, &without_log)?;
+    let mut found = tree.find_logs(slots, &geometry, assembly, &stand_ins(members, assembly))?;
     let judge = |found: &FoundLogs| match found.in_doubt_from(recorded, geometry.sync_bytes(), is_degraded) {
         Some(_) if is_degraded && options.writable && !options.force => {
             Err(OpenError::DirtyDegraded { name: assembly.name() })

@@ -7,6 +7,7 @@ use shoal_volume::{ArrayVolume, Health, OpenOptions, ScrubMode};
 use super::Player;
 use super::boot::options;
 use crate::checkers::{Failure, check_health, check_redundancy, check_scrub, scrub};
+use crate::hunt::DRIVES_MAX;
 use crate::sample::mirrors_parity;
 use crate::watched::Watched;
 
@@ -14,7 +15,7 @@ use crate::watched::Watched;
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// A drive is given to the array so often at most: each time a member is missing, and all drives may have been tried.
-const ROUNDS_MAX: usize = 16;
+const ROUNDS_MAX: usize = 2 * DRIVES_MAX;
 
 impl Player<'_> {
     /// Ends the faults, and holds the array against everything that it should be then.

@@ -4,6 +4,8 @@
 //! The array's user lives on, too, by the rules of those who are served ([`Unflushed`]): what he
 //! was answered and has not flushed may be lost, and the next flush has to say so.
 
+use std::collections::BTreeSet;
+
 use shoal_volume::{Health, Incarnation, NEWEST, Unflushed};
 
 use super::Player;
@@ -36,7 +38,7 @@ impl Player<'_> {
         let may_recover = self.seats().iter().any(Seat::is_being_filled);
         drives.iter().for_each(|drive| self.pull(*drive));
         if may_recover {
-            self.heed_holes();
+            self.find_lost_to_holes(&BTreeSet::new());
         }
         let ended = self.end_in_vain();
         self.chronicle.borrow_mut().resume_cuts(cuts);

@@ -194,6 +194,9 @@ impl<W: World> Tree<W> {
     }
 
     fn start_run(&mut self, now: Instant, node: NodeId) {
+        if self.nodes[node.0].lost() > 0 {
+            self.flushes.forget();
+        }
         let Recorder { next, unfit, losses, .. } = &mut self.nodes[node.0].recorder;
         let (waiters, unfit) = (std::mem::take(next), std::mem::take(unfit));
         *losses = Losses::default();
@@ -201,9 +204,6 @@ impl<W: World> Tree<W> {
     }
 
     fn begin_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, unfit: Vec<usize>) {
-        if self.nodes[node.0].lost() > 0 {
-            self.flushes.forget();
-        }
         let it = &mut self.nodes[node.0];
         it.renew_membership();
         if !it.keeps_records() && !it.is_renamed {
