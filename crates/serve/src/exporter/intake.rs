@@ -4,7 +4,7 @@
 //! had its turn. Requests longer than a buffer are begun part by part, and the next request is not read before the
 //! last part is begun; so a connection has one of them in the making at a time. A long read whose answer is not
 //! structured must come as one uninterrupted run of bytes: it goes alone, after all that was under way on its
-//! connection has been answered. Who does not take its answers is not asked for more: all that a client can have the
+//! connection has been answered, and before any other request is read. Who does not take its answers is not asked for more: all that a client can have the
 //! owner keep is bounded.
 
 use rustix::event::epoll::EventFlags;
@@ -170,10 +170,14 @@ impl Exporter {
 
     /// Begins the next part of a request; the next request follows the last part.
     fn begin_part(&mut self, volume: &mut dyn Volume, key: Key, transaction: Key) -> Went {
-        let Some(it) = self.transactions.get(transaction).filter(|it| it.next < it.end) else {
+        let Some(it) = self.transactions.get(transaction).filter(|it| it.next < it.end || it.alone) else {
             self.read_next(key, Reading::Request);
             return Went::On;
         };
+        if it.next >= it.end {
+            // Whatever was begun now might be answered before the last part.
+            return self.wait_for_own(key);
+        }
         let block = volume.logical_block_bytes();
         let (order, unfinished, alone) = (it.order, it.unfinished, it.alone);
         let is_trim = matches!(order, Order::Trim { .. });
@@ -186,8 +190,7 @@ impl Exporter {
             _ => alone && (connection.under_way > 1 || unfinished > 0 || !connection.output.is_empty()),
         };
         if must_wait {
-            connection.is_paused = true;
-            return Went::Nowhere;
+            return self.wait_for_own(key);
         }
         let needs_buffer = needs_buffer(order, part);
         let buffer = if needs_buffer { self.take_buffer(key) } else { None };
@@ -206,6 +209,14 @@ impl Exporter {
             self.submit_part(volume, piece);
         }
         Went::On
+    }
+
+    /// The connection goes on when something of its own has ended.
+    fn wait_for_own(&mut self, key: Key) -> Went {
+        if let Some(connection) = self.connections.at_mut(key) {
+            connection.is_paused = true;
+        }
+        Went::Nowhere
     }
 
     /// There is no buffer for the next part of a request.

@@ -108,6 +108,37 @@ fn many_requests_at_a_time_are_answered_each_once() {
 /// Flags, kind, offset, length, payload, and the error.
 type Case<'a> = (u16, u16, u64, u32, &'a [u8], u32);
 
+/// An answer that is not structured is one run of bytes, whatever its client asks for meanwhile.
+#[test]
+fn nothing_comes_in_the_midst_of_a_long_answer_that_is_not_structured() {
+    const LONG: u32 = 700_000;
+    for seed in 1..=20 {
+        let served = Served::start(seed);
+        let mut client = Client::open(&served, "pond", false);
+        let bytes = pattern(LONG as usize, seed);
+        client.write(0, &bytes);
+        let mut lengths = Vec::new();
+        for cookie in 0..24 {
+            let (kind, offset, length) = match cookie % 3 {
+                0 => (READ, 0, LONG),
+                1 => (WRITE, u64::from(LONG) + 4096 * cookie, 512),
+                _ => (FLUSH, 0, 0),
+            };
+            let payload = if kind == WRITE { &bytes[..512] } else { &[] };
+            client.request(0, kind, cookie, offset, length, payload);
+            lengths.push(if kind == READ { length as usize } else { 0 });
+        }
+        for _ in 0..lengths.len() {
+            let head = client.receive(16);
+            assert_eq!(head[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0], "seed {seed}");
+            let cookie = u64::from_be_bytes(head[8..].try_into().unwrap());
+            let length = std::mem::take(&mut lengths[cookie as usize]);
+            assert!(client.receive(length) == bytes[..length], "seed {seed}");
+        }
+        served.stop();
+    }
+}
+
 #[test]
 fn errors_are_told_and_the_connection_goes_on() {
     let served = Served::start(4);
