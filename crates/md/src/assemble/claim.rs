@@ -7,8 +7,8 @@ use crate::superblock::MemberUse;
 /// all of them, whichever has it. Members of other arrays do not matter; if there is none of the newcomer's array, or one of
 /// them is the same member, the answer is no.
 ///
-/// Where tables contradict each other, so that nobody can say which half of the array is right, what the newcomer says of
-/// itself counts: it may hold what the others do not.
+/// Where tables of one number contradict each other what the newcomer says of itself counts: it may hold what the others do
+/// not, and those may be about to be written.
 pub fn counts_on(members: &[Candidate], newcomer: &Candidate) -> bool {
     let own = &newcomer.superblock;
     let of_its_array = members.iter().filter(|member| member.superblock.array_uuid == own.array_uuid);
@@ -18,8 +18,12 @@ pub fn counts_on(members: &[Candidate], newcomer: &Candidate) -> bool {
         return false;
     }
     together.push(newcomer.clone());
+    let says_so = matches!(own.own_use(), MemberUse::Active(_) | MemberUse::Journal);
     match assemble(&together) {
-        Ok(assembly) => assembly.verdicts.last().is_some_and(|verdict| verdict.holds_data()),
-        Err(_) => matches!(own.own_use(), MemberUse::Active(_) | MemberUse::Journal),
+        Ok(assembly) => {
+            let is_used = assembly.verdicts.last().is_some_and(|verdict| verdict.holds_data());
+            is_used || says_so && own.events == assembly.superblock.events
+        }
+        Err(_) => says_so,
     }
 }
