@@ -5,6 +5,7 @@
 //! nodes go through another round; if not, and there is only one, it is the array. An inner array that has failed counts
 //! as missing.
 
+mod behind;
 mod error;
 mod incomplete;
 mod left_out;
@@ -29,6 +30,7 @@ use crate::tree::{
 };
 use crate::world::World;
 
+use behind::behind;
 pub use error::{OpenError, WayOut};
 pub(crate) use incomplete::refuse_incomplete;
 pub(crate) use left_out::unused;
@@ -168,12 +170,12 @@ pub(crate) fn add_node<W: World>(
         activity: activity(&assembly, &engine.array, tree.world.now()),
         logical_block_bytes: logical_block_bytes(tree, &slots),
         recorder: Recorder::distrusting(slots_of(&slots, engine.array.refused_flush())),
+        behind: behind(&members, &assembly, &candidates, engine.array.refused_flush()),
         array: engine.array,
         slots,
         mirrors: Vec::new(),
         membership,
         left_out,
-        behind: behind(&members, &assembly, &candidates),
         facts: assembly.superblock.clone(),
         rest_delay: options.safe_mode_delay.map(RestDelay::new),
         logs: engine.logs,
@@ -245,16 +247,6 @@ fn activity(assembly: &Assembly, array: &Array, now: Instant) -> Activity {
 /// The largest block size of those that an array lies on.
 fn logical_block_bytes<W: World>(tree: &Tree<W>, slots: &[Slot]) -> u32 {
     slots.iter().map(|slot| tree.logical_block_bytes(slot.place.target)).max().unwrap_or(512)
-}
-
-/// Members one update behind, with the superblocks that bring them up to the others.
-fn behind(
-    members: &[(Target, Superblock)],
-    assembly: &Assembly,
-    candidates: &[Candidate],
-) -> Vec<(Target, Superblock)> {
-    let levelled = Membership::levelled(assembly, candidates).into_iter();
-    levelled.map(|(index, superblock)| (members[index].0, superblock)).collect()
 }
 
 /// Updates after which nobody who has not seen them is taken for a member in sync. One would not do: power may be cut when

@@ -175,8 +175,7 @@ impl Exporter {
             return Went::On;
         };
         if it.next >= it.end {
-            // Whatever was begun now might be answered before the last part.
-            return self.wait_for_own(key);
+            return self.wait_for_own(key); // what was begun now might be answered before the last part
         }
         let block = volume.logical_block_bytes();
         let (order, unfinished, alone) = (it.order, it.unfinished, it.alone);

@@ -101,6 +101,11 @@ impl Recorder {
         Self { unsure, ..Self::default() }
     }
 
+    /// Whether a slot may lack the last update.
+    pub(super) fn is_unsure(&self, slot: usize) -> bool {
+        self.unsure.contains(&slot)
+    }
+
     /// A slot has refused a flush.
     pub(super) fn note_refusal(&mut self, slot: usize) {
         self.run.iter_mut().for_each(|run| run.note_refusal(slot));

@@ -9,6 +9,10 @@ use super::mirror::Mirror;
 use super::record::Waiter;
 use super::{Duty, NodeId, Tree};
 
+/// So often a member that may lose its last update is given it. If it never takes it for good the others get it all the same:
+/// a drive that takes nothing is as good as gone.
+const UNSURE_TRIES: u32 = 8;
+
 impl<W: World> Tree<W> {
     /// An engine has told something: what changes by it goes into the superblocks.
     pub(super) fn heed(&mut self, now: Instant, node: NodeId, event: &Event) {
@@ -30,15 +34,24 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Brings members that are one update behind up to the others. One that does not take that may have refused the flush, and
-    /// with it lost what it was given before: by a resync that has begun, say.
+    /// Brings members that are one update behind up to the others, after those that may lose the last one, which are given it
+    /// several times. One that does not take it may have refused the flush, and with it lost what it was given before: by a
+    /// resync that has begun, say.
     pub(crate) fn level_members(&mut self, node: NodeId) -> Result<(), VolumeError> {
         // No update of the others is begun before all are where these are.
         for (target, superblock) in self.nodes[node.0].behind.clone() {
             let it = &self.nodes[node.0];
             let Some(slot) = it.slots.iter().position(|slot| slot.place.target == target) else { continue };
+            if !it.writable {
+                continue;
+            }
+            let tries = if it.recorder.is_unsure(slot) { UNSURE_TRIES } else { 1 };
             let (offset, encoded) = (superblock.super_offset_bytes(), superblock.encode());
-            if it.writable && self.write_small(target, offset, encoded.as_slice())?.is_err() {
+            let mut is_taken = false;
+            for _ in 0..tries {
+                is_taken = is_taken || self.write_small(target, offset, encoded.as_slice())?.is_ok();
+            }
+            if !is_taken {
                 let now = self.world.now();
                 self.flush_refused(now, node, slot);
             }
