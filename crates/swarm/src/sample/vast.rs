@@ -28,7 +28,8 @@ pub(super) fn make_vast(scenario: &mut Scenario, random: &mut Random) {
     } else {
         scenario.drive_bytes = random.pick(&[(3 << 40) + (320 << 10), (17 << 40) + (64 << 10)]);
     }
-    // Large steps, or what has to be synchronised would still be too much.
+    // Large steps and prompt drives, or what has to be synchronised would still be too much.
+    scenario.reordering.held_ns_max = scenario.reordering.held_ns_max.min(3_000_000);
     scenario.chunk_bytes = 256 << 10;
     scenario.extra_bytes.fill(0);
     (scenario.spares, scenario.drawer) = (0, 0);

@@ -3,17 +3,15 @@
 use shoal_array::Role;
 use shoal_md::{Assembly, Candidate, Membership, Superblock};
 
-use crate::tree::Target;
-
 /// Members one update behind, with the superblocks that bring them up to the others. Before them those of the others that
 /// refused a flush in a former life, with the ones that they have: power may take these from them, and if the others had the last
 /// update for good they would be two behind.
-pub(super) fn behind(
-    members: &[(Target, Superblock)],
+pub(super) fn behind<T: Copy>(
+    members: &[(T, Superblock)],
     assembly: &Assembly,
     candidates: &[Candidate],
     refused: &[Role],
-) -> Vec<(Target, Superblock)> {
+) -> Vec<(T, Superblock)> {
     let levelled: Vec<_> = Membership::levelled(assembly, candidates);
     if levelled.is_empty() {
         return Vec::new();
