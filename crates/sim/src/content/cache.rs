@@ -265,6 +265,19 @@ impl Cache {
         self.durable.clone()
     }
 
+    /// Nobody waits for the writes that are under way any more: each is done, as if it had been answered, or never.
+    pub(super) fn leave_started_to_chance(&mut self, current: &mut Media, random: &mut Xoshiro256PlusPlus) {
+        for command in std::mem::take(&mut self.started).into_values() {
+            if let Command::Write(write) = command
+                && coin(random)
+            {
+                write.apply(current);
+                self.bytes += write.length();
+                self.acknowledged.push_back(write);
+            }
+        }
+    }
+
     pub(super) fn forget_unfinished(&mut self) {
         self.started.clear();
     }

@@ -213,6 +213,14 @@ impl Content {
         }
     }
 
+    /// Whoever gave the drive what is under way has gone, and the drive goes on: each write of it is done now, or never. Their tickets
+    /// are void.
+    pub fn leave_started_to_chance(&mut self, random: &mut Xoshiro256PlusPlus) {
+        if let Some(kept) = &mut self.kept {
+            kept.cache.leave_started_to_chance(&mut kept.current, random);
+        }
+    }
+
     /// Whether a power cut could take something that a flush was acknowledged for, or the next flush is a lie.
     pub fn owes_a_flush(&self) -> bool {
         let will_lie = self.armed.iter().any(|armed| armed.kind == MisbehaviourKind::FlushLost);

@@ -107,6 +107,7 @@ impl Player<'_> {
         self.counts.revived += 1;
         let mut contents = self.array_mut().world_mut().inner_mut().picture();
         back.iter().for_each(|drive| contents[*drive].set_gone(false));
+        contents.iter_mut().for_each(|content| content.leave_started_to_chance(self.random.generator()));
         self.array = None;
         // The host lives on: what it was about to remember it remembers.
         self.books.settle();
