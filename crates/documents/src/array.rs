@@ -48,7 +48,7 @@ pub struct ArrayDocument {
     /// The drive that holds the write journal; left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<String>,
-    /// Whether parity or mirrors may disagree with the data, until a resync has gone over all of it.
+    /// Whether parity or mirrors, here or in an array inside, may disagree with the data, until a resync has gone over all of it.
     pub needs_resync: bool,
     /// The freshest members' count of updates.
     pub events: u64,

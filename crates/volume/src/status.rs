@@ -27,7 +27,7 @@ pub struct ArrayStatus {
     pub health: Health,
     /// How mirrors or parity are made to agree with the data after a crash; `None` without redundancy.
     pub consistency: Option<Consistency>,
-    /// Mirrors and parity may disagree with the data until a resync has gone over all of it.
+    /// Mirrors and parity, here or in an array inside, may disagree with the data until a resync has gone over all of it.
     pub needs_resync: bool,
     /// The superblocks' count of updates.
     pub events: u64,
@@ -83,6 +83,13 @@ pub struct MemberStatus {
     pub suspect: bool,
 }
 
+impl MemberStatus {
+    /// It is an array in which mirrors or parity may disagree with the data.
+    fn needs_resync(&self) -> bool {
+        matches!(&self.on, Some(MemberOn::Array(inner)) if inner.needs_resync)
+    }
+}
+
 /// A drive that is being filled, to take a member's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacementStatus {
@@ -123,7 +130,7 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         redundancy: geometry.redundancy(),
         health: overall_health(it.array.health(), geometry.redundancy(), &members),
         consistency: (geometry.redundancy() > 0).then(|| consistency(newest, journal_name(tree, node))),
-        needs_resync: it.array.resync_position().is_some(),
+        needs_resync: it.array.resync_position().is_some() || members.iter().any(MemberStatus::needs_resync),
         events: newest.events,
         update_time_unix_s: newest.update_time.seconds(),
         members,

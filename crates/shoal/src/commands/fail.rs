@@ -27,7 +27,7 @@ pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
         refuse_needed(&array, &args.member)?;
     }
     if !args.force {
-        refuse_unsynced(&array)?;
+        refuse_unsynced(&array, &args.member)?;
     }
     take_leave(cli, running, &at_rest, Command::Fail { member: args.member.clone() })
 }
@@ -79,9 +79,19 @@ fn refuse_needed(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
     Err(Failure::Refused(ManageError::Refused { what, why: CommandError::NoRedundancy }.to_string()))
 }
 
-/// Refuses an array with parity that is not known to agree with the data: it cannot stand for a member that leaves.
-fn refuse_unsynced(array: &ArrayDocument) -> Result<(), Failure> {
-    array.members.iter().filter_map(|member| member.array.as_deref()).try_for_each(refuse_unsynced)?;
+/// Whether a drive is a member of an array, or of one inside it.
+fn has_member(array: &ArrayDocument, drive: &Path) -> bool {
+    let is_it = |own: &String| same_file(Path::new(own), drive);
+    array.members.iter().filter_map(|member| member.drive.as_ref()).any(is_it)
+        || array.inner_arrays().any(|inner| has_member(inner, drive))
+}
+
+/// Refuses a member of an array with parity that is not known to agree with the data: it cannot stand for one that leaves.
+fn refuse_unsynced(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
+    array
+        .inner_arrays()
+        .filter(|inner| has_member(inner, drive))
+        .try_for_each(|inner| refuse_unsynced(inner, drive))?;
     if !array.needs_resync || !array.has_parity() {
         return Ok(());
     }

@@ -31,7 +31,7 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     let state = array.execute(Command::Status)?;
     if state.background.is_some() && !array.goes_on_by_itself() {
         // Opening it for repair has taken up what was left to do.
-        if is_out_of_sync(&state.array) {
+        if state.array.needs_resync {
             output::warn(&format!("array {} is not in sync: a resync comes first, {RESYNC}", state.array.name));
         }
         run_background(cli, array.as_mut(), "resync")?.finished_or("start `shoal scrub` again")?;
@@ -57,7 +57,7 @@ fn verdict(document: &ScrubDocument, repair: bool) -> Option<String> {
     let [mismatched, unrepaired, unreadable] =
         [findings.mismatched_bytes, findings.unrepaired_bytes, findings.unreadable_bytes].map(format_size);
     if findings.mismatched_bytes > 0 && !findings.keep_data {
-        let mend = match is_out_of_sync(&document.array) {
+        let mend = match document.array.needs_resync {
             true => "the array is not in sync",
             false => "--repair --keep-data keeps the data, or what most copies hold",
         };
@@ -76,11 +76,6 @@ fn verdict(document: &ScrubDocument, repair: bool) -> Option<String> {
     }
     let ended = "the scrub ended before it had compared everything: it was stopped, or a member failed; scrub again";
     (!findings.complete).then(|| ended.to_owned())
-}
-
-/// Whether the array, or one inside it, has a resync before it.
-fn is_out_of_sync(array: &ArrayDocument) -> bool {
-    array.needs_resync || array.members.iter().filter_map(|member| member.array.as_deref()).any(is_out_of_sync)
 }
 
 /// Whether the array, or one inside it, has parity or copies.
@@ -172,7 +167,7 @@ fn scrub_text(document: &ScrubDocument) -> String {
     list(&mut text, document, &findings.healed, "could not be read, written anew");
     list(&mut text, document, &findings.unhealed, "cannot be read, and were not written anew");
     list(&mut text, document, &findings.unreadable, "cannot be read, nor had from the others");
-    if is_out_of_sync(&document.array) {
+    if document.array.needs_resync {
         let _ = writeln!(
             text,
             "the array is not in sync, after a crash or as it is new: nobody is named as wrong there; whatever opens it \
