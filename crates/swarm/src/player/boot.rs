@@ -203,8 +203,10 @@ impl<'a> Player<'a> {
                 self.widen_holes();
                 self.open_forced(contents, &mut given)
             }
-            // A drive that cannot be done without has refused something, as it was let do: its owner tries again.
+            // A drive that cannot be done without has refused something, as it was let do: its owner tries again, on the drives as
+            // they were.
             Err(OpenError::NotRecorded { .. } | OpenError::NotRenewed { .. }) if self.answers.changes_may_fail => {
+                self.books = books;
                 contents.iter_mut().for_each(Content::disarm);
                 given = self.carriers(&contents);
                 self.open_believing(&contents, &given, &options(self.scenario))
