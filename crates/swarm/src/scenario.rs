@@ -249,11 +249,12 @@ impl fmt::Display for Scenario {
         )?;
         writeln!(
             formatter,
-            "{:?}, {}, up to {} requests in flight, scratch of {} KiB, clean after {} ms, scheduler {:?}",
+            "{:?}, {}, up to {} requests in flight, scratch of {} KiB, window of {} KiB, clean after {} ms, scheduler {:?}",
             self.consistency,
             if self.assume_clean { "in sync from the start" } else { "resynced first" },
             self.depth,
             self.scratch_bytes >> 10,
+            self.write_back_bytes >> 10,
             self.safe_mode_delay_ms,
             self.scheduler,
         )?;

@@ -185,6 +185,8 @@ pub(crate) struct Player<'a> {
     rereading: BTreeSet<usize>,
     /// The number of each drive, as they appear one after the other: a new one after each loss of power under a living host.
     incarnations: Vec<u64>,
+    /// Write-back windows that went with their array, and held something.
+    windows_lost: u64,
     /// What the host remembers of the array.
     books: Books,
     /// How much this host believes beyond its books: all, once drives have lied and somebody has said so.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use shoal_volume::{Health, Incarnation, NEWEST, Unflushed};
+use shoal_volume::{ArrayLevel, Health, Incarnation, Level, NEWEST, Unflushed, VolumeError};
 
 use super::Player;
 use super::weakness::Seat;
@@ -32,7 +32,7 @@ impl Player<'_> {
         let hangs = self.hangs.now.iter().copied().filter(|drive| !drives.contains(drive));
         let drives: Vec<_> = drives.iter().copied().chain(hangs).collect();
         self.take_stock();
-        let refusals = self.refusals;
+        let (refusals, windows_lost) = (self.refusals, self.windows_lost);
         // Power cuts are for arrays that live.
         let cuts = self.chronicle.borrow_mut().hold_cuts();
         let may_recover = self.seats().iter().any(Seat::is_being_filled);
@@ -44,7 +44,7 @@ impl Player<'_> {
         self.chronicle.borrow_mut().resume_cuts(cuts);
         ended?;
         self.note_struck();
-        if self.has_recovered() {
+        if self.windows_lost == windows_lost && self.has_recovered() {
             self.note_unreadable_without_redundancy();
         } else {
             self.promises.drives_lost_power(self.refusals > refusals);
@@ -71,10 +71,12 @@ impl Player<'_> {
     }
 
     /// Whether an array that had lost too much has all of its content again: a member that was all but filled is so now, and
-    /// has recorded what the others lost.
+    /// has recorded what the others lost. A mirror that has lost its last copy keeps that one in service.
     fn has_recovered(&self) -> bool {
         let is_of_rows = self.scenario.groups() == 1 && self.has_parity();
-        is_of_rows && self.array().status().health != Health::Failed && self.array().is_recorded()
+        let is_mirror = self.scenario.level == ArrayLevel::Plain(Level::Raid1);
+        let has_all = is_of_rows || is_mirror && !self.seats().iter().any(Seat::is_ghost);
+        has_all && self.array().status().health != Health::Failed && self.array().is_recorded()
     }
 
     /// The array goes on without redundancy, with a member that was all but filled when the others were lost. It may have
@@ -94,8 +96,10 @@ impl Player<'_> {
             self.request(Step::Flush)?;
         }
         self.settle()?;
-        // It may say what it likes.
-        let _ = self.array_mut().rest();
+        // It may say what it likes; what it held in memory may be lost with it.
+        if let Err(VolumeError::NotWritten { .. }) = self.array_mut().rest() {
+            self.windows_lost += 1;
+        }
         self.answers.all_may_fail = may_fail;
         self.array_mut().world_mut().placement.verdict()
     }
@@ -155,7 +159,8 @@ impl Player<'_> {
 
     fn incarnation(&self) -> Incarnation {
         let words = self.drives_in_use().into_iter().map(|drive| format!("{drive}={}", self.incarnations[drive]));
-        let words = words.chain([format!("{NEWEST}={}", self.newest())]);
+        let words =
+            words.chain([format!("{NEWEST}={}", self.newest()), format!("write-back=of-{}", self.windows_lost)]);
         Incarnation::parse(&words.collect::<Vec<_>>().join(","))
     }
 }

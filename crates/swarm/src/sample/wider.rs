@@ -1,6 +1,6 @@
 //! What only some worlds have, of a chance of its own: all others are what they would be without.
 
-use shoal_sim::{Area, Fault, FaultKind, MisbehaviourKind, PlannedFault};
+use shoal_sim::{Area, Fault, FaultKind, Misbehaviour, MisbehaviourKind, PlannedFault};
 use shoal_volume::{ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLayout};
 
 use super::faults::{flush_error, metadata};
@@ -27,6 +27,7 @@ pub(super) fn widen(scenario: &mut Scenario) {
             leave_one_copy(scenario, random);
         }
         60..84 if rows(scenario).is_some() => crowd_rows(scenario, random),
+        84..98 if scenario.consistency == ConsistencyPolicy::Ppl => replace_beside_logs(scenario, random),
         98..100 if random.percent(12) => make_vast(scenario, random),
         _ => {}
     }
@@ -77,6 +78,51 @@ fn crowd_rows(scenario: &mut Scenario, random: &mut Random) {
         }
         let place = random.below(scenario.steps.len() as u64 + 1) as usize;
         scenario.steps.splice(place..place, crowd);
+    }
+}
+
+/// Members with partial parity logs are replaced while their rows are written. Some of the originals fail at the end of
+/// that, and power is cut; some are not there afterwards, or another one is not.
+fn replace_beside_logs(scenario: &mut Scenario, random: &mut Random) {
+    scenario.depth = scenario.depth.max(4);
+    for _ in 0..random.within(1..=4) {
+        let place = random.below(scenario.steps.len() as u64 + 1) as usize;
+        let requests_before = scenario.steps[..place].iter().filter(|step| step.is_request()).count() as u64;
+        let (original, other) =
+            (random.below(scenario.members as u64) as usize, random.below(scenario.drives() as u64) as usize);
+        let mut steps = vec![Step::Replace(original), Step::Pass(random.pick(&[30, 300, 3000, 20_000]))];
+        let writes = random.within(8..=40);
+        steps.extend((0..writes).map(|_| {
+            let run = Run { first: random.below(1 << 10), count: random.within(1..=16) as u32 };
+            if random.percent(15) { Step::Flush } else { Step::Write(run) }
+        }));
+        scenario.steps.splice(place..place, steps);
+        let reach = random.pick(&[8, 40, 200, 1000]);
+        let after_events = random.below(reach) as u32;
+        let mut kinds = vec![
+            match random.below(4) {
+                0 => FaultKind::Unplug { drive: original },
+                1 | 2 => failing(original, random),
+                _ => FaultKind::PowerCut { after_events },
+            },
+            FaultKind::PowerCutAfterError { after_events },
+        ];
+        if random.percent(70) {
+            let drive = random.pick(&[original, other]);
+            kinds.push(FaultKind::Away { drive, starts: random.within(1..=2) as u32 });
+        }
+        let at = |kind| PlannedFault { after_requests: (requests_before + random.below(writes)) as u32, kind };
+        scenario.faults.faults.extend(kinds.into_iter().map(at));
+    }
+    scenario.faults.faults.sort_by_key(|fault| fault.after_requests);
+}
+
+/// It takes no write, or no flush.
+fn failing(drive: usize, random: &mut Random) -> FaultKind {
+    let kind = random.pick(&[MisbehaviourKind::WriteFails(Fault::Io), MisbehaviourKind::FlushFails(Fault::Io)]);
+    FaultKind::Misbehave {
+        drive,
+        misbehaviour: Misbehaviour { kind, within: 0..u64::MAX, skip: random.below(12) as u32 },
     }
 }
 
