@@ -263,6 +263,15 @@ impl Membership {
         Ok(replaced)
     }
 
+    /// The original of a replacement that holds everything is gone, with a partial parity log that is still needed: the
+    /// replacement is the member, and goes on to say that it is a replacement. Gives the number of the one that is gone.
+    pub fn stand_in(&mut self, dev_number: u32) -> Result<Option<u32>, NotAMember> {
+        let replaced = self.finish_replacement(dev_number)?;
+        let own = self.superblock_mut(dev_number)?;
+        own.features = own.features.with(Features::REPLACEMENT, true);
+        Ok(replaced)
+    }
+
     /// Whether a member's bad-block log has entries: they count only while this says so.
     pub fn record_bad_blocks(&mut self, dev_number: u32, any: bool) -> Result<(), NotAMember> {
         let own = self.superblock_mut(dev_number)?;

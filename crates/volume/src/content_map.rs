@@ -10,7 +10,7 @@ use shoal_drive::DriveId;
 use shoal_md::SECTOR_BYTES;
 
 use crate::array_volume::ArrayVolume;
-use crate::tree::{Node, NodeId, Target, Tree};
+use crate::tree::{Duty, Node, NodeId, Target, Tree};
 use crate::world::World;
 
 /// Where an array's content lies.
@@ -28,6 +28,8 @@ struct Member {
     /// Where the array writes beside its content: superblock, bitmap, list of bad blocks.
     records: Vec<Range<u64>>,
     on: On,
+    /// The drive that it is being copied to, and the first byte of the data area there.
+    copied_to: Option<(DriveId, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,14 +49,15 @@ impl<W: World> ArrayVolume<W> {
 fn map_of<W: World>(tree: &Tree<W>, node: NodeId) -> ContentMap {
     let geometry = tree.nodes[node.0].array.geometry().clone();
     let member = |role| match tree.nodes[node.0].place(role) {
-        None => Member { data_offset_bytes: 0, records: Vec::new(), on: On::Nothing },
+        None => Member { data_offset_bytes: 0, records: Vec::new(), on: On::Nothing, copied_to: None },
         Some(place) => {
             let on = match place.target {
                 Target::Drive(drive) => On::Drive(drive),
                 Target::Node(inner) => On::Array(Box::new(map_of(tree, inner))),
             };
             let records = records_of(&tree.nodes[node.0], role);
-            Member { data_offset_bytes: place.data_offset_bytes, records, on }
+            let copied_to = copied_to(&tree.nodes[node.0], role);
+            Member { data_offset_bytes: place.data_offset_bytes, records, on, copied_to }
         }
     };
     let members = (0..geometry.member_count()).map(|index| member(Role(index as u16))).collect();
@@ -69,6 +72,12 @@ fn records_of(node: &Node, role: Role) -> Vec<Range<u64>> {
     let Some(own) = number.and_then(|number| node.membership.superblock(number).ok()) else { return Vec::new() };
     let beside = [own.bitmap_area(), own.bad_block_log_area()].into_iter().flatten().map(|area| area.offset_bytes);
     std::iter::once(own.super_offset_bytes()).chain(beside).map(|at| at..at + RECORD_BYTES).collect()
+}
+
+fn copied_to(node: &Node, role: Role) -> Option<(DriveId, u64)> {
+    let copy = node.slots.iter().find(|slot| slot.duty == Duty::Replacement(role))?;
+    let Target::Drive(drive) = copy.place.target else { return None };
+    Some((drive, copy.place.data_offset_bytes))
 }
 
 impl ContentMap {
@@ -108,7 +117,7 @@ impl ContentMap {
     }
 
     /// The bytes of content that a byte of a drive bears on: the one that it holds, and, where there is parity, all those
-    /// in the same column of its stripe. None if it holds no content.
+    /// in the same column of its stripe. A drive that a member is copied to holds the same. None if it holds no content.
     pub fn bears_on(&self, drive: DriveId, offset: u64) -> Vec<u64> {
         let mut content = Vec::new();
         for (role, member) in (0..).map(Role).zip(&self.members) {
@@ -118,7 +127,9 @@ impl ContentMap {
                 On::Drive(_) | On::Nothing => Vec::new(),
             };
             let in_data = on_member.iter().filter_map(|at| at.checked_sub(member.data_offset_bytes));
-            in_data.for_each(|at| self.concerned(role, at, &mut content));
+            let of_copy = member.copied_to.filter(|(copy, _)| *copy == drive);
+            let in_copy = of_copy.and_then(|(_, data_offset_bytes)| offset.checked_sub(data_offset_bytes));
+            in_data.chain(in_copy).for_each(|at| self.concerned(role, at, &mut content));
         }
         content
     }

@@ -61,7 +61,7 @@ mod found;
 mod replay;
 
 use shoal_array::{Fault, Geometry, Health, LogRoom, MemberState, Role, Shape};
-use shoal_md::{Area, Assembly, Features, PPL_HEADER_BYTES, Superblock};
+use shoal_md::{Area, Assembly, Features, MemberUse, PPL_HEADER_BYTES, Superblock};
 
 use crate::assemble::OpenError;
 use crate::buffers::NOTE_BYTES;
@@ -128,16 +128,26 @@ pub(crate) fn has_logs(superblock: &Superblock) -> bool {
     superblock.features.any_of(Features::PPL | Features::MULTIPLE_PPLS)
 }
 
-/// The roles of members that were to replace others until now: what was written in their rows is in the log of the other one.
+/// The roles of members that stand in for others: what was written in their rows may be in the log of the other one.
 /// What was written before a clean end is where it belongs, whoever has the log.
+///
+/// A replacement whose own superblock missed the last update stands in for nobody if that update gave the role to it alone:
+/// it did so because nothing in the other one's log was needed any more. Any other update that takes the role from the
+/// original is [told to the replacement first](crate::tree).
 fn stand_ins(members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Role> {
-    if assembly.superblock.is_clean() {
+    let freshest = &assembly.superblock;
+    if freshest.is_clean() {
         return Vec::new();
     }
+    let holds = |number: u32, role: Role| freshest.member_use(number) == MemberUse::Active(role);
+    let is_alone = |role, own: u32| (0..freshest.max_dev()).all(|number| number == own || !holds(number, role));
+    let stands_in = |role: Role, own: &Superblock| {
+        let is_last_told = own.events == freshest.events;
+        own.features.any_of(Features::REPLACEMENT) && (is_last_told || !is_alone(role, own.dev_number))
+    };
     let roles = (0..).map(Role).zip(&assembly.slots);
-    let is_replacement = |index: usize| members[index].1.features.any_of(Features::REPLACEMENT);
-    let stand_ins = roles.filter(|(_, slot)| slot.candidate.is_some_and(is_replacement));
-    stand_ins.map(|(role, _)| role).collect()
+    let roles = roles.filter_map(|(role, slot)| slot.candidate.map(|index| (role, &members[index].1)));
+    roles.filter(|(role, own)| stands_in(*role, own)).map(|(role, _)| role).collect()
 }
 
 /// Replays the logs of an array, if it has any: on its members if it is opened for writing; in

@@ -5,7 +5,6 @@ use shoal_array::{BufferId, Scratch};
 use crate::VolumeError;
 use crate::world::World;
 
-use super::mirror::free_scratch;
 use super::{Node, NodeId, Pending, Tree};
 
 impl<W> Tree<W> {
@@ -80,5 +79,38 @@ impl<W: World> Tree<W> {
     pub(crate) fn renew_notes(&mut self) {
         self.stuck_notes.clear();
         self.small = Some(0);
+    }
+}
+
+/// The first gap among the scratch buffers in use that has `least` of them; as many as are `wanted` if it is wide enough.
+fn free_scratch(in_use: &[Scratch], whole: Scratch, least: u32, wanted: u32) -> Option<Scratch> {
+    let mut in_use: Vec<_> = in_use.iter().map(|scratch| (scratch.first.0, scratch.first.0 + scratch.count)).collect();
+    in_use.sort_unstable();
+    in_use.push((whole.first.0 + whole.count, 0));
+    let mut first = whole.first.0;
+    for (start, end) in in_use {
+        if start.saturating_sub(first) >= least {
+            return Some(Scratch { first: BufferId(first), count: wanted.min(start - first), ..whole });
+        }
+        first = first.max(end);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_is_taken_from_the_first_gap_that_will_do() {
+        let scratch = |first, count| Scratch { first: BufferId(first), count, bytes_each: 4096 };
+        let taken = |in_use: &[Scratch], least, wanted| {
+            free_scratch(in_use, scratch(10, 20), least, wanted).map(|found| (found.first.0, found.count))
+        };
+        assert_eq!(taken(&[], 4, 8), Some((10, 8)));
+        assert_eq!(taken(&[scratch(18, 4), scratch(10, 5)], 4, 8), Some((22, 8)));
+        assert_eq!(taken(&[scratch(18, 4), scratch(10, 5)], 3, 8), Some((15, 3)));
+        assert_eq!(taken(&[scratch(10, 17)], 4, 8), None);
+        assert_eq!(taken(&[scratch(10, 16)], 4, 8), Some((26, 4)));
     }
 }

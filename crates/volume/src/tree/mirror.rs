@@ -29,11 +29,12 @@
 use std::ops::Range;
 
 use shoal_array::{
-    Array, BadBlocks, BufferId, CommandError, Config, Health, Instant, Level, MemberState, Progress, Regions, Role,
-    Scratch, Shape, ShapeError,
+    Array, BadBlocks, CommandError, Config, Health, Instant, Level, MemberState, Progress, Regions, Role, Scratch,
+    Shape, ShapeError,
 };
 
-use super::{Duty, Node, Place};
+use super::{Duty, Node, Place, Slot};
+use crate::ppl::has_logs;
 
 /// The original's and the replacement's role in the mirror.
 pub(super) const ORIGINAL: Role = Role(0);
@@ -290,7 +291,10 @@ impl Node {
         for index in 0..self.mirrors.len() {
             let mirror = &self.mirrors[index];
             let (role, replacement) = (mirror.role, mirror.replacement);
-            let Some(slot) = self.slots.iter().position(|slot| slot.duty == Duty::Replacement(role)) else { continue };
+            let Some(slot) = self.slots.iter().position(|slot| slot.duty == Duty::Replacement(role)) else {
+                self.record_change(index);
+                continue;
+            };
             let is_missing = mirror.phase != Phase::Opening && mirror.state(REPLACEMENT) == MemberState::Missing;
             let has_failed = is_missing && mirror.successor.is_none();
             // Once the member has failed as a whole it misses writes, and its replacement is no more than a successor.
@@ -323,44 +327,45 @@ impl Node {
 
     /// Makes the replacement the member.
     fn change_over(&mut self, mirror: usize, slot: usize) {
-        let Mirror { role, original, replacement, .. } = self.mirrors[mirror];
+        let Mirror { role, original, .. } = self.mirrors[mirror];
         for former in self.slots.iter_mut().filter(|former| former.number.get() == original) {
             former.duty = Duty::Out;
         }
         self.slots[slot].duty = Duty::Member(role);
-        self.membership.finish_replacement(replacement).expect("replacements are in the superblocks");
+        self.record_change(mirror);
     }
-}
 
-/// The first gap among the scratch buffers in use that has `least` of them; as many as are `wanted` if it is wide enough.
-pub(crate) fn free_scratch(in_use: &[Scratch], whole: Scratch, least: u32, wanted: u32) -> Option<Scratch> {
-    let mut in_use: Vec<_> = in_use.iter().map(|scratch| (scratch.first.0, scratch.first.0 + scratch.count)).collect();
-    in_use.sort_unstable();
-    in_use.push((whole.first.0 + whole.count, 0));
-    let mut first = whole.first.0;
-    for (start, end) in in_use {
-        if start.saturating_sub(first) >= least {
-            return Some(Scratch { first: BufferId(first), count: wanted.min(start - first), ..whole });
+    /// A replacement that is the member is said to be that: as one that stands in for the original while something in
+    /// that one's partial parity log is needed.
+    fn record_change(&mut self, mirror: usize) {
+        let Mirror { role, replacement, .. } = self.mirrors[mirror];
+        if !self.slots.iter().any(|slot| slot.number.get() == replacement && slot.duty == Duty::Member(role)) {
+            return;
         }
-        first = first.max(end);
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scratch_is_taken_from_the_first_gap_that_will_do() {
-        let scratch = |first, count| Scratch { first: BufferId(first), count, bytes_each: 4096 };
-        let taken = |in_use: &[Scratch], least, wanted| {
-            free_scratch(in_use, scratch(10, 20), least, wanted).map(|found| (found.first.0, found.count))
+        let changed = match self.leaves_log(&self.mirrors[mirror]) {
+            true => self.membership.stand_in(replacement),
+            false => self.membership.finish_replacement(replacement),
         };
-        assert_eq!(taken(&[], 4, 8), Some((10, 8)));
-        assert_eq!(taken(&[scratch(18, 4), scratch(10, 5)], 4, 8), Some((22, 8)));
-        assert_eq!(taken(&[scratch(18, 4), scratch(10, 5)], 3, 8), Some((15, 3)));
-        assert_eq!(taken(&[scratch(10, 17)], 4, 8), None);
-        assert_eq!(taken(&[scratch(10, 16)], 4, 8), Some((26, 4)));
+        changed.expect("replacements are in the superblocks");
+    }
+
+    fn leaves_log(&self, mirror: &Mirror) -> bool {
+        self.logs.has_unit(mirror.notes(ORIGINAL))
+    }
+
+    /// Whether a slot has a replacement whose original is out, and may have left something behind in its partial parity
+    /// log. That says so itself: it gets each update before the others.
+    pub(super) fn stands_in(&self, slot: usize) -> bool {
+        let Slot { duty, number, .. } = &self.slots[slot];
+        match *duty {
+            Duty::Replacement(role) => {
+                has_logs(&self.facts) && self.array.member_states()[role.index()] == MemberState::Missing
+            }
+            Duty::Member(role) => {
+                let is_its = |mirror: &&Mirror| mirror.replacement == number.get();
+                self.mirror(role).filter(is_its).is_some_and(|mirror| self.leaves_log(mirror))
+            }
+            Duty::Spare | Duty::Journal(_) | Duty::Out => false,
+        }
     }
 }

@@ -28,7 +28,8 @@
 //! refuses a flush of somebody else while its superblock is not flushed: that takes it along, and the run's own flush covers
 //! nothing of it. The others have it. If they got the next one too before it did, a power cut would leave it two updates behind: stale by md's rule, and it is
 //! the one that is needed most. So it gets the next one *first*. If it fails again the update is given up, and the next one
-//! has the same count.
+//! has the same count. So does a replacement that stands in for an original which has left its partial parity log behind:
+//! it must not be without the update that says so, see [`Node::stands_in`].
 //!
 //! A run that would say that a member has failed waits for others that may [follow](super::losses). Whether they have, its
 //! first flush finds out: so that one is made on all members, also of those that have [nothing new](super::order).
@@ -230,7 +231,8 @@ impl<W: World> Tree<W> {
         let events = membership.superblocks().iter().map(|superblock| superblock.events).max();
         self.remember(node, &slots, events.unwrap_or_default());
         let it = &mut self.nodes[node.0];
-        let first = slots.iter().copied().filter(|slot| it.recorder.unsure.contains(slot)).collect();
+        let goes_first = |slot: &usize| it.recorder.unsure.contains(slot) || it.stands_in(*slot);
+        let first = slots.iter().copied().filter(goes_first).collect();
         it.recorder.run = Some(Run {
             stage,
             outstanding: 0,

@@ -3,6 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
+use shoal_md::{MemberUse, Superblock};
 use shoal_volume::MemberOn;
 
 use super::*;
@@ -227,6 +228,41 @@ fn a_replacement_that_stands_in_after_a_crash_has_no_log_for_its_rows() {
     array.set_background(FAST);
     finish(&mut array);
     assert_copies_agree(&mut array);
+}
+
+/// The original fails when all is copied, and while the parity of some rows is written. Only its own log could tell what
+/// that parity has to be: the replacement is the member from then on, and says that it has no such log until the rows are
+/// written.
+#[test]
+fn a_replacement_says_that_its_original_left_a_log_behind() {
+    let contents = copied_beside_logs().world().picture();
+    let area = opened(contents.clone(), 0..4).content_map().data_area(DriveId(0)).unwrap();
+    let mut left = 0;
+    // The array is copied within 25 ms.
+    for delay_us in (10_000..25_000).step_by(50) {
+        let mut array = opened(contents.clone(), 0..4);
+        array.set_background(FAST);
+        // The parity of this row is on the first member.
+        let (row, kind) = (92, MisbehaviourKind::WriteFails(Fault::Io));
+        let within = area.start + row * 4096..area.start + (row + 1) * 4096;
+        array.world_mut().content_mut(0).arm(Misbehaviour { kind, within, skip: 0 });
+        array.run_background(Duration::from_micros(delay_us)).unwrap();
+        let span = array.request_span(0, 4096);
+        array.submit(Request { id: RequestId(0), command: Command::Write { offset: row * 8192, span } });
+        let (mut answers, mut said) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            array.poll(1, Some(Duration::from_micros(50)), &mut answers).unwrap();
+            let content = array.world_mut().content_mut(3);
+            said.push(read_superblock(DRIVE_BYTES, |at, bytes| content.look(at, bytes)).unwrap());
+        }
+        let is_marked = |own: &Superblock| own.features.any_of(Features::REPLACEMENT);
+        let stands_in = |own: &Superblock| own.member_use(0) == MemberUse::Faulty && is_marked(own);
+        left += said.iter().filter(|own| stands_in(own)).count();
+        finish(&mut array);
+        array.rest().unwrap();
+        assert_copies_agree(&mut array);
+    }
+    assert!(left > 0, "no original failed while its log was needed");
 }
 
 /// The new drive is a copy of an ailing member whose superblock cannot be read any more: that one is copied as long as it can be,
