@@ -330,7 +330,8 @@ impl Known<'_> {
 
     fn suspicion(&self, index: usize) -> Suspicion {
         match self.acquaintance(index) {
-            Acquaintance::Former | Acquaintance::Left => Suspicion::RunApart,
+            Acquaintance::Former => Suspicion::GivenUp,
+            Acquaintance::Left => Suspicion::RunApart,
             Acquaintance::Lossy => {
                 let (events, flushed_events) = (self.events(index), self.book.flushed_events());
                 Suspicion::LostUpdates { events, flushed_events }

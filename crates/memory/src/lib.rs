@@ -46,7 +46,7 @@
 //! | member that lacks an update which it had flushed, or whose file was cut short | left out | left out | - | left out | - |
 //! | member on other hardware, closed in order | doubt | taken | - | doubt | - |
 //! | member on other hardware, not closed in order | doubt | doubt | - | doubt | - |
-//! | one that left, with no more updates than then | taken: md finds it old | taken: that it left was never written | - | taken | - |
+//! | one that left, with no more updates than then | taken: md finds it old | taken: that it left was never written | left out: its last update was given up | taken | rival |
 //! | one that left, and went on | taken: md finds it old | left out | rival | taken | rival |
 //! | stranger | left out | left out | rival | taken | rival |
 //!

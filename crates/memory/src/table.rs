@@ -107,7 +107,11 @@ const TABLE: &[Row] = {
         Row { who: &[A::Stranger], history: &[AsSeen], count: &[Behind, Level], decision: LeaveOut },
         // Known members were run elsewhere, and their table says who belongs to them now.
         Row { who: &[A::Left, A::Stranger], history: &[GoneOn], count: &[Behind, Level], decision: Take },
-        Row { who: &[A::Former, A::Left, A::Stranger], history: &[], count: &[Ahead], decision: Rival },
+        // The last update of the array, which was announced without it, has reached nobody who is there; its own has the same
+        // count, and was given up: nothing was answered that relies on it.
+        Row { who: &[A::Former], history: &[AsSeen], count: &[Ahead], decision: LeaveOut },
+        Row { who: &[A::Former], history: &[GoneOn], count: &[Ahead], decision: Rival },
+        Row { who: &[A::Left, A::Stranger], history: &[], count: &[Ahead], decision: Rival },
     ]
 };
 

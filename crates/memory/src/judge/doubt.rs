@@ -9,6 +9,8 @@ pub enum Suspicion {
     NeverSeen,
     /// It left the array, and what it has become since is not the array's.
     RunApart,
+    /// It left the array, and has an update that was given up, and that nobody else has.
+    GivenUp,
     /// Its superblock is that of a member which is there.
     CopyOf {
         /// The member's drive.
@@ -157,6 +159,7 @@ impl fmt::Display for Suspicion {
         match self {
             Self::NeverSeen => f.write_str("this host has never seen it in the array"),
             Self::RunApart => f.write_str("it left the array, and has been changed apart from it"),
+            Self::GivenUp => f.write_str("it left the array, and has an update that the array has not gone on with"),
             Self::CopyOf { drive } => write!(f, "it is a copy of {drive}"),
             Self::LostUpdates { events, flushed_events } => write!(f, "{}", LostUpdates(*events, *flushed_events)),
             Self::LostContent => f.write_str(CUT_SHORT),

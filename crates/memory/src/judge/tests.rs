@@ -165,6 +165,10 @@ fn a_cut_between_book_and_superblocks_is_no_reason_for_doubt() {
         let since = older.after(sight(&announced[1..]));
         assert_eq!(judge(Some(&since), &all), out(0, Suspicion::RunApart), "{level}");
         assert_eq!(judge(Some(&book), &all[1..]), nothing(), "{level}");
+        // It alone has got an update of that count, before it failed: that one was given up.
+        let given_up = seen(&all).after(sight(&announced)).after(sight(&announced[1..]));
+        let ahead = [&announced[..1], &all[1..]].concat();
+        assert_eq!(judge(Some(&given_up), &ahead), out(0, Suspicion::GivenUp), "{level}");
         assert!(doubt(&book, &all[..1]).contains("a holds an older state (update 100)"), "{level}");
     }
 }
