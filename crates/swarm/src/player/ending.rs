@@ -71,8 +71,10 @@ impl Player<'_> {
             // A write meets every member; so the array hears of drives that are gone.
             self.request(crate::scenario::Step::Flush)?;
             self.settle()?;
+            // What a drive was asked before it was mended may have failed since.
+            self.revive_failed()?;
             self.take_in_returned()?;
-            finish_work(self.array_mut())?;
+            self.work()?;
             if self.array().status().health == Health::Optimal && self.returned.is_empty() {
                 return Ok(());
             }
@@ -97,6 +99,15 @@ impl Player<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Lets resyncs, rebuilds and scrubs come to their end. Of a vast array that takes days: they go on for a while.
+    fn work(&mut self) -> Result<(), Failure> {
+        if self.scenario.is_vast() {
+            let worked = self.array_mut().run_background(Duration::from_secs(100));
+            return worked.map(drop).map_err(|error| Failure::new("health", error.to_string()));
+        }
+        finish_work(self.array_mut())
     }
 
     /// Whether all members are in sync, and nothing is left to do.
