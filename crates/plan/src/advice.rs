@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::cost::{CostKind, usd_per_gb, usd_per_tb};
 use crate::document::{Alternative, ArraySheet, PublishedFigure};
+use crate::drives::Writes;
 use crate::format::{chance, rate, size, usd};
 use crate::planner::{PlanRequest, Planned, Single, gain};
 use crate::presets::Preset;
@@ -20,7 +21,7 @@ pub(crate) fn advice(
     alternatives: &[Alternative],
 ) -> Vec<String> {
     let (first, sheet) = (&planned[0], &sheets[0]);
-    let mut advice = Vec::new();
+    let mut advice = Vec::from_iter(writes_unknown(request));
     let chunk = sheet.chunk_bytes.map_or_else(String::new, |bytes| format!(", with chunks of {} KiB", bytes >> 10));
     advice.push(format!("Make {}{chunk}: `{}`.", sheet.title, create_line(sheet)));
     if let Some(safer) = sheets.iter().find(|other| other.redundancy > 0).filter(|_| sheet.redundancy == 0) {
@@ -36,6 +37,21 @@ pub(crate) fn advice(
     advice.extend(sheet.warnings.iter().chain(&sheet.power.problems).map(|warning| format!("Mind: {warning}.")));
     advice.push("No array is a backup: it does not bring back what was deleted, overwritten or stolen.".to_owned());
     advice
+}
+
+/// What was predicted of writes rests on nothing.
+fn writes_unknown(request: &PlanRequest) -> Option<String> {
+    let unknown = request.inventory.drives.iter().filter(|drive| drive.writes == Writes::AsReads);
+    let mut models: Vec<_> = unknown.map(|drive| drive.model.name.as_str()).collect();
+    models.dedup();
+    (!models.is_empty()).then(|| {
+        format!(
+            "Measure first what {} writes at: nobody has, so whatever is said of writes here, and the order of these \
+             arrays, takes it to write as it reads, and sticks and cards write far slower. `shoal profile --write` \
+             measures it; what the drive holds is lost.",
+            models.join(" and ")
+        )
+    })
 }
 
 /// What the study itself made of its drives.

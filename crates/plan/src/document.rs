@@ -51,6 +51,9 @@ pub struct DriveSheet {
     pub bits_per_unreadable: f64,
     /// "measured", "published" or "assumed": how its speeds are known.
     pub certainty: String,
+    /// Nobody has measured its writes: what is said of them takes it to write as it reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writes_as_reads: bool,
 }
 
 /// A drive alone.

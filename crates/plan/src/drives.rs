@@ -32,6 +32,15 @@ impl Certainty {
     }
 }
 
+/// What the speed of a drive's writes rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// Somebody knows it: see [`Certainty`].
+    Known,
+    /// Nobody has written to it: its reads stand in, which say nothing of what flash writes at.
+    AsReads,
+}
+
 /// How often a drive fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
@@ -83,6 +92,8 @@ pub struct PlannedDrive {
     pub unreadable_per_bit: f64,
     /// How its speeds are known.
     pub certainty: Certainty,
+    /// Whether that goes for its writes.
+    pub writes: Writes,
 }
 
 /// All drives and what they hang on.
@@ -168,6 +179,7 @@ impl PlannedDrive {
             failure,
             unreadable_per_bit: 1.0 / bits,
             certainty: certainty(description),
+            writes: writes(description),
         }
     }
 
@@ -189,6 +201,9 @@ impl PlannedDrive {
                     disk.zones = vec![Zone { start_byte: 0, bytes_per_s }];
                 }
             }
+        }
+        if figures.write_bytes_per_s.is_some() {
+            self.writes = Writes::Known;
         }
         if figures.read_bytes_per_s.or(figures.write_bytes_per_s).is_some() {
             self.certainty = Certainty::Assumed;
@@ -224,6 +239,14 @@ fn certainty(description: &Description) -> Certainty {
         Status::Assumed | Status::NotMeasured => Certainty::Assumed,
     });
     each.max().unwrap_or(Certainty::Assumed)
+}
+
+fn writes(description: &Description) -> Writes {
+    let mut of_writes = description.origins.iter().filter(|(path, _)| path.contains("write"));
+    match of_writes.any(|(_, origin)| origin.status == Status::NotMeasured) {
+        true => Writes::AsReads,
+        false => Writes::Known,
+    }
 }
 
 /// A bus as people call it.

@@ -9,7 +9,7 @@ use crate::cost::{Purchase, cents_per_tb};
 use crate::document::{
     ArraySheet, DriveSheet, LossSheet, Plan, PlugSheet, PowerSheet, SingleSheet, SpeedSheet, WearSheet,
 };
-use crate::drives::Inventory;
+use crate::drives::{Inventory, Writes};
 use crate::presets::Preset;
 use crate::purpose::{Merits, Purpose, speed_score, throughput};
 use crate::reliability::{
@@ -271,6 +271,7 @@ fn drive_sheet(inventory: &Inventory, drive: &crate::drives::PlannedDrive) -> Dr
         failure_source: drive.failure.source.clone(),
         bits_per_unreadable: 1.0 / drive.unreadable_per_bit,
         certainty: format!("{:?}", drive.certainty).to_lowercase(),
+        writes_as_reads: drive.writes == Writes::AsReads,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use shoal_sim::{Bus, BusKind, Disk, DriveModel, Flash, Medium, PerDirection, Zone};
 
-use crate::drives::{Certainty, Inventory, PlannedDrive};
+use crate::drives::{Certainty, Inventory, PlannedDrive, Writes};
 use crate::reliability::find_rate;
 use crate::units::GB;
 
@@ -56,6 +56,7 @@ fn drive(name: &str, size_bytes: u64, bus: BusKind, medium: Medium, usd: u64) ->
         failure: find_rate(if is_flash { "sticks" } else { "eide" }).unwrap().into(),
         unreadable_per_bit: 1e-14,
         certainty: Certainty::Published,
+        writes: Writes::Known,
     }
 }
 

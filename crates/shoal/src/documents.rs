@@ -87,7 +87,7 @@ pub(crate) struct PlanDocument {
     pub(crate) assumed_bytes_per_s: u64,
     /// How long it would take then.
     pub(crate) duration_ns: u64,
-    /// What would be written to each drive then.
+    /// What would be written to each drive then, if it is no faster.
     pub(crate) drives: Vec<PlannedDriveDocument>,
 }
 

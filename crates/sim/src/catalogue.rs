@@ -63,6 +63,10 @@ pub fn find(name: &str) -> Result<&'static Description, UnknownDrive> {
     let found = catalogue().iter().find(|description| description.model.name == name);
     found.ok_or_else(|| {
         let mut names: Vec<_> = catalogue().iter().map(|description| &description.model.name).collect();
+        // A part of a name is near to it, however long the name is.
+        if names.iter().any(|other| other.contains(name)) {
+            names.retain(|other| other.contains(name));
+        }
         names.sort_by_key(|other| distance(name, other));
         let nearest = names.into_iter().take(NEAREST).cloned().collect();
         // No more of it than a message should have.

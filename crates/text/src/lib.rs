@@ -4,6 +4,7 @@ mod dates;
 mod numbers;
 mod outside;
 mod shell;
+mod whole;
 
 pub use dates::{format_day, format_minute};
 pub use numbers::{
@@ -11,3 +12,4 @@ pub use numbers::{
 };
 pub use outside::{Outside, lines};
 pub use shell::shell_word;
+pub use whole::{Bounded, whole_number};

@@ -36,20 +36,40 @@ pub enum WorkloadError {
         /// Size of each.
         request_buffer_bytes: u32,
     },
-    /// The range is not on the target, or holds not one block.
+    /// The range begins beyond the end of the target, or at it.
+    #[error("nothing can be measured from byte {offset} on: the target ends at {size_bytes}; begin before that")]
+    Start {
+        /// First byte.
+        offset: u64,
+        /// The target's size.
+        size_bytes: u64,
+    },
+    /// The range begins within a block.
+    #[error("byte {offset} is within a block: begin at a multiple of the target's {logical_block_bytes}-byte blocks")]
+    Unaligned {
+        /// First byte.
+        offset: u64,
+        /// The target's block.
+        logical_block_bytes: u32,
+    },
+    /// The range is longer than what the target has from its start on.
     #[error(
-        "range {offset}+{length}: must lie within the target's {size_bytes} bytes, start at a multiple of \
-         {logical_block_bytes} and hold at least one block of {block_size_bytes}"
+        "{length} bytes from byte {offset} on reach past the target's end at {size_bytes}: at most {} can be measured there",
+        size_bytes - offset
     )]
-    Range {
+    Length {
         /// First byte.
         offset: u64,
         /// Number of bytes.
         length: u64,
         /// The target's size.
         size_bytes: u64,
-        /// The target's block.
-        logical_block_bytes: u32,
+    },
+    /// The range holds not one block.
+    #[error("{length} bytes hold not one block of {block_size_bytes}: measure more of the target, or smaller blocks")]
+    Short {
+        /// Number of bytes.
+        length: u64,
         /// As asked.
         block_size_bytes: u32,
     },
@@ -82,11 +102,19 @@ impl Blocks {
         if block_size_bytes == 0 || !block_size_bytes.is_multiple_of(logical_block_bytes) {
             return Err(WorkloadError::BlockSize { block_size_bytes, logical_block_bytes });
         }
-        let length = if length == 0 { size_bytes.saturating_sub(offset) } else { length };
+        let Some(rest_bytes) = size_bytes.checked_sub(offset).filter(|rest_bytes| *rest_bytes > 0) else {
+            return Err(WorkloadError::Start { offset, size_bytes });
+        };
+        if !offset.is_multiple_of(u64::from(logical_block_bytes)) {
+            return Err(WorkloadError::Unaligned { offset, logical_block_bytes });
+        }
+        let length = if length == 0 { rest_bytes } else { length };
+        if length > rest_bytes {
+            return Err(WorkloadError::Length { offset, length, size_bytes });
+        }
         let count = length / u64::from(block_size_bytes);
-        let inside = offset.checked_add(length).is_some_and(|end| end <= size_bytes);
-        if !inside || count == 0 || !offset.is_multiple_of(u64::from(logical_block_bytes)) {
-            return Err(WorkloadError::Range { offset, length, size_bytes, logical_block_bytes, block_size_bytes });
+        if count == 0 {
+            return Err(WorkloadError::Short { length, block_size_bytes });
         }
         Ok(Self { offset, count, block_size_bytes })
     }

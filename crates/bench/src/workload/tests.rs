@@ -74,11 +74,12 @@ fn what_does_not_fit_is_refused() {
     let refused = |offset, length, block| Blocks::of_range(offset, length, block, 1 << 20, 4096).unwrap_err();
     assert!(matches!(refused(0, 0, 512), WorkloadError::BlockSize { .. }));
     assert!(matches!(refused(0, 0, 0), WorkloadError::BlockSize { .. }));
-    assert!(matches!(refused(0, 1 << 21, 4096), WorkloadError::Range { .. }));
-    assert!(matches!(refused(1 << 21, 0, 4096), WorkloadError::Range { .. }));
-    assert!(matches!(refused(0, 4096, 8192), WorkloadError::Range { .. }));
-    assert!(matches!(refused(512, 8192, 4096), WorkloadError::Range { .. }));
-    assert!(matches!(refused(u64::MAX - 4095, 8192, 4096), WorkloadError::Range { .. }));
+    assert!(matches!(refused(0, 1 << 21, 4096), WorkloadError::Length { .. }));
+    assert!(matches!(refused(1 << 21, 0, 4096), WorkloadError::Start { .. }));
+    assert!(matches!(refused(0, 4096, 8192), WorkloadError::Short { .. }));
+    assert!(matches!(refused((1 << 20) - 4096, 8192, 4096), WorkloadError::Length { .. }));
+    assert!(matches!(refused(512, 8192, 4096), WorkloadError::Unaligned { .. }));
+    assert!(matches!(refused(u64::MAX - 4095, 8192, 4096), WorkloadError::Start { .. }));
     let blocks = Blocks::of_range(0, 0, 4096, 1 << 20, 4096).unwrap();
     assert_eq!(Operations::new(&workload(Pattern::Random, 101, false), blocks).unwrap_err(), WorkloadError::Mix(101));
 }

@@ -8,7 +8,7 @@ use crate::level::LevelError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuperblockError {
     /// There is none.
-    #[error("no md superblock")]
+    #[error("no member of an array (it has no md superblock)")]
     NoMagic,
     /// Written by a version that is not 1.x.
     #[error("md superblock of version {major}: 0.90 and 1.x are understood")]

@@ -1,5 +1,6 @@
 //! Arguments of the lab book.
 
+use shoal_text::whole_number;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
@@ -34,7 +35,7 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "DRIVE", conflicts_with = "exchange")]
     pub(crate) drive: Option<String>,
     /// Only the newest so many.
-    #[arg(long, value_name = "COUNT", conflicts_with = "exchange", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "exchange", value_parser = whole_number(1..=u32::MAX))]
     pub(crate) last: Option<u32>,
     /// Write all runs to a file that is not there yet: everything if it ends in .json, a table of figures if in .csv.
     #[arg(long, value_name = "FILE")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use shoal_text::{parse_size, parse_small_size};
+use shoal_text::{parse_size, parse_small_size, whole_number};
 
 use super::engine::EngineArgs;
 use super::labbook::KeepArgs;
@@ -34,7 +34,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, group = "direction")]
     pub(crate) write: bool,
     /// Read so many of a hundred requests, write the others. What the target holds is lost.
-    #[arg(long, group = "direction", value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, group = "direction", value_name = "PERCENT", value_parser = whole_number(0_u8..=100))]
     pub(crate) mix: Option<u8>,
     /// Blocks one after the other (the default).
     #[arg(long, group = "pattern")]
@@ -46,19 +46,19 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_parser = parse_small_size, value_name = "SIZE")]
     pub(crate) block_size: Option<u32>,
     /// Requests in flight [default: 4 sequential, 32 random].
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "COUNT", value_parser = whole_number(1_u32..=4096))]
     pub(crate) depth: Option<u32>,
     /// How long to measure.
-    #[arg(long, group = "limit", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, group = "limit", value_name = "SECONDS", default_value_t = 10, value_parser = whole_number(1_u64..=86_400))]
     pub(crate) seconds: u64,
     /// How much to transfer, instead of how long.
     #[arg(long, group = "limit", value_parser = parse_size, value_name = "SIZE")]
     pub(crate) bytes: Option<u64>,
     /// Run so long before measuring.
-    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = whole_number(0_u64..=3600))]
     pub(crate) warm_up: u64,
     /// How often to measure.
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = whole_number(1_u32..=1000))]
     pub(crate) repeat: u32,
     /// First byte of the range to visit.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "0")]
@@ -163,7 +163,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// How many image files.
-    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=26))]
+    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = whole_number(3_u32..=26))]
     pub(crate) drives: u32,
     /// Size of each image file.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "96M")]
@@ -189,10 +189,10 @@ pub(crate) struct FactorArgs {
     #[arg(long, value_name = "COUNTS")]
     pub(crate) members: Option<String>,
     /// How often each point is measured.
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = whole_number(1_u32..=100))]
     pub(crate) repeat: u32,
     /// How long each measurement takes.
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = whole_number(1_u64..=3600))]
     pub(crate) seconds: u64,
     /// Use only so much of each drive [default: 1 GiB, or the whole drive if it is smaller].
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use shoal_network::{LinkSpeed, Protocol};
-use shoal_text::{parse_size, parse_small_size};
+use shoal_text::{parse_size, parse_small_size, whole_number};
 
 use super::labbook::KeepArgs;
 
@@ -42,7 +42,7 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// How often each transfer is measured.
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = whole_number(1_u32..=100))]
     pub(crate) repeat: u32,
     /// Measure what a published study did, and show its figures beside.
     #[arg(long = "as", value_name = "STUDY")]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use shoal_plan::Purpose;
-use shoal_text::parse_size;
+use shoal_text::{parse_size, whole_number};
 
 const AFTER_HELP: &str = "\
 Drives: sim:NAME*COUNT@BUS*BUSES, as in sim:cruzer-titanium*6@usb2*2; descriptions, as `shoal profile` makes them, \
@@ -23,7 +23,7 @@ pub(crate) struct PlanArgs {
     #[arg(long = "for", value_name = "PURPOSE")]
     pub(crate) purpose: Option<Purpose>,
     /// So many drives that nobody has described.
-    #[arg(long = "drives", value_name = "COUNT", requires = "size", conflicts_with = "drives")]
+    #[arg(long = "drives", value_name = "COUNT", requires = "size", conflicts_with = "drives", value_parser = whole_number(1..=usize::MAX))]
     pub(crate) count: Option<usize>,
     /// What each of them holds.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", requires = "count")]
@@ -67,13 +67,13 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_parser = parse_usd, value_name = "USD")]
     pub(crate) base_cost: Option<u64>,
     /// Show everything about the array of this rank.
-    #[arg(long, value_name = "RANK", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "RANK", value_parser = whole_number(1..=u32::MAX))]
     pub(crate) explain: Option<u32>,
     /// Show so many arrays.
-    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = whole_number(1..=u32::MAX))]
     pub(crate) top: u32,
     /// Repeats a plan.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole_number(0..=u64::MAX))]
     pub(crate) seed: u64,
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use shoal_serve::Address;
-use shoal_text::parse_size;
+use shoal_text::{parse_size, whole_number};
 
 use super::arrays::{ArrayArgs, SpeedLimits, UnattendedArgs};
 use super::engine::EngineArgs;
@@ -44,7 +44,7 @@ pub(crate) struct ServeArgs {
     pub(crate) allow_plain_tcp: bool,
     /// Answer with an error (EIO) where drives have let nothing of a request move for so many seconds. A member that
     /// answers nothing for half as long is taken out, if the array can do without it.
-    #[arg(long, value_name = "SECONDS", default_value_t = shoal_serve::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = shoal_serve::DEADLINE.as_secs(), value_parser = whole_number(1_u64..=86_400))]
     pub(crate) deadline: u64,
     /// What answers writes before the members have them.
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! Arguments of the commands about simulated worlds.
 
+use shoal_text::whole_number;
 use std::ops::Range;
 
 use clap::{Args, Subcommand};
@@ -30,7 +31,7 @@ pub(crate) struct SwarmArgs {
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, default_value = "0..1000")]
     pub(crate) seeds: Range<u64>,
     /// How many to play at a time [default: one for each processor].
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "COUNT", value_parser = whole_number(1_u16..=1024))]
     pub(crate) threads: Option<u16>,
     /// Print what happens, I/O by I/O. For one seed; of one that fails, what is left when it has been made smaller.
     #[arg(long)]

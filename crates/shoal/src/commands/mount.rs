@@ -203,6 +203,17 @@ fn let_go(args: &UnmountArgs, places: &[PathBuf], shares: &[String]) -> Result<O
     }
 }
 
+/// Nothing is attached by these names.
+fn not_attached(named: &ArrayArgs) -> Failure {
+    match named.drives.iter().find(|path| !path.exists()) {
+        Some(path) => Failure::usage(format!(
+            "{}: not found: give the directory where the array is mounted, or a drive of the array",
+            path.display()
+        )),
+        None => Failure::usage("the array is not attached: nothing to undo"),
+    }
+}
+
 /// What is attached and where it is mounted: by the directory, or by the array.
 fn find(named: &ArrayArgs) -> Result<(Attachment, Vec<PathBuf>), Failure> {
     if let [directory] = named.drives.as_slice()
@@ -210,8 +221,7 @@ fn find(named: &ArrayArgs) -> Result<(Attachment, Vec<PathBuf>), Failure> {
     {
         return find_by_directory(directory);
     }
-    let attachment =
-        attachment_of(named)?.ok_or_else(|| Failure::usage("the array is not attached: nothing to undo"))?;
+    let attachment = attachment_of(named)?.ok_or_else(|| not_attached(named))?;
     let mut places = attachment.mounted_at()?;
     // What was mounted last may hide, or lie in, what was mounted before.
     places.reverse();

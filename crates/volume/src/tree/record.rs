@@ -221,6 +221,11 @@ impl<W: World> Tree<W> {
         it.checkpoint = it.progress_to_record(now);
         let mut slots = it.slots_in_use();
         slots.retain(|slot| !unfit.contains(slot));
+        let members = it.members_in(&slots);
+        if members.is_empty() {
+            // Nor is it remembered: this host would wait for an update that nobody has.
+            return self.end_run(now, node, waiters, Outcome::Failed(Fault::Gone));
+        }
         let time = Timestamp::from_seconds(self.world.unix_time_s());
         // The array itself is at this update from the first superblock on.
         let mut membership = it.membership.clone();
@@ -236,7 +241,7 @@ impl<W: World> Tree<W> {
         it.recorder.run = Some(Run {
             stage,
             outstanding: 0,
-            members: it.members_in(&slots),
+            members,
             slots,
             failed,
             refused: Vec::new(),

@@ -122,7 +122,7 @@ fn story_bytes<B: Bay>(plan: &Plan, bay: &B) -> u64 {
 pub(crate) fn announce<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, cost: &Cost) {
     let [kind, time] = if bay.simulated().is_some() { ["simulated ", " of virtual time"] } else { ["", ""] };
     output::warn(&format!(
-        "{}, {}, {}, seed {}: about {}{time} if the drives do {} MB/s, and up to {} written to each",
+        "{}, {}, {}, seed {}: about {}{time} if the drives do {} MB/s, and about {} written to each then; faster drives are written more",
         format_count(bay.drives().len(), &format!("{kind}drive")),
         format_count(plan.arrays.len(), "array"),
         format_count(plan.steps.len(), "step"),
