@@ -139,7 +139,9 @@ const TABLE: &[Row] = {
         Row { listed: &[L::Journal], freshness: RECENT, own: &[O::Same], mark: ANY_MARK, decision: D::Journal },
         Row { listed: &[L::Journal], freshness: &[Stale], own: &[], mark: ANY_MARK, decision: D::Stale },
         Row { listed: &[L::Journal], freshness: &[OneBehind], own: &[O::Spare, O::Earlier, O::Apart], mark: ANY_MARK, decision: D::Stale },
-        Row { listed: &[L::Journal], freshness: &[Current], own: &[O::Spare, O::Earlier, O::Apart], mark: ANY_MARK, decision: D::Conflict },
+        // A spare that was not there when its number was given to the journal; spares elect nobody, so it may be as fresh.
+        Row { listed: &[L::Journal], freshness: &[Current], own: &[O::Spare], mark: ANY_MARK, decision: D::Stale },
+        Row { listed: &[L::Journal], freshness: &[Current], own: OTHER, mark: ANY_MARK, decision: D::Conflict },
         // A role that the array does not have, or a number that means nothing.
         Row { listed: &[L::Unknown], freshness: &[], own: &[], mark: ANY_MARK, decision: D::Unusable },
     ]
