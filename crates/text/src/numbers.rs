@@ -39,9 +39,12 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
-/// Writes a rate in MB/s, powers of ten, as drives are sold.
+/// Writes a rate in MB/s, powers of ten, as drives are sold; in kB/s where that would be next to nothing.
 pub fn format_rate(bytes_per_s: u64) -> String {
     let mb_per_s = bytes_per_s as f64 / 1e6;
+    if bytes_per_s < 100_000 {
+        return format!("{:.1} kB/s", bytes_per_s as f64 / 1e3);
+    }
     if mb_per_s >= 100.0 { format!("{mb_per_s:.0} MB/s") } else { format!("{mb_per_s:.1} MB/s") }
 }
 
@@ -96,6 +99,13 @@ mod tests {
     #[test]
     fn the_longest_duration_is_told() {
         assert_eq!(format_ns(u64::MAX), "5124095 h 34 min");
+    }
+
+    #[test]
+    fn slow_rates_are_told_in_what_shows_them() {
+        let rates = [0, 512, 99_999, 100_000, 2_500_000, 250_000_000];
+        let told = ["0.0 kB/s", "0.5 kB/s", "100.0 kB/s", "0.1 MB/s", "2.5 MB/s", "250 MB/s"];
+        assert_eq!(rates.map(format_rate), told);
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn members_of_different_arrays() {
     for line in ["read", "write", "rebuild", "scrub"] {
         bay.refused(&format!("{line} d0 d1 plain"), USAGE, &["plain"]);
     }
-    bay.done("status d0 d1 d2 plain").is_one_line("status", &["plain: no md superblock", "shown without it"]);
+    bay.done("status d0 d1 d2 plain").is_one_line("status", &["plain: no member of an array", "shown without it"]);
     bay.refused("fail --member d3 --scan . d0", USAGE, &["d3 is no member"]);
 }
 
