@@ -1,10 +1,10 @@
 //! Which of an array's members are given, before it is opened: those that do not answer, and those
 //! that were left out.
 //!
-//! | a member that this host has seen in the last update, and that is not given | what starts the array |
-//! | --- | --- |
-//! | its drive is where it was, and says that it is the member, or does not answer | is refused, unless `--degraded` or `--force` says so |
-//! | it is not to be found there | goes on as the level allows, and tells it once the array is started |
+//! | a member that this host has seen in the last update, and that is not given | what starts the array | what only reads it |
+//! | --- | --- | --- |
+//! | its drive is where it was, and says that it is the member, or does not answer | is refused, unless `--degraded` or `--force` says so | is refused in the same way if the array cannot do without it |
+//! | it is not to be found there | goes on as the level allows, and tells it once the array is started | goes on |
 //!
 //! Whatever is written from then on, such a member misses: it is stale, and is filled anew when it
 //! comes back. Who only reads leaves the members as they are, and is told nothing.
@@ -26,8 +26,10 @@ use crate::search::{Named, SearchError, member_paths, outer_superblock};
 /// What an array's members are opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// To be read: nothing that they miss is written.
+    /// To be read: nothing that they miss is written. If too few are given, others must not be there.
     Read,
+    /// To be read, whoever else is there.
+    ReadWithout,
     /// To be written, if all are there that this host has seen in the array's last update.
     Write,
     /// To be written, also without those.
@@ -38,7 +40,8 @@ impl Intent {
     /// To be written if `writable`; `without` says that members may be left out.
     pub fn of(writable: bool, without: bool) -> Self {
         match (writable, without) {
-            (false, _) => Self::Read,
+            (false, false) => Self::Read,
+            (false, true) => Self::ReadWithout,
             (true, false) => Self::Write,
             (true, true) => Self::WriteWithout,
         }
@@ -123,7 +126,7 @@ pub fn members_to_open(
         return Err(PresentError::AllSilent(Silence { path: path.clone() }));
     }
     let mut remarks = Vec::new();
-    if intent != Intent::Read && are_members {
+    if intent != Intent::ReadWithout && are_members {
         for absent in absent_members(environment, &members, newcomer) {
             remarks.extend(absent.weigh(intent)?);
         }
@@ -170,16 +173,18 @@ impl Absent {
     /// What is to be told once the array is started without them; nothing of one that will not be.
     fn weigh(self, intent: Intent) -> Result<Option<String>, PresentError> {
         let Self { array, need, present, gone } = self;
-        let are_to_be_given = intent == Intent::Write && !present.is_empty();
-        match need {
-            Need::Spared if are_to_be_given => Err(PresentError::NotGiven { array, drives: present }),
-            Need::Needed if are_to_be_given => Err(PresentError::TooFewGiven { array, drives: present }),
-            Need::Spared => {
+        let are_there = !present.is_empty();
+        match (need, intent) {
+            (Need::Spared, Intent::Write) if are_there => Err(PresentError::NotGiven { array, drives: present }),
+            (Need::Needed, Intent::Read | Intent::Write) if are_there => {
+                Err(PresentError::TooFewGiven { array, drives: present })
+            }
+            (Need::Spared, Intent::Write | Intent::WriteWithout) => {
                 let drives = [present, gone].concat().join(" and ");
                 let told = "what is written from now on is missing there";
                 Ok(Some(format!("array {array} is started without {drives}: {told}")))
             }
-            Need::Needed => Ok(None),
+            (Need::Needed, _) | (Need::Spared, Intent::Read | Intent::ReadWithout) => Ok(None),
         }
     }
 }

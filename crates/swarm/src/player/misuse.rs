@@ -23,7 +23,7 @@ impl Player<'_> {
         self.note_struck();
         let refusals = self.refusals;
         // What the array has not heard of yet, it may hear first of all.
-        let has_refused = self.content(drive).owes_a_flush();
+        let has_refused = self.failing.contains(&drive) || self.content(drive).owes_a_flush();
         let asked: Result<(), ManageError> = match (misuse, other) {
             (Misuse::Add, _) => self.array_mut().add_drive(id),
             (Misuse::ReplaceWith, Some(other)) => self.array_mut().replace_drive(other, id),
