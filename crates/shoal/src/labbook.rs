@@ -34,6 +34,11 @@ pub(crate) fn begin(args: &KeepArgs, command: &str) -> Recorder<'static> {
     }
 }
 
+/// What somebody ended who asked for it before it was done: what was measured counts.
+pub(crate) fn stopped() -> Failure {
+    Failure::Shown("stopped before its end: what was measured until then is above".to_owned())
+}
+
 /// Ends it, as the command ended. What could not be begun, as it was asked for, leaves nothing.
 pub(crate) fn end<T>(mut recorder: Recorder<'_>, result: &Result<T, Failure>) {
     if matches!(result, Err(Failure::Usage(_) | Failure::Refused(_))) {

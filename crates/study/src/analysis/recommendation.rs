@@ -90,7 +90,10 @@ impl<'a> Study<'a> {
             let reason = summary.excluded.as_ref()?;
             Some(format!("{}, for one, is out because {reason}.", summary.name))
         });
-        let why = why.unwrap_or_else(|| "Run the study with at least one level and enough drives for it.".to_owned());
+        let why = why.unwrap_or_else(|| match self.report.complete {
+            true => "Run the study with at least one level and enough drives for it.".to_owned(),
+            false => "The study ended before that.".to_owned(),
+        });
         let first = "Nothing can be recommended, because no array was both measured and verified.".to_owned();
         Recommendation { sentences: vec![first, why], ..Recommendation::default() }
     }

@@ -33,8 +33,7 @@ pub(crate) fn run(cli: &Cli, args: &BenchArgs) -> Result<(), Failure> {
     let mut recorder = labbook::begin(&args.keep, "bench");
     let mut measure = |target| measure(cli, args, target, (&workload, &interrupt), &mut recorder);
     let measured = measure_all(cli, args, targets, directories, (&workload, &interrupt), &mut measure);
-    let stopped = || Failure::Shown("stopped before its end: what was measured until then is above".to_owned());
-    let ended = if interrupt.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) };
+    let ended = if interrupt.load(Ordering::Relaxed) { Err(labbook::stopped()) } else { Ok(()) };
     match &measured {
         Ok(_) => labbook::end(recorder, &ended),
         failed => labbook::end(recorder, failed),

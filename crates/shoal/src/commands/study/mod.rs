@@ -84,6 +84,9 @@ fn run_on<B: Bay>(
     if report.complete {
         return Ok(());
     }
+    if interrupt.load(Ordering::Relaxed) {
+        return Err(labbook::stopped());
+    }
     Err(Failure::Shown("the study is not complete: what was measured is above, with the reason".to_owned()))
 }
 
@@ -101,7 +104,10 @@ fn keep<B: Bay>(
     let carried = (ASSUMED_BYTES_PER_S, !args.no_fault);
     let report = carry_out(cli, plan, bay, carried, interrupt, &mut measured);
     report.iter().filter_map(|report| report.fault.as_ref()).for_each(|fault| keeper.keep_fault(fault));
-    labbook::end(keeper.recorder, &report);
+    match interrupt.load(Ordering::Relaxed) && report.is_ok() {
+        true => labbook::end(keeper.recorder, &Err::<(), _>(labbook::stopped())),
+        false => labbook::end(keeper.recorder, &report),
+    }
     report
 }
 
