@@ -36,6 +36,12 @@ pub(crate) fn run(cli: &Cli, args: &CompareArgs) -> Result<(), Failure> {
             "all repeats that runs {before} and {after} could be compared by are invalid: `shoal show {before}` says why"
         )));
     }
+    if let Some((number, _)) = [(before, &first), (after, &second)].into_iter().find(|(_, run)| run.targets.is_empty())
+    {
+        return Err(Failure::Failed(format!(
+            "run {number} has measured nothing: `shoal show {number}` says how it ended"
+        )));
+    }
     if comparison.figures.is_empty() {
         return Err(Failure::Failed(format!(
             "runs {before} and {after} have no workload in common: `shoal show` tells what each has"

@@ -49,7 +49,6 @@ impl<'a> Player<'a> {
             rereading: BTreeSet::new(),
             refusals: 0,
             incarnations: self.incarnations.clone(),
-            windows_lost: self.windows_lost,
             client: Unflushed::new(Incarnation::default()),
             books: self.books.copied(),
             trust: self.trust,

@@ -76,7 +76,6 @@ impl<'a> Player<'a> {
             rereading: BTreeSet::new(),
             refusals: 0,
             incarnations: vec![0; scenario.drives()],
-            windows_lost: 0,
             client: Unflushed::new(Incarnation::default()),
             books,
             trust: Trust::Known,

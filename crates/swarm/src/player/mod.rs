@@ -83,6 +83,8 @@ pub struct Counts {
     pub unplugged: u64,
     /// Hubs that lost their power under a host that did not.
     pub hubs_lost: u64,
+    /// Write-back windows that went with their array, and held something.
+    pub windows_lost: u64,
     /// Arrays that lost too much and were opened anew.
     pub revived: u64,
     /// Inner arrays that lost what says that they are members, in the write hole.
@@ -151,7 +153,7 @@ impl Counts {
             };
         }
         sum!(
-            requests member_ios virtual_ns vast power_cuts cut_short away forced unplugged hubs_lost revived stranded hung hung_at_start
+            requests member_ios virtual_ns vast power_cuts cut_short away forced unplugged hubs_lost windows_lost revived stranded hung hung_at_start
             stalls errors last_copies latent silent lies doubted marred flipped passed_over journals grown grown_on replaced misused apart apart_refused split
             strangers write_hole_blocks silent_wrong_blocks silent_found_bytes
         );
@@ -185,8 +187,6 @@ pub(crate) struct Player<'a> {
     rereading: BTreeSet<usize>,
     /// The number of each drive, as they appear one after the other: a new one after each loss of power under a living host.
     incarnations: Vec<u64>,
-    /// Write-back windows that went with their array, and held something.
-    windows_lost: u64,
     /// What the host remembers of the array.
     books: Books,
     /// How much this host believes beyond its books: all, once drives have lied and somebody has said so.

@@ -32,7 +32,7 @@ impl Player<'_> {
         let hangs = self.hangs.now.iter().copied().filter(|drive| !drives.contains(drive));
         let drives: Vec<_> = drives.iter().copied().chain(hangs).collect();
         self.take_stock();
-        let (refusals, windows_lost) = (self.refusals, self.windows_lost);
+        let (refusals, windows_lost) = (self.refusals, self.counts.windows_lost);
         // Power cuts are for arrays that live.
         let cuts = self.chronicle.borrow_mut().hold_cuts();
         let may_recover = self.seats().iter().any(Seat::is_being_filled);
@@ -44,7 +44,7 @@ impl Player<'_> {
         self.chronicle.borrow_mut().resume_cuts(cuts);
         ended?;
         self.note_struck();
-        if self.windows_lost == windows_lost && self.has_recovered() {
+        if self.counts.windows_lost == windows_lost && self.has_recovered() {
             self.note_unreadable_without_redundancy();
         } else {
             self.promises.drives_lost_power(self.refusals > refusals);
@@ -98,7 +98,7 @@ impl Player<'_> {
         self.settle()?;
         // It may say what it likes; what it held in memory may be lost with it.
         if let Err(VolumeError::NotWritten { .. }) = self.array_mut().rest() {
-            self.windows_lost += 1;
+            self.counts.windows_lost += 1;
         }
         self.answers.all_may_fail = may_fail;
         self.array_mut().world_mut().placement.verdict()
@@ -160,7 +160,7 @@ impl Player<'_> {
     fn incarnation(&self) -> Incarnation {
         let words = self.drives_in_use().into_iter().map(|drive| format!("{drive}={}", self.incarnations[drive]));
         let words =
-            words.chain([format!("{NEWEST}={}", self.newest()), format!("write-back=of-{}", self.windows_lost)]);
+            words.chain([format!("{NEWEST}={}", self.newest()), format!("write-back=of-{}", self.counts.windows_lost)]);
         Incarnation::parse(&words.collect::<Vec<_>>().join(","))
     }
 }

@@ -153,6 +153,20 @@ impl Node {
         slots.iter().filter_map(member).collect()
     }
 
+    /// The slots that a run writes to, but for those that are unfit; and the members among them.
+    fn slots_to_record(&self, unfit: &[usize]) -> (Vec<usize>, Vec<(usize, Role)>) {
+        let mut slots = self.slots_in_use();
+        slots.retain(|slot| !unfit.contains(slot));
+        let members = self.members_in(&slots);
+        (slots, members)
+    }
+
+    /// Those of them that get their superblocks before the others.
+    fn first_among(&self, slots: &[usize]) -> Vec<usize> {
+        let goes_first = |slot: &usize| self.recorder.unsure.contains(slot) || self.stands_in(*slot);
+        slots.iter().copied().filter(goes_first).collect()
+    }
+
     /// Whether what a run is about to say was true when it began, and is not any more.
     fn is_run_outdated(&self) -> bool {
         let is_lost =
@@ -215,35 +229,28 @@ impl<W: World> Tree<W> {
         if !it.keeps_records() && !it.is_renamed {
             return self.answer(now, node, waiters, Outcome::Done);
         }
-        if it.array.health() == Health::Failed {
-            return self.end_run(now, node, waiters, Outcome::Failed(Fault::Gone));
-        }
-        it.checkpoint = it.progress_to_record(now);
-        let mut slots = it.slots_in_use();
-        slots.retain(|slot| !unfit.contains(slot));
-        let members = it.members_in(&slots);
-        if members.is_empty() {
+        let (slots, members) = it.slots_to_record(&unfit);
+        if it.array.health() == Health::Failed || members.is_empty() {
             // Nor is it remembered: this host would wait for an update that nobody has.
             return self.end_run(now, node, waiters, Outcome::Failed(Fault::Gone));
         }
+        it.checkpoint = it.progress_to_record(now);
         let time = Timestamp::from_seconds(self.world.unix_time_s());
         // The array itself is at this update from the first superblock on.
         let mut membership = it.membership.clone();
         membership.advance(time);
         let logs = slots.iter().flat_map(|&slot| self.prepare_logs(node, slot, &membership)).collect();
         let superblocks = slots.iter().map(|&slot| self.prepare_superblock(node, slot, &membership)).collect();
-        let (stage, failed) = (Stage::Settling, Vec::new());
         let events = membership.superblocks().iter().map(|superblock| superblock.events).max();
         self.remember(node, &slots, events.unwrap_or_default());
         let it = &mut self.nodes[node.0];
-        let goes_first = |slot: &usize| it.recorder.unsure.contains(slot) || it.stands_in(*slot);
-        let first = slots.iter().copied().filter(goes_first).collect();
+        let first = it.first_among(&slots);
         it.recorder.run = Some(Run {
-            stage,
+            stage: Stage::Settling,
             outstanding: 0,
             members,
             slots,
-            failed,
+            failed: Vec::new(),
             refused: Vec::new(),
             unflushed: Vec::new(),
             unfit,

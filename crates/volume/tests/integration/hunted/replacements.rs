@@ -230,9 +230,8 @@ fn a_replacement_that_stands_in_after_a_crash_has_no_log_for_its_rows() {
     assert_copies_agree(&mut array);
 }
 
-/// The original fails when all is copied, and while the parity of some rows is written. Only its own log could tell what
-/// that parity has to be: the replacement is the member from then on, and says that it has no such log until the rows are
-/// written.
+/// The original fails when all is copied, and while the parity of a row is written. Only its own log could tell what that
+/// parity has to be: the replacement is the member, and says that it has no such log, until the row is written.
 #[test]
 fn a_replacement_says_that_its_original_left_a_log_behind() {
     let contents = copied_beside_logs().world().picture();
