@@ -101,7 +101,9 @@ impl Opening {
 
     /// What its members are opened for.
     pub fn intent(&self) -> Intent {
-        Intent::of(self.writable, self.force || self.degraded)
+        // Who reads what can be read asks for nobody else.
+        let reads_the_rest = !self.writable && self.incomplete == Incomplete::Read;
+        Intent::of(self.writable, self.force || self.degraded || reads_the_rest)
     }
 
     /// How much is believed beyond what this host remembers.

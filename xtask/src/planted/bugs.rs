@@ -304,8 +304,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "failed-recorded",
         what: "an array that has lost too much goes on recording who failed",
         file: "crates/volume/src/tree/record.rs",
-        right: "if it.array.health() == Health::Failed {",
-        wrong: "if !PLANTED && it.array.health() == Health::Failed {",
+        right: "if it.array.health() == Health::Failed || members.is_empty() {",
+        wrong: "if (!PLANTED && it.array.health() == Health::Failed) || members.is_empty() {",
     },
     Bug {
         name: "older-believed",

@@ -30,7 +30,7 @@ fn an_array_that_has_lost_too_much_is_refused() {
         assert_eq!(bay.json(&format!("status {members}"))["health"], "degraded");
     }
     // Who does not write content is told the same, unless he says that he knows it.
-    for line in ["serve --read-only", "scrub", "read", "bench --seconds 1", "format --fs ext4 --dry-run"] {
+    for line in ["serve --read-only", "scrub", "bench --seconds 1", "format --fs ext4 --dry-run"] {
         bay.refused(&format!("{line} d0"), 3, &["too few of its members were named", "add d2 to the list"]);
     }
     // On a host that does not know where the others are.
