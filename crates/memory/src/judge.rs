@@ -1,5 +1,6 @@
 //! Holds what is there against what is remembered.
 
+mod copies;
 mod doubt;
 
 use shoal_array::{Geometry, Health, Role};
@@ -235,30 +236,6 @@ impl Known<'_> {
         self.found[index].candidate.drive.clone()
     }
 
-    /// Drives that are copies of members which are there.
-    fn copies(&self) -> Result<Vec<(usize, Suspicion)>, Doubt> {
-        let mut copies = Vec::new();
-        for index in 0..self.found.len() {
-            let same: Vec<_> = (0..self.found.len()).filter(|&other| self.uuid(other) == self.uuid(index)).collect();
-            let [first, second, ..] = same[..] else { continue };
-            let known = self.book.ever_known(self.uuid(index));
-            let hardware = known.and_then(|member| member.hardware.as_deref());
-            let is_original =
-                |other: &&usize| hardware.is_some() && self.found[**other].hardware.as_deref() == hardware;
-            let originals: Vec<_> = same.iter().filter(is_original).collect();
-            match originals[..] {
-                [&original] if original != index => {
-                    copies.push((index, Suspicion::CopyOf { drive: self.drive(original) }));
-                }
-                [_] => {}
-                // Strangers are left out, however many there are of one.
-                _ if known.is_none() => {}
-                _ => return Err(Doubt::Copies { first: self.drive(first), second: self.drive(second) }),
-            }
-        }
-        Ok(copies)
-    }
-
     fn acquaintance(&self, index: usize) -> Acquaintance {
         let is_ahead = self.is_ahead(index);
         let is_moved = |known: &Member| known.is_on_other(self.found[index].hardware.as_deref());
@@ -319,6 +296,10 @@ impl Known<'_> {
     fn decide(&self, basis: Option<Basis>, index: usize) -> Decision {
         let who = self.acquaintance(index);
         let (history, count) = match (basis, who) {
+            // It has gone on without the known one, which had it beside itself.
+            (Some(Basis { history: History::GoneOn, .. }), Acquaintance::Left) if self.is_counted_on(index) => {
+                (History::GoneOn, Count::Level)
+            }
             (Some(Basis { events, history }), _) => (history, Count::of(self.events(index), events, history)),
             // There is nothing to hold them against: who is known may be old, who is not known would win.
             (None, Acquaintance::Stranger) => (History::AsSeen, Count::Ahead),
@@ -326,6 +307,18 @@ impl Known<'_> {
             (None, _) => (History::AsSeen, Count::Behind),
         };
         decide(who, history, count)
+    }
+
+    /// Whether a member that this host knows says, as the freshest of them, that the drive has its role.
+    fn is_counted_on(&self, index: usize) -> bool {
+        let known = (0..self.found.len()).filter(|&known| self.acquaintance(known) == Acquaintance::Member);
+        let with_data = known.filter(|&known| matches!(self.superblock(known).own_use(), MemberUse::Active(_)));
+        let own = self.superblock(index);
+        let says_so = |known: usize| {
+            let told = self.superblock(known).member_use(own.dev_number);
+            matches!(told, MemberUse::Active(_)) && told == own.own_use()
+        };
+        with_data.max_by_key(|&known| self.events(known)).is_some_and(says_so)
     }
 
     fn suspicion(&self, index: usize) -> Suspicion {

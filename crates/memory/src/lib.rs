@@ -47,7 +47,7 @@
 //! | member on other hardware, closed in order | doubt | taken | - | doubt | - |
 //! | member on other hardware, not closed in order | doubt | doubt | - | doubt | - |
 //! | one that left, with no more updates than then | taken: md finds it old | taken: that it left was never written | left out: its last update was given up | taken | rival |
-//! | one that left, and went on | taken: md finds it old | left out | rival | taken | rival |
+//! | one that left, and went on | taken: md finds it old | left out | rival | taken | taken if the freshest known member counts on it, else rival |
 //! | stranger | left out | left out | rival | taken | rival |
 //!
 //! **Other hardware.** Enclosures change, files are copied to another disk, and drives are copied

@@ -1,3 +1,4 @@
+mod elsewhere;
 mod lossy;
 
 use shoal_array::{Level, ParityLayout};
