@@ -1,6 +1,6 @@
 //! What to do: which array, plugged in how, made by which command; and whether an array is the answer at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cost::{CostKind, usd_per_gb, usd_per_tb};
 use crate::document::{Alternative, ArraySheet, PublishedFigure};
@@ -42,14 +42,13 @@ pub(crate) fn advice(
 /// What was predicted of writes rests on nothing.
 fn writes_unknown(request: &PlanRequest) -> Option<String> {
     let unknown = request.inventory.drives.iter().filter(|drive| drive.writes == Writes::AsReads);
-    let mut models: Vec<_> = unknown.map(|drive| drive.model.name.as_str()).collect();
-    models.dedup();
+    let models: BTreeSet<_> = unknown.map(|drive| drive.model.name.as_str()).collect();
     (!models.is_empty()).then(|| {
         format!(
             "Measure first what {} writes at: nobody has, so whatever is said of writes here, and the order of these \
              arrays, takes it to write as it reads, and sticks and cards write far slower. `shoal profile --write` \
              measures it; what the drive holds is lost.",
-            models.join(" and ")
+            Vec::from_iter(models).join(" and ")
         )
     })
 }

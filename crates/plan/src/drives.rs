@@ -241,11 +241,11 @@ fn certainty(description: &Description) -> Certainty {
     each.max().unwrap_or(Certainty::Assumed)
 }
 
+/// A disk writes at the speed of its platters, as it reads.
 fn writes(description: &Description) -> Writes {
-    let mut of_writes = description.origins.iter().filter(|(path, _)| path.contains("write"));
-    match of_writes.any(|(_, origin)| origin.status == Status::NotMeasured) {
-        true => Writes::AsReads,
-        false => Writes::Known,
+    match description.origins.get("flash.write_rate").map(|origin| origin.status) {
+        Some(Status::NotMeasured) => Writes::AsReads,
+        _ => Writes::Known,
     }
 }
 

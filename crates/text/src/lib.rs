@@ -12,4 +12,4 @@ pub use numbers::{
 };
 pub use outside::{Outside, lines};
 pub use shell::shell_word;
-pub use whole::{Bounded, whole_number};
+pub use whole::whole_number;

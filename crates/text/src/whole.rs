@@ -1,37 +1,27 @@
 //! Whole numbers as people write them, where only some are allowed.
 
 use std::fmt::Display;
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
-/// A reader of whole numbers from `allowed`. Whoever writes something else is told which numbers are: the
-/// highest one only where it is not simply the highest of its type.
-pub fn whole_number<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
+/// A reader of whole numbers within `allowed`, which includes its ends. Whoever writes something else is told which
+/// numbers are allowed.
+pub fn whole_number<T>(allowed: impl RangeBounds<T> + Clone) -> impl Fn(&str) -> Result<T, String> + Clone
 where
-    T: Bounded + FromStr + PartialOrd + Display + Copy,
+    T: FromStr + PartialOrd + Display,
 {
     move |text| {
         let number = text.parse().ok().filter(|number| allowed.contains(number));
-        number.ok_or_else(|| match (*allowed.start(), *allowed.end()) {
-            (least, most) if most < T::HIGHEST => {
-                format!("`{text}` will not do: write a whole number from {least} to {most}")
-            }
-            (least, _) => format!("`{text}` will not do: write a whole number, at least {least}"),
+        number.ok_or_else(|| {
+            let which = match (allowed.start_bound(), allowed.end_bound()) {
+                (Bound::Included(least), Bound::Included(most)) => format!(" from {least} to {most}"),
+                (Bound::Included(least), _) => format!(", at least {least}"),
+                _ => String::new(),
+            };
+            format!("`{text}` will not do: write a whole number{which}")
         })
     }
 }
-
-/// A type with a highest number.
-pub trait Bounded {
-    /// That number.
-    const HIGHEST: Self;
-}
-
-macro_rules! bounded {
-    ($($number:ty)*) => { $(impl Bounded for $number { const HIGHEST: Self = Self::MAX; })* };
-}
-
-bounded!(u8 u16 u32 u64 usize);
 
 #[cfg(test)]
 mod tests {
@@ -46,7 +36,7 @@ mod tests {
         for text in ["101", "300", "-1", "0.5", "", "x"] {
             assert!(percent(text).is_err(), "{text}");
         }
-        let count = whole_number(1..=u32::MAX);
+        let count = whole_number(1_u32..);
         assert_eq!(count("0"), Err("`0` will not do: write a whole number, at least 1".to_owned()));
     }
 }

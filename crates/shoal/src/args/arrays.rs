@@ -45,13 +45,13 @@ pub(crate) struct CreateArgs {
     #[arg(long)]
     pub(crate) layout: Option<String>,
     /// How many of the drives, the last ones given, are spares.
-    #[arg(long, short = 'x', value_name = "COUNT", default_value_t = 0, value_parser = whole_number(0..=usize::MAX))]
+    #[arg(long, short = 'x', value_name = "COUNT", default_value_t = 0, value_parser = whole_number(0_usize..))]
     pub(crate) spares: usize,
     /// The array's name.
     #[arg(long, short = 'N', value_name = "NAME", default_value = "shoal")]
     pub(crate) name: String,
     /// Levels 50, 60, 51 and 61: how many groups.
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = whole_number(1..=usize::MAX))]
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = whole_number(1_usize..))]
     pub(crate) groups: usize,
     /// Use only so much of each drive, the superblock and what lies beside it included.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
@@ -259,7 +259,7 @@ pub(crate) struct ReAddArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GrowArgs {
     /// How many members the array is to have.
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = whole_number(1..=usize::MAX), required_unless_present_any = ["chunk", "layout", "go_on"])]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = whole_number(1_usize..), required_unless_present_any = ["chunk", "layout", "go_on"])]
     pub(crate) raid_devices: Option<usize>,
     /// A drive to add, whose content is lost; give it once for each. Spares of the array are used besides.
     #[arg(long, alias = "add", value_name = "DRIVE")]
@@ -358,7 +358,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct UnattendedArgs {
     /// Wait so long for members that are not there yet; then the array is run without them, if it can be. And for a minute at
     /// most for members that somebody else has.
-    #[arg(long, value_name = "SECONDS", value_parser = whole_number(0..=u64::MAX))]
+    #[arg(long, value_name = "SECONDS", value_parser = whole_number(0_u64..))]
     pub(crate) wait: Option<u64>,
     /// Tell people when the array's health changes: by mail, webhook or command, as this file says (shoal alert --help).
     #[arg(long, value_name = "FILE")]

@@ -35,7 +35,7 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "DRIVE", conflicts_with = "exchange")]
     pub(crate) drive: Option<String>,
     /// Only the newest so many.
-    #[arg(long, value_name = "COUNT", conflicts_with = "exchange", value_parser = whole_number(1..=u32::MAX))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "exchange", value_parser = whole_number(1_u32..))]
     pub(crate) last: Option<u32>,
     /// Write all runs to a file that is not there yet: everything if it ends in .json, a table of figures if in .csv.
     #[arg(long, value_name = "FILE")]

@@ -23,7 +23,7 @@ pub(crate) struct PlanArgs {
     #[arg(long = "for", value_name = "PURPOSE")]
     pub(crate) purpose: Option<Purpose>,
     /// So many drives that nobody has described.
-    #[arg(long = "drives", value_name = "COUNT", requires = "size", conflicts_with = "drives", value_parser = whole_number(1..=usize::MAX))]
+    #[arg(long = "drives", value_name = "COUNT", requires = "size", conflicts_with = "drives", value_parser = whole_number(1_usize..))]
     pub(crate) count: Option<usize>,
     /// What each of them holds.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", requires = "count")]
@@ -67,13 +67,13 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_parser = parse_usd, value_name = "USD")]
     pub(crate) base_cost: Option<u64>,
     /// Show everything about the array of this rank.
-    #[arg(long, value_name = "RANK", value_parser = whole_number(1..=u32::MAX))]
+    #[arg(long, value_name = "RANK", value_parser = whole_number(1_u32..))]
     pub(crate) explain: Option<u32>,
     /// Show so many arrays.
-    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = whole_number(1..=u32::MAX))]
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = whole_number(1_u32..))]
     pub(crate) top: u32,
     /// Repeats a plan.
-    #[arg(long, default_value_t = 1, value_parser = whole_number(0..=u64::MAX))]
+    #[arg(long, default_value_t = 1, value_parser = whole_number(0_u64..))]
     pub(crate) seed: u64,
 }
 

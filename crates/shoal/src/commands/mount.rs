@@ -11,6 +11,7 @@ use shoal_documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use shoal_filesystem::{
     Identity, Kind, MountError, MountOption, UnmountError, check_place, identify, mount_options, mounted_on,
 };
+use shoal_inventory::is_there;
 use shoal_share::machine::Leaving;
 
 use super::share::machine::machine;
@@ -205,7 +206,7 @@ fn let_go(args: &UnmountArgs, places: &[PathBuf], shares: &[String]) -> Result<O
 
 /// Nothing is attached by these names.
 fn not_attached(named: &ArrayArgs) -> Failure {
-    match named.drives.iter().find(|path| !path.exists()) {
+    match named.drives.iter().find(|path| !is_there(path)) {
         Some(path) => Failure::usage(format!(
             "{}: not found: give the directory where the array is mounted, or a drive of the array",
             path.display()

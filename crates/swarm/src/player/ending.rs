@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_volume::{ArrayVolume, Health, OpenOptions, ScrubMode};
+use shoal_volume::{ArrayVolume, ConsistencyPolicy, Health, OpenOptions, ScrubMode};
 
 use super::Player;
 use super::boot::options;
@@ -101,9 +101,10 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Lets resyncs, rebuilds and scrubs come to their end. Of a vast array that takes days: they go on for a while.
+    /// Lets resyncs, rebuilds and scrubs come to their end. A vast array with logs may have to be resynced whole after a
+    /// crash, which takes days: that goes on for a while.
     fn work(&mut self) -> Result<(), Failure> {
-        if self.scenario.is_vast() {
+        if self.scenario.is_vast() && self.scenario.consistency == ConsistencyPolicy::Ppl {
             let worked = self.array_mut().run_background(Duration::from_secs(100));
             return worked.map(drop).map_err(|error| Failure::new("health", error.to_string()));
         }

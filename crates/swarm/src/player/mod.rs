@@ -183,7 +183,7 @@ pub(crate) struct Player<'a> {
     failing: BTreeSet<usize>,
     /// How often drives have refused to write or flush.
     refusals: u64,
-    /// Drives that have failed to read something that others are asked for now, perhaps.
+    /// Drives that have failed to read something. Others may be asked for it now.
     rereading: BTreeSet<usize>,
     /// The number of each drive, as they appear one after the other: a new one after each loss of power under a living host.
     incarnations: Vec<u64>,

@@ -104,9 +104,11 @@ fn keep<B: Bay>(
     let carried = (ASSUMED_BYTES_PER_S, !args.no_fault);
     let report = carry_out(cli, plan, bay, carried, interrupt, &mut measured);
     report.iter().filter_map(|report| report.fault.as_ref()).for_each(|fault| keeper.keep_fault(fault));
-    match interrupt.load(Ordering::Relaxed) && report.is_ok() {
-        true => labbook::end(keeper.recorder, &Err::<(), _>(labbook::stopped())),
-        false => labbook::end(keeper.recorder, &report),
+    match &report {
+        Ok(report) if !report.complete && interrupt.load(Ordering::Relaxed) => {
+            labbook::end(keeper.recorder, &Err::<(), _>(labbook::stopped()));
+        }
+        _ => labbook::end(keeper.recorder, &report),
     }
     report
 }
