@@ -89,6 +89,11 @@ impl Environment {
         }
     }
 
+    /// The same where nobody hears what is told on the side: of an attempt that tells it again when it is made in earnest.
+    pub fn muted(&self) -> Self {
+        Self { listener: Arc::new(|_| {}), ..self.clone() }
+    }
+
     /// Where what is kept from one start to the next goes, whether it is there or not; none for a
     /// user without a home.
     pub fn state_directory(&self) -> Option<PathBuf> {

@@ -56,6 +56,14 @@ pub enum WipeError {
         /// Where the signature lies.
         offset: u64,
     },
+    /// It is a member of an array.
+    #[error("{} is or was a member of array {array}, and would be lost to it: take another drive, or use --force", path.display())]
+    Member {
+        /// The drive.
+        path: PathBuf,
+        /// The array's name.
+        array: String,
+    },
     /// It is a file that holds something.
     #[error(
         "{} is a file that holds {what} (from byte {offset} on), which would be lost: take another file, or use --force",
@@ -110,6 +118,7 @@ impl HasFault for WipeError {
             Self::Unreadable { .. } | Self::Read(_) => Fault::Failed,
             Self::InUse { .. }
             | Self::Signature { .. }
+            | Self::Member { .. }
             | Self::File { .. }
             | Self::Changed { .. }
             | Self::Content { .. }
@@ -183,7 +192,10 @@ pub fn check_erasable(paths: &[PathBuf], force: bool) -> Result<Wipeable, WipeEr
 fn check(path: &Path, force: bool, keeps_file: impl Fn(&Option<Superblock>) -> bool) -> Result<Former, WipeError> {
     // First what it is, or a change between the two looks would pass for what was found fit.
     let superblock = asked(path, |path| Drive::open(path, Access::Read).ok().and_then(|drive| probe(&drive).ok()))?;
-    let signatures = check_signatures(path, force)?;
+    let signatures = check_signatures(path, force || superblock.is_some())?;
+    if let Some(member) = superblock.as_ref().filter(|_| !force) {
+        return Err(WipeError::Member { path: path.to_owned(), array: member.name() });
+    }
     if keeps_file(&superblock) {
         refuse_ordinary_file(path)?;
     }

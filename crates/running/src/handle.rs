@@ -8,7 +8,7 @@ use std::time::Duration;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ErrorDocument, Fault, HasFault, StateDocument};
 use shoal_inventory::{ActiveMember, WipeError};
-use shoal_volume::Volume;
+use shoal_volume::{CommandError, ManageError, Volume};
 
 use crate::engine::EngineError;
 use crate::silence::Silence;
@@ -101,6 +101,13 @@ pub enum ExecuteError {
     /// The array has ended, and not in order.
     #[error("{0}")]
     NotAtRest(String),
+}
+
+impl ExecuteError {
+    /// Whether nothing is in the way but that the array is open for reading only: that is found out last.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, Self::Engine(EngineError::Manage(ManageError::Refused { why: CommandError::ReadOnly, .. })))
+    }
 }
 
 impl HasFault for ExecuteError {

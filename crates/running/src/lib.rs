@@ -70,9 +70,9 @@ pub use place::{
     PlaceError, check_named as check_named_socket, make_directory as make_runtime_directory,
     own_directory as own_runtime_directory, socket_for_clients,
 };
-pub use reach::{Users, claim, reach, reach_running, runner, simulate};
+pub use reach::{Users, claim, inspect, reach, reach_running, runner, simulate};
 pub use reach_error::ReachError;
-pub use server::{RunError, Server, StartError, Stopper};
+pub use server::{RunError, Server, StartError, Stopper, try_socket};
 pub use service::Service;
 pub use silence::Silence;
 pub use watch::{WatchError, host_name, or_alert, tell_gone};

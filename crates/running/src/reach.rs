@@ -69,6 +69,19 @@ pub fn reach(
     }
 }
 
+/// The array that is named, opened here for reading only, and refused where it would be refused to `opening`: to find out
+/// whether a command would be carried out. Nothing is written, nor told on the side; no other process hears of it.
+pub fn inspect(
+    setup: &Setup,
+    address: &ArrayAddress,
+    opening: Opening,
+    newcomer: Option<&Path>,
+) -> Result<Host, ClaimError> {
+    let setup = Setup { environment: setup.environment.muted(), ..*setup };
+    let (purpose, opening) = (opening.purpose(), Opening { writable: false, ..opening });
+    claim_with(&setup, address, opening, newcomer, purpose, TRANSFERS, Stay::ForOneCommand)
+}
+
 /// The array that is named, if a process runs it.
 pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Result<Option<Box<dyn Handle>>, ReachError> {
     if let Some(socket) = &address.socket {

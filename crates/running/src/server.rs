@@ -342,6 +342,12 @@ fn come_to_rest(service: Option<Service>, host: &mut Host) -> Result<StateDocume
     Ok(host.state())
 }
 
+/// Finds out whether an array could be administered at this socket.
+pub fn try_socket(socket: &Path) -> Result<(), StartError> {
+    drop(listen(socket)?);
+    std::fs::remove_file(socket).map_err(|source| StartError::Socket { socket: socket.to_owned(), source })
+}
+
 /// Listens at a path. Whoever runs the array has claimed its members, so a socket that is there is
 /// one left behind.
 fn listen(socket: &Path) -> Result<UnixListener, StartError> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use shoal_drive::{Drive, IoEngine};
-use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, ToOpen, join_for};
+use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, ToOpen, join_for, same_file};
 use shoal_running::{ArrayAddress, EngineChoice, Handle, Host, Opening, Setup, Users};
 use shoal_volume::{OpenOptions, Parity};
 
@@ -91,6 +91,16 @@ pub(crate) fn member_paths(array: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
     Ok(shoal_inventory::member_paths(environment(), &array.named())?)
 }
 
+/// The array with a member that a command names beside the others, unless it is given already, under this name or another.
+pub(crate) fn with_drive(args: &ArrayArgs, drive: &Path) -> ArrayArgs {
+    let mut array = args.clone();
+    let given = array.drives.iter().any(|path| same_file(path, drive));
+    if !given && array.scan.is_none() {
+        array.drives.push(drive.to_owned());
+    }
+    array
+}
+
 /// The members that are to be opened.
 pub(crate) fn members_to_open(array: &ArrayArgs, opening: Opening) -> Result<ToOpen, Failure> {
     let intent: Intent = array.opening(opening).intent();
@@ -106,6 +116,24 @@ pub(crate) fn reach(
     newcomer: Option<&Path>,
 ) -> Result<Box<dyn Handle>, Failure> {
     Ok(shoal_running::reach(&cli.setup()?, &array.address(), array.opening(opening), newcomer)?)
+}
+
+/// Has `check` look at the array that is named before it is started without members: that leaves them behind, whatever
+/// becomes of the command. One that a process runs, that starts only whole, or is simulated, is not looked at.
+pub(crate) fn check_first<T>(
+    cli: &Cli,
+    array: &ArrayArgs,
+    opening: Opening,
+    newcomer: Option<&Path>,
+    check: impl FnOnce(&mut dyn Handle) -> Result<T, Failure>,
+) -> Result<Option<T>, Failure> {
+    let leaves_some = opening.writable && (array.degraded || opening.force);
+    let is_simulated = array.drives.iter().any(|drive| shoal_inventory::is_simulated(drive));
+    if !leaves_some || is_simulated || reach_running(array)?.is_some() {
+        return Ok(None);
+    }
+    let mut array = shoal_running::inspect(&cli.setup()?, &array.address(), array.opening(opening), newcomer)?;
+    check(&mut array).map(Some)
 }
 
 /// The array that is named, if a process runs it.

@@ -107,7 +107,6 @@ impl<W: World> ArrayVolume<W> {
         let it = &self.tree.nodes[node.0];
         let refused = |why| Err(self.refused(drive, "cannot be replaced", why));
         match it.array.member_states()[role.index()] {
-            MemberState::InSync if !it.writable => refused(CommandError::ReadOnly),
             MemberState::InSync if it.array.health() == Health::Failed => refused(CommandError::NoRedundancy),
             MemberState::InSync if it.mirror(role).is_some() => refused(CommandError::Busy),
             MemberState::InSync if it.array.member_states().contains(&MemberState::Missing) => {
@@ -119,10 +118,14 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// Makes a drive that belongs to nothing a spare of this array; one that is a spare already stays what it is.
+    /// Makes a drive that belongs to nothing a spare of this array; one that is a spare already stays what it is. Refused at
+    /// last if the array is open for reading only.
     fn make_spare_of(&mut self, node: NodeId, drive: DriveId) -> Result<(), ManageError> {
         match self.seat(drive) {
-            Ok(seat) if seat.node == node && seat.duty == Duty::Spare => Ok(()),
+            Ok(seat) if seat.node == node && seat.duty == Duty::Spare => match self.tree.nodes[node.0].writable {
+                true => Ok(()),
+                false => Err(self.refused(drive, "cannot replace a member", CommandError::ReadOnly)),
+            },
             Ok(_) => Err(ManageError::InUse { drive: self.tree.world.facts(drive).name }),
             Err(_) => self.make_spare(node, drive),
         }

@@ -40,6 +40,9 @@ impl<W: World> ArrayVolume<W> {
         // Found out before the drive loses anything.
         let mut membership = self.tree.nodes[node.0].membership.clone();
         let dev_number = membership.add_spare(&member)?;
+        if !self.tree.nodes[node.0].writable {
+            return Err(self.refused(drive, "cannot be added", CommandError::ReadOnly));
+        }
         let superblock = membership.superblock(dev_number).expect("it was added just now");
         let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
         clear_superblocks(&mut self.tree, Target::Drive(drive))?;

@@ -12,7 +12,7 @@ use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
-use crate::setup::reach;
+use crate::setup::{check_first, reach, with_drive};
 
 /// Adds a drive to an array. If a member is missing, the drive takes its place and is filled.
 pub(crate) fn run(cli: &Cli, args: &AddArgs) -> Result<(), Failure> {
@@ -31,11 +31,15 @@ pub(crate) fn replace(cli: &Cli, args: &ReplaceArgs) -> Result<(), Failure> {
     refuse_members_in_use(std::slice::from_ref(&args.drive), &args.array)?;
     let (member, drive) = (args.member.clone(), args.drive.clone());
     let replace = Command::Replace { member, drive, force: args.force };
-    bring(cli, &args.array, &args.drive, replace, !args.no_rebuild)
+    bring(cli, &with_drive(&args.array, &args.member), &args.drive, replace, !args.no_rebuild)
 }
 
 /// Brings a drive to an array, and waits until it is filled if that is wanted.
 fn bring(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command, wait: bool) -> Result<(), Failure> {
+    check_first(cli, args, Opening::WRITABLE, Some(drive), |array| match array.execute(command.clone()) {
+        Err(error) if error.is_read_only() => Ok(()),
+        carried_out => Ok(carried_out.map(drop)?),
+    })?;
     let mut array = reach(cli, args, Opening::WRITABLE, Some(drive))?;
     array.execute(command)?;
     let rebuild = if wait { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };

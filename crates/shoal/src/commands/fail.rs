@@ -12,7 +12,7 @@ use crate::args::{ArrayArgs, Cli, FailArgs, RemoveArgs};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::{members_to_open, reach, reach_running};
+use crate::setup::{members_to_open, reach, reach_running, with_drive};
 
 /// Takes a member out of its array. It is not written any more, and the others remember.
 pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
@@ -100,14 +100,4 @@ fn refuse_unsynced(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
          `shoal rebuild` waits until it is in sync; --force takes the member out now, and blocks of it may be lost",
         array.name
     )))
-}
-
-/// The drive may be among the array's already, under this name or another.
-fn with_drive(args: &ArrayArgs, drive: &Path) -> ArrayArgs {
-    let mut array = args.clone();
-    let given = array.drives.iter().any(|path| same_file(path, drive));
-    if !given && array.scan.is_none() {
-        array.drives.push(drive.to_owned());
-    }
-    array
 }

@@ -11,7 +11,8 @@ use shoal_documents::{MountDocument, MountOptionDocument, UnmountDocument};
 use shoal_filesystem::{
     Identity, Kind, MountError, MountOption, UnmountError, check_place, identify, mount_options, mounted_on,
 };
-use shoal_inventory::is_there;
+use shoal_inventory::{check_content, is_there};
+use shoal_running::Opening;
 use shoal_share::machine::Leaving;
 
 use super::share::machine::machine;
@@ -19,7 +20,7 @@ use crate::args::{ArrayArgs, Cli, MountArgs, UnmountArgs};
 use crate::attaching::{attach, attachment_of, attachments, detach};
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::reach_running;
+use crate::setup::{check_first, reach_running};
 
 /// How often it is looked at those on whom an unmount waits.
 const UNMOUNT_WATCH: Duration = Duration::from_secs(5);
@@ -37,6 +38,12 @@ pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
         until_unmounted: true,
         ..AttachOptions::default()
     };
+    let opening = Opening { writable: !args.read_only, force: args.force, ..Opening::WRITABLE };
+    check_first(cli, &array, opening, None, |array| {
+        let name = array.execute(Command::Status)?.array.name;
+        // What has no signature of anything has none of a file system.
+        check_content(array.content(), &name).map_or_else(|_| Ok(()), |()| Err(no_file_system(&name)))
+    })?;
     let already = attachment_of(&array)?.is_some_and(|attachment| attachment.is_alive());
     let attachment = attach(cli, &array, &options)?;
     let mounted = mount_on(args, &attachment, &place);
@@ -60,7 +67,7 @@ fn mount_on(args: &MountArgs, attachment: &Attachment, place: &Path) -> Result<M
     let _held = attachment.hold()?;
     let identity = identify(device).map_err(Failure::failed)?;
     let Some(Identity { kind, .. }) = identity else {
-        return Err(Failure::usage(format!("array {name} holds no file system: make one with `shoal format`")));
+        return Err(no_file_system(name));
     };
     let read_only = args.read_only || attachment.read_only;
     let options = mount_options(kind.parse::<Kind>().ok(), args.options.as_deref(), read_only);
@@ -75,6 +82,10 @@ fn mount_on(args: &MountArgs, attachment: &Attachment, place: &Path) -> Result<M
         kind: mount.kind,
         options: options.into_iter().map(option_document).collect(),
     })
+}
+
+fn no_file_system(name: &str) -> Failure {
+    Failure::usage(format!("array {name} holds no file system: make one with `shoal format`"))
 }
 
 fn option_document(option: MountOption) -> MountOptionDocument {

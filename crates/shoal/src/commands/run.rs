@@ -9,7 +9,7 @@ use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
 use shoal_running::{
     Handle, Opening, Server, Users, WriteBack, check_named_socket, make_runtime_directory, or_alert, stop_in_kernel,
-    wait_for_members, when_free,
+    try_socket, wait_for_members, when_free,
 };
 
 use crate::args::{ArrayArgs, Cli, EngineArg, RunArgs, SpeedArgs, StopArgs, WriteBackArgs};
@@ -17,7 +17,7 @@ use crate::attaching::attachment_of;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::{claim, environment, reach_running};
+use crate::setup::{check_first, claim, environment, reach_running};
 use crate::signals::stop_on_signals;
 
 /// Runs an array until it is stopped.
@@ -39,7 +39,8 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
         wait_for_members(environment(), wait, &array.named());
         refuse_other_place(&array)?;
         let claim = || {
-            let claimed = claim(cli, &array, &args.simulated, opening, Users::Administrators);
+            let checked = check(cli, &array, opening);
+            let claimed = checked.and_then(|()| claim(cli, &array, &args.simulated, opening, Users::Administrators));
             claimed.map_err(|failure| failure.document())
         };
         let mut host = when_free(environment(), wait, claim)?;
@@ -49,6 +50,13 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     })?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
+}
+
+/// Refuses a socket that cannot be, before the array is started without members.
+fn check(cli: &Cli, array: &ArrayArgs, opening: Opening) -> Result<(), Failure> {
+    // It is where the array will be administered, and no array is reached by it yet.
+    let (socket, unreached) = (array.socket.as_deref(), ArrayArgs { socket: None, ..array.clone() });
+    check_first(cli, &unreached, opening, None, |_| Ok(socket.map_or(Ok(()), try_socket)?)).map(drop)
 }
 
 /// Refuses an array whose attachment waits for a server, unless `is_served` says that it will be served as the attachment

@@ -14,7 +14,7 @@ use crate::commands::status::{array_text, lacking, state_text};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
-use crate::setup::{reach, reach_running};
+use crate::setup::{check_first, reach, reach_running};
 
 /// Compares parity and mirrors with the data. Exit status 1 if they disagree and were not repaired.
 pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
@@ -27,6 +27,11 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
         return output::document(cli, &array.execute(Command::StopScrub)?, state_text);
     }
     let opening = Opening { writable: args.repair, ..Opening::WRITABLE };
+    check_first(cli, &args.array, opening, None, |array| {
+        let state = array.execute(Command::Status)?;
+        let scrub = array.execute(Command::Scrub { keep_data: false });
+        scrub.map(drop).map_err(|error| not_scrubbed(error.into(), &state))
+    })?;
     let mut array = reach(cli, &args.array, opening, None)?;
     let state = array.execute(Command::Status)?;
     if state.background.is_some() && !array.goes_on_by_itself() {

@@ -8,7 +8,7 @@ use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument};
 use shoal_running::{
     Handle, Host, Opening, SERVED_BUFFERS, Server, Service, Users, incarnation, or_alert, socket_for_clients,
-    wait_for_members, when_free,
+    try_socket, wait_for_members, when_free,
 };
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
@@ -18,7 +18,7 @@ use super::status::state_text;
 use crate::args::{ArrayArgs, Cli, ServeArgs};
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::{claim, environment};
+use crate::setup::{check_first, claim, environment};
 use crate::signals::stop_on_signals;
 
 /// Serves an array until it is stopped.
@@ -41,7 +41,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         wait_for_members(environment(), wait, &array.named());
         refuse_other_places(args, &array)?;
         let claim = || {
-            let claimed = claim(cli, &array, &args.simulated, opening, Users::Clients);
+            let checked = check(cli, args, &array, opening, &protection);
+            let claimed = checked.and_then(|()| claim(cli, &array, &args.simulated, opening, Users::Clients));
             claimed.map_err(|failure| failure.document())
         };
         let mut host = when_free(environment(), wait, claim)?;
@@ -74,6 +75,25 @@ fn opening(args: &ServeArgs) -> Result<Opening, Failure> {
     })
 }
 
+/// Refuses exports that the array has no room for, and places where nobody can listen, before it is started without members.
+fn check(
+    cli: &Cli,
+    args: &ServeArgs,
+    array: &ArrayArgs,
+    opening: Opening,
+    protection: &Protection,
+) -> Result<(), Failure> {
+    // A socket is where it will be administered, and no array is reached by it yet.
+    let unreached = ArrayArgs { socket: None, ..array.clone() };
+    check_first(cli, &unreached, opening, None, |handle| {
+        let document = handle.execute(Command::Status)?.array;
+        exports(args, &document, handle.content())?;
+        listeners(args, &document, protection)?;
+        Ok(array.socket.as_deref().map_or(Ok(()), try_socket)?)
+    })
+    .map(drop)
+}
+
 /// What keeps strangers out.
 fn protection(args: &ServeArgs) -> Protection {
     match (&args.tls_certificates, &args.tls_psk) {
@@ -103,13 +123,17 @@ fn service(
     let buffers = SERVED_BUFFERS.start..volume.request_buffers();
     let exporter = Exporter::new(exports, buffers).map_err(Failure::failed)?;
     let exporter = exporter.with_deadline(Duration::from_secs(args.deadline));
+    Service::start(exporter, listeners(args, array, protection)?).map_err(Failure::failed)
+}
+
+/// Sockets at the places where the array is to be served.
+fn listeners(args: &ServeArgs, array: &ArrayDocument, protection: &Protection) -> Result<Vec<Listener>, Failure> {
     let mut addresses = args.nbd.clone();
     if addresses.is_empty() {
         addresses.push(Address::Unix(socket_for_clients(environment(), &array.uuid)?));
     }
     let listen = |address: &Address| Listener::open(&absolute(address)?, protection).map_err(listen_failure);
-    let listeners = addresses.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
-    Service::start(exporter, listeners).map_err(Failure::failed)
+    addresses.iter().map(listen).collect()
 }
 
 /// Refuses an array that is to be reached at another one's usual places.

@@ -7,7 +7,7 @@ use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek};
 use shoal_attaching::refuse_served;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument, TransferDocument};
-use shoal_running::Opening;
+use shoal_running::{Handle, Opening};
 use shoal_text::{format_ns, format_rate, format_size};
 use shoal_volume::Incomplete;
 use shoal_volume::transfer::{TransferError, read_to, write_from};
@@ -16,7 +16,7 @@ use crate::args::{Cli, ReadArgs, WriteArgs};
 use crate::attaching::refuse_occupied;
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::reach;
+use crate::setup::{check_first, reach};
 
 /// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
 pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
@@ -78,13 +78,15 @@ fn elapsed_ns(start: Instant) -> u64 {
 /// Writes standard input to an array's content.
 pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
     refuse_occupied(&args.array)?;
-    let mut array = reach(cli, &args.array, Opening { force: args.force, ..Opening::WRITABLE }, None)?;
+    let opening = Opening { force: args.force, ..Opening::WRITABLE };
+    let check = |array: &mut dyn Handle| {
+        refuse_incomplete(&array.execute(Command::Status)?.array)?;
+        refuse_no_room(args.offset, array.content().size_bytes())
+    };
+    check_first(cli, &args.array, opening, None, check)?;
+    let mut array = reach(cli, &args.array, opening, None)?;
     refuse_served(&array.execute(Command::Status)?)?;
-    let size_bytes = array.content().size_bytes();
-    if args.offset > size_bytes {
-        return Err(beyond(args.offset, size_bytes));
-    }
-    refuse_longer_file(args.offset, size_bytes)?;
+    check(array.as_mut())?;
     let start = Instant::now();
     let written = write_from(array.content(), args.offset, &mut io::stdin().lock());
     let elapsed_ns = elapsed_ns(start);
@@ -108,9 +110,24 @@ fn beyond(offset: u64, size_bytes: u64) -> Failure {
     Failure::Usage(format!("offset {offset} is beyond the content, which ends at byte {size_bytes}"))
 }
 
-/// A file on standard input that has more than there is room for is refused before anything is written. How much a pipe has
-/// nobody knows.
-fn refuse_longer_file(offset: u64, size_bytes: u64) -> Result<(), Failure> {
+/// What is left of an array that has lost too much is read, and never written.
+fn refuse_incomplete(array: &ArrayDocument) -> Result<(), Failure> {
+    if array.health != HealthDocument::Failed {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "array {} lacks more members than its level survives, and is not written to, whatever is forced: give the others too; \
+         `shoal recover` shows what can be had without them",
+        array.name
+    )))
+}
+
+/// An offset beyond the content, and a file on standard input that has more than there is room for, are refused before anything
+/// is written. How much a pipe has nobody knows.
+fn refuse_no_room(offset: u64, size_bytes: u64) -> Result<(), Failure> {
+    if offset > size_bytes {
+        return Err(beyond(offset, size_bytes));
+    }
     let stdin = io::stdin();
     let is_file = |it: &Stat| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile;
     let Some(file) = fstat(&stdin).ok().filter(is_file) else { return Ok(()) };

@@ -180,7 +180,7 @@ fn drives_that_hold_something() {
         let ran = bay.refused("add --drive used d0 d1 d2", REFUSED, &["used holds", "--force"]);
         assert!(ran.stderr.to_lowercase().contains(&what.to_lowercase()), "{what}: {}", ran.stderr);
     }
-    bay.refused("create --level 1 d0 d1", REFUSED, &["md RAID member", "--force"]);
+    bay.refused("create --level 1 d0 d1", REFUSED, &["member of array", "--force"]);
     bay.done("create --force --level 1 d0 used");
     assert_eq!(bay.run("status d1 d2").code, 0, "the drives that were not named are as they were");
 }

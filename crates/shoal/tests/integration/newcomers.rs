@@ -32,7 +32,7 @@ fn a_member_in_sync_of_a_degraded_array_is_no_spare() {
     }
     assert!(bay.done("read d0 d2 --length 3000000").stdout == content);
     // What the array has given up is none of that.
-    bay.refused("add --drive d1 d0 --scan .", REFUSED, &["d1 holds", "--force"]);
+    bay.refused("add --drive d1 d0 --scan .", REFUSED, &["d1 is or was a member", "--force"]);
     bay.done("add --drive d1 --force d0 --scan .");
     assert_eq!(bay.json("status d0 --scan .")["health"], "optimal");
     assert!(bay.done("read d0 d1 d2 --length 3000000").stdout == content);

@@ -91,3 +91,20 @@ fn needs_mkfs_file_systems_are_not_overwritten() {
         ran.is_one_line(program, &["d1 holds", "--force"]);
     }
 }
+
+/// Whoever takes a drive away from an array is told which one that is, before and after.
+#[test]
+fn an_array_that_loses_members_to_a_new_one_is_named() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 --name pond d0 d1 d2");
+    let uuid = bay.json("status d0 d1 d2")["uuid"].as_str().unwrap().to_owned();
+    bay.refused("create --level 1 d2 d3", 3, &["d2 is or was a member of array", "pond", "--force"]);
+    let taken = bay.done("create --level 1 --name lake --force d2 d3");
+    taken.is_one_line("create", &["pond", &uuid, "has lost d2 to the new one"]);
+    // What has lost all of its members is not looked for any more.
+    let gone = bay.done("create --level 1 --name brook --force d2 d3");
+    gone.is_one_line("create", &["lake", "has lost d2, d3 to the new one"]);
+    let list = bay.done("list");
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(list.contains("pond") && list.contains("brook") && !list.contains("lake"), "{list}");
+}

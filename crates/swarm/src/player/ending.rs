@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_volume::{ArrayVolume, ConsistencyPolicy, Health, OpenOptions, ScrubMode};
+use shoal_volume::{ArrayVolume, ConsistencyPolicy, Health, OpenOptions, ScrubMode, VolumeError};
 
 use super::Player;
 use super::boot::options;
@@ -71,6 +71,9 @@ impl Player<'_> {
             // A write meets every member; so the array hears of drives that are gone.
             self.request(crate::scenario::Step::Flush)?;
             self.settle()?;
+            if self.scenario.is_vast() {
+                self.ask_each_member()?;
+            }
             // What a drive was asked before it was mended may have failed since.
             self.revive_failed()?;
             self.take_in_returned()?;
@@ -99,6 +102,17 @@ impl Player<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Has an array that nothing goes over from one end to the other hear of members that are gone: who begins to scrub asks all.
+    fn ask_each_member(&mut self) -> Result<(), Failure> {
+        if self.array_mut().scrub(ScrubMode::Check).is_err() {
+            return Ok(()); // it is not whole, and knows that
+        }
+        let broken = |error: VolumeError| Failure::new("health", error.to_string());
+        self.array_mut().run_background(Duration::from_millis(10)).map_err(broken)?;
+        self.array_mut().stop_scrub();
+        self.settle()
     }
 
     /// Lets resyncs, rebuilds and scrubs come to their end. A vast array with logs may have to be resynced whole after a

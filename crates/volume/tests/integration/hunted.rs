@@ -13,9 +13,9 @@ use shoal_memory::{Book, Keeper};
 use shoal_sim::{Content, Fault, Misbehaviour, MisbehaviourKind};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    ArrayVolume, Background, Cause, Command, ConsistencyPolicy, CreateOptions, DriveId, Event, Features, Health,
-    HostMemory, LiveVolume, ManageError, MemberState, OpenError, OpenOptions, Request, RequestId, Role, ScrubMode,
-    SimulatedWorld, Trust, Volume, read_superblock,
+    ArrayVolume, Background, Cause, Command, CommandError, ConsistencyPolicy, CreateOptions, DriveId, Event, Features,
+    Health, HostMemory, LiveVolume, ManageError, MemberState, OpenError, OpenOptions, Request, RequestId, Role,
+    ScrubMode, SimulatedWorld, Trust, Volume, read_superblock,
 };
 
 use crate::support::{create_options, world_of_sticks};

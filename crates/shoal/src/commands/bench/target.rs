@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
+use shoal_documents::protocol::Command;
 use shoal_drive::{Access, Drive, DriveKind};
 use shoal_inventory::{
     SimulatedDrives, SimulatedOpened, ToOpen, check_measurable, host_memory, is_member, open_drives,
@@ -23,7 +24,7 @@ use crate::args::{ArrayArgs, BenchArgs, Cli, EngineArg, SimulatedArgs};
 use crate::attaching::{check_overwritable, refuse_occupied};
 use crate::exit::Failure;
 use crate::labbook;
-use crate::setup::{environment, join, members_to_open, open_options, reach_running};
+use crate::setup::{check_first, environment, join, members_to_open, open_options, reach_running};
 use crate::simulated::{descriptions, refuse_options};
 use crate::temporary_array::temporary_array;
 
@@ -112,8 +113,14 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
     if args.engine.engine == EngineArg::Kernel {
         return kernel_array(cli, &named, workload, spare_content);
     }
-    let writable = access == Access::Write;
-    let ToOpen { paths, remarks } = members_to_open(&named, Opening { writable, ..Opening::WRITABLE })?;
+    let opening = Opening { writable: access == Access::Write, ..Opening::WRITABLE };
+    if spare_content {
+        check_first(cli, &named, opening, None, |array| {
+            let name = array.execute(Command::Status)?.array.name;
+            Ok(check_measurable(array.content(), &name)?)
+        })?;
+    }
+    let ToOpen { paths, remarks } = members_to_open(&named, opening)?;
     refuse_held(&paths)?;
     let drives = open_drives(&paths, access)?;
     let target = array(cli, (&named, args.write_back), drives, workload, spare_content)?;

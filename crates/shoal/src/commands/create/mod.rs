@@ -4,11 +4,11 @@ mod simulated;
 mod size;
 
 use shoal_drive::{Access, Drive};
-use shoal_inventory::{Purpose, SimulatedDrives, host_memory, open_drives};
+use shoal_inventory::{Purpose, SimulatedDrives, Wipeable, forget_erased, host_memory, open_drives};
 use shoal_running::{Handle, Host, HostWorld};
 use shoal_text::format_size;
 use shoal_volume::{
-    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, Level, MinorVersion, Trust, check_creation,
+    ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, Level, MinorVersion, Superblock, Trust, check_creation,
 };
 
 use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, Metadata, Policy};
@@ -80,6 +80,7 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     let world = HostWorld::Real(Box::new(opened.world));
     let array = ArrayVolume::create(world, opened.plan, &opened.drives, create, &options);
     let mut array = array?;
+    tell_bereft(&wipeable);
     if let Some(memory) = host_memory(environment(), Purpose::Start(Trust::Known)) {
         array.remember_in(memory);
     }
@@ -92,6 +93,25 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     }
     let told = size_text(create, content_bytes) + &advice(args, create.level);
     output::document(cli, &document, |document| state_text(document) + &told)
+}
+
+/// Tells of arrays that have lost members to the new one, as was meant; those that lost all are forgotten.
+fn tell_bereft(wiped: &Wipeable) {
+    let former = wiped.former().iter();
+    let lost: Vec<_> = former.filter_map(|it| Some((&it.path, it.superblock.clone()?))).collect();
+    let superblocks: Vec<_> = lost.iter().map(|(_, superblock)| superblock.clone()).collect();
+    let mut told = Vec::new();
+    for superblock in &superblocks {
+        if told.contains(&superblock.array_uuid) {
+            continue;
+        }
+        told.push(superblock.array_uuid);
+        let is_its = |(_, other): &&(_, Superblock)| other.array_uuid == superblock.array_uuid;
+        let drives: Vec<_> = lost.iter().filter(is_its).map(|(path, _)| path.display().to_string()).collect();
+        let (name, uuid) = (superblock.name(), superblock.array_uuid);
+        output::warn(&format!("array {name}, uuid {uuid}, has lost {} to the new one", drives.join(", ")));
+    }
+    forget_erased(environment(), &superblocks);
 }
 
 /// How Linux runs the array, where mdadm does that in one line.

@@ -3,6 +3,7 @@
 mod copies;
 mod cut_short;
 mod forged;
+mod left_behind;
 mod overruled;
 
 use std::fs;
@@ -362,13 +363,13 @@ fn a_user_has_a_memory_of_their_own() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         path
     };
-    let [one, other] = ["one", "other"].map(drive);
     let home = drives.path().join("home");
     fs::create_dir(&home).unwrap();
     fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).unwrap();
     let run = |variable: &str, place: &std::path::Path| {
         let mut command = std::process::Command::new(&program.0);
-        command.args(["create", "--force", "--level", "1"]).args([&one, &other]).current_dir("/");
+        let two = ["one", "other"].map(|name| drive(&format!("{name}-{variable}")));
+        command.args(["create", "--level", "1"]).args(two).current_dir("/");
         command.env_clear().env(variable, place);
         if is_root {
             command.uid(65534).gid(65534);

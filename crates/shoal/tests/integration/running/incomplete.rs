@@ -51,7 +51,7 @@ fn what_is_left_is_read_by_force_and_not_written() {
     assert!(bay.done("read d0 --length 64K").stdout == content[..CHUNK]);
     bay.refused("read d0 --offset 64K --length 64K", 1, &["content at byte 65536"]);
     let ran = bay.run_with("write d0", &content[..CHUNK]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
     bay.refused_running("add --drive d3 d0", 3, &["cannot be added"]);
     bay.done("stop d0");
     assert_eq!(server.ended().code, 0);

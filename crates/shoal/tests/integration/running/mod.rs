@@ -196,7 +196,7 @@ fn whoever_has_the_members_runs_the_array() {
     bay.refused("status d0 d5", 2, &["d5", "no md superblock"]);
     bay.refused("fail --member d3 d0", 2, &["d3 is no member"]);
     bay.refused("add --drive d1 d0", 3, &["d1", "active member of array"]);
-    bay.refused("add --drive d3 d0", 3, &["d3 holds md RAID member"]);
+    bay.refused("add --drive d3 d0", 3, &["d3 is or was a member of array"]);
     bay.refused("add --drive missing d0", 2, &["missing", "not found"]);
     bay.refused("create --force --level 1 d0 d5", 4, &["d0", "busy"]);
     bay.refused("speed --max 0 d0", 2, &["larger"]);

@@ -19,7 +19,7 @@ fn a_running_array_takes_none_of_its_members_for_a_spare() {
     }
     assert!(bay.done("read d0 --length 3000000").stdout == content);
     // What it has given up is taken.
-    bay.refused_running("add --drive d1 d0", 3, &["d1 holds", "--force"]);
+    bay.refused_running("add --drive d1 d0", 3, &["d1 is or was a member", "--force"]);
     assert_eq!(bay.json("add --drive d1 --force d0")["health"], "optimal");
     bay.done("stop d0");
     assert_eq!(server.ended().code, 0);

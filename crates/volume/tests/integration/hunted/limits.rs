@@ -18,6 +18,22 @@ fn a_drive_whose_log_cannot_be_made_empty_is_not_in_the_array() {
     assert_eq!(own.dev_number, 3, "the first try has taken a number");
 }
 
+/// What is in the way of a drive that is to come is found out by an array that is only read, too; it changes nothing.
+#[test]
+fn an_array_that_is_only_read_takes_no_drive() {
+    let contents = create("5", 3, blank(4)).close().unwrap().contents();
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents.clone());
+    let mut array = ArrayVolume::open(world, plan, &ids(0..3), &OpenOptions::read_only()).unwrap();
+    let is_last = |refused: ManageError| matches!(refused, ManageError::Refused { why: CommandError::ReadOnly, .. });
+    assert!(is_last(array.add_drive(DriveId(3)).unwrap_err()));
+    assert!(is_last(array.replace_drive(DriveId(0), DriveId(3)).unwrap_err()));
+    assert!(matches!(array.add_drive(DriveId(1)), Err(ManageError::InUse { .. })));
+    assert!(matches!(array.replace_drive(DriveId(0), DriveId(1)), Err(ManageError::InUse { .. })));
+    let mut drive = vec![0; 65_536];
+    array.world_mut().content_mut(3).look(0, &mut drive).unwrap();
+    assert!(drive.iter().all(|byte| *byte == 0), "nothing was written to it");
+}
+
 /// Nobody can count beyond the largest number: what is written then could not be told from what was
 /// there.
 #[test]
