@@ -40,7 +40,7 @@
 //! let mut array = Array::new(Config::new(shape, vec![MemberState::InSync; 2], scratch))?;
 //! let now = Instant { ns: 0 };
 //! let span = Span { buffer: BufferId(0), offset: 0, length: 4096 };
-//! array.submit(now, Request { id: RequestId(7), command: Command::Write { offset: 8192, span } });
+//! array.submit(now, Request { id: RequestId::client(7), command: Command::Write { offset: 8192, span } });
 //!
 //! let mut written = Vec::new();
 //! while let Some(effect) = array.poll_effect() {
@@ -49,7 +49,7 @@
 //!     array.handle_outcome(now, id, Outcome::Done);
 //! }
 //! assert_eq!(written, [0, 1]);
-//! let answer = Completion { id: RequestId(7), result: Ok(()) };
+//! let answer = Completion { id: RequestId::client(7), result: Ok(()) };
 //! assert_eq!(array.poll_event(), Some(Event::Completed(answer)));
 //! # Ok::<(), shoal_array::ShapeError>(())
 //! ```
@@ -74,4 +74,4 @@ pub use effect::{Block, Compute, Effect, Fault, MemberIo, Outcome, PartialParity
 pub use geometry::{Copies, Geometry, Home, Piece, Position, ShapeError, Stripe, UnknownLayout};
 pub use geometry::{Level, ParityLayout, Raid0Layout, Raid10Layout, Shape};
 pub use request::{Command, Completion, Request, RequestError};
-pub use units::{BufferId, EffectId, Instant, RequestId, Role, Span};
+pub use units::{BufferId, EffectId, Instant, RequestId, Role, Span, Submitter};

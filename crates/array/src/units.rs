@@ -11,9 +11,32 @@ impl Role {
     }
 }
 
-/// Names a request; chosen by whoever submits it, unique among the requests in flight.
+/// Who submits a request. Each numbers its own as it likes, whatever the others do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub u64);
+pub enum Submitter {
+    /// Whoever uses the content.
+    Client,
+    /// The server that passes it on to clients elsewhere.
+    Server,
+    /// The volume that the engine is a part of, for itself.
+    Volume,
+}
+
+/// Names a request; unique among the requests of its submitter in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId {
+    /// Who gets the answer.
+    pub submitter: Submitter,
+    /// Its name there.
+    pub number: u64,
+}
+
+impl RequestId {
+    /// That of a client's request.
+    pub const fn client(number: u64) -> Self {
+        Self { submitter: Submitter::Client, number }
+    }
+}
 
 /// Names an effect that the engine has given out and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -81,7 +81,7 @@ impl Pump {
                 Direction::Read => Command::Read { offset: operation.offset, span },
                 Direction::Write => Command::Write { offset: operation.offset, span },
             };
-            volume.submit(Request { id: RequestId(u64::from(buffer)), command });
+            volume.submit(Request { id: RequestId::client(u64::from(buffer)), command });
             self.count += 1;
         }
         self.count > 0
@@ -95,7 +95,7 @@ impl Pump {
         completion: Completion,
         now_ns: u64,
     ) {
-        let buffer = u32::try_from(completion.id.0).expect("a request is named after its buffer");
+        let buffer = u32::try_from(completion.id.number).expect("a request is named after its buffer");
         let (operation, submitted_ns) = self.requests[buffer as usize];
         let event = Event {
             intended_ns: submitted_ns,
@@ -140,7 +140,7 @@ fn place<V: Volume + ?Sized>(volume: &V, buffer: u32, length: u32) -> Place {
 
 /// Asks for what was written to be made durable.
 pub(crate) fn submit_flush<V: Volume + ?Sized>(volume: &mut V) {
-    volume.submit(Request { id: RequestId(u64::MAX >> 1), command: Command::Flush });
+    volume.submit(Request { id: RequestId::client(u64::MAX >> 1), command: Command::Flush });
 }
 
 /// Makes durable what was written: how long that took, and whether it worked.

@@ -49,7 +49,7 @@ impl<'a> Reads<'a> {
         let length = u32::try_from(bytes).expect("no more than a request buffer");
         let command = Command::Read { offset: range.start, span: self.volume.request_span(buffer, length) };
         self.under_way[buffer as usize] = Some(range);
-        self.volume.submit(Request { id: RequestId(u64::from(buffer)), command });
+        self.volume.submit(Request { id: RequestId::client(u64::from(buffer)), command });
     }
 
     /// Waits for an answer; none if nothing is under way.
@@ -63,7 +63,7 @@ impl<'a> Reads<'a> {
             }
             self.volume.poll(1, None, &mut self.completions)?;
         };
-        let buffer = u32::try_from(completion.id.0).expect("ids are numbers of buffers");
+        let buffer = u32::try_from(completion.id.number).expect("ids are numbers of buffers");
         let range = self.under_way[buffer as usize].take().expect("a request is answered once");
         self.free.push(buffer);
         let memory = self.volume.request_memory(buffer);

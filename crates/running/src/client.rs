@@ -86,8 +86,8 @@ impl Client {
             sent.resize(span.length as usize, 0);
             self.arena.read(self.request_memory(span.buffer.0), &mut sent);
         }
-        self.wire.send(request.id.0, content, &sent)?;
-        self.in_flight.insert(request.id.0, request);
+        self.wire.send(request.id.number, content, &sent)?;
+        self.in_flight.insert(request.id.number, request);
         Ok(())
     }
 

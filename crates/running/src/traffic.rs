@@ -15,7 +15,7 @@ use crate::jobs::Reply;
 pub(super) struct Traffic {
     waiting: VecDeque<Waiting>,
     free: Vec<u32>,
-    in_flight: HashMap<u64, InFlight>,
+    in_flight: HashMap<RequestId, InFlight>,
     next_id: u64,
     /// Of the drives, or flushes that they have refused, after which what had been answered and not
     /// flushed may be lost.
@@ -72,8 +72,9 @@ impl Traffic {
             let Waiting { content, bytes, reply } = waiting;
             self.is_untold |= matches!(content, Content::Write { .. });
             let command = command(volume, content, &bytes, buffer.unwrap_or(0));
-            volume.submit(Request { id: RequestId(self.next_id), command });
-            self.in_flight.insert(self.next_id, InFlight { content, outages: self.outages, buffer, reply });
+            let id = RequestId::client(self.next_id);
+            volume.submit(Request { id, command });
+            self.in_flight.insert(id, InFlight { content, outages: self.outages, buffer, reply });
             self.next_id += 1;
         }
     }
@@ -94,7 +95,7 @@ impl Traffic {
 
     /// Whether the volume has refused a session's flush by these answers.
     pub(super) fn has_refusal(&self, completions: &[Completion]) -> bool {
-        let is_flush = |id: RequestId| self.in_flight.get(&id.0).is_some_and(|it| matches!(it.content, Content::Flush));
+        let is_flush = |id: RequestId| self.in_flight.get(&id).is_some_and(|it| matches!(it.content, Content::Flush));
         completions.iter().any(|completion| completion.result.is_err() && is_flush(completion.id))
     }
 
@@ -102,7 +103,7 @@ impl Traffic {
     /// it is as if what was answered and not flushed were lost.
     pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) {
         for completion in completions.drain(..) {
-            let done = self.in_flight.remove(&completion.id.0).expect("the volume answers what was submitted, once");
+            let done = self.in_flight.remove(&completion.id).expect("the volume answers what was submitted, once");
             self.free.extend(done.buffer);
             let is_flush = matches!(done.content, Content::Flush);
             if is_flush && completion.result.is_err() {
@@ -217,7 +218,7 @@ mod tests {
         }
 
         fn answer(&mut self, answers: &[(u64, Result<(), RequestError>)]) {
-            let completion = |&(id, result): &(u64, _)| Completion { id: RequestId(id), result };
+            let completion = |&(id, result): &(u64, _)| Completion { id: RequestId::client(id), result };
             self.traffic.finish(&self.volume, &mut answers.iter().map(completion).collect());
         }
 

@@ -82,7 +82,7 @@ mod transport;
 pub use address::{Address, AddressError};
 pub use bell::Bell;
 pub use export::{Export, ExportError, Exports};
-pub use exporter::{DEADLINE, Exporter, REQUEST_IDS};
+pub use exporter::{DEADLINE, Exporter};
 pub use handshakes::Handshakes;
 pub use limits::{BUFFER_BYTES_MIN, BUFFERS_MIN, CLIENTS_MAX, PAYLOAD_BYTES_MAX, STRING_BYTES_MAX};
 pub use listener::{ListenError, Listener, Protection};

@@ -103,7 +103,7 @@ fn measure(
         let (offset, span) =
             ((place >> 32) % blocks * u64::from(REQUEST_BYTES), array.request_span(buffer, REQUEST_BYTES));
         let command = if write { Command::Write { offset, span } } else { Command::Read { offset, span } };
-        array.submit(Request { id: RequestId(u64::from(buffer)), command });
+        array.submit(Request { id: RequestId::client(u64::from(buffer)), command });
     };
     let commands = |array: &ArrayVolume<SimulatedWorld>| {
         (0..DRIVES).map(|drive| array.world().simulation().drive_statistics(drive).commands).sum::<u64>()
@@ -117,7 +117,7 @@ fn measure(
             requests += completions.len() as u64;
             for completion in completions.drain(..) {
                 completion.result.map_err(|error| format!("{error:?}"))?;
-                submit(&mut array, u32::try_from(completion.id.0)?);
+                submit(&mut array, u32::try_from(completion.id.number)?);
             }
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use shoal_array::{Command, Completion, Instant, Request, RequestError, RequestId, Span};
 use shoal_drive::{Arena, DriveId, Finished, Io, IoKind};
 
+use crate::slab::Slab;
 use crate::world::{DriveFacts, World};
 use crate::{BufferPlan, LiveVolume, Volume, VolumeError, fault};
 
@@ -18,7 +19,7 @@ pub struct DriveVolume<W> {
     drive: DriveId,
     facts: DriveFacts,
     plan: BufferPlan,
-    in_flight: usize,
+    in_flight: Slab<RequestId>,
     refused: Vec<Completion>,
     finished: Vec<Finished>,
 }
@@ -27,7 +28,7 @@ impl<W: World> DriveVolume<W> {
     /// A volume over `drive`; `plan` says how the world's arena is cut.
     pub fn new(world: W, drive: DriveId, plan: BufferPlan) -> Self {
         let facts = world.facts(drive);
-        Self { world, drive, facts, plan, in_flight: 0, refused: Vec::new(), finished: Vec::new() }
+        Self { world, drive, facts, plan, in_flight: Slab::new(), refused: Vec::new(), finished: Vec::new() }
     }
 
     /// What is known of the drive.
@@ -93,9 +94,9 @@ impl<W> DriveVolume<W> {
     /// Tells what was refused and what has finished.
     fn answer(&mut self, completions: &mut Vec<Completion>) {
         completions.append(&mut self.refused);
-        self.in_flight -= self.finished.len();
+        let in_flight = &mut self.in_flight;
         completions.extend(self.finished.drain(..).map(|finished| Completion {
-            id: RequestId(finished.token),
+            id: in_flight.take(finished.token),
             result: finished.result.map_err(|error| fault::request_error(&error)),
         }));
     }
@@ -125,8 +126,8 @@ impl<W: World> Volume for DriveVolume<W> {
     fn submit(&mut self, request: Request) {
         match io_of(&request, &self.facts, &self.plan) {
             Ok((kind, offset)) => {
-                self.world.submit(Io { token: request.id.0, drive: self.drive, kind, offset });
-                self.in_flight += 1;
+                let token = self.in_flight.insert(request.id);
+                self.world.submit(Io { token, drive: self.drive, kind, offset });
             }
             Err(error) => self.refused.push(Completion { id: request.id, result: Err(error) }),
         }
@@ -138,7 +139,7 @@ impl<W: World> Volume for DriveVolume<W> {
         timeout: Option<Duration>,
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError> {
-        let wanted = at_least.saturating_sub(self.refused.len()).min(self.in_flight);
+        let wanted = at_least.saturating_sub(self.refused.len()).min(self.in_flight.len());
         self.world.wait(wanted, timeout, &mut self.finished)?;
         self.answer(completions);
         Ok(())
@@ -151,7 +152,7 @@ impl<W: World> Volume for DriveVolume<W> {
 
 impl<W: World> LiveVolume for DriveVolume<W> {
     fn turn(&mut self, patience: Duration, completions: &mut Vec<Completion>) -> Result<(), VolumeError> {
-        if self.in_flight == 0 && self.refused.is_empty() {
+        if self.in_flight.len() == 0 && self.refused.is_empty() {
             self.world.sleep_or_wake(patience);
             return Ok(());
         }

@@ -121,6 +121,7 @@ pub use overlay::{OverlayWorld, Window};
 pub use shoal_array::{
     Background, Blame, Command, CommandError, Completion, Event, Health, Instant, Level, Matter, MemberState, Mismatch,
     ParityLayout, Progress, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
+    Submitter,
 };
 pub use shoal_drive::{Arena, DriveId, Memory, Piece, WriteOrder};
 pub use shoal_md::{

@@ -27,6 +27,11 @@ impl<T> Slab<T> {
         self.entries.get_mut(usize::try_from(token).ok()?)?.as_mut()
     }
 
+    /// How many values there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
     /// All values.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().flatten()

@@ -89,7 +89,7 @@ pub fn write_from(volume: &mut dyn Volume, offset: u64, source: &mut dyn Read) -
 
 /// Makes everything written to a volume with no request in flight durable.
 pub fn flush(volume: &mut dyn Volume) -> Result<(), TransferError> {
-    volume.submit(Request { id: RequestId(0), command: Command::Flush });
+    volume.submit(Request { id: RequestId::client(0), command: Command::Flush });
     let mut completions = Vec::new();
     while completions.is_empty() {
         volume.poll(1, None, &mut completions)?;
@@ -182,7 +182,7 @@ impl<'a> Pipe<'a> {
             Direction::Read => Command::Read { offset, span },
             Direction::Write => Command::Write { offset, span },
         };
-        self.volume.submit(Request { id: RequestId(u64::from(buffer)), command });
+        self.volume.submit(Request { id: RequestId::client(u64::from(buffer)), command });
         self.queue.push_back(Step { buffer, offset, length });
     }
 
@@ -194,7 +194,7 @@ impl<'a> Pipe<'a> {
         while self.answers[slot].is_none() {
             self.volume.poll(1, None, &mut self.completions)?;
             for completion in self.completions.drain(..) {
-                let index = usize::try_from(completion.id.0).expect("ids are buffer numbers");
+                let index = usize::try_from(completion.id.number).expect("ids are buffer numbers");
                 self.answers[index] = Some(completion.result);
             }
         }

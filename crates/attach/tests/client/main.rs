@@ -95,10 +95,10 @@ fn an_export_is_a_volume() {
         (Command::Read { offset: 1 << 20, span: to }, Ok(())),
         (beyond, Err(RequestError::OutOfRange)),
     ] {
-        volume.submit(Request { id: RequestId(7), command });
+        volume.submit(Request { id: RequestId::client(7), command });
         let mut completions = Vec::new();
         volume.poll(1, Some(SLACK), &mut completions).unwrap();
-        assert_eq!(completions, [Completion { id: RequestId(7), result: expected }], "{command:?}");
+        assert_eq!(completions, [Completion { id: RequestId::client(7), result: expected }], "{command:?}");
     }
     let mut read = vec![0; 65_536];
     volume.arena().read(volume.request_memory(2), &mut read);

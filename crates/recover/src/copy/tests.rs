@@ -87,7 +87,7 @@ impl Volume for Patchy {
         let result = if self.is_bad(&range) {
             Err(RequestError::Unreadable { offset })
         } else {
-            let whole = self.request_memory(request.id.0 as u32);
+            let whole = self.request_memory(request.id.number as u32);
             let bytes = &self.content[range.start as usize..range.end as usize];
             self.arena.write(Memory { offset: whole.offset, length }, bytes);
             Ok(())

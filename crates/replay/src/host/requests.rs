@@ -64,7 +64,7 @@ impl<V: Timed> Requests<V> {
                 Direction::Read => Command::Read { offset: next, span },
                 Direction::Write => Command::Write { offset: next, span },
             };
-            self.volume.submit(Request { id: RequestId(u64::from(buffer)), command });
+            self.volume.submit(Request { id: RequestId::client(u64::from(buffer)), command });
             self.lengths[buffer as usize] = piece;
             self.in_flight_bytes += u64::from(piece);
             next += u64::from(piece);
@@ -76,7 +76,7 @@ impl<V: Timed> Requests<V> {
     pub(crate) fn wait(&mut self, at_least: usize) -> Result<(), ReplayError> {
         self.volume.poll(at_least, None, &mut self.completions)?;
         for completion in self.completions.drain(..) {
-            let buffer = u32::try_from(completion.id.0).expect("a request is named after its buffer");
+            let buffer = u32::try_from(completion.id.number).expect("a request is named after its buffer");
             self.in_flight_bytes -= u64::from(self.lengths[buffer as usize]);
             self.free.push_back(buffer);
             completion.result.map_err(ReplayError::Request)?;

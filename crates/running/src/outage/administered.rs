@@ -174,7 +174,7 @@ mod tests {
             File::options().write(true).open(directory.path().join(name)).unwrap().set_len(0).unwrap();
         }
         let command = Command::Read { offset: 0, span: array.request_span(0, 4096) };
-        array.submit(Request { id: RequestId(1), command });
+        array.submit(Request { id: RequestId::client(1), command });
         let mut completions = Vec::new();
         while completions.is_empty() {
             array.turn(Duration::from_millis(10), &mut completions).unwrap();
@@ -188,9 +188,9 @@ mod tests {
     fn a_flush_that_ends_beside_one_that_failed_is_answered_with_it() {
         let directory = tempfile::tempdir().unwrap();
         let mut array = array(directory.path());
-        let ends = |id, result| Completion { id: RequestId(id), result };
+        let ends = |id, result| Completion { id: RequestId::client(id), result };
         for id in 1..=3 {
-            array.held.submitted(Request { id: RequestId(id), command: Command::Flush });
+            array.held.submitted(Request { id: RequestId::client(id), command: Command::Flush });
         }
         let known = ends(9, Ok(()));
         let mut completions = vec![known, ends(1, Ok(())), ends(2, Err(RequestError::Failed))];

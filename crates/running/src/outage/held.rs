@@ -15,7 +15,7 @@ use shoal_volume::{Command, Completion, Incarnation, Mark, Request, RequestError
 pub(super) struct Held {
     /// By its place in the order.
     under_way: BTreeMap<u64, Taken>,
-    orders: HashMap<u64, u64>,
+    orders: HashMap<RequestId, u64>,
     held: BTreeMap<u64, (Taken, RequestError)>,
     next: u64,
     unflushed: Unflushed,
@@ -48,7 +48,7 @@ impl Held {
     /// A request is submitted.
     pub(super) fn submitted(&mut self, request: Request) {
         let (order, taken) = self.take(request);
-        self.orders.insert(request.id.0, order);
+        self.orders.insert(request.id, order);
         self.under_way.insert(order, taken);
     }
 
@@ -78,7 +78,7 @@ impl Held {
     }
 
     fn forget(&mut self, id: RequestId) -> Option<(u64, Taken)> {
-        let order = self.orders.remove(&id.0)?;
+        let order = self.orders.remove(&id)?;
         Some((order, self.under_way.remove(&order)?))
     }
 
@@ -94,7 +94,7 @@ impl Held {
 
     /// Whether a request that is under way is a flush.
     pub(super) fn is_flush(&self, id: RequestId) -> bool {
-        let taken = self.orders.get(&id.0).and_then(|order| self.under_way.get(order));
+        let taken = self.orders.get(&id).and_then(|order| self.under_way.get(order));
         taken.is_some_and(|taken| taken.request.command == Command::Flush)
     }
 
@@ -117,7 +117,7 @@ impl Held {
         self.unflushed.flushed(now).unwrap_or_default();
         let mut requests = Vec::new();
         for (order, (taken, _)) in std::mem::take(&mut self.held) {
-            self.orders.insert(taken.request.id.0, order);
+            self.orders.insert(taken.request.id, order);
             self.under_way.insert(order, taken);
             requests.push(taken.request);
         }
@@ -138,31 +138,31 @@ mod tests {
     use super::*;
 
     fn flush(id: u64) -> Request {
-        Request { id: RequestId(id), command: Command::Flush }
+        Request { id: RequestId::client(id), command: Command::Flush }
     }
 
     fn discard(id: u64) -> Request {
-        Request { id: RequestId(id), command: Command::Discard { offset: 0, length: 4096 } }
+        Request { id: RequestId::client(id), command: Command::Discard { offset: 0, length: 4096 } }
     }
 
     fn done(id: u64) -> Completion {
-        Completion { id: RequestId(id), result: Ok(()) }
+        Completion { id: RequestId::client(id), result: Ok(()) }
     }
 
     #[test]
     fn held_requests_keep_their_order_whoever_failed_first() {
         let mut held = Held::new();
         (1..=3).for_each(|id| held.submitted(discard(id)));
-        held.hold(RequestId(3), RequestError::Failed);
+        held.hold(RequestId::client(3), RequestError::Failed);
         held.hold_new(discard(4));
         held.answered(&done(2));
-        held.hold(RequestId(1), RequestError::Failed);
-        let ids: Vec<_> = held.take_to_submit().iter().map(|request| request.id.0).collect();
+        held.hold(RequestId::client(1), RequestError::Failed);
+        let ids: Vec<_> = held.take_to_submit().iter().map(|request| request.id.number).collect();
         assert_eq!(ids, [1, 3, 4]);
         assert!(held.is_empty());
-        held.hold(RequestId(4), RequestError::Lost { offset: 7 });
+        held.hold(RequestId::client(4), RequestError::Lost { offset: 7 });
         let failed = held.take_failed();
-        assert_eq!(failed, [Completion { id: RequestId(4), result: Err(RequestError::Lost { offset: 7 }) }]);
+        assert_eq!(failed, [Completion { id: RequestId::client(4), result: Err(RequestError::Lost { offset: 7 }) }]);
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         held.answered(&done(1));
         assert!(held.is_behind(), "that flush was submitted before");
         held.submitted(flush(3));
-        held.answered(&Completion { id: RequestId(3), result: Err(RequestError::Failed) });
+        held.answered(&Completion { id: RequestId::client(3), result: Err(RequestError::Failed) });
         assert!(held.is_behind());
         held.submitted(flush(4));
         held.answered(&done(4));

@@ -26,7 +26,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use shoal_volume::{Completion, Instant, Volume};
+use shoal_volume::{Completion, Instant, Submitter, Volume};
 
 use crate::Bell;
 use crate::connection::{Connection, Input, Reading};
@@ -51,8 +51,6 @@ const DEADLINE_MIN: Duration = Duration::from_millis(40);
 const FAREWELL: Duration = Duration::from_secs(10);
 /// The event data of the bell; no connection's key has such a number.
 const BELL: u64 = u64::MAX;
-/// Ids of an exporter's requests have this bit; whoever else uses the volume leaves it clear.
-pub const REQUEST_IDS: u64 = 1 << 62;
 
 /// Serves clients in the transmission phase: reads their requests, submits them to the volume, and
 /// sends the answers. Never blocks.
@@ -193,9 +191,9 @@ impl Exporter {
     pub fn finish(&mut self, volume: &mut dyn Volume, completions: &mut Vec<Completion>) {
         self.now = volume.now();
         completions.retain(|completion| {
-            let is_own = completion.id.0 & REQUEST_IDS != 0;
+            let is_own = completion.id.submitter == Submitter::Server;
             if is_own {
-                self.piece_done(volume, Key::of_number(completion.id.0 & !REQUEST_IDS), completion.result);
+                self.piece_done(volume, Key::of_number(completion.id.number), completion.result);
             }
             !is_own
         });

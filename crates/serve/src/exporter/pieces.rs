@@ -1,8 +1,8 @@
 //! Requests under way, and what comes of their pieces.
 
-use shoal_volume::{Command, Instant, Request, RequestError, RequestId, Volume};
+use shoal_volume::{Command, Instant, Request, RequestError, RequestId, Submitter, Volume};
 
-use super::{Exporter, REQUEST_IDS};
+use super::Exporter;
 use crate::connection::{Part, Reading};
 use crate::output::{Content, Reply};
 use crate::protocol::Errno;
@@ -87,7 +87,7 @@ impl Exporter {
     /// Hands a command to the volume, for a piece.
     pub(super) fn ask(&mut self, volume: &mut dyn Volume, piece: Piece, command: Command) {
         self.losses.is_untold |= piece.changes_content();
-        let id = RequestId(REQUEST_IDS | self.pieces.insert(piece).number());
+        let id = RequestId { submitter: Submitter::Server, number: self.pieces.insert(piece).number() };
         volume.submit(Request { id, command });
     }
 

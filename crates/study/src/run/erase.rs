@@ -34,7 +34,7 @@ fn overwrite_start<V: Volume>(volume: &mut V) -> Result<(), StepError> {
     volume.arena().write(volume.request_memory(0), &start);
     let span = volume.request_span(0, START_BYTES);
     for command in [Command::Write { offset: 0, span }, Command::Flush] {
-        volume.submit(Request { id: RequestId(0), command });
+        volume.submit(Request { id: RequestId::client(0), command });
         let mut completions = Vec::new();
         while completions.is_empty() {
             volume.poll(1, None, &mut completions).map_err(|error: VolumeError| BenchError::Volume(error))?;

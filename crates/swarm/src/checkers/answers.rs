@@ -75,7 +75,7 @@ impl<T> Answers<T> {
         answer: &Completion,
         is_read: impl Fn(&T) -> bool,
     ) -> Result<Answered<T>, Failure> {
-        let id = answer.id.0;
+        let id = answer.id.number;
         let Some((asked_ns, what)) = self.pending.remove(&id) else {
             return Err(Failure::new(
                 CHECKER,
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn answer(id: u64, result: Result<(), RequestError>) -> Completion {
-        Completion { id: RequestId(id), result }
+        Completion { id: RequestId::client(id), result }
     }
 
     #[test]

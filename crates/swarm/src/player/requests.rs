@@ -46,7 +46,7 @@ impl Player<'_> {
         self.note(format_args!("request {id}: {command:?}"));
         let now_ns = self.now_ns();
         self.answers.asked(id, now_ns, asked);
-        self.array_mut().submit(Request { id: RequestId(id), command });
+        self.array_mut().submit(Request { id: RequestId::client(id), command });
         Ok(())
     }
 
@@ -121,8 +121,8 @@ impl Player<'_> {
     fn hear(&mut self, answers: Vec<Completion>) -> Result<(), Failure> {
         let is_in_sync = self.is_settled();
         for answer in answers {
-            self.note(format_args!("answer {}: {:?}", answer.id.0, answer.result));
-            self.chronicle.borrow_mut().hash.add(answer.id.0 << 1 | u64::from(answer.result.is_ok()));
+            self.note(format_args!("answer {}: {:?}", answer.id.number, answer.result));
+            self.chronicle.borrow_mut().hash.add(answer.id.number << 1 | u64::from(answer.result.is_ok()));
             let answered = self.answers.answered(&answer, |asked| matches!(asked, Asked::Read { .. }))?;
             let Answered { what: asked, is_done, asked_ns } = answered;
             let waited_ns = self.now_ns().saturating_sub(asked_ns);

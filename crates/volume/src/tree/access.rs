@@ -1,7 +1,7 @@
 //! I/O on what members lie on, drives or nodes: that of the engines, and small reads and writes beside it.
 
 use rustix::io::Errno;
-use shoal_array::{BufferId, Command, Fault, Instant, MemberIo, Request, RequestId, Role, Span};
+use shoal_array::{BufferId, Command, Fault, Instant, MemberIo, Request, Role, Span};
 use shoal_drive::{Io, IoKind, Memory};
 
 use crate::VolumeError;
@@ -9,7 +9,7 @@ use crate::buffers::Note;
 use crate::world::World;
 
 use super::mirror::Way;
-use super::{INTERNAL, NodeId, Pending, Target, Tree};
+use super::{NodeId, Pending, Target, Tree, own_id};
 
 impl<W: World> Tree<W> {
     pub(super) fn kind(&self, io: MemberIo) -> IoKind {
@@ -47,7 +47,7 @@ impl<W: World> Tree<W> {
                 self.send(Io { token, drive, kind, offset });
             }
             Target::Node(node) => {
-                let request = Request { id: RequestId(INTERNAL | token), command: as_command(io) };
+                let request = Request { id: own_id(token), command: as_command(io) };
                 self.submit_to(now, node, request);
             }
         }
@@ -153,7 +153,7 @@ impl<W: World> Tree<W> {
         let (now, token) = (self.world.now(), self.pending.insert(Pending::Caller));
         match self.nodes[node.0].way(None, role) {
             Way::Mirror(mirror) => {
-                let id = RequestId(INTERNAL | token);
+                let id = own_id(token);
                 mirror.array.submit(now, Request { id, command: as_command(io) });
             }
             Way::Place(place) => self.submit_io(now, place.target, token, shifted(io, place.data_offset_bytes)),

@@ -41,7 +41,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use shoal_array::{
     Array, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError, RequestId,
-    Role,
+    Role, Submitter,
 };
 use shoal_drive::{DriveId, Finished};
 use shoal_parity::Parity;
@@ -70,8 +70,10 @@ pub use silence::SILENCE;
 pub(crate) use write_back::OfNode;
 pub use write_back::WriteBackState;
 
-/// Ids with this bit belong to the tree's own requests; requests from outside have it clear.
-pub(crate) const INTERNAL: u64 = 1 << 63;
+/// The id of a request of the tree's own.
+const fn own_id(token: u64) -> RequestId {
+    RequestId { submitter: Submitter::Volume, number: token }
+}
 
 /// A node's place in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +191,7 @@ impl<W: World> Tree<W> {
 
     /// Takes a request from outside in, for the node's content.
     pub(crate) fn submit(&mut self, node: NodeId, request: Request) {
-        assert!(request.id.0 & INTERNAL == 0, "request ids with the top bit are the volume's own");
+        assert!(request.id.submitter != Submitter::Volume, "only the volume itself submits in its own name");
         self.in_flight += 1;
         let now = self.world.now();
         self.submit_through(now, node, request);
@@ -329,7 +331,7 @@ impl<W: World> Tree<W> {
         let pending = Pending::Effect { engine, role, id, io, mirrored };
         match way {
             Way::Mirror(mirror) => {
-                let id = RequestId(INTERNAL | self.pending.insert(pending));
+                let id = own_id(self.pending.insert(pending));
                 mirror.array.submit(now, Request { id, command: as_command(io) });
             }
             Way::Place(place) => {
@@ -349,7 +351,9 @@ impl<W: World> Tree<W> {
             intent.answered(now, completion);
         }
         match event {
-            Event::Completed(completion) if completion.id.0 & INTERNAL == 0 => self.answer_outside(completion),
+            Event::Completed(completion) if completion.id.submitter != Submitter::Volume => {
+                self.answer_outside(completion)
+            }
             Event::Completed(completion) => self.route_internal(now, completion),
             Event::LogReleased(id) => self.log_released(now, node, id),
             event if engine.mirror.is_some() => {
@@ -370,7 +374,7 @@ impl<W: World> Tree<W> {
 
     /// An inner array has answered: to the array around it, a record run, or a blocking call.
     fn route_internal(&mut self, now: Instant, completion: Completion) {
-        let token = completion.id.0 & !INTERNAL;
+        let token = completion.id.number;
         if !self.stuck_notes.is_empty() {
             self.release_notes(token);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use shoal_array::{Command, Completion, Geometry, Health, Instant, Level, Request, RequestError, RequestId, Span};
+use shoal_array::{Command, Completion, Geometry, Health, Instant, Level, Request, RequestError, Span};
 
 use crate::VolumeError;
 use crate::compute::Bytes;
@@ -13,7 +13,7 @@ use crate::ppl::has_logs;
 use crate::world::World;
 use crate::write_back::{Content, Layout, Purpose, Step, WriteBack};
 
-use super::{INTERNAL, Node, NodeId, Pending, Target, Tree};
+use super::{Node, NodeId, Pending, Target, Tree, own_id};
 
 /// What mirrors and linear arrays have for a row: what drives write in one go without being slower for it.
 const ROW_OF_MIRROR_BYTES: u64 = 512 << 10;
@@ -160,7 +160,7 @@ impl<W: World> Tree<W> {
                 Step::Pass(request) => self.submit_to(now, node, request),
                 Step::Answer(completion) => self.answer_from_memory(now, completion),
                 Step::Submit(purpose, command) => {
-                    let id = RequestId(INTERNAL | self.pending.insert(Pending::WriteBack(purpose)));
+                    let id = own_id(self.pending.insert(Pending::WriteBack(purpose)));
                     self.submit_to(now, node, Request { id, command });
                 }
             }

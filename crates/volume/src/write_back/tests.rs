@@ -98,7 +98,7 @@ impl World {
     }
 
     fn submit(&mut self, buffer: u32, command: Command) {
-        let request = Request { id: RequestId(buffer.into()), command };
+        let request = Request { id: RequestId::client(buffer.into()), command };
         let expected = self.answered[bytes_of(&request.command.range())].to_vec();
         let durable = if command == Command::Flush { self.answered.clone() } else { Vec::new() };
         self.touch(&request);
@@ -126,7 +126,7 @@ impl World {
                 Step::Pass(request) => self.engine.push((None, request)),
                 Step::Submit(purpose, command) => {
                     let number = u64::MAX; // nobody looks at it
-                    self.engine.push((Some(purpose), Request { id: RequestId(number), command }));
+                    self.engine.push((Some(purpose), Request { id: RequestId::client(number), command }));
                 }
                 Step::Answer(completion) => self.answer(completion),
             }
@@ -179,7 +179,7 @@ impl World {
     }
 
     fn answer(&mut self, completion: Completion) {
-        let asked = self.asked[completion.id.0 as usize].take().expect("it is answered once");
+        let asked = self.asked[completion.id.number as usize].take().expect("it is answered once");
         self.touch(&asked.request);
         let at = bytes_of(&asked.request.command.range());
         match asked.request.command {

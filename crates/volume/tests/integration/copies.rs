@@ -25,13 +25,13 @@ fn sequence(drives: usize, level: &str, layout: Option<&str>, depth: u32) -> u64
         while let Some(buffer) = free.pop() {
             let span = array.request_span(buffer, MIB);
             let command = Command::Read { offset: next * u64::from(MIB), span };
-            array.submit(Request { id: RequestId(u64::from(buffer)), command });
+            array.submit(Request { id: RequestId::client(u64::from(buffer)), command });
             next += 1;
         }
         array.poll(1, None, &mut completions).unwrap();
         for completion in completions.drain(..) {
             assert_eq!(completion.result, Ok(()));
-            free.push(completion.id.0 as u32);
+            free.push(completion.id.number as u32);
             read_bytes += u64::from(MIB);
         }
     }

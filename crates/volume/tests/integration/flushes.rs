@@ -27,7 +27,7 @@ fn array(level: &str, members: usize) -> ArrayVolume<SimulatedWorld> {
 
 fn ask(array: &mut ArrayVolume<SimulatedWorld>, command: Command) {
     let mut completions = Vec::new();
-    array.submit(Request { id: RequestId(0), command });
+    array.submit(Request { id: RequestId::client(0), command });
     array.poll(1, None, &mut completions).unwrap();
     assert_eq!(completions.pop().map(|completion| completion.result), Some(Ok(())));
 }
@@ -75,7 +75,7 @@ fn a_file_that_was_cut_short_is_found_by_the_next_flush() {
     let mut array = bench.create("1", None);
     write(&mut array, 0, &pattern(4096, 1));
     File::options().write(true).open(bench.path(1)).unwrap().set_len(1 << 20).unwrap();
-    array.submit(Request { id: RequestId(0), command: Command::Flush });
+    array.submit(Request { id: RequestId::client(0), command: Command::Flush });
     array.poll(1, None, &mut Vec::new()).unwrap();
     assert_eq!(array.status().health, Health::Degraded);
 }

@@ -104,7 +104,7 @@ fn a_forced_array_has_no_stripe_out_of_sync_once_it_is_rebuilt() {
     array.run_background(Duration::from_millis(800)).unwrap();
     // From now on the superblocks say that writes are under way.
     let span = array.request_span(0, 4096);
-    array.submit(Request { id: RequestId(1), command: Command::Write { offset: 0, span } });
+    array.submit(Request { id: RequestId::client(1), command: Command::Write { offset: 0, span } });
     array.poll(1, None, &mut Vec::new()).unwrap();
     let data = array.content_map().places(8 << 10)[0];
     let mut contents: Vec<_> = (0..4).map(|drive| array.world_mut().content_mut(drive).clone()).collect();
@@ -177,7 +177,7 @@ fn members_that_lost_their_power_together_are_members_when_they_are_back() {
 
 /// Asks for one thing; whether it was done.
 fn ask(array: &mut ArrayVolume<SimulatedWorld>, command: Command) -> bool {
-    array.submit(Request { id: RequestId(2), command });
+    array.submit(Request { id: RequestId::client(2), command });
     let mut answers = Vec::new();
     array.poll(1, None, &mut answers).unwrap();
     answers[0].result.is_ok()
@@ -313,7 +313,7 @@ fn an_update_under_way_when_a_host_begins_to_remember_is_remembered() {
     let notebook = Notebook::default();
     let mut array = create("1", 2, blank(2));
     let span = array.request_span(0, 4096);
-    array.submit(Request { id: RequestId(1), command: Command::Write { offset: 0, span } });
+    array.submit(Request { id: RequestId::client(1), command: Command::Write { offset: 0, span } });
     array.remember_in(HostMemory::new(Box::new(notebook.clone()), Trust::Known));
     array.poll(1, None, &mut Vec::new()).unwrap();
     let on_drives = events_on(&mut array.world().picture());

@@ -104,7 +104,7 @@ impl Rig {
 fn request(number: u64, write: bool) -> Request {
     let span = Span { buffer: BufferId(number as u32), offset: 0, length: 4096 };
     let command = if write { Command::Write { offset: 0, span } } else { Command::Read { offset: 1 << 20, span } };
-    Request { id: RequestId(number), command }
+    Request { id: RequestId::client(number), command }
 }
 
 /// Answers until one has this number.
@@ -114,7 +114,7 @@ fn until(array: &mut ArrayVolume<RealWorld>, number: u64) -> Vec<u64> {
         array.turn(Duration::from_secs(60), &mut answers).unwrap();
         for answer in answers.drain(..) {
             answer.result.unwrap();
-            numbers.push(answer.id.0);
+            numbers.push(answer.id.number);
         }
     }
     numbers

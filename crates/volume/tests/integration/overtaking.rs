@@ -28,7 +28,7 @@ fn array(level: &str, members: usize, consistency: ConsistencyPolicy) -> ArrayVo
 }
 
 fn submit(array: &mut ArrayVolume<SimulatedWorld>, id: u64, command: Command) {
-    array.submit(Request { id: RequestId(id), command });
+    array.submit(Request { id: RequestId::client(id), command });
 }
 
 fn wait_for(array: &mut ArrayVolume<SimulatedWorld>, count: usize) {

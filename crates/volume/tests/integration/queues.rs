@@ -40,16 +40,16 @@ fn sequence(scheduler: Scheduler, (level, window_bytes): (&str, u32), block_byte
         {
             let span = array.request_span(buffer, block_bytes);
             let command = Command::Write { offset: next * u64::from(block_bytes), span };
-            array.submit(Request { id: RequestId(u64::from(buffer)), command });
+            array.submit(Request { id: RequestId::client(u64::from(buffer)), command });
             next += 1;
         }
         array.poll(1, None, &mut completions).unwrap();
         free.extend(completions.drain(..).map(|completion| {
             assert_eq!(completion.result, Ok(()));
-            completion.id.0 as u32
+            completion.id.number as u32
         }));
     }
-    array.submit(Request { id: RequestId(0), command: Command::Flush });
+    array.submit(Request { id: RequestId::client(0), command: Command::Flush });
     array.poll(1, None, &mut completions).unwrap();
     let kb_per_s = 128 * MIB * 1_000_000 / array.now().since_ns(start);
     Written { traffic: array.member_traffic().unwrap().since(before), kb_per_s }

@@ -39,16 +39,17 @@ fn at_random(level: &str, window_bytes: u32, (range_bytes, count): (u64, u64)) -
             random = random * 48_271 % 0x7fff_ffff;
             let offset = random * u64::from(BLOCK_BYTES) % range_bytes;
             let span = array.request_span(buffer, BLOCK_BYTES);
-            array.submit(Request { id: RequestId(u64::from(buffer)), command: Command::Write { offset, span } });
+            array
+                .submit(Request { id: RequestId::client(u64::from(buffer)), command: Command::Write { offset, span } });
             next += 1;
         }
         array.poll(1, None, &mut completions).unwrap();
         free.extend(completions.drain(..).map(|completion| {
             assert_eq!(completion.result, Ok(()));
-            completion.id.0 as u32
+            completion.id.number as u32
         }));
     }
-    array.submit(Request { id: RequestId(0), command: Command::Flush });
+    array.submit(Request { id: RequestId::client(0), command: Command::Flush });
     array.poll(1, None, &mut completions).unwrap();
     let per_1000_s = count * 1_000_000_000_000 / array.now().since_ns(start);
     Written { traffic: array.member_traffic().unwrap().since(before), per_1000_s }

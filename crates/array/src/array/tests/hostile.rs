@@ -40,16 +40,16 @@ impl Hostile {
         let block = self.rig.random(blocks - count + 1);
         let id = if self.rig.random(2) == 0 {
             let id = self.rig.submit_read(block * BLOCK, count * BLOCK);
-            self.sent.insert(id.0, Sent::Read { block });
+            self.sent.insert(id.number, Sent::Read { block });
             id
         } else {
             self.numbers += 1;
             let bytes: Vec<u8> = self.numbers.to_le_bytes().repeat((count * BLOCK / 4) as usize);
             let id = self.rig.submit_write(block * BLOCK, &bytes);
-            self.sent.insert(id.0, Sent::Write { block, count, number: self.numbers });
+            self.sent.insert(id.number, Sent::Write { block, count, number: self.numbers });
             id
         };
-        assert!(self.sent.contains_key(&id.0));
+        assert!(self.sent.contains_key(&id.number));
     }
 
     fn trouble(&mut self) {
@@ -85,7 +85,7 @@ impl Hostile {
             let Event::Completed(Completion { id, result }) = event else { continue };
             let bytes = self.rig.take_bytes(id);
             self.answers[usize::from(result.is_ok())] += 1;
-            match self.sent.remove(&id.0).expect("one answer to each request") {
+            match self.sent.remove(&id.number).expect("one answer to each request") {
                 Sent::Write { block, count, number } => {
                     for may in &mut self.may_hold[block as usize..(block + count) as usize] {
                         if result.is_ok() {

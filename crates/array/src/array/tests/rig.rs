@@ -117,7 +117,7 @@ impl Rig {
     }
 
     pub(super) fn submit(&mut self, command: Command) -> RequestId {
-        let id = RequestId(self.next_id);
+        let id = RequestId::client(self.next_id);
         self.next_id += 1;
         self.now = self.now.after_ns(1000);
         self.array.submit(self.now, Request { id, command });

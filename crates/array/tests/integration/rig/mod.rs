@@ -105,7 +105,7 @@ impl Rig {
     /// A name for the story's next request.
     pub(crate) fn next_request(&mut self) -> RequestId {
         self.next_request += 1;
-        RequestId(self.next_request - 1)
+        RequestId::client(self.next_request - 1)
     }
 
     /// Submits a request to an engine, and takes what it gives out.
@@ -301,15 +301,15 @@ impl Rig {
     fn check_answer(&mut self, open: &Open, result: Result<(), RequestError>) {
         let (offset, length) = range_of(open.io);
         match (open.io, result) {
-            (MemberIo::Read { span, .. }, Ok(())) => self.model.check(open.id.0, offset, self.memory.bytes(span)),
+            (MemberIo::Read { span, .. }, Ok(())) => self.model.check(open.id.number, offset, self.memory.bytes(span)),
             (MemberIo::Read { .. } | MemberIo::Flush, _) => {}
-            (_, Ok(())) => self.model.complete(open.id.0, offset, length),
+            (_, Ok(())) => self.model.complete(open.id.number, offset, length),
             (MemberIo::Discard { .. }, Err(RequestError::Unsupported))
                 if !self.engines[0].discards_in_part(&self.disks) =>
             {
-                self.model.withdraw(open.id.0, offset, length);
+                self.model.withdraw(open.id.number, offset, length);
             }
-            (_, Err(_)) => self.model.fail(open.id.0, offset, length),
+            (_, Err(_)) => self.model.fail(open.id.number, offset, length),
         }
         let first_lost = match result {
             Err(RequestError::Lost { offset } | RequestError::Unreadable { offset }) => offset,

@@ -199,8 +199,8 @@ impl Story {
     pub(super) fn write_to(&mut self, offset: u64, length: u64) {
         let span = self.free_span(length);
         let id = self.rig.next_request();
-        Model::fill(offset, id.0, self.rig.memory.bytes_mut(span));
-        self.rig.model.submit(id.0, offset, length, false);
+        Model::fill(offset, id.number, self.rig.memory.bytes_mut(span));
+        self.rig.model.submit(id.number, offset, length, false);
         self.rig.submit_unpolled(0, id, MemberIo::Write { offset, span }, Origin::Story);
     }
 
@@ -214,7 +214,7 @@ impl Story {
         self.await_room();
         let (offset, length) = self.choose_range();
         let id = self.rig.next_request();
-        self.rig.model.submit(id.0, offset, length, true);
+        self.rig.model.submit(id.number, offset, length, true);
         self.rig.submit_unpolled(0, id, MemberIo::Discard { offset, length }, Origin::Story);
     }
 

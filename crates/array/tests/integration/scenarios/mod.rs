@@ -54,8 +54,8 @@ impl Scene {
     fn write(&mut self, offset: u64, length: u64) {
         let span = self.span(length);
         let id = self.rig.next_request();
-        Model::fill(offset, id.0, self.rig.memory.bytes_mut(span));
-        self.rig.model.submit(id.0, offset, length, false);
+        Model::fill(offset, id.number, self.rig.memory.bytes_mut(span));
+        self.rig.model.submit(id.number, offset, length, false);
         self.rig.submit_unpolled(0, id, MemberIo::Write { offset, span }, Origin::Story);
     }
 

@@ -179,7 +179,7 @@ impl Bench {
     }
 
     fn write(&mut self, range: Range<u64>, owner: Owner) {
-        let id = RequestId(self.next_request);
+        let id = RequestId::client(self.next_request);
         self.next_request += 1;
         self.owners.insert(id, owner);
         let span = Span { buffer: BufferId(0), offset: 0, length: (range.end - range.start) as u32 };

@@ -25,16 +25,16 @@ fn intent() -> Intent {
 /// A write of so many KiB at so many KiB of the array.
 fn write(id: u64, offset_kib: u64, length_kib: u32) -> Request {
     let span = Span { buffer: BufferId(0), offset: 0, length: length_kib << 10 };
-    Request { id: RequestId(id), command: Command::Write { offset: offset_kib << 10, span } }
+    Request { id: RequestId::client(id), command: Command::Write { offset: offset_kib << 10, span } }
 }
 
 fn answer(intent: &mut Intent, second: u64, id: u64) {
-    let completion = Completion { id: RequestId(id), result: Ok(()) };
+    let completion = Completion { id: RequestId::client(id), result: Ok(()) };
     intent.answered(Instant { ns: second * SECOND }, &completion);
 }
 
 fn ids(requests: &[Request]) -> Vec<u64> {
-    requests.iter().map(|request| request.id.0).collect()
+    requests.iter().map(|request| request.id.number).collect()
 }
 
 fn announce(intent: &mut Intent) -> Vec<u64> {
@@ -70,7 +70,7 @@ fn a_write_waits_for_its_bits_and_the_next_one_does_not() {
 fn a_read_waits_behind_what_it_overlaps_and_nothing_else() {
     let read = |id, offset_kib, length_kib| {
         let Command::Write { offset, span } = write(id, offset_kib, length_kib).command else { unreachable!() };
-        Request { id: RequestId(id), command: Command::Read { offset, span } }
+        Request { id: RequestId::client(id), command: Command::Read { offset, span } }
     };
     let mut intent = intent();
     assert!(admits(&mut intent, read(1, 0, 4)));
@@ -120,9 +120,12 @@ fn reads_of_other_places_flushes_and_what_is_to_be_refused_pass() {
         Command::Write { offset: geometry().capacity_bytes(), span },
         Command::Discard { offset: 4096, length: 0 },
     ] {
-        assert!(admits(&mut intent, Request { id: RequestId(2), command }), "{command:?}");
+        assert!(admits(&mut intent, Request { id: RequestId::client(2), command }), "{command:?}");
     }
-    assert!(!admits(&mut intent, Request { id: RequestId(3), command: Command::Discard { offset: 0, length: 4096 } }));
+    assert!(!admits(
+        &mut intent,
+        Request { id: RequestId::client(3), command: Command::Discard { offset: 0, length: 4096 } }
+    ));
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn nothing_is_cleared_where_it_is_not_known_to_be_in_sync() {
     }
     announce(&mut intent);
     assert!(admits(&mut intent, write(1, 0, 4)));
-    let failed = Completion { id: RequestId(1), result: Err(RequestError::Failed) };
+    let failed = Completion { id: RequestId::client(1), result: Err(RequestError::Failed) };
     intent.answered(Instant { ns: 1 }, &failed);
     for second in [5, 10, 15] {
         intent.look(Instant { ns: second * SECOND }, None);
@@ -201,7 +204,7 @@ fn a_write_that_fails_behind_a_repair_is_not_repaired_by_it() {
     announce(&mut intent);
     assert!(admits(&mut intent, write(1, 0, 4)));
     intent.begin_repair();
-    intent.answered(Instant { ns: 1 }, &Completion { id: RequestId(1), result: Err(RequestError::Failed) });
+    intent.answered(Instant { ns: 1 }, &Completion { id: RequestId::client(1), result: Err(RequestError::Failed) });
     intent.end_repair(Instant { ns: 2 }, true);
     for second in [5, 10, 15, 20] {
         look(&mut intent, second);

@@ -4,7 +4,7 @@ use super::*;
 
 /// Asks for a flush, and has the engine answer loads with `load`: what the flush is answered.
 fn flush(world: &mut World, load: Result<(), RequestError>) -> Vec<Result<(), RequestError>> {
-    let request = Request { id: RequestId(1), command: Command::Flush };
+    let request = Request { id: RequestId::client(1), command: Command::Flush };
     world.window.submit(world.now, request, &world.memory);
     let mut results = Vec::new();
     while let Some(step) = world.window.next_step(&world.memory) {
@@ -49,7 +49,7 @@ fn what_the_members_refuse_is_kept_and_each_flush_tries_it_again() {
 #[test]
 fn a_refusal_between_two_flushes_fails_both() {
     let mut world = World::new(layout(12 << 10, 4 << 10), 256 << 10);
-    let flush = |buffer: u64| Request { id: RequestId(buffer), command: Command::Flush };
+    let flush = |buffer: u64| Request { id: RequestId::client(buffer), command: Command::Flush };
     let submit = |world: &mut World, request| world.window.submit(world.now, request, &world.memory);
     let next = |world: &mut World| world.window.next_step(&world.memory);
     write(&mut world, 0, 0, 4 << 10);
@@ -63,7 +63,7 @@ fn a_refusal_between_two_flushes_fails_both() {
     world.window.ended(world.now, second, Err(RequestError::Failed), &world.memory);
     for id in [1, 3] {
         world.window.ended(world.now, Purpose::Flush, Ok(()), &world.memory);
-        let answer = Completion { id: RequestId(id), result: Err(RequestError::Failed) };
+        let answer = Completion { id: RequestId::client(id), result: Err(RequestError::Failed) };
         assert_eq!(next(&mut world), Some(Step::Answer(answer)));
         assert_eq!(next(&mut world).is_some(), id == 1, "the second flush goes to the engine");
     }

@@ -126,7 +126,7 @@ impl Rig {
     pub(crate) fn write_unflushed(&mut self, offset: u64, bytes: &[u8]) {
         self.array.arena().write(self.array.request_memory(0), bytes);
         let span = self.array.request_span(0, bytes.len() as u32);
-        self.array.submit(Request { id: RequestId(0), command: Command::Write { offset, span } });
+        self.array.submit(Request { id: RequestId::client(0), command: Command::Write { offset, span } });
         let mut completions = Vec::new();
         self.array.poll(1, None, &mut completions).unwrap();
         assert_eq!(completions.pop().map(|completion| completion.result), Some(Ok(())));

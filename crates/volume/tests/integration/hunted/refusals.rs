@@ -60,8 +60,8 @@ fn a_write_that_was_under_way_when_a_last_copy_refused_a_flush_makes_the_next_fl
     assert!(ask(&mut array, command), "and the array is marked active");
     array.world_mut().simulation_mut().stall(2, 50_000_000);
     let command = write(&array);
-    array.submit(Request { id: RequestId(3), command: Command::Flush });
-    array.submit(Request { id: RequestId(4), command });
+    array.submit(Request { id: RequestId::client(3), command: Command::Flush });
+    array.submit(Request { id: RequestId::client(4), command });
     array.poll(1, Some(Duration::from_millis(10)), &mut Vec::new()).unwrap();
     let kind = MisbehaviourKind::FlushFails(Fault::Io);
     array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
@@ -69,7 +69,7 @@ fn a_write_that_was_under_way_when_a_last_copy_refused_a_flush_makes_the_next_fl
     let _ = array.add_drive(DriveId(3));
     let mut answers = Vec::new();
     array.poll(2, None, &mut answers).unwrap();
-    let answers: Vec<_> = answers.iter().map(|answer| (answer.id.0, answer.result.is_ok())).collect();
+    let answers: Vec<_> = answers.iter().map(|answer| (answer.id.number, answer.result.is_ok())).collect();
     assert_eq!(answers, [(3, false), (4, true)]);
     assert!(!ask(&mut array, Command::Flush), "the write may be lost");
     assert!(ask(&mut array, Command::Flush), "it was told");
@@ -92,11 +92,11 @@ fn an_update_that_the_last_copy_lost_with_the_flush_of_another_is_not_remembered
         array.add_drive(DriveId(2)).unwrap();
         array.remember_in(HostMemory::new(Box::new(books.clone()), Trust::Known));
         let span = array.request_span(0, 4096);
-        array.submit(Request { id: RequestId(3), command: Command::Write { offset: 0, span } });
+        array.submit(Request { id: RequestId::client(3), command: Command::Write { offset: 0, span } });
         array.poll(1, Some(Duration::from_micros(after_us)), &mut Vec::new()).unwrap();
         let kind = MisbehaviourKind::FlushFails(Fault::Io);
         array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
-        array.submit(Request { id: RequestId(4), command: Command::Flush });
+        array.submit(Request { id: RequestId::client(4), command: Command::Flush });
         let end = array.now().after_ns(1_500_000_000);
         while array.now() < end {
             array.turn(Duration::from_millis(100), &mut Vec::new()).unwrap();
@@ -150,7 +150,7 @@ impl Bare {
         let count = 1 + (random.next_u64() % 8) as usize;
         for id in 1..=count as u64 {
             let offset = random.next_u64() % (BARE_BYTES / 4096) * 4096;
-            array.submit(Request { id: RequestId(id), command: Command::Write { offset, span } });
+            array.submit(Request { id: RequestId::client(id), command: Command::Write { offset, span } });
         }
         // A log has its members flushed before it goes on.
         let kind = MisbehaviourKind::FlushFails(Fault::Io);

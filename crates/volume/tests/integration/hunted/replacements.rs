@@ -132,7 +132,7 @@ fn a_replacement_whose_original_fails_before_it_is_copied_is_what_is_filled() {
     array.world_mut().simulation_mut().stall(1, 1_000_000_000_000);
     let span = array.request_span(0, 8192);
     array.arena().write(array.request_memory(0), &bytes[..8192]);
-    array.submit(Request { id: RequestId(3), command: Command::Write { offset: 0, span } });
+    array.submit(Request { id: RequestId::client(3), command: Command::Write { offset: 0, span } });
     array.replace_drive(DriveId(1), DriveId(3)).unwrap();
     assert_replaced(array, &bytes, "failed before the copying");
 }
@@ -247,7 +247,7 @@ fn a_replacement_says_that_its_original_left_a_log_behind() {
         array.world_mut().content_mut(0).arm(Misbehaviour { kind, within, skip: 0 });
         array.run_background(Duration::from_micros(delay_us)).unwrap();
         let span = array.request_span(0, 4096);
-        array.submit(Request { id: RequestId(0), command: Command::Write { offset: row * 8192, span } });
+        array.submit(Request { id: RequestId::client(0), command: Command::Write { offset: row * 8192, span } });
         let (mut answers, mut said) = (Vec::new(), Vec::new());
         for _ in 0..300 {
             array.poll(1, Some(Duration::from_micros(50)), &mut answers).unwrap();
@@ -302,10 +302,10 @@ fn a_replacement_that_refuses_a_flush_is_no_fault_of_its_original() {
             array.world_mut().content_mut(3).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip });
             let span = array.request_span(0, 4096);
             // The superblocks have to say active first.
-            array.submit(Request { id: RequestId(0), command: Command::Write { offset: 0, span } });
+            array.submit(Request { id: RequestId::client(0), command: Command::Write { offset: 0, span } });
             let mut answers = Vec::new();
             array.poll(1, Some(Duration::from_micros(delay_us)), &mut answers).unwrap();
-            array.submit(Request { id: RequestId(1), command: Command::Flush });
+            array.submit(Request { id: RequestId::client(1), command: Command::Flush });
             while answers.len() < 2 {
                 array.poll(1, None, &mut answers).unwrap();
             }

@@ -87,7 +87,7 @@ fn written(set: &Set, options: &CreateOptions) -> ArrayVolume<SimulatedWorld> {
     let mut array = ArrayVolume::create(world, plan, &ids, options, &open).unwrap();
     let span = array.request_span(0, 64 << 10);
     for offset in [0, 100 << 10] {
-        array.submit(Request { id: RequestId(1), command: Command::Write { offset, span } });
+        array.submit(Request { id: RequestId::client(1), command: Command::Write { offset, span } });
         array.poll(1, None, &mut Vec::new()).unwrap();
     }
     array

@@ -53,7 +53,7 @@ fn use_all(set: &Set, members: &[DriveId]) -> bool {
 }
 
 fn run(array: &mut ArrayVolume<shoal_volume::SimulatedWorld>, command: Command) {
-    array.submit(Request { id: RequestId(1), command });
+    array.submit(Request { id: RequestId::client(1), command });
     let mut answers = Vec::new();
     array.poll(1, None, &mut answers).unwrap();
     assert_eq!(answers.len(), 1, "a request has one answer");

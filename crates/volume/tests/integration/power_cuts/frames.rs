@@ -109,8 +109,10 @@ fn an_array_whose_drives_have_all_gone_is_put_together_of_the_same_drives() {
 #[test]
 fn a_window_that_goes_with_the_drives_says_what_is_lost() {
     let (mut array, dead) = array_with_window("1", 2, 1 << 20);
-    array
-        .submit(Request { id: RequestId(0), command: Command::Write { offset: 0, span: array.request_span(0, 4096) } });
+    array.submit(Request {
+        id: RequestId::client(0),
+        command: Command::Write { offset: 0, span: array.request_span(0, 4096) },
+    });
     let mut answers = Vec::new();
     array.turn(std::time::Duration::ZERO, &mut answers).unwrap();
     assert_eq!(answers.len(), 1, "it is answered from memory");
@@ -162,7 +164,7 @@ fn drives_that_vanish_one_after_the_other_are_all_counted_on() {
         for drive in 0..members {
             dead.borrow_mut().insert(drive);
             let span = array.request_span(drive as u32, 4096);
-            array.submit(Request { id: RequestId(drive as u64), command: Command::Write { offset: 0, span } });
+            array.submit(Request { id: RequestId::client(drive as u64), command: Command::Write { offset: 0, span } });
             array.turn(std::time::Duration::from_millis(100), &mut answers).unwrap();
         }
         drain(&mut array);
@@ -183,11 +185,11 @@ fn drives_that_vanish_one_after_the_other_are_all_counted_on() {
 fn drives_that_vanish_together_are_all_counted_on_whoever_is_asked() {
     let (mut array, dead) = array("10", 4);
     assert!(write(&mut array, 1));
-    array.submit(Request { id: RequestId(0), command: Command::Flush });
+    array.submit(Request { id: RequestId::client(0), command: Command::Flush });
     drain(&mut array);
     dead.borrow_mut().extend([0, 2, 3]);
     let span = array.request_span(0, 4096);
-    array.submit(Request { id: RequestId(0), command: Command::Write { offset: 0, span } });
+    array.submit(Request { id: RequestId::client(0), command: Command::Write { offset: 0, span } });
     let mut answers = Vec::new();
     while answers.is_empty() {
         array.turn(std::time::Duration::from_millis(100), &mut answers).unwrap();
@@ -233,12 +235,12 @@ fn request_buffers_keep_their_content_from_one_array_to_the_next() {
     dead.borrow_mut().extend(0..3);
     let span = array.request_span(3, 4096);
     array.arena().write(array.request_memory(3), &[7; 4096]);
-    array.submit(Request { id: RequestId(1), command: Command::Write { offset: 0, span } });
+    array.submit(Request { id: RequestId::client(1), command: Command::Write { offset: 0, span } });
     drain_of(&mut array);
     let frame = array.part();
     dead.borrow_mut().clear();
     let mut array = frame.assemble(&all(3), &OpenOptions::writable()).unwrap_or_else(|(_, error)| panic!("{error}"));
-    array.submit(Request { id: RequestId(1), command: Command::Write { offset: 0, span } });
+    array.submit(Request { id: RequestId::client(1), command: Command::Write { offset: 0, span } });
     let mut answers = Vec::new();
     array.poll(1, None, &mut answers).unwrap();
     assert!(answers[0].result.is_ok());

@@ -204,7 +204,7 @@ impl Teller {
             Act::WriteAndKill(runs, drive) => self.write(runs, Some(*drive)),
             Act::Flush => {
                 note(&self.trace, Fact::FlushAsked);
-                self.array.submit(Request { id: RequestId(0), command: Command::Flush });
+                self.array.submit(Request { id: RequestId::client(0), command: Command::Flush });
                 for answer in self.answers(1) {
                     note(&self.trace, Fact::FlushAnswered { good: answer.result.is_ok() });
                 }
@@ -255,7 +255,7 @@ impl Teller {
             self.array.arena().write(shoal_volume::Memory { length: span.length, ..memory }, &bytes);
             note(&self.trace, Fact::Asked { blocks: first..first + count, version });
             let command = Command::Write { offset: (first * BLOCK_BYTES) as u64, span };
-            self.array.submit(Request { id: RequestId(u64::from(version)), command });
+            self.array.submit(Request { id: RequestId::client(u64::from(version)), command });
         }
         if let Some(drive) = kill {
             // Some of it has reached the drive.
@@ -273,7 +273,7 @@ impl Teller {
 
     fn note_answers(&self, answers: impl IntoIterator<Item = Completion>) {
         for answer in answers {
-            let version = u32::try_from(answer.id.0).expect("versions are small");
+            let version = u32::try_from(answer.id.number).expect("versions are small");
             note(&self.trace, Fact::Answered { version, good: answer.result.is_ok() });
         }
     }

@@ -41,7 +41,7 @@ fn latencies(level: &str, drives: usize, stalls: bool) -> Vec<u64> {
             next_stall = next_stall.after_ns(PERIOD_NS);
         }
         let answer = rig.any_answer();
-        let id = answer.id.0 as u32;
+        let id = answer.id.number as u32;
         let (since, at) = begun[id as usize].take().unwrap();
         assert_eq!(answer.result, Ok(()));
         taken.push(rig.array.now().since_ns(since));

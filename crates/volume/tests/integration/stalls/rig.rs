@@ -103,21 +103,21 @@ impl Rig {
     /// Submits a read into buffer `id`.
     pub(crate) fn read(&mut self, id: u32, offset: u64, length: u32) {
         let span = self.array.request_span(id, length);
-        self.array.submit(Request { id: RequestId(u64::from(id)), command: Command::Read { offset, span } });
+        self.array.submit(Request { id: RequestId::client(u64::from(id)), command: Command::Read { offset, span } });
     }
 
     /// Submits a write of these bytes out of buffer `id`.
     pub(crate) fn write(&mut self, id: u32, offset: u64, bytes: &[u8]) {
         let span = self.array.request_span(id, u32::try_from(bytes.len()).unwrap());
         self.array.arena().write(self.array.request_memory(id), bytes);
-        self.array.submit(Request { id: RequestId(u64::from(id)), command: Command::Write { offset, span } });
+        self.array.submit(Request { id: RequestId::client(u64::from(id)), command: Command::Write { offset, span } });
     }
 
     /// Waits until a request is answered; nothing if it is not in time.
     pub(crate) fn answer(&mut self, id: u32, within: Duration) -> Option<Completion> {
         let end = self.array.now().after_ns(u64::try_from(within.as_nanos()).unwrap());
         loop {
-            let place = self.answers.iter().position(|answer| answer.id == RequestId(u64::from(id)));
+            let place = self.answers.iter().position(|answer| answer.id == RequestId::client(u64::from(id)));
             if let Some(place) = place {
                 return Some(self.answers.swap_remove(place));
             }
