@@ -169,7 +169,7 @@ pub(crate) fn add_node<W: World>(
         updates_due: updates_due(&engine, &membership, &assembly, &candidates, options),
         activity: activity(&assembly, &engine.array, tree.world.now()),
         logical_block_bytes: logical_block_bytes(tree, &slots),
-        recorder: Recorder::distrusting(slots_of(&slots, engine.array.refused_flush())),
+        recorder: Recorder::of_assembled(&engine.array, slots_of(&slots, engine.array.refused_flush())),
         behind: behind(&members, &assembly, &candidates, engine.array.refused_flush()),
         array: engine.array,
         slots,

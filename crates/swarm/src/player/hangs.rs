@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_sim::Content;
+use shoal_volume::Features;
 
 use super::Player;
+use super::power::superblock;
 
 /// Drives that hang, by their number in the scenario.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +47,10 @@ impl Player<'_> {
     /// A life begins: decides which of the drives that are there will answer nothing in it, and after how many I/Os.
     pub(super) fn let_drives_hang(&mut self, contents: &[Content]) {
         for (drive, after_ios) in std::mem::take(&mut self.hangs.at_start) {
-            if contents[drive].is_gone() || !self.may_stay_away(drive, contents) {
+            // One that is copied to may be the member by then: what is weak now counts against that, too.
+            let is_weak = !self.stock.weak.is_empty() || contents.iter().any(|it| !it.unreadable_sectors().is_empty());
+            let may_stay = self.may_stay_away(drive, contents) && !(is_weak && is_replacement(&contents[drive]));
+            if contents[drive].is_gone() || !may_stay {
                 self.counts.passed_over += 1;
                 continue;
             }
@@ -56,4 +61,9 @@ impl Player<'_> {
             self.hangs.now.insert(drive);
         }
     }
+}
+
+/// Whether a drive is being made the replacement of a member.
+fn is_replacement(content: &Content) -> bool {
+    superblock(content).is_some_and(|own| own.features.any_of(Features::REPLACEMENT))
 }

@@ -18,7 +18,7 @@ use crate::checkers::Failure;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stock {
     seats: Vec<Seat>,
-    weak: BTreeSet<usize>,
+    pub(super) weak: BTreeSet<usize>,
     /// The drives' ids, and where content lay.
     places: Option<(Vec<Option<DriveId>>, ContentMap)>,
 }

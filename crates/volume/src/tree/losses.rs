@@ -9,10 +9,7 @@
 
 use std::time::Duration;
 
-use shoal_array::{Instant, MemberState};
-
-use super::Node;
-use super::node::Duty;
+use shoal_array::{Array, Instant, MemberState, Role};
 
 /// How long after a loss others are waited for.
 const LOSS_PATIENCE: Duration = Duration::from_millis(500);
@@ -20,18 +17,42 @@ const LOSS_PATIENCE: Duration = Duration::from_millis(500);
 /// Losses that no superblock tells of yet.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
+    /// The members that are missing by the superblocks.
+    told: Vec<Role>,
+    /// The losses that are waited for, or have been.
     count: usize,
     /// When the last one has been followed for long enough.
     due: Option<Instant>,
 }
 
 impl Losses {
-    /// There are so many by now.
-    pub(super) fn count(&mut self, now: Instant, count: usize) {
+    /// Of an array as it was put together: of members that were missing then nobody is waited for.
+    pub(super) fn of_assembled(array: &Array) -> Self {
+        Self { told: missing(array).collect(), ..Self::default() }
+    }
+
+    /// Superblocks are written that tell of all members which are missing now.
+    pub(super) fn tell(&mut self, array: &Array) {
+        self.told = missing(array).collect();
+    }
+
+    /// A run begins that has waited for long enough. If it fails, the next one does not wait for the same.
+    pub(super) fn waited(&mut self) {
+        self.due = None;
+    }
+
+    /// Waits for others if there are more by now.
+    pub(super) fn count(&mut self, now: Instant, array: &Array) {
+        let count = self.untold(array);
         if self.count < count {
             self.due = Some(now.after_ns(u64::try_from(LOSS_PATIENCE.as_nanos()).unwrap_or(u64::MAX)));
         }
         self.count = count;
+    }
+
+    /// How many there are, whether or not their slots are known to be out.
+    pub(super) fn untold(&self, array: &Array) -> usize {
+        missing(array).filter(|role| !self.told.contains(role)).count()
     }
 
     /// Whether others may follow.
@@ -50,11 +71,7 @@ impl Losses {
     }
 }
 
-impl Node {
-    /// Members that were lost, and whose superblocks do not say so yet.
-    pub(super) fn lost(&self) -> usize {
-        let states = self.array.member_states();
-        let is_lost = |duty: Duty| matches!(duty, Duty::Member(role) if states[role.index()] == MemberState::Missing);
-        self.slots.iter().filter(|slot| is_lost(slot.duty)).count()
-    }
+fn missing(array: &Array) -> impl Iterator<Item = Role> {
+    let states = (0..).map(Role).zip(array.member_states());
+    states.filter(|(_, state)| **state == MemberState::Missing).map(|(role, _)| role)
 }

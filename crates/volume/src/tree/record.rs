@@ -41,17 +41,21 @@
 
 mod refusal;
 mod run;
+mod slots;
 
-use shoal_array::{EffectId, Fault, Health, Instant, MemberState, Outcome, Role};
+use shoal_array::{Array, EffectId, Fault, Health, Instant, Outcome, Role};
 use shoal_md::Timestamp;
 
 use crate::VolumeError;
 use crate::world::World;
 
 use super::losses::Losses;
-use super::node::{Duty, JournalLog};
+use super::node::Duty;
 use super::{EngineId, Node, NodeId, Pending, Tree};
 use run::{Run, Stage};
+
+/// How long after a run that failed a mirror has another one. A drive has refused a flush, or has lost too much with others.
+const RETRY_NS: u64 = 1_000_000_000;
 
 /// Who is told when a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +83,9 @@ pub(crate) struct Recorder {
     unfit: Vec<usize>,
     /// Slots that may lack the last update, and stay.
     unsure: Vec<usize>,
+    /// Mirrors whose run failed. The next one is theirs, too; if nobody asks for one, there is one at the time given.
+    again: Vec<Waiter>,
+    again_at: Option<Instant>,
     losses: Losses,
 }
 
@@ -89,17 +96,28 @@ impl Recorder {
 
     /// When the next run may begin, if that is a matter of time.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.losses.due().filter(|_| self.run.is_none() && !self.next.is_empty())
+        let waits = self.losses.due().filter(|_| !self.next.is_empty());
+        waits.into_iter().chain(self.again_at).min().filter(|_| self.run.is_none())
     }
 
-    /// Looks whether others have been waited for long enough.
+    /// Looks whether others have been waited for long enough, and whether it is time for another try.
     pub(super) fn look(&mut self, now: Instant) {
         self.losses.look(now);
+        if self.run.is_none() && self.again_at.is_some_and(|at| at <= now) {
+            self.again_at = None;
+            self.next.append(&mut self.again);
+        }
     }
 
-    /// One that knows of slots which may lack the last update.
-    pub(crate) fn distrusting(unsure: Vec<usize>) -> Self {
-        Self { unsure, ..Self::default() }
+    /// A run has failed that a mirror waited for.
+    fn try_again(&mut self, now: Instant, waiter: Waiter) {
+        self.again.push(waiter);
+        self.again_at = Some(now.after_ns(RETRY_NS));
+    }
+
+    /// That of an array as it was put together, with slots that may lack the last update.
+    pub(crate) fn of_assembled(array: &Array, unsure: Vec<usize>) -> Self {
+        Self { unsure, losses: Losses::of_assembled(array), ..Self::default() }
     }
 
     /// Whether a slot may lack the last update.
@@ -136,62 +154,12 @@ impl Recorder {
     }
 }
 
-impl Node {
-    /// Whether a run may begin: nobody else writes notes, no member is still behind from the time before, and none may
-    /// follow one that was lost. Once the array has failed there is nothing to be written down.
-    fn may_record(&self, now: Instant) -> bool {
-        let waits = self.recorder.losses.may_go_on(now) && self.array.health() != Health::Failed;
-        !self.is_writing_bitmap() && self.behind.is_empty() && !waits
-    }
-
-    /// The members among these slots.
-    fn members_in(&self, slots: &[usize]) -> Vec<(usize, Role)> {
-        let member = |&slot: &usize| match self.slots[slot].duty {
-            Duty::Member(role) => Some((slot, role)),
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => None,
-        };
-        slots.iter().filter_map(member).collect()
-    }
-
-    /// The slots that a run writes to, but for those that are unfit; and the members among them.
-    fn slots_to_record(&self, unfit: &[usize]) -> (Vec<usize>, Vec<(usize, Role)>) {
-        let mut slots = self.slots_in_use();
-        slots.retain(|slot| !unfit.contains(slot));
-        let members = self.members_in(&slots);
-        (slots, members)
-    }
-
-    /// Those of them that get their superblocks before the others.
-    fn first_among(&self, slots: &[usize]) -> Vec<usize> {
-        let goes_first = |slot: &usize| self.recorder.unsure.contains(slot) || self.stands_in(*slot);
-        slots.iter().copied().filter(goes_first).collect()
-    }
-
-    /// Whether what a run is about to say was true when it began, and is not any more.
-    fn is_run_outdated(&self) -> bool {
-        let is_lost =
-            |(slot, role): &(usize, Role)| self.slots[*slot].duty != Duty::Member(*role) || !self.stays(*slot);
-        let is_outdated =
-            |run: &Run| !run.failed.is_empty() || !run.refused.is_empty() || run.members.iter().any(is_lost);
-        self.recorder.run.as_ref().is_some_and(is_outdated)
-    }
-
-    /// Whether a slot that should have failed has not: it is the last that has some data.
-    fn stays(&self, slot: usize) -> bool {
-        match self.slots[slot].duty {
-            Duty::Member(role) => self.array.member_states()[role.index()] != MemberState::Missing,
-            Duty::Journal(JournalLog::Unreplayed) => true,
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(JournalLog::Empty) | Duty::Out => false,
-        }
-    }
-}
-
 impl<W: World> Tree<W> {
     /// Asks for the present states to be made durable.
     pub(crate) fn record(&mut self, now: Instant, node: NodeId, waiter: Waiter) {
         let it = &mut self.nodes[node.0];
         it.recorder.next.push(waiter);
-        it.recorder.losses.count(now, it.lost());
+        it.recorder.losses.count(now, &it.array);
         self.start_waiting_run(now, node);
     }
 
@@ -214,17 +182,19 @@ impl<W: World> Tree<W> {
     }
 
     fn start_run(&mut self, now: Instant, node: NodeId) {
-        if self.nodes[node.0].lost() > 0 {
+        let Node { recorder, array, .. } = &mut self.nodes[node.0];
+        if recorder.losses.untold(array) > 0 {
             self.flushes.forget();
         }
-        let Recorder { next, unfit, losses, .. } = &mut self.nodes[node.0].recorder;
+        let Recorder { next, unfit, losses, .. } = recorder;
         let (waiters, unfit) = (std::mem::take(next), std::mem::take(unfit));
-        *losses = Losses::default();
+        losses.waited();
         self.begin_run(now, node, waiters, unfit);
     }
 
-    fn begin_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, unfit: Vec<usize>) {
+    fn begin_run(&mut self, now: Instant, node: NodeId, mut waiters: Vec<Waiter>, unfit: Vec<usize>) {
         let it = &mut self.nodes[node.0];
+        waiters.append(&mut it.recorder.again);
         it.renew_membership();
         if !it.keeps_records() && !it.is_renamed {
             return self.answer(now, node, waiters, Outcome::Done);
@@ -322,6 +292,7 @@ impl<W: World> Tree<W> {
                 if stage == Stage::Writing {
                     self.sequence.note_update();
                     it.membership.advance(run.time);
+                    it.recorder.losses.tell(&it.array);
                     run.slots.iter().for_each(|slot| it.slots[*slot].bad_blocks.secured());
                 }
                 self.start_stage(now, node);
@@ -339,7 +310,7 @@ impl<W: World> Tree<W> {
             false => self.take_back(node),
         }
         let it = &mut self.nodes[node.0];
-        it.recorder.losses.count(now, it.lost());
+        it.recorder.losses.count(now, &it.array);
         if run.failed.iter().any(|slot| it.stays(*slot)) {
             it.renew_membership();
             return self.end_run(now, node, run.waiters, Outcome::Failed(Fault::Gone));
@@ -379,7 +350,8 @@ impl<W: World> Tree<W> {
             match waiter {
                 Waiter::Engine(engine, id) => self.ready.push_back((engine, id, outcome.clone())),
                 Waiter::Log(notes) => self.unit_recorded(node, notes, &outcome),
-                Waiter::Mirror(role) => self.mirror_recorded(node, role, &outcome),
+                Waiter::Mirror(role) if outcome == Outcome::Done => self.mirror_recorded(node, role),
+                Waiter::Mirror(_) => self.nodes[node.0].recorder.try_again(now, waiter),
                 Waiter::Marking => self.release(now, node, &outcome),
                 Waiter::Caller => self.awaited = Some(result(&outcome)),
                 Waiter::Nobody => {}

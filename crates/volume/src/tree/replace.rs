@@ -207,8 +207,8 @@ impl<W: World> Tree<W> {
     }
 
     /// What a record run was asked for by a mirror is on the drives.
-    pub(super) fn mirror_recorded(&mut self, node: NodeId, role: Role, outcome: &Outcome) {
-        let Some(mirror) = self.nodes[node.0].mirror_mut(role).filter(|_| *outcome == Outcome::Done) else { return };
+    pub(super) fn mirror_recorded(&mut self, node: NodeId, role: Role) {
+        let Some(mirror) = self.nodes[node.0].mirror_mut(role) else { return };
         match mirror.phase {
             Phase::Vouching => mirror.phase = Phase::Vouched,
             Phase::Changing => {

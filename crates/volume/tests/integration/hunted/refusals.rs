@@ -211,3 +211,21 @@ fn a_member_without_whom_an_array_fails_is_written_to_again_at_the_next_start() 
         assert!(lost > 0, "RAID{level}: a drive that refused a flush forgets, where nobody remembers that it did");
     }
 }
+
+/// The original, a last copy, refuses any one of its flushes, also that of superblocks which are to say that the replacement has
+/// all of its content, or is the member. The takeover is not forgotten for that.
+#[test]
+fn a_replacement_takes_over_though_its_original_refuses_a_flush() {
+    for skip in 0..8 {
+        let mut array = create("1", 2, blank(3));
+        write_from(&mut array, 0, &mut vec![7; 256 << 10].as_slice()).unwrap();
+        array.set_background(Background { depth: 0, ..OpenOptions::writable().background });
+        array.replace_drive(DriveId(0), DriveId(2)).unwrap();
+        array.fail_drive(DriveId(1)).unwrap();
+        let kind = MisbehaviourKind::FlushFails(Fault::Io);
+        array.world_mut().content_mut(0).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip });
+        array.set_background(OpenOptions::writable().background);
+        finish(&mut array);
+        assert_eq!(array.status().members[0].replacement, None, "skip {skip}");
+    }
+}

@@ -137,3 +137,30 @@ fn a_last_copy_that_blinked_is_not_wiped() {
     let error = array.add_drive(back).unwrap_err();
     assert!(matches!(error, ManageError::ActiveMember { .. }), "{error}");
 }
+
+/// While it is waited whether others follow a member that was lost, a block becomes known as bad. That says nothing of the loss:
+/// all others are asked before it is recorded, and a hub without power is found out.
+#[test]
+fn a_bad_block_that_is_found_meanwhile_has_nobody_recorded_as_lost() {
+    let mut array = create("10", 4, blank(5));
+    write_from(&mut array, 0, &mut vec![7; 1 << 20].as_slice()).unwrap();
+    let area = array.content_map().data_area(DriveId(3)).unwrap();
+    array.world_mut().content_mut(3).spoil(area.start + (128 << 10), 4096);
+    array.set_background(Background { rate_min_bytes_per_s: 500_000, rate_max_bytes_per_s: 500_000, depth: 1 });
+    array.replace_drive(DriveId(3), DriveId(4)).unwrap();
+    // The array is marked active, and all is flushed.
+    let span = array.request_span(0, 4096);
+    assert!(ask(&mut array, Command::Write { offset: 4096, span }));
+    assert!(ask(&mut array, Command::Flush));
+    ids(0..3).into_iter().for_each(|drive| array.world_mut().unplug(drive));
+    assert!(!ask(&mut array, Command::Write { offset: 4096, span }), "it has lost too much");
+    let _ = array.rest();
+    let mut contents = array.world().picture();
+    contents.iter_mut().for_each(|content| content.set_gone(false));
+    drop(array);
+    let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+    let mut array = ArrayVolume::open(world, plan, &ids(0..5), &OpenOptions::writable()).unwrap();
+    let status = array.status();
+    assert_eq!((status.health, status.left_out.len()), (Health::Optimal, 0), "{:?}", status.left_out);
+    finish(&mut array);
+}
