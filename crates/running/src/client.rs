@@ -41,7 +41,7 @@ pub struct Client {
     requests: u32,
     arena: Arena,
     in_flight: HashMap<u64, Request>,
-    /// What broke the connection in the middle of a submission.
+    /// What broke the connection. Nothing is answered any more.
     broken: Option<io::Error>,
     origin: std::time::Instant,
 }
@@ -88,6 +88,25 @@ impl Client {
         }
         self.wire.send(request.id.number, content, &sent)?;
         self.in_flight.insert(request.id.number, request);
+        Ok(())
+    }
+
+    /// Takes so many answers, or those that come in time.
+    fn take_answers(
+        &mut self,
+        at_least: usize,
+        timeout: Option<Duration>,
+        completions: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        let wanted = at_least.min(self.in_flight.len());
+        for _ in 0..wanted {
+            match timeout {
+                None => self.wire.wait(Wait::AsLongAsItTakes).map_err(|error| io::Error::other(error.to_string()))?,
+                Some(_) if !self.wire.is_readable(timeout)? => return Ok(()),
+                Some(_) => {}
+            }
+            completions.push(self.receive()?);
+        }
         Ok(())
     }
 
@@ -238,23 +257,14 @@ impl Volume for Client {
         timeout: Option<Duration>,
         completions: &mut Vec<Completion>,
     ) -> Result<(), VolumeError> {
-        let broken = |error: io::Error| VolumeError::Loop(LoopError::System(error));
-        if let Some(error) = self.broken.take() {
-            return Err(broken(error));
+        if self.broken.is_none() {
+            self.broken = self.take_answers(at_least, timeout, completions).err();
         }
-        let wanted = at_least.min(self.in_flight.len());
-        for _ in 0..wanted {
-            match timeout {
-                None => self
-                    .wire
-                    .wait(Wait::AsLongAsItTakes)
-                    .map_err(|error| broken(io::Error::other(error.to_string())))?,
-                Some(_) if !self.wire.is_readable(timeout).map_err(broken)? => return Ok(()),
-                Some(_) => {}
-            }
-            completions.push(self.receive().map_err(broken)?);
+        // Whoever asks again hears it again: what was submitted is never answered.
+        match &self.broken {
+            Some(error) => Err(VolumeError::Loop(LoopError::System(io::Error::new(error.kind(), error.to_string())))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The machine's time: also an array of simulated drives that runs goes by it.

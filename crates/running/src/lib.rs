@@ -75,7 +75,7 @@ pub use reach_error::ReachError;
 pub use server::{RunError, Server, StartError, Stopper, try_socket};
 pub use service::Service;
 pub use silence::Silence;
-pub use watch::{WatchError, host_name, or_alert, tell_gone};
+pub use watch::{WatchError, check_alerts, host_name, or_alert, tell_gone};
 pub use wire::ConnectError;
 pub use world::{HostWorld, NewDriveError};
 pub use write_back::WriteBack;

@@ -78,6 +78,7 @@ pub fn inspect(
     newcomer: Option<&Path>,
 ) -> Result<Host, ClaimError> {
     let setup = Setup { environment: setup.environment.muted(), ..*setup };
+    members_to_open(&setup.environment, &address.named, opening.intent(), newcomer)?;
     let (purpose, opening) = (opening.purpose(), Opening { writable: false, ..opening });
     claim_with(&setup, address, opening, newcomer, purpose, TRANSFERS, Stay::ForOneCommand)
 }

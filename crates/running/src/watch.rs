@@ -107,6 +107,11 @@ impl Watch {
     }
 }
 
+/// Refuses a file that does not say who is to be told of an array.
+pub fn check_alerts(file: &Path) -> Result<(), WatchError> {
+    Ok(Configuration::read(file).map(drop)?)
+}
+
 fn open_notifier(environment: &Environment, file: &Path, array_uuid: &str) -> Result<Notifier, WatchError> {
     let configuration = Configuration::read(file)?;
     let kept = environment.make_state_directory("keep alerts")?.join(format!("alerts-{array_uuid}.json"));

@@ -94,11 +94,18 @@ pub(crate) fn member_paths(array: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
 /// The array with a member that a command names beside the others, unless it is given already, under this name or another.
 pub(crate) fn with_drive(args: &ArrayArgs, drive: &Path) -> ArrayArgs {
     let mut array = args.clone();
-    let given = array.drives.iter().any(|path| same_file(path, drive));
-    if !given && array.scan.is_none() {
+    let is_given = array.drives.iter().any(|path| same_file(path, drive));
+    if !is_given && !array.scan.as_ref().is_some_and(|directory| lies_in(drive, directory)) {
         array.drives.push(drive.to_owned());
     }
     array
+}
+
+/// Whether a search of a directory finds a drive.
+fn lies_in(drive: &Path, directory: &Path) -> bool {
+    let drive = std::path::absolute(drive).ok();
+    let parent = drive.as_deref().and_then(Path::parent).and_then(|parent| parent.canonicalize().ok());
+    parent.is_some_and(|parent| directory.canonicalize().is_ok_and(|directory| directory == parent))
 }
 
 /// The members that are to be opened.
@@ -118,8 +125,8 @@ pub(crate) fn reach(
     Ok(shoal_running::reach(&cli.setup()?, &array.address(), array.opening(opening), newcomer)?)
 }
 
-/// Has `check` look at the array that is named before it is started without members: that leaves them behind, whatever
-/// becomes of the command. One that a process runs, that starts only whole, or is simulated, is not looked at.
+/// Has `check` look at the array that is named before it is started: a start without members leaves them behind, whatever
+/// becomes of the command. One that a process runs, that does not open, or that is simulated, is not looked at.
 pub(crate) fn check_first<T>(
     cli: &Cli,
     array: &ArrayArgs,
@@ -127,13 +134,13 @@ pub(crate) fn check_first<T>(
     newcomer: Option<&Path>,
     check: impl FnOnce(&mut dyn Handle) -> Result<T, Failure>,
 ) -> Result<Option<T>, Failure> {
-    let leaves_some = opening.writable && (array.degraded || opening.force);
     let is_simulated = array.drives.iter().any(|drive| shoal_inventory::is_simulated(drive));
-    if !leaves_some || is_simulated || reach_running(array)?.is_some() {
+    if !opening.writable || is_simulated || reach_running(array)?.is_some() {
         return Ok(None);
     }
-    let mut array = shoal_running::inspect(&cli.setup()?, &array.address(), array.opening(opening), newcomer)?;
-    check(&mut array).map(Some)
+    // Why it does not open is told when it is opened in earnest.
+    let inspected = shoal_running::inspect(&cli.setup()?, &array.address(), array.opening(opening), newcomer);
+    inspected.ok().map(|mut array| check(&mut array)).transpose()
 }
 
 /// The array that is named, if a process runs it.

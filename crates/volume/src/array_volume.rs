@@ -99,14 +99,21 @@ impl<W: World> ArrayVolume<W> {
         Ok(Self { tree, root })
     }
 
-    /// Makes the array of drives in a tree that has none. Until it is known that there will be one nothing is rebuilt, not
-    /// even inside arrays that are there.
+    /// Makes the array of drives in a tree that has none. Until it is known that there will be one nothing is rebuilt or marked
+    /// clean, not even arrays inside that are there, however long their drives take.
     pub(crate) fn start(tree: &mut Tree<W>, drives: &[DriveId], options: &OpenOptions) -> Result<NodeId, OpenError> {
-        let (background, held) = (options.background, Background { depth: 0, ..options.background });
-        let options = &OpenOptions { background: held, ..*options };
+        let (background, rest_delay) = (options.background, options.safe_mode_delay);
+        let held = Background { depth: 0, ..background };
+        let options = &OpenOptions { background: held, safe_mode_delay: None, ..*options };
         tree.patience.limit = options.silence;
-        let targets = drives.iter().copied().map(Target::Drive).collect();
-        let root = assemble_tree(tree, targets, options)?;
+        let targets: Vec<_> = drives.iter().copied().map(Target::Drive).collect();
+        let mut root = assemble_tree(tree, targets.clone(), options)?;
+        let has_lost_too_much = array_status(tree, root).health == Health::Failed;
+        if options.writable && tree.nodes.len() > 1 && has_lost_too_much {
+            // What is left of it is read: nor is anything written to the arrays inside that are whole.
+            tree.forget_nodes()?;
+            root = assemble_tree(tree, targets, &OpenOptions { writable: false, ..*options })?;
+        }
         if options.incomplete == Incomplete::Refused {
             refuse_incomplete(tree, root, drives)?;
         }
@@ -115,6 +122,7 @@ impl<W: World> ArrayVolume<W> {
         tree.settle_memory()?;
         record_assembly(tree)?;
         tree.set_background(background);
+        tree.set_rest_delay(rest_delay);
         tree.settle()?; // spares are given their roles
         tree.begin_write_back(root);
         Ok(root)

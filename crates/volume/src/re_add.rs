@@ -90,15 +90,36 @@ impl<W: World> ArrayVolume<W> {
     }
 
     /// What the superblocks are to say once the member is back; or why it cannot come back.
-    fn readmission(&self, node: NodeId, back: &Candidate) -> Result<(Membership, Readmission), ManageError> {
+    fn readmission(&mut self, node: NodeId, back: &Candidate) -> Result<(Membership, Readmission), ManageError> {
         let it = &self.tree.nodes[node.0];
-        if !it.writable {
+        let mut membership = it.membership.clone();
+        let events_cleared = match &it.intent {
+            Some(intent) => Some(intent.events_cleared()),
+            None if it.writable => None,
+            None => self.events_cleared_by_members(node)?,
+        };
+        let readmission = membership.re_add(back, events_cleared)?;
+        // Last, so that an array that is open for reading tells of whatever else is in the way.
+        if !self.tree.nodes[node.0].writable {
             return Err(self.not_taken_back(&back.drive, CommandError::ReadOnly));
         }
-        let mut membership = it.membership.clone();
-        let events_cleared = it.intent.as_ref().map(|intent| intent.events_cleared());
-        let readmission = membership.re_add(back, events_cleared)?;
         Ok((membership, readmission))
+    }
+
+    /// What the bitmap of an array that is only read says of the updates whose bits were cleared; none without one.
+    fn events_cleared_by_members(&mut self, node: NodeId) -> Result<Option<u64>, ManageError> {
+        let it = &self.tree.nodes[node.0];
+        let sync_bytes = it.array.geometry().sync_bytes();
+        let members = it.slots.iter().filter(|slot| matches!(slot.duty, Duty::Member(_)));
+        let members = members
+            .filter_map(|slot| Some((slot.place.target, it.membership.superblock(slot.number.get()).ok()?.clone())));
+        let members: Vec<_> = members.collect();
+        let mut events = None;
+        for (target, superblock) in members {
+            let copy = read_copy(&mut self.tree, target, &superblock, sync_bytes)?;
+            events = events.max(copy.ok().map(|copy| copy.header.events_cleared));
+        }
+        Ok(events)
     }
 
     /// Adds the set bits of a member's own copy to the array's, and makes that durable.

@@ -187,16 +187,15 @@ pub fn workload_fill(workload: &Workload, blocks: Blocks) -> Fill {
 
 /// The blocks that a workload visits on a volume, if the volume can carry it.
 pub fn check_fit<V: Volume + ?Sized>(volume: &V, workload: &Workload) -> Result<Blocks, WorkloadError> {
-    let &Workload { depth, block_size_bytes, .. } = workload;
-    let blocks = Blocks::of_range(
-        workload.range_offset,
-        workload.range_bytes,
-        block_size_bytes,
-        volume.size_bytes(),
-        volume.logical_block_bytes(),
-    )?;
-    check_buffers(volume, depth, block_size_bytes)?;
+    let blocks = check_range(volume, workload)?;
+    check_buffers(volume, workload.depth, workload.block_size_bytes)?;
     Ok(blocks)
+}
+
+/// The blocks that a workload visits on a volume, if the volume has them.
+pub fn check_range<V: Volume + ?Sized>(volume: &V, workload: &Workload) -> Result<Blocks, WorkloadError> {
+    let &Workload { range_offset, range_bytes, block_size_bytes, .. } = workload;
+    Blocks::of_range(range_offset, range_bytes, block_size_bytes, volume.size_bytes(), volume.logical_block_bytes())
 }
 
 /// Whether a volume has the buffers for so many requests of such a size.

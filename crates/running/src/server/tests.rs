@@ -7,7 +7,7 @@ use std::time::Instant;
 use shoal_inventory::{Environment, Named, RUNTIME_VARIABLE, STATE_VARIABLE};
 use shoal_md::Uuid;
 use shoal_memory::{FileKeeper, Hold, Keeper};
-use shoal_volume::{HostMemory, OpenOptions, Trust};
+use shoal_volume::{HostMemory, OpenOptions, Request, RequestId, Trust, Volume};
 
 use super::*;
 use crate::client::Client;
@@ -129,4 +129,27 @@ fn who_is_told_that_an_array_has_stopped_can_start_it() {
     });
     server.run().unwrap();
     client.join().unwrap().unwrap();
+}
+
+/// Whoever waits for what was submitted to a process that is gone is told each time: nothing of it is ever answered.
+#[test]
+fn a_client_whose_server_is_gone_waits_for_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let environment = environment(directory.path());
+    let (host, _) = host(&environment, directory.path());
+    let (server, jobs) = start(host, None);
+    let socket = server.socket().to_owned();
+    let (sender, connected) = channel();
+    run_beside(server, jobs, move || sender.send(Client::connect(&socket).unwrap().unwrap()).unwrap());
+    let mut client = connected.recv().unwrap();
+    let mut answers = Vec::new();
+    for buffer in 0..4 {
+        let span = client.request_span(buffer, 4096);
+        let command = shoal_volume::Command::Write { offset: 0, span };
+        client.submit(Request { id: RequestId::client(u64::from(buffer)), command });
+    }
+    for _ in 0..3 {
+        client.poll(1, None, &mut answers).unwrap_err();
+    }
+    assert!(answers.is_empty());
 }

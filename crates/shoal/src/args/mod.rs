@@ -26,8 +26,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, ListArgs, Metadata, Policy,
-    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, StatusArgs,
-    StopArgs, TrustArgs, WriteArgs,
+    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, SpeedLimits,
+    StatusArgs, StopArgs, TrustArgs, WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
 pub(crate) use check::CheckArgs;

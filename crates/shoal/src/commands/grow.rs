@@ -119,7 +119,9 @@ fn carry_out(
     bar.finish_and_clear();
     // They are let go of before they are looked at again.
     drop(opened);
-    remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>(), false);
+    if !grown.as_ref().is_err_and(GrowError::is_refusal) {
+        remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>(), false);
+    }
     grown.map_err(grow_failure)
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Wipe(args) => wipe::run(cli, args),
         Command::Rename(args) => rename::run(cli, args),
         Command::Stop(args) => run::stop(cli, args),
-        Command::Speed(args) => run::speed(cli, args),
+        Command::Speed(args) => run::set_speed(cli, args),
         Command::Sim(args) => sim::run(cli, args),
         Command::Man { directory } => generate::man_pages(cli, directory),
         Command::Completions { shell } => generate::completions(cli, *shell),

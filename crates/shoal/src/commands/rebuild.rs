@@ -37,7 +37,7 @@ fn nothing_to_do(array: &ArrayDocument) -> String {
 }
 
 /// Whether there will be something to resync, to fill or to copy in the array, or in one inside it, once it is started.
-fn has_work(array: &ArrayDocument) -> bool {
+pub(super) fn has_work(array: &ArrayDocument) -> bool {
     let is_filled = |member: &MemberDocument| match member.state {
         MemberStateDocument::Missing => !array.spares.is_empty(),
         state => state == MemberStateDocument::Rebuilding || member.replacement.is_some(),

@@ -8,11 +8,11 @@ use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
 use shoal_inventory::is_simulated;
 use shoal_running::{
-    Handle, Opening, Server, Users, WriteBack, check_named_socket, make_runtime_directory, or_alert, stop_in_kernel,
-    try_socket, wait_for_members, when_free,
+    Handle, Opening, Server, Users, WriteBack, check_alerts, check_named_socket, make_runtime_directory, or_alert,
+    stop_in_kernel, try_socket, wait_for_members, when_free,
 };
 
-use crate::args::{ArrayArgs, Cli, EngineArg, RunArgs, SpeedArgs, StopArgs, WriteBackArgs};
+use crate::args::{ArrayArgs, Cli, EngineArg, RunArgs, SpeedArgs, SpeedLimits, StopArgs, WriteBackArgs};
 use crate::attaching::attachment_of;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
@@ -39,24 +39,38 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
         wait_for_members(environment(), wait, &array.named());
         refuse_other_place(&array)?;
         let claim = || {
-            let checked = check(cli, &array, opening);
+            let checked = check(cli, args, &array, opening);
             let claimed = checked.and_then(|()| claim(cli, &array, &args.simulated, opening, Users::Administrators));
             claimed.map_err(|failure| failure.document())
         };
         let mut host = when_free(environment(), wait, claim)?;
-        let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
-        let name = host.execute(speed)?.array.name;
+        let name = host.execute(speed(&args.speed))?.array.name;
         Ok((name, Server::start(host, args.array.socket.as_deref(), None, alerts, stop_on_signals)?))
     })?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
 }
 
-/// Refuses a socket that cannot be, before the array is started without members.
-fn check(cli: &Cli, array: &ArrayArgs, opening: Opening) -> Result<(), Failure> {
-    // It is where the array will be administered, and no array is reached by it yet.
-    let (socket, unreached) = (array.socket.as_deref(), ArrayArgs { socket: None, ..array.clone() });
-    check_first(cli, &unreached, opening, None, |_| Ok(socket.map_or(Ok(()), try_socket)?)).map(drop)
+/// Refuses what an array could not be kept running with, before it is started.
+fn check(cli: &Cli, args: &RunArgs, array: &ArrayArgs, opening: Opening) -> Result<(), Failure> {
+    // A socket is where it will be administered, and no array is reached by it yet.
+    let unreached = ArrayArgs { socket: None, ..array.clone() };
+    let checked = check_first(cli, &unreached, opening, None, |handle| {
+        handle.execute(speed(&args.speed))?;
+        check_keeping(array.socket.as_deref(), args.unattended.alerts.as_deref())
+    });
+    checked.map(drop)
+}
+
+/// Refuses a socket that cannot be, and a file that does not say who is told of an array's health.
+pub(super) fn check_keeping(socket: Option<&Path>, alerts: Option<&Path>) -> Result<(), Failure> {
+    socket.map_or(Ok(()), try_socket)?;
+    Ok(alerts.map_or(Ok(()), check_alerts)?)
+}
+
+/// What sets the rates of background work.
+pub(super) fn speed(rates: &SpeedLimits) -> Command {
+    Command::Speed { min_bytes_per_s: rates.min, max_bytes_per_s: rates.max }
 }
 
 /// Refuses an array whose attachment waits for a server, unless `is_served` says that it will be served as the attachment
@@ -148,9 +162,8 @@ pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
 }
 
 /// Changes the rates of background work in a running array.
-pub(crate) fn speed(cli: &Cli, args: &SpeedArgs) -> Result<(), Failure> {
+pub(crate) fn set_speed(cli: &Cli, args: &SpeedArgs) -> Result<(), Failure> {
     let array = reach_running(&args.array)?;
     let mut array = array.ok_or_else(|| Failure::usage("no process runs the array: start it with `shoal run`"))?;
-    let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
-    output::document(cli, &array.execute(speed)?, state_text)
+    output::document(cli, &array.execute(speed(&args.speed))?, state_text)
 }

@@ -10,6 +10,7 @@ use shoal_running::Opening;
 use shoal_text::format_size;
 
 use crate::args::{Cli, ScrubArgs};
+use crate::commands::rebuild::has_work;
 use crate::commands::status::{array_text, lacking, state_text};
 use crate::exit::Failure;
 use crate::output;
@@ -28,9 +29,9 @@ pub(crate) fn run(cli: &Cli, args: &ScrubArgs) -> Result<(), Failure> {
     }
     let opening = Opening { writable: args.repair, ..Opening::WRITABLE };
     check_first(cli, &args.array, opening, None, |array| {
-        let state = array.execute(Command::Status)?;
-        let scrub = array.execute(Command::Scrub { keep_data: false });
-        scrub.map(drop).map_err(|error| not_scrubbed(error.into(), &state))
+        let array = array.execute(Command::Status)?.array;
+        // What is to be filled is filled first.
+        nothing_to_compare(&array).filter(|_| !has_work(&array)).map_or(Ok(()), Err)
     })?;
     let mut array = reach(cli, &args.array, opening, None)?;
     let state = array.execute(Command::Status)?;
@@ -88,23 +89,26 @@ fn is_redundant(array: &ArrayDocument) -> bool {
     array.has_redundancy() || array.inner_arrays().any(is_redundant)
 }
 
-/// Why an array is not scrubbed: one that has lost all of its redundancy has nothing to hold its
-/// content against.
+/// Why an array is not scrubbed.
 fn not_scrubbed(failure: Failure, state: &StateDocument) -> Failure {
     let StateDocument { array, background, paused, .. } = state;
-    if !is_redundant(array) {
-        return Failure::Usage(format!(
-            "array {} is {}: it has no parity or copies to compare",
-            array.name, array.level
-        ));
-    }
-    if paused.is_some() || background.is_some() || array.redundancy == 0 || lacking(array) < array.redundancy {
+    if is_redundant(array) && (paused.is_some() || background.is_some()) {
         return failure;
     }
-    Failure::Failed(format!(
-        "array {} is degraded, and nothing is left to compare: put a drive in with `shoal add`, and scrub when it is rebuilt",
-        array.name
-    ))
+    nothing_to_compare(array).unwrap_or(failure)
+}
+
+/// Why there is nothing to hold an array's content against, if so: it has no redundancy, or has lost all of it.
+fn nothing_to_compare(array: &ArrayDocument) -> Option<Failure> {
+    let ArrayDocument { name, level, redundancy, .. } = array;
+    if !is_redundant(array) {
+        return Some(Failure::Usage(format!("array {name} is {level}: it has no parity or copies to compare")));
+    }
+    (*redundancy > 0 && lacking(array) >= *redundancy).then(|| {
+        Failure::Failed(format!(
+            "array {name} is degraded, and nothing is left to compare: put a drive in with `shoal add`, and scrub when it is rebuilt"
+        ))
+    })
 }
 
 /// A range of a member, by its number, and by its drive where no array lies between.

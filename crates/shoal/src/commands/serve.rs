@@ -4,16 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use shoal_attach::records::Attachment;
-use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument};
 use shoal_running::{
     Handle, Host, Opening, SERVED_BUFFERS, Server, Service, Users, incarnation, or_alert, socket_for_clients,
-    try_socket, wait_for_members, when_free,
+    wait_for_members, when_free,
 };
 use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, Listener, Protection, TlsFiles};
 use shoal_volume::{SILENCE, Volume};
 
-use super::run::{check_place, from_anywhere, refuse_other_place, refuse_place, refuse_waited_for, write_back};
+use super::run::{
+    check_keeping, check_place, from_anywhere, refuse_other_place, refuse_place, refuse_waited_for, speed, write_back,
+};
 use super::status::state_text;
 use crate::args::{ArrayArgs, Cli, ServeArgs};
 use crate::exit::Failure;
@@ -46,8 +47,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
             claimed.map_err(|failure| failure.document())
         };
         let mut host = when_free(environment(), wait, claim)?;
-        let speed = Command::Speed { min_bytes_per_s: args.speed.min, max_bytes_per_s: args.speed.max };
-        let array = host.execute(speed)?.array;
+        let array = host.execute(speed(&args.speed))?.array;
         let service = service(args, &mut host, &array, &protection)?;
         let places = service.addresses().join(" ");
         let server = Server::start(host, args.array.socket.as_deref(), Some(service), alerts, stop_on_signals)?;
@@ -86,10 +86,10 @@ fn check(
     // A socket is where it will be administered, and no array is reached by it yet.
     let unreached = ArrayArgs { socket: None, ..array.clone() };
     check_first(cli, &unreached, opening, None, |handle| {
-        let document = handle.execute(Command::Status)?.array;
+        let document = handle.execute(speed(&args.speed))?.array;
         exports(args, &document, handle.content())?;
         listeners(args, &document, protection)?;
-        Ok(array.socket.as_deref().map_or(Ok(()), try_socket)?)
+        check_keeping(array.socket.as_deref(), args.unattended.alerts.as_deref())
     })
     .map(drop)
 }

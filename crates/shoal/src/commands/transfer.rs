@@ -129,8 +129,14 @@ fn refuse_no_room(offset: u64, size_bytes: u64) -> Result<(), Failure> {
         return Err(beyond(offset, size_bytes));
     }
     let stdin = io::stdin();
-    let is_file = |it: &Stat| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile;
-    let Some(file) = fstat(&stdin).ok().filter(is_file) else { return Ok(()) };
+    let kind = |it: &Stat| FileType::from_raw_mode(it.st_mode);
+    let file = match fstat(&stdin) {
+        Ok(it) if kind(&it) == FileType::Directory => {
+            return Err(Failure::usage("the input is a directory: give a file, or a program's output"));
+        }
+        Ok(it) if kind(&it) == FileType::RegularFile => it,
+        _ => return Ok(()),
+    };
     let position = seek(&stdin, SeekFrom::Current(0)).unwrap_or(0);
     let (length, room) = (u64::try_from(file.st_size).unwrap_or(0).saturating_sub(position), size_bytes - offset);
     if length <= room {

@@ -124,7 +124,10 @@ impl Player<'_> {
         if self.armed.contains_key(&drive) {
             self.note_struck();
             let map = self.array().content_map();
-            self.armed.insert(drive, (id, map));
+            // An array that has lost too much says nothing of it: what it held before then counts.
+            if map.data_area(id).is_some() {
+                self.armed.insert(drive, (id, map));
+            }
         }
         self.ids[drive] = None;
         let random = &mut self.random;

@@ -61,6 +61,13 @@ pub enum GrowError {
     Volume(#[from] VolumeError),
 }
 
+impl GrowError {
+    /// Whether it was found before anything was written.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Drive { .. } | Self::Volume(_))
+    }
+}
+
 /// What a drive was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveRequest {

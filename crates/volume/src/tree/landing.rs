@@ -1,6 +1,6 @@
 //! I/O of drives comes to its end: to where its buffer is by now, and to whoever waits for it.
 
-use shoal_array::{EffectId, Instant, MemberIo, Outcome, Role};
+use shoal_array::{Completion, EffectId, Instant, MemberIo, Outcome, RequestError, Role};
 use shoal_drive::{Finished, IoKind};
 
 use crate::fault;
@@ -9,6 +9,37 @@ use crate::world::World;
 use super::{EngineId, Pending, Tree};
 
 impl<W: World> Tree<W> {
+    pub(super) fn answer_outside(&mut self, completion: Completion) {
+        self.in_flight -= 1;
+        self.completions.push(completion);
+    }
+
+    /// An inner array has answered: to the array around it, a record run, or a blocking call.
+    pub(super) fn route_internal(&mut self, now: Instant, completion: Completion) {
+        let token = completion.id.number;
+        if !self.stuck_notes.is_empty() {
+            self.release_notes(token);
+        }
+        match self.pending.take(token) {
+            Pending::Effect { engine, role, id, io, .. } => {
+                let is_read = matches!(io, MemberIo::Read { .. });
+                let outcome = match completion.result {
+                    Ok(()) => Outcome::Done,
+                    Err(error) => Outcome::Failed(fault::nested_fault(is_read, error)),
+                };
+                self.effect_ended(now, (engine, id), role, io, outcome);
+            }
+            Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
+            Pending::WriteBack(purpose) => self.write_back_ended(now, purpose, completion.result),
+            Pending::Log { node, io } => self.log_io_done(now, node, io, completion.result.is_ok()),
+            Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, completion.result.is_ok()),
+            Pending::Forgotten => {}
+            Pending::Caller => {
+                self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));
+            }
+        }
+    }
+
     /// Takes what the world has finished to whoever waits for it.
     pub(super) fn take_finished(&mut self, now: Instant) {
         let mut finished = std::mem::take(&mut self.finished);

@@ -40,8 +40,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use shoal_array::{
-    Array, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestError, RequestId,
-    Role, Submitter,
+    Array, Completion, Effect, EffectId, Event, Fault, Instant, MemberIo, Outcome, Request, RequestId, Role, Submitter,
 };
 use shoal_drive::{DriveId, Finished};
 use shoal_parity::Parity;
@@ -52,7 +51,7 @@ use crate::homes::Homes;
 use crate::slab::Slab;
 use crate::world::World;
 use crate::write_back::Purpose;
-use crate::{BufferPlan, HostMemory, VolumeError, fault};
+use crate::{BufferPlan, HostMemory, VolumeError};
 
 use access::{as_command, shifted};
 pub(crate) use activity::{Activity, RestDelay, SAFE_MODE_DELAY};
@@ -363,37 +362,6 @@ impl<W: World> Tree<W> {
             event => {
                 self.heed(now, node, &event);
                 self.news.push_back(News { node, event });
-            }
-        }
-    }
-
-    fn answer_outside(&mut self, completion: Completion) {
-        self.in_flight -= 1;
-        self.completions.push(completion);
-    }
-
-    /// An inner array has answered: to the array around it, a record run, or a blocking call.
-    fn route_internal(&mut self, now: Instant, completion: Completion) {
-        let token = completion.id.number;
-        if !self.stuck_notes.is_empty() {
-            self.release_notes(token);
-        }
-        match self.pending.take(token) {
-            Pending::Effect { engine, role, id, io, .. } => {
-                let is_read = matches!(io, MemberIo::Read { .. });
-                let outcome = match completion.result {
-                    Ok(()) => Outcome::Done,
-                    Err(error) => Outcome::Failed(fault::nested_fault(is_read, error)),
-                };
-                self.effect_ended(now, (engine, id), role, io, outcome);
-            }
-            Pending::Record { node, slot } => self.record_step_done(now, node, slot, completion.result.is_ok()),
-            Pending::WriteBack(purpose) => self.write_back_ended(now, purpose, completion.result),
-            Pending::Log { node, io } => self.log_io_done(now, node, io, completion.result.is_ok()),
-            Pending::Bitmap { node, slot } => self.bitmap_step_done(now, node, slot, completion.result.is_ok()),
-            Pending::Forgotten => {}
-            Pending::Caller => {
-                self.awaited = Some(completion.result.map_err(|error: RequestError| fault::nested_fault(true, error)));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Keeps slots and superblocks in step with what an engine tells, and gives spares their roles.
 
+use std::time::Duration;
+
 use shoal_array::{Background, CommandError, Event, Instant, MemberState, Role};
 
 use crate::VolumeError;
@@ -7,7 +9,7 @@ use crate::world::World;
 
 use super::mirror::Mirror;
 use super::record::Waiter;
-use super::{Duty, NodeId, Tree};
+use super::{Duty, NodeId, RestDelay, Tree};
 
 /// So often a member that may lose its last update is given it. If it never takes it for good the others get it all the same:
 /// a drive that takes nothing is as good as gone.
@@ -76,6 +78,11 @@ impl<W: World> Tree<W> {
             node.background = background;
             node.engines_mut().for_each(|engine| engine.set_background(now, background));
         }
+    }
+
+    /// Changes how long after their last write arrays are marked clean.
+    pub(crate) fn set_rest_delay(&mut self, delay: Option<Duration>) {
+        self.nodes.iter_mut().for_each(|node| node.rest_delay = delay.map(RestDelay::new));
     }
 
     /// Gives spares to members that are missing, as soon as these have no I/O in flight, and if rebuilds may begin. Says

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};
+use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload, check_range};
 use shoal_documents::protocol::Command;
 use shoal_drive::{Access, Drive, DriveKind};
 use shoal_inventory::{
@@ -110,15 +110,14 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
         return Ok(Target::plain(description, conditions, whose, volume));
     }
     let spare_content = access == Access::Write && !args.force;
+    let opening = Opening { writable: access == Access::Write, ..Opening::WRITABLE };
+    check_first(cli, &named, opening, None, |array| {
+        check_range(array.content(), workload).map_err(Failure::usage)?;
+        let name = array.execute(Command::Status)?.array.name;
+        if spare_content { Ok(check_measurable(array.content(), &name)?) } else { Ok(()) }
+    })?;
     if args.engine.engine == EngineArg::Kernel {
         return kernel_array(cli, &named, workload, spare_content);
-    }
-    let opening = Opening { writable: access == Access::Write, ..Opening::WRITABLE };
-    if spare_content {
-        check_first(cli, &named, opening, None, |array| {
-            let name = array.execute(Command::Status)?.array.name;
-            Ok(check_measurable(array.content(), &name)?)
-        })?;
     }
     let ToOpen { paths, remarks } = members_to_open(&named, opening)?;
     refuse_held(&paths)?;

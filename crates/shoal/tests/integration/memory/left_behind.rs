@@ -9,6 +9,27 @@ const USAGE: i32 = 2;
 const FAILED: i32 = 1;
 const REFUSED: i32 = 3;
 
+/// What fails, with what status, and what is said.
+const FAILING: [(&str, i32, &str); 17] = [
+    ("write --offset 99G", USAGE, "beyond the content"),
+    ("replace --member d1 --drive nothere", USAGE, "nothere: not found"),
+    ("replace --member d1 --drive d3", REFUSED, "lacks a member"),
+    ("replace --member d3 --drive small", USAGE, "d3: no member"),
+    ("add --drive nothere", USAGE, "nothere: not found"),
+    ("add --drive small", USAGE, "small"),
+    ("re-add --drive d3", USAGE, "d3 cannot be re-added"),
+    ("serve --export a=512+99999999744", USAGE, "export `a`"),
+    ("serve --nbd unix:nowhere/pond.nbd", FAILED, "nowhere/pond.nbd"),
+    ("serve --socket nowhere/pond.sock", FAILED, "nowhere/pond.sock"),
+    ("serve --min 10M --max 1M", USAGE, "above the greatest"),
+    ("run --socket file", REFUSED, "file is no socket"),
+    ("run --min 10M --max 1M", USAGE, "above the greatest"),
+    ("bench --write --force --offset 99G --warm-up 0 --repeat 1", USAGE, "nothing can be measured"),
+    ("bench --write --force --block-size 3 --warm-up 0 --repeat 1", USAGE, "3"),
+    ("scrub --repair --keep-data", FAILED, "nothing is left to compare"),
+    ("bench --write --bytes 64K --block-size 64K --warm-up 0 --repeat 1", REFUSED, "pond"),
+];
+
 #[test]
 fn a_command_that_fails_leaves_no_member_behind() {
     let bay = Bay::with_sizes(&[support::DRIVE_BYTES; 4]);
@@ -17,26 +38,24 @@ fn a_command_that_fails_leaves_no_member_behind() {
     fs::write(bay.path("small"), [0; 4096]).unwrap();
     fs::write(bay.path("file"), "no socket").unwrap();
     let before = bay.json("status d0 d1 d2")["events"].clone();
-    let cases: [(&str, i32, &str); 13] = [
-        ("write --offset 99G", USAGE, "beyond the content"),
-        ("replace --member d1 --drive nothere", USAGE, "nothere: not found"),
-        ("replace --member d1 --drive d3", REFUSED, "lacks a member"),
-        ("replace --member d3 --drive small", USAGE, "d3: no member"),
-        ("add --drive nothere", USAGE, "nothere: not found"),
-        ("add --drive small", USAGE, "small"),
-        ("re-add --drive d3", USAGE, "d3 cannot be re-added"),
-        ("serve --export a=512+99999999744", USAGE, "export `a`"),
-        ("serve --nbd unix:nowhere/pond.nbd", FAILED, "nowhere/pond.nbd"),
-        ("serve --socket nowhere/pond.sock", FAILED, "nowhere/pond.sock"),
-        ("run --socket file", REFUSED, "file is no socket"),
-        ("scrub --repair --keep-data", FAILED, "nothing is left to compare"),
-        ("bench --write --bytes 64K --block-size 64K --warm-up 0 --repeat 1", REFUSED, "pond"),
-    ];
-    for (line, code, words) in cases {
+    for (line, code, words) in FAILING {
         bay.refused(&format!("{line} --degraded d1 d2"), code, &[words]);
         let status = bay.json("status d0 d1 d2");
         assert_eq!((&status["health"], &status["events"]), (&"optimal".into(), &before), "{line}");
     }
+    for command in ["run", "serve"] {
+        let ran = bay.run(&format!("{command} --alerts nofile --degraded d1 d2"));
+        assert!(ran.code != 0 && ran.stderr.contains("nofile"), "{}", ran.stderr);
+        assert_eq!(bay.json("status d0 d1 d2")["events"], before, "{command}");
+    }
+    // One that is not at its place is left out without a word of anybody's.
+    fs::rename(bay.path("d0"), bay.path("away")).unwrap();
+    for (line, code, words) in FAILING {
+        bay.refused(&format!("{line} d1 d2"), code, &[words]);
+    }
+    bay.done("rebuild d1 d2");
+    fs::rename(bay.path("away"), bay.path("d0")).unwrap();
+    assert_eq!(bay.json("status d0 d1 d2")["events"], before);
     let idle = bay.done("rebuild --degraded d1 d2");
     assert!(idle.stderr.contains("nothing to rebuild"), "{}", idle.stderr);
     assert_eq!(bay.json("status d0 d1 d2")["events"], before);
@@ -54,6 +73,60 @@ fn what_is_left_of_an_array_is_not_written_to() {
     assert_eq!(bay.json("status d0 d1 d2")["health"], "optimal");
 }
 
+/// Why a former member is not taken back is found out first, also what only the write-intent bitmap knows.
+#[test]
+fn a_member_that_cannot_be_taken_back_leaves_nobody_behind() {
+    for (bitmap, code) in [("none", REFUSED), ("internal", 0)] {
+        let bay = Bay::new(5);
+        bay.done(&format!("create --level 6 --bitmap {bitmap} d0 d1 d2 d3 d4"));
+        bay.write("write d0 d1 d2 d3 d4", &pattern(BYTES, 1));
+        bay.done("fail --member d0 d1 d2 d3 d4");
+        let before = bay.json("status d1 d2 d3 d4")["events"].clone();
+        let ran = bay.run("re-add --degraded --drive d0 d2 d3 d4");
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        let status = bay.json("status d1 d2 d3 d4");
+        assert_eq!(status["events"] == before, code != 0, "{bitmap}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_growth_that_is_refused_changes_nothing_that_is_remembered() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --name pond d0 d1");
+    bay.write("write d0 d1", &pattern(BYTES, 1));
+    bay.refused("grow --continue d1", REFUSED, &["no reshape"]);
+    bay.refused("write d1", REFUSED, &["pond", "d0", "--degraded"]);
+}
+
+/// Of a nest that lacks a whole group nothing is written either, though the other group could be.
+#[test]
+fn what_is_left_of_an_array_of_arrays_is_not_written_to() {
+    let bay = Bay::new(6);
+    bay.done("create --level 50 --name pond d0 d1 d2 d3 d4 d5");
+    bay.write("write d0 d1 d2 d3 d4 d5", &pattern(BYTES, 1));
+    super::cut(&bay, &["d0", "d1", "d2", "d3", "d4", "d5"]);
+    let content = |bay: &Bay| bay.snapshot().into_iter().map(|(path, _, bytes)| (path, bytes)).collect::<Vec<_>>();
+    let before = content(&bay);
+    for _ in 0..2 {
+        let server = crate::running::server::Server::start(&bay, "--force d0 d1 d2 d3");
+        bay.done("stop d0");
+        assert_eq!(server.ended().code, 0);
+        assert!(content(&bay) == before);
+    }
+    bay.done("read --length 1M d0 d1 d2 d3 d4 d5");
+}
+
+/// A drive that is to be filled is filled, and then there is something to compare.
+#[test]
+fn a_scrub_of_a_degraded_array_with_a_spare_fills_it_first() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 d0 d1 d2");
+    bay.done("fail --member d0 d1 d2");
+    bay.done("add --no-rebuild --drive d3 d1 d2");
+    bay.done("scrub --repair --degraded d1 d2 d3");
+    assert_eq!(bay.json("status d1 d2 d3")["health"], "optimal");
+}
+
 /// As `fail` does it.
 #[test]
 fn the_member_that_is_replaced_need_not_be_named_twice() {
@@ -61,6 +134,10 @@ fn the_member_that_is_replaced_need_not_be_named_twice() {
     bay.done("create --level 5 d0 d1 d2");
     bay.write("write d0 d1 d2", &pattern(BYTES, 1));
     bay.done("replace --member d0 --drive d3 d1 d2");
+    fs::create_dir(bay.path("shelf")).unwrap();
+    fs::rename(bay.path("d1"), bay.path("shelf/d1")).unwrap();
+    bay.done("replace --member shelf/d1 --drive d0 --force --scan . d3");
+    fs::rename(bay.path("d0"), bay.path("d1")).unwrap();
     assert_eq!(bay.json("status d1 d2 d3")["health"], "optimal");
     assert!(bay.done(&format!("read --length {BYTES} d1 d2 d3")).stdout == pattern(BYTES, 1));
 }
