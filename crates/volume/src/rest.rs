@@ -40,32 +40,42 @@ impl<W: World> ArrayVolume<W> {
             if !self.tree.nodes[index].writable {
                 continue;
             }
-            let node = NodeId(index);
-            // Members that do not take the flush fail, and the record run says so. If it fails as a whole, what was written
-            // is not known to be there.
-            let is_flushed = self.tree.call(Target::Node(node), MemberIo::Flush)?.is_ok();
-            self.tree.clear_idle_bits(node);
-            self.settle()?;
-            let it = &mut self.tree.nodes[index];
-            let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
-            let has_come_further = it.array.resync_position().is_some()
-                || !it.mirrors.is_empty()
-                || it.array.member_states().iter().any(rebuilding);
-            let ends = is_flushed && matches!(it.activity, Activity::Active { .. }) && it.is_at_rest();
-            if ends {
-                it.activity = Activity::Clean;
+            for _ in 0..RESTS_MAX {
+                self.bring_to_rest(NodeId(index))?;
+                if !self.tree.nodes[index].is_being_renewed() {
+                    break;
+                }
+                self.tree.await_renewal(NodeId(index))?;
             }
-            if ends || has_come_further {
-                let now = self.tree.world.now();
-                self.tree.record(now, node, Waiter::Nobody);
-            }
-            self.settle()?;
         }
         self.tree.tell_all_flushed();
         match lost_bytes {
             0 => Ok(()),
             bytes => Err(VolumeError::NotWritten { bytes }),
         }
+    }
+
+    /// The same of one array. It is not at rest if its last copy refuses the flush.
+    fn bring_to_rest(&mut self, node: NodeId) -> Result<(), VolumeError> {
+        // Members that do not take the flush fail, and the record run says so. If it fails as a whole, what was written
+        // is not known to be there.
+        let is_flushed = self.tree.call(Target::Node(node), MemberIo::Flush)?.is_ok();
+        self.tree.clear_idle_bits(node);
+        self.settle()?;
+        let it = &mut self.tree.nodes[node.0];
+        let rebuilding = |state: &MemberState| matches!(state, MemberState::Rebuilding { .. });
+        let has_come_further = it.array.resync_position().is_some()
+            || !it.mirrors.is_empty()
+            || it.array.member_states().iter().any(rebuilding);
+        let ends = is_flushed && matches!(it.activity, Activity::Active { .. }) && it.is_at_rest();
+        if ends {
+            it.activity = Activity::Clean;
+        }
+        if ends || has_come_further {
+            let now = self.tree.world.now();
+            self.tree.record(now, node, Waiter::Nobody);
+        }
+        self.settle()
     }
 
     /// Waits until no superblock and no bitmap is being written; fails if drives keep it waiting.
@@ -83,7 +93,19 @@ impl<W: World> ArrayVolume<W> {
     }
 }
 
+/// How often an array is brought to rest whose last copy refuses flushes.
+const RESTS_MAX: usize = 2;
+
+/// How long that one may take to be given again what it may have lost.
+const RENEWAL_NS: u64 = 2_000_000_000;
+
 impl<W: World> Tree<W> {
+    /// Lets a last copy have again what it may have lost with a flush.
+    fn await_renewal(&mut self, node: NodeId) -> Result<(), VolumeError> {
+        let until = self.world.now().after_ns(RENEWAL_NS);
+        self.run_until(Some(until), |tree| !tree.nodes[node.0].is_being_renewed())
+    }
+
     /// See [`ArrayVolume::settle`].
     pub(crate) fn settle(&mut self) -> Result<(), VolumeError> {
         self.wait_for(|tree| tree.nodes.iter().all(Node::is_settled))

@@ -99,6 +99,19 @@ impl Node {
         }
     }
 
+    /// Whether a last copy is being given again what it may have lost with a flush: the engine does that, while the array runs.
+    pub(crate) fn is_being_renewed(&self) -> bool {
+        self.has_copies() && self.array.health() != Health::Failed && !self.array.refused_flush().is_empty()
+    }
+
+    /// A last copy may have lost what it had answered, with a flush that was to come before the superblocks say clean. They go on
+    /// to say active, until it has that again: another copy, which is being filled, may have kept it.
+    pub(super) fn is_not_at_rest(&mut self, now: Instant) {
+        if matches!(self.activity, Activity::Clean) && self.is_being_renewed() {
+            self.activity = Activity::Active { changed_at: now };
+        }
+    }
+
     /// Whether the superblocks may say clean: no write is under way, and every block has what was answered. Where more
     /// members are gone than the level survives nobody knows what the last writes left behind.
     pub(crate) fn is_at_rest(&self) -> bool {

@@ -18,7 +18,7 @@
 //! A slot that fails at any of this fails as a member. Before superblocks are written, the run then begins anew: what they
 //! were about to say is not true any more. So it does if a member has failed, or refused a flush, at anything else meanwhile:
 //! what it lost no flush of the run has made durable, and "clean" would be a lie. Afterwards it goes on with the others, and the failure asks for another run.
-//! Members are finite, so this ends. Nothing is recorded if one that fails has to stay, as the last that has some data: the
+//! Members are finite, so this ends. A run that was to say clean, and meets a last copy that refuses its flush, says active. Nothing is recorded if one that fails has to stay, as the last that has some data: the
 //! others would be fresher than the one that is needed most. Nor if no member was left; a spare alone, or a journal, keeps no
 //! promise to the engine. Nor of an array that has lost more members than its level survives: they may have lost their power
 //! together, and come back; none that was left may say by then that they failed. Who asked is told: the engine must not
@@ -310,6 +310,7 @@ impl<W: World> Tree<W> {
             false => self.take_back(node),
         }
         let it = &mut self.nodes[node.0];
+        it.is_not_at_rest(now);
         it.recorder.losses.count(now, &it.array);
         if run.failed.iter().any(|slot| it.stays(*slot)) {
             it.renew_membership();
