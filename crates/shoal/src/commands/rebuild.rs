@@ -1,7 +1,7 @@
 //! `shoal rebuild`
 
 use shoal_documents::protocol::Command;
-use shoal_documents::{ArrayDocument, MemberDocument, MemberStateDocument};
+use shoal_documents::{ArrayDocument, ConsistencyDocument, MemberDocument, MemberStateDocument, StateDocument};
 use shoal_running::Opening;
 
 use crate::args::{Cli, RebuildArgs};
@@ -17,7 +17,8 @@ pub(crate) const REBUILD_GOES_ON: &str = "`shoal rebuild` goes on where it stood
 /// Goes on with resyncs and rebuilds where they stood, and starts rebuilds for which there is a spare.
 pub(crate) fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
     let looked = check_first(cli, &args.array, Opening::WRITABLE, None, |array| Ok(array.execute(Command::Status)?))?;
-    if let Some(idle) = looked.filter(|state| !has_work(&state.array)) {
+    let is_idle = |state: &StateDocument| !has_work(&state.array) && !has_log(&state.array);
+    if let Some(idle) = looked.filter(|state| args.array.degraded && is_idle(state)) {
         output::warn(&nothing_to_do(&idle.array));
         return output::document(cli, &idle, state_text);
     }
@@ -34,6 +35,12 @@ pub(crate) fn run(cli: &Cli, args: &RebuildArgs) -> Result<(), Failure> {
 
 fn nothing_to_do(array: &ArrayDocument) -> String {
     format!("nothing to rebuild: the array is {}, and no missing member has a spare", array.health)
+}
+
+/// Whether the array, or one inside it, has logs, in which a crash may have left something to be replayed.
+fn has_log(array: &ArrayDocument) -> bool {
+    let policy = array.consistency_policy;
+    matches!(policy, Some(ConsistencyDocument::Ppl | ConsistencyDocument::Journal)) || array.inner_arrays().any(has_log)
 }
 
 /// Whether there will be something to resync, to fill or to copy in the array, or in one inside it, once it is started.
