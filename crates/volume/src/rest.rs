@@ -40,12 +40,13 @@ impl<W: World> ArrayVolume<W> {
             if !self.tree.nodes[index].writable {
                 continue;
             }
-            for _ in 0..RESTS_MAX {
-                self.bring_to_rest(NodeId(index))?;
+            self.bring_to_rest(NodeId(index))?;
+            for _ in 0..RENEWALS_MAX {
                 if !self.tree.nodes[index].is_being_renewed() {
                     break;
                 }
                 self.tree.await_renewal(NodeId(index))?;
+                self.bring_to_rest(NodeId(index))?;
             }
         }
         self.tree.tell_all_flushed();
@@ -93,8 +94,8 @@ impl<W: World> ArrayVolume<W> {
     }
 }
 
-/// How often an array is brought to rest whose last copy refuses flushes.
-const RESTS_MAX: usize = 2;
+/// How often a last copy that refuses flushes is waited for, before its array is left as it is.
+const RENEWALS_MAX: usize = 2;
 
 /// How long that one may take to be given again what it may have lost.
 const RENEWAL_NS: u64 = 2_000_000_000;

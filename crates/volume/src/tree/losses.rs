@@ -33,7 +33,7 @@ impl Losses {
 
     /// Superblocks are written that tell of all members which are missing now.
     pub(super) fn tell(&mut self, array: &Array) {
-        self.told = missing(array).collect();
+        (self.told, self.count) = (missing(array).collect(), 0);
     }
 
     /// A run begins that has waited for long enough. If it fails, the next one does not wait for the same.

@@ -180,6 +180,25 @@ fn drives_that_vanish_one_after_the_other_are_all_counted_on() {
     }
 }
 
+/// Also if one was lost before, and the others say so.
+#[test]
+fn drives_that_vanish_after_one_that_was_lost_are_all_counted_on() {
+    let (mut array, dead) = array("6", 4);
+    assert!(write(&mut array, 1));
+    dead.borrow_mut().insert(0);
+    assert!(write(&mut array, 2));
+    assert_eq!(array.counted_on().len(), 3, "that one is out");
+    let mut answers = Vec::new();
+    for drive in 1..4 {
+        dead.borrow_mut().insert(drive);
+        let span = array.request_span(drive as u32, 4096);
+        array.submit(Request { id: RequestId::client(drive as u64), command: Command::Write { offset: 0, span } });
+        array.turn(std::time::Duration::from_millis(100), &mut answers).unwrap();
+    }
+    drain(&mut array);
+    assert_eq!(array.counted_on().len(), 3);
+}
+
 /// Those of which nobody has asked anything since they were flushed are gone, too.
 #[test]
 fn drives_that_vanish_together_are_all_counted_on_whoever_is_asked() {
