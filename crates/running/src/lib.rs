@@ -38,6 +38,7 @@ mod jobs;
 mod kernel;
 mod leftovers;
 mod list;
+mod members;
 mod opening;
 mod order;
 mod outage;
@@ -65,6 +66,7 @@ pub use host::Host;
 pub use incarnation::incarnation;
 pub use kernel::{StopError, claim_for_kernel, hand_over, kernel_state, refuse_held, stop_in_kernel};
 pub use list::{Unheard, running_arrays};
+pub use members::{Members, open_members};
 pub use opening::{ArrayAddress, ClaimError, EngineChoice, Opening, SERVED_BUFFERS, Setup};
 pub use place::{
     PlaceError, check_named as check_named_socket, make_directory as make_runtime_directory,

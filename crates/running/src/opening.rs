@@ -155,6 +155,9 @@ pub enum ClaimError {
     /// Another process of this host has it.
     #[error(transparent)]
     InUse(#[from] ArrayInUse),
+    /// Its members are other ones each time they are looked for.
+    #[error("the array's members change while they are opened: try again once nobody changes them")]
+    Unsteady,
     /// The drive that is to come to it may not.
     #[error(transparent)]
     Newcomer(#[from] NewcomerError),
@@ -233,7 +236,7 @@ impl HasFault for ClaimError {
             Self::Held { .. } => Fault::Refused,
             Self::OtherArray { .. } => Fault::Usage,
             Self::Thread(_) => Fault::Failed,
-            Self::Silent { .. } | Self::RunsAlready { .. } => Fault::Busy,
+            Self::Silent { .. } | Self::RunsAlready { .. } | Self::Unsteady => Fault::Busy,
         }
     }
 }

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, Fault, HasFault, StateDocument};
-use shoal_drive::Access;
 use shoal_inventory::{
-    DrivesError, Environment, Look, Named, Purpose, Seen, SimulatedDrives, ToOpen, arrays, host_memory, is_there, join,
-    look, member_paths, members_to_open, named_drives, open_drives, refuse_active,
+    DrivesError, Environment, Look, Named, Purpose, Seen, SimulatedDrives, arrays, host_memory, is_there, join, look,
+    members_to_open, named_drives,
 };
 use shoal_md::Uuid;
 use shoal_volume::{ArrayVolume, BufferPlan, Contents, CreateOptions, OpenOptions};
@@ -16,7 +15,8 @@ use crate::client::Client;
 use crate::handle::{ExecuteError, Handle};
 use crate::host::Host;
 use crate::identity::Identity;
-use crate::kernel::{host_by_kernel, refuse_held};
+use crate::kernel::host_by_kernel;
+use crate::members::{Members, open_members};
 use crate::opening::{
     ArrayAddress, ClaimError, EngineChoice, MORE_DRIVES_MAX, Opening, Requests, SERVED, Setup, TRANSFERS,
 };
@@ -333,18 +333,7 @@ fn claim_with(
     stay: Stay,
 ) -> Result<Host, ClaimError> {
     let (environment, named) = (&setup.environment, &address.named);
-    if let Some(newcomer) = newcomer {
-        // Before the array is opened without it, and would write down that it is gone.
-        refuse_active(environment, &named.drives, &member_paths(environment, named)?, newcomer)?;
-    }
-    let ToOpen { paths, remarks } = members_to_open(environment, named, opening.intent(), newcomer)?;
-    refuse_held(&paths)?;
-    let access = if opening.writable { Access::Write } else { Access::Read };
-    let mut drives = open_drives(&paths, access)?;
-    for drive in &mut drives {
-        // What is read from some members while others change can be wrong.
-        drive.keep_writers_out().map_err(DrivesError::Open)?;
-    }
+    let Members { drives, remarks } = open_members(environment, named, opening, newcomer)?;
     let (count, bytes) = requests;
     let plan = BufferPlan::for_drives(drives.len(), count, bytes).with_room_for(MORE_DRIVES_MAX);
     let window_bytes = if opening.writable { opening.write_back.bytes_for(&drives) } else { 0 };

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use shoal_drive::{Drive, IoEngine};
 use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, ToOpen, join_for, same_file};
-use shoal_running::{ArrayAddress, EngineChoice, Handle, Host, Opening, Setup, Users};
+use shoal_running::{ArrayAddress, EngineChoice, Handle, Host, Members, Opening, Setup, Users};
 use shoal_volume::{OpenOptions, Parity};
 
 use crate::args::{ArrayArgs, Cli, EngineArg, IoEngineChoice, SimulatedArrayArgs};
@@ -112,6 +112,11 @@ fn lies_in(drive: &Path, directory: &Path) -> bool {
 pub(crate) fn members_to_open(array: &ArrayArgs, opening: Opening) -> Result<ToOpen, Failure> {
     let intent: Intent = array.opening(opening).intent();
     Ok(shoal_inventory::members_to_open(environment(), &array.named(), intent, None)?)
+}
+
+/// The array's members, opened and kept from others.
+pub(crate) fn open_members(array: &ArrayArgs, opening: Opening) -> Result<Members, Failure> {
+    Ok(shoal_running::open_members(environment(), &array.named(), array.opening(opening), None)?)
 }
 
 /// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive that is to come to

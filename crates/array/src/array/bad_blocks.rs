@@ -28,7 +28,7 @@ use core::fmt;
 use core::ops::Range;
 
 use super::{Array, Event};
-use crate::{MemberIo, Role};
+use crate::{CommandError, MemberIo, MemberState, Role};
 
 /// What one entry of a log covers at most: 512 sectors.
 const ENTRY_BYTES: u64 = 512 * 512;
@@ -135,6 +135,34 @@ impl BadBlocks {
 }
 
 impl Array {
+    /// What the bad-block log holds of the drive that is about to take a missing member's place; or what it is to be taken
+    /// to hold of a member in sync, if others mind that of its drives.
+    pub fn set_bad_blocks(&mut self, role: Role, bad_blocks: BadBlocks) -> Result<(), CommandError> {
+        match self.members.states().get(role.index()) {
+            None => Err(CommandError::NoSuchRole),
+            // An answer that is still under way would be taken for one of the new drive.
+            Some(MemberState::Missing) if self.members.io_in_flight(role) > 0 => Err(CommandError::Busy),
+            Some(MemberState::Missing) => {
+                self.bad_blocks[role.index()] = bad_blocks;
+                self.unflushed.forget(role);
+                Ok(())
+            }
+            Some(MemberState::InSync) => {
+                self.bad_blocks[role.index()] = bad_blocks;
+                Ok(())
+            }
+            Some(state @ MemberState::Rebuilding { .. }) => Err(CommandError::State(*state)),
+        }
+    }
+
+    /// A member has moved to another drive, with all that it had flushed. `bad_blocks` is what that drive's log holds. See
+    /// [`Self::set_bad_blocks`].
+    pub fn move_member(&mut self, role: Role, bad_blocks: BadBlocks) -> Result<(), CommandError> {
+        self.set_bad_blocks(role, bad_blocks)?;
+        self.unflushed.forget(role);
+        Ok(())
+    }
+
     /// Whether this is a read of a block that is known to be bad.
     pub(super) fn is_known_bad(&self, role: Role, io: MemberIo) -> bool {
         let MemberIo::Read { offset, span } = io else { return false };

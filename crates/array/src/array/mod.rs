@@ -262,22 +262,6 @@ impl Array {
         Ok(())
     }
 
-    /// What the bad-block log holds of the drive that is about to take a missing member's place, or that a member in sync
-    /// has moved to with all its content.
-    pub fn set_bad_blocks(&mut self, role: Role, bad_blocks: BadBlocks) -> Result<(), CommandError> {
-        match self.members.states().get(role.index()) {
-            None => Err(CommandError::NoSuchRole),
-            // An answer that is still under way would be taken for one of the new drive.
-            Some(MemberState::Missing) if self.members.io_in_flight(role) > 0 => Err(CommandError::Busy),
-            Some(MemberState::Missing | MemberState::InSync) => {
-                self.bad_blocks[role.index()] = bad_blocks;
-                self.unflushed.forget(role);
-                Ok(())
-            }
-            Some(state @ MemberState::Rebuilding { .. }) => Err(CommandError::State(*state)),
-        }
-    }
-
     /// Makes parity and copies agree where they are not known to: after a crash, or on a new array.
     pub fn resync(&mut self, now: Instant, resync: Resync) -> Result<(), CommandError> {
         self.hear(now);

@@ -226,7 +226,12 @@ impl<W: World> Tree<W> {
         let it = &mut self.nodes[node.0];
         let Some(mirror) = it.mirrors.iter_mut().find(|mirror| mirror.role == role) else { return };
         mirror.phase = Phase::Draining;
-        match it.array.set_bad_blocks(role, mirror.array.bad_blocks(remains).clone()) {
+        let bad_blocks = mirror.array.bad_blocks(remains).clone();
+        let settled = match remains {
+            ORIGINAL => it.array.set_bad_blocks(role, bad_blocks),
+            _ => it.array.move_member(role, bad_blocks),
+        };
+        match settled {
             // A member that has failed meanwhile has no blocks of its own: whoever takes its place says which of his are bad.
             Ok(()) | Err(CommandError::Busy) => {}
             Err(error) => unreachable!("the member is there, and is not filled while it is a mirror: {error:?}"),

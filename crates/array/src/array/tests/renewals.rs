@@ -106,6 +106,18 @@ fn who_refused_a_flush_is_read_only_where_there_is_nobody_else() {
     }
 }
 
+/// A copy of it is begun, and its bad blocks are minded elsewhere from then on: it is the same drive.
+#[test]
+fn who_is_to_be_renewed_as_a_whole_stays_so_until_it_has_moved_to_another_drive() {
+    let (mut rig, _) = flushed(Level::Raid1, 2);
+    rig.array.members.may_lose(Role(0));
+    rig.array.unflushed.doubt(Role(0));
+    rig.array.set_bad_blocks(Role(0), BadBlocks::default()).unwrap();
+    assert!(rig.array.unflushed.is_whole(Role(0)));
+    rig.array.move_member(Role(0), BadBlocks::default()).unwrap();
+    assert!(!rig.array.unflushed.is_whole(Role(0)));
+}
+
 /// An array of which all has been flushed, without its second member; its capacity.
 fn flushed(level: Level, member_count: usize) -> (Rig, u64) {
     let mut rig = Rig::new(shape(level, member_count, CHUNK, 256), 1);

@@ -6,11 +6,9 @@ use std::path::Path;
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload, check_range};
 use shoal_documents::protocol::Command;
 use shoal_drive::{Access, Drive, DriveKind};
-use shoal_inventory::{
-    SimulatedDrives, SimulatedOpened, ToOpen, check_measurable, host_memory, is_member, open_drives,
-};
+use shoal_inventory::{SimulatedDrives, SimulatedOpened, check_measurable, host_memory, is_member, open_drives};
 use shoal_mdadm::KernelVolume;
-use shoal_running::{Engine, EngineChoice, Opening, claim_for_kernel, refuse_held};
+use shoal_running::{Engine, EngineChoice, Members, Opening, claim_for_kernel};
 use shoal_volume::{
     ArrayLevel, ArrayStatus, ArrayVolume, BufferPlan, Contents, DriveVolume, Health, Volume, World, layout_name,
 };
@@ -24,7 +22,7 @@ use crate::args::{ArrayArgs, BenchArgs, Cli, EngineArg, SimulatedArgs};
 use crate::attaching::{check_overwritable, refuse_occupied};
 use crate::exit::Failure;
 use crate::labbook;
-use crate::setup::{check_first, environment, join, members_to_open, open_options, reach_running};
+use crate::setup::{check_first, environment, join, open_members, open_options, reach_running};
 use crate::simulated::{descriptions, refuse_options};
 use crate::temporary_array::temporary_array;
 
@@ -119,9 +117,7 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
     if args.engine.engine == EngineArg::Kernel {
         return kernel_array(cli, &named, workload, spare_content);
     }
-    let ToOpen { paths, remarks } = members_to_open(&named, opening)?;
-    refuse_held(&paths)?;
-    let drives = open_drives(&paths, access)?;
+    let Members { drives, remarks } = open_members(&named, opening)?;
     let target = array(cli, (&named, args.write_back), drives, workload, spare_content)?;
     environment().tell_all(&remarks);
     Ok(target)
