@@ -100,10 +100,13 @@ mod tests {
     /// Looks for members that are these, one after the other, and says which were opened.
     fn open(finds: Vec<Result<ToOpen, ClaimError>>) -> (Result<ToOpen, ClaimError>, usize) {
         let (mut finds, mut held) = (finds.into_iter(), 0);
-        let opened = once_held(|| finds.next().unwrap(), |_| {
-            held += 1;
-            Ok(())
-        });
+        let opened = once_held(
+            || finds.next().unwrap(),
+            |_| {
+                held += 1;
+                Ok(())
+            },
+        );
         (opened.map(|(found, ())| found), held)
     }
 
