@@ -33,11 +33,16 @@ impl Launcher {
     }
 }
 
+/// What a process has told up to now, a sentence each.
+pub(crate) fn told(log: &Path) -> Vec<String> {
+    let told = std::fs::read_to_string(log).unwrap_or_default();
+    let lines = told.lines().map(|line| line.trim().trim_start_matches("shoal: "));
+    lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
 /// The error that a process ended with, as it told it.
 pub(crate) fn error_of(status: ExitStatus, log: &Path) -> AttachError {
-    let told = std::fs::read_to_string(log).unwrap_or_default();
-    let last = told.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it ended without a word");
-    let message = last.trim_start_matches("shoal: ").to_owned();
+    let message = told(log).pop().unwrap_or_else(|| "it ended without a word".to_owned());
     let is_it = |fault: &Fault| status.code() == Some(fault.exit_status().into());
     let kind = [Fault::Usage, Fault::Refused, Fault::Busy].into_iter().find(is_it).unwrap_or(Fault::Failed);
     AttachError::Ended(ErrorDocument { kind, exit_status: kind.exit_status(), message })

@@ -13,7 +13,7 @@ use shoal_running::{ArrayAddress, ReachError, reach_running};
 use crate::error::AttachError;
 use crate::found::uuids_of;
 use crate::front::text;
-use crate::launch::{Launcher, error_of};
+use crate::launch::{Launcher, error_of, told};
 use crate::options::AttachOptions;
 
 /// How often it is looked whether an array that was started answers. It answers when it is open,
@@ -112,6 +112,8 @@ fn start(
                     return Err(error);
                 }
             };
+            // Without whom it was started, and what else is to be known of that.
+            launcher.environment.tell_all(&told(&log));
             // An array of arrays has a name that no member says.
             let own = records.server_log(&served.array_uuid);
             if own != log {

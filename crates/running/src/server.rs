@@ -49,7 +49,7 @@ pub enum StartError {
     #[error(transparent)]
     Volume(#[from] VolumeError),
     /// Its socket cannot be made.
-    #[error("{}: {source}", socket.display())]
+    #[error("the socket {} cannot be made: {source}; make its directory, or name another place with --socket", socket.display())]
     Socket {
         /// The socket, or a link to it.
         socket: PathBuf,
@@ -57,13 +57,13 @@ pub enum StartError {
         source: io::Error,
     },
     /// Something else is in the socket's place.
-    #[error("{} is no socket: name another place", socket.display())]
+    #[error("{} is no socket: name another place with --socket", socket.display())]
     NoSocket {
         /// The place.
         socket: PathBuf,
     },
     /// Another array's is.
-    #[error("{}: another array is administered there: name another place", socket.display())]
+    #[error("{}: another array is administered there: name another place with --socket", socket.display())]
     Taken {
         /// The place.
         socket: PathBuf,

@@ -3,7 +3,7 @@
 use shoal_array::{Health, Level, MemberState, Progress, Role};
 use shoal_md::{Features, Superblock};
 
-use crate::assemble::LeftOut;
+use crate::assemble::{Cause, LeftOut};
 use crate::interface::MemberTraffic;
 use crate::tree::{Duty, Mirror, NodeId, Slot, Target, Tree, WriteBackState};
 use crate::world::World;
@@ -135,13 +135,23 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         update_time_unix_s: newest.update_time.seconds(),
         members,
         spares: spares.map(|slot| tree.name(slot.place.target)).collect(),
-        left_out: it.left_out.clone(),
+        left_out: it.left_out.iter().cloned().chain(drives_out(tree, node)).collect(),
         progress: it.array.progress(),
         write_back: tree.write_back_state_of(node),
         traffic: None,
         problem: None,
         unattached: Vec::new(),
     }
+}
+
+/// Drives that are out and have not been removed. One that was added again is what it has become.
+fn drives_out<W: World>(tree: &Tree<W>, node: NodeId) -> impl Iterator<Item = LeftOut> {
+    let slots = &tree.nodes[node.0].slots;
+    let is_out = |slot: &&Slot| {
+        let is_another = |other: &Slot| other.place.target == slot.place.target && other.duty != Duty::Out;
+        slot.duty == Duty::Out && !slots.iter().any(is_another)
+    };
+    slots.iter().filter(is_out).map(|slot| LeftOut { name: tree.name(slot.place.target), cause: Cause::Out })
 }
 
 /// By what the superblock says.

@@ -6,7 +6,7 @@
 //! is to lose its r + 1 cheapest members, and it survives one drive less.
 
 use crate::status::{ArrayStatus, MemberOn, MemberStatus};
-use shoal_array::MemberState;
+use shoal_array::{Level, MemberState};
 
 /// Drives that may be lost in any combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl ArrayStatus {
     fn price(&self, price: Price) -> u32 {
         let mut members: Vec<u32> = self.members.iter().map(|member| price.of(member)).collect();
         members.sort_unstable();
-        members.iter().take(self.redundancy + 1).sum()
+        members.iter().take(price.redundancy_of(self) + 1).sum()
     }
 }
 
@@ -41,6 +41,15 @@ enum Price {
 }
 
 impl Price {
+    /// Parity that is not known to agree with the data restores nothing.
+    fn redundancy_of(self, array: &ArrayStatus) -> usize {
+        let has_parity = matches!(array.level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_));
+        match self {
+            Self::Now if has_parity && array.needs_resync => 0,
+            Self::Now | Self::Whole => array.redundancy,
+        }
+    }
+
     fn of(self, member: &MemberStatus) -> u32 {
         match (self, member.state, &member.on) {
             (Self::Now, MemberState::Missing | MemberState::Rebuilding { .. }, _) => 0,
@@ -53,7 +62,7 @@ impl Price {
 
 #[cfg(test)]
 mod tests {
-    use shoal_array::{Health, Level, ParityLayout, Raid0Layout, Role};
+    use shoal_array::{Health, ParityLayout, Raid0Layout, Role};
 
     use super::*;
 
@@ -110,6 +119,16 @@ mod tests {
         assert_eq!(survival(RAID5, 1, vec![drive(), None, drive()]), (0, 1));
         assert_eq!(survival(RAID5, 1, vec![None, None, drive()]), (0, 1));
         assert_eq!(survival(Level::Raid1, 2, vec![drive(), None, drive()]), (1, 2));
+    }
+
+    #[test]
+    fn parity_that_is_not_in_sync_survives_nothing_and_copies_do() {
+        let unsynced = |level, redundancy| {
+            let array = array(level, redundancy, vec![drive(), drive(), drive(), drive()]);
+            let Survival { now, whole } = ArrayStatus { needs_resync: true, ..array }.survival();
+            (now, whole)
+        };
+        assert_eq!([unsynced(RAID5, 1), unsynced(Level::Raid1, 3)], [(0, 1), (3, 3)]);
     }
 
     #[test]

@@ -337,7 +337,8 @@ impl OpenError {
             Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOTDIR => Self::NotFound { path },
             Errno::ACCESS | Errno::PERM => Self::PermissionDenied { path },
             Errno::BUSY => {
-                let holder = in_use::describe(&path).unwrap_or_else(|| "in use by another program".to_owned());
+                let holder = in_use::describe(&path).or_else(|| in_use::describe_program(&path));
+                let holder = holder.unwrap_or_else(|| "in use by another program".to_owned());
                 Self::Busy { path, holder }
             }
             other => Self::System { path, source: other.into() },

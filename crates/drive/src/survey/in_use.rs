@@ -17,6 +17,23 @@ pub(crate) fn describe(path: &Path) -> Option<String> {
     uses_of(path).into_iter().next()
 }
 
+/// The first program that has it open, in a few words. Those of other users are seen by root only.
+pub(crate) fn describe_program(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let entries = std::fs::read_dir("/proc").ok()?.flatten();
+    let number = |entry: &std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    // Links are read and never followed: the file that one leads to may not answer.
+    let leads_here = |link: std::fs::DirEntry| std::fs::read_link(link.path()).is_ok_and(|it| it == path);
+    let has_it_open =
+        |process: &Path| std::fs::read_dir(process.join("fd")).is_ok_and(|it| it.flatten().any(leads_here));
+    let program = |entry: std::fs::DirEntry| {
+        let (process_id, process) = (number(&entry)?, entry.path());
+        let name = has_it_open(&process).then(|| std::fs::read_to_string(process.join("comm")).ok())??;
+        Some(format!("in use by {} (process {process_id})", name.trim_end()))
+    };
+    entries.into_iter().find_map(program)
+}
+
 /// All uses: `mounted on /media/x`, `swap`, `in use by md0`.
 pub(super) fn uses_of(path: &Path) -> Vec<String> {
     let Ok(key) = DriveKey::of_path(path) else { return Vec::new() };

@@ -14,7 +14,7 @@ use shoal_volume::{Absent, GrowError, GrowOptions, Grown, ParityLayout, check_gr
 use crate::args::{ArrayArgs, Cli, GrowArgs};
 use crate::attaching::check_overwritable;
 use crate::commands::rebuild::REBUILD_GOES_ON;
-use crate::commands::status::state_text;
+use crate::commands::status::{state_of_array, state_text};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::{bytes_bar, interrupt_flag, run_background};
@@ -128,12 +128,14 @@ fn carry_out(
 /// The array as it is now; a mirror's new members are filled first, if that is wanted.
 fn show(cli: &Cli, args: &GrowArgs, all: Vec<PathBuf>, fill: bool) -> Result<(), Failure> {
     let array = ArrayArgs { drives: all, scan: None, uuid: None, ..args.array.clone() };
-    let mut array = reach(cli, &array, Opening { writable: fill, ..Opening::WRITABLE }, None)?;
-    let rebuild = if fill { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };
-    let document = array.finish()?;
-    if let Some(rebuild) = rebuild {
-        rebuild.finished_or(REBUILD_GOES_ON)?;
+    if !fill {
+        // As it is: the array may be one inside another, which these drives alone cannot be.
+        return output::document(cli, &state_of_array(cli, &array)?, state_text);
     }
+    let mut array = reach(cli, &array, Opening::WRITABLE, None)?;
+    let rebuild = run_background(cli, array.as_mut(), "rebuild")?;
+    let document = array.finish()?;
+    rebuild.finished_or(REBUILD_GOES_ON)?;
     output::document(cli, &document, state_text)
 }
 

@@ -53,10 +53,10 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         let server = Server::start(host, args.array.socket.as_deref(), Some(service), alerts, stop_on_signals)?;
         Ok((array.name, places, server))
     })?;
-    output::warn(&format!(
-        "array {name} is served at {places}, administered at {}; Ctrl-C stops it",
-        server.socket().display()
-    ));
+    if !cli.quiet {
+        let socket = server.socket().display();
+        output::warn(&format!("array {name} is served at {places}, administered at {socket}; Ctrl-C stops it"));
+    }
     output::document(cli, &server.run()?, state_text)
 }
 

@@ -31,6 +31,8 @@ pub enum Cause {
         /// What is wrong with its list.
         problem: String,
     },
+    /// It failed or was replaced while the array ran, which keeps it until it is removed.
+    Out,
 }
 
 /// Leaves out members whose lists of bad blocks cannot be used: their content is not to be trusted.

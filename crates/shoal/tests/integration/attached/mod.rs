@@ -179,7 +179,7 @@ impl Served {
             if told.contains("is served at") {
                 return served;
             }
-            let is_busy = told.contains("busy: in use by another program");
+            let is_busy = told.contains("busy: in use by");
             assert!(is_busy && begun.elapsed() < Duration::from_secs(60), "{told}");
         }
     }
