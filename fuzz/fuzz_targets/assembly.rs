@@ -1,4 +1,5 @@
-//! Up to eight members: assembly, the engine's view of it, and the superblocks of the running array.
+//! Up to eight members: assembly, the engine's view of it, and the superblocks of the running
+//! array.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -43,7 +44,8 @@ fn look_at(assembly: &Assembly) {
     assert!(range.start <= range.end && range.end <= sync, "{range:?} of {sync}");
 }
 
-/// The superblocks of the running array stay such as are believed on their drives, whatever happens to the members.
+/// The superblocks of the running array stay such as are believed on their drives, whatever happens
+/// to the members.
 fn keep(assembly: &Assembly, candidates: &[Candidate], found: &[&Found]) {
     if !assembly.read_only.is_empty() || !assembly.refused.is_empty() {
         return;

@@ -1,4 +1,5 @@
-//! A superblock and the bad-block log that belongs to it: as a list, as the engine has it, and written back.
+//! A superblock and the bad-block log that belongs to it: as a list, as the engine has it, and
+//! written back.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

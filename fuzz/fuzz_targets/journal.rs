@@ -1,4 +1,5 @@
-//! A write journal: its superblock, then the start of its log; what a replay would do stays within array and ring.
+//! A write journal: its superblock, then the start of its log; what a replay would do stays within
+//! array and ring.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -78,7 +79,8 @@ impl Ring {
         !parts.iter().fold(seed, |sum, part| crc32c::crc32c_append(sum, part))
     }
 
-    /// Makes every checksum right that a walk from the tail would look at; few inputs would have one otherwise.
+    /// Makes every checksum right that a walk from the tail would look at; few inputs would have
+    /// one otherwise.
     fn sign(&mut self) {
         let mut sector = self.journal.tail_sector;
         while let Some(mut meta) = self.block(sector).copied() {

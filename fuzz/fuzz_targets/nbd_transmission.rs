@@ -1,4 +1,5 @@
-//! What an NBD client says in the transmission phase, to an exporter over a volume that holds nothing.
+//! What an NBD client says in the transmission phase, to an exporter over a volume that holds
+//! nothing.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};

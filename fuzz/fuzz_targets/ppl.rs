@@ -1,4 +1,5 @@
-//! A partial-parity log: the newest write of it, and what its replay would touch, on arrays of several shapes.
+//! A partial-parity log: the newest write of it, and what its replay would touch, on arrays of
+//! several shapes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -33,7 +34,8 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// A replay touches one stripe of the array's members, and reads no more partial parity than there is.
+/// A replay touches one stripe of the array's members, and reads no more partial parity than there
+/// is.
 fn check(entry: &PplEntry, geometry: &Geometry) {
     let Ok(runs) = entry.runs(geometry) else { return };
     let chunk_bytes = u64::from(geometry.shape().chunk_bytes);

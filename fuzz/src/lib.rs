@@ -1,14 +1,16 @@
 //! What the fuzzers share: a limit on memory, and superblocks whose checksum is right.
 //!
-//! A panic is a find, a hang is one, and so is memory that a field of the input can size: every program here has
-//! [`MEMORY_LIMIT_BYTES`] and no more, so that an allocation beyond it ends the program.
+//! A panic is a find, a hang is one, and so is memory that a field of the input can size: every
+//! program here has [`MEMORY_LIMIT_BYTES`] and no more, so that an allocation beyond it ends the
+//! program.
 
 use std::alloc::System;
 
 use cap::Cap;
 use shoal_md::{MetadataVersion, SECTOR_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};
 
-/// Twice what the longest bitmap takes, as its pages and as the engine's regions, and some for the rest.
+/// Twice what the longest bitmap takes, as its pages and as the engine's regions, and some for the
+/// rest.
 pub const MEMORY_LIMIT_BYTES: usize = 80 << 20;
 
 #[global_allocator]
@@ -26,8 +28,8 @@ pub struct Found {
     pub superblock: Superblock,
 }
 
-/// The superblock that these bytes are, if they are one on any drive; what is short is filled up with zeros. Its checksum
-/// is made right, as few inputs would have one otherwise.
+/// The superblock that these bytes are, if they are one on any drive; what is short is filled up
+/// with zeros. Its checksum is made right, as few inputs would have one otherwise.
 pub fn find_superblock(input: &[u8]) -> Option<Found> {
     let mut bytes = Box::new([0; SUPERBLOCK_BYTES]);
     let length = input.len().min(SUPERBLOCK_BYTES);
@@ -48,7 +50,8 @@ pub fn find_superblock(input: &[u8]) -> Option<Found> {
     None
 }
 
-/// Sizes of drives on which this superblock might be right: as its fields say, those of the seeds, and the largest.
+/// Sizes of drives on which this superblock might be right: as its fields say, those of the seeds,
+/// and the largest.
 fn drive_sizes(bytes: &[u8; SUPERBLOCK_BYTES]) -> [u64; 7] {
     let field = |place: usize| u64::from_le_bytes(bytes[place..place + 8].try_into().expect("cut to size"));
     let [data_offset, data_size, super_offset] = [128, 136, 144].map(field);

@@ -1,7 +1,7 @@
 //! The parity kernels on another processor: their tests, built for aarch64 and run under emulation.
 //!
-//! The emulator runs NEON, so the kernels that a Raspberry Pi would use are held against the scalar reference here.
-//! Speed under it means nothing.
+//! The emulator runs NEON, so the kernels that a Raspberry Pi would use are held against the scalar
+//! reference here. Speed under it means nothing.
 
 use crate::process;
 use anyhow::Result;

@@ -1,11 +1,13 @@
-//! The fuzzers of everything that is read from a drive, and of what clients say, on a stable toolchain.
+//! The fuzzers of everything that is read from a drive, and of what clients say, on a stable
+//! toolchain.
 //!
-//! `fuzz/` is a package of its own, laid out for cargo-fuzz. That program wants a nightly compiler, but only for sanitizers,
-//! which safe code has little use for. What guides libFuzzer is LLVM's coverage pass, and every compiler takes that.
+//! `fuzz/` is a package of its own, laid out for cargo-fuzz. That program wants a nightly compiler,
+//! but only for sanitizers, which safe code has little use for. What guides libFuzzer is LLVM's
+//! coverage pass, and every compiler takes that.
 //!
-//! The seeds are what Linux and mdadm wrote on real members, the fixtures of `crates/md`, and what well-behaved clients say,
-//! those of `crates/serve`. What a run adds to them stays
-//! below `target/`, so that the next one goes on from there.
+//! The seeds are what Linux and mdadm wrote on real members, the fixtures of `crates/md`, and what
+//! well-behaved clients say, those of `crates/serve`. What a run adds to them stays below
+//! `target/`, so that the next one goes on from there.
 
 use crate::process;
 use anyhow::{Context, Result, bail};
@@ -39,7 +41,8 @@ const CLIENTS: &str = "crates/serve/tests/fixtures";
 pub(crate) const SHORT_SECONDS: u32 = 60;
 /// An input that takes longer is a hang, however busy the machine is.
 const HANG_SECONDS: u32 = 60;
-/// What libFuzzer may keep; what the code under test may is limited by `shoal_fuzz::MEMORY_LIMIT_BYTES`.
+/// What libFuzzer may keep; what the code under test may is limited by
+/// `shoal_fuzz::MEMORY_LIMIT_BYTES`.
 const RESIDENT_LIMIT_MIB: u32 = 512;
 
 /// Edges and comparisons, as cargo-fuzz asks for them.

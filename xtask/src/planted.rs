@@ -1,9 +1,9 @@
 //! Deliberate bugs that the fault hunter has to find.
 //!
-//! The workspace is copied below `target/`, all [bugs] are put into the copy, and the swarm is built there once. An
-//! environment variable says which of them is active; with it the swarm plays seeds until one fails, ten thousand at most.
-//! A bug that survives them fails the gate, and so does a place that is not what the table says any more: it has to follow
-//! the code that it is in.
+//! The workspace is copied below `target/`, all [bugs] are put into the copy, and the swarm is
+//! built there once. An environment variable says which of them is active; with it the swarm plays
+//! seeds until one fails, ten thousand at most. A bug that survives them fails the gate, and so
+//! does a place that is not what the table says any more: it has to follow the code that it is in.
 
 mod bugs;
 
@@ -92,8 +92,8 @@ fn planted_files(root: &Path) -> Result<BTreeMap<&'static str, String>> {
     Ok(files)
 }
 
-/// Copies what git knows of, with these files in place of its own. What has not changed is left alone, so that little is
-/// built anew.
+/// Copies what git knows of, with these files in place of its own. What has not changed is left
+/// alone, so that little is built anew.
 fn copy_workspace(root: &Path, copy: &Path, changed: &BTreeMap<&str, String>) -> Result<()> {
     let listed = process::stdout_of(Command::new("git").arg("-C").arg(root).args([
         "ls-files",

@@ -1,7 +1,8 @@
 //! The purity gate: the engine needs neither the standard library nor the system.
 //!
-//! A `no_std` static library that holds the engine is built for this machine, and its undefined symbols are read. Two
-//! probes with a planted breach must fail, so that the gate is known to be able to.
+//! A `no_std` static library that holds the engine is built for this machine, and its undefined
+//! symbols are read. Two probes with a planted breach must fail, so that the gate is known to be
+//! able to.
 
 use crate::process;
 use anyhow::{Context, Result, bail};
@@ -13,7 +14,8 @@ use std::process::Command;
 
 /// What compiled code may leave to whoever links it.
 const PERMITTED: &[&str] = &[
-    // The compiler writes these for copies, fills and comparisons; every system and every bare machine has them.
+    // The compiler writes these for copies, fills and comparisons; every system and every bare
+    // machine has them.
     "memcpy",
     "memmove",
     "memset",

@@ -1,9 +1,10 @@
 //! The tiers of tests: what `make test`, `make proofs` and `make long` run.
 //!
-//! A tier is a list of [steps], each of them a command that can be run alone. Their output goes to the terminal as it is; the first step that
-//! fails ends the tier. At its end a tier prints what the time went into: its steps, and the ten slowest tests. Whatever was
-//! skipped is listed and counted there: lines that begin with `SKIPPED`, of steps and of tests. So are tests that failed and then
-//! passed: `.config/nextest.toml` says which are tried again.
+//! A tier is a list of [steps], each of them a command that can be run alone. Their output goes to
+//! the terminal as it is; the first step that fails ends the tier. At its end a tier prints what
+//! the time went into: its steps, and the ten slowest tests. Whatever was skipped is listed and
+//! counted there: lines that begin with `SKIPPED`, of steps and of tests. So are tests that failed
+//! and then passed: `.config/nextest.toml` says which are tried again.
 
 mod busy;
 mod report;

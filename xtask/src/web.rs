@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// Installs what the viewer is built with, and checks and tests it; one loud line where node is missing or too old.
+/// Installs what the viewer is built with, and checks and tests it; one loud line where node is
+/// missing or too old.
 ///
 /// # Errors
 /// The check that fails.

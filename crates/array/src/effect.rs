@@ -5,8 +5,9 @@ use core::ops::Range;
 
 use crate::{EffectId, Role, Span};
 
-/// Something to be done outside the engine. Each is answered once, by [`crate::Array::handle_outcome`], in any order.
-/// Spans named by an effect belong to the driver until then.
+/// Something to be done outside the engine. Each is answered once, by
+/// [`crate::Array::handle_outcome`], in any order. Spans named by an effect belong to the driver
+/// until then.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -26,17 +27,20 @@ pub enum Effect {
         /// What to compute.
         compute: Compute,
     },
-    /// Make the members' present states and bad blocks durable on every working member: flush what is written already,
-    /// then write the bad-block logs that have changed, then the superblocks, flushing after each. The engine holds back
-    /// the answers to writes that a newly failed member missed until this is done, so that a stale member is never taken
-    /// for a fresh one (with a partial parity log it also begins no write of a stripe); and a rebuild's position does not pass a block that nobody has before it is in the log.
+    /// Make the members' present states and bad blocks durable on every working member: flush what
+    /// is written already, then write the bad-block logs that have changed, then the superblocks,
+    /// flushing after each. The engine holds back the answers to writes that a newly failed member
+    /// missed until this is done, so that a stale member is never taken for a fresh one (with a
+    /// partial parity log it also begins no write of a stripe); and a rebuild's position does not
+    /// pass a block that nobody has before it is in the log.
     Record {
         /// To be handed back with the outcome.
         id: EffectId,
     },
-    /// Make these entries durable in the partial parity log of a member, before the stripe's data and parity are
-    /// written: answered by [`Outcome::Done`] when they are. They are needed until [`crate::Event::LogReleased`] says
-    /// that those writes have ended, and then until what was written is flushed. If it fails the member is taken out.
+    /// Make these entries durable in the partial parity log of a member, before the stripe's data
+    /// and parity are written: answered by [`Outcome::Done`] when they are. They are needed until
+    /// [`crate::Event::LogReleased`] says that those writes have ended, and then until what was
+    /// written is flushed. If it fails the member is taken out.
     Log {
         /// To be handed back with the outcome.
         id: EffectId,
@@ -47,8 +51,9 @@ pub enum Effect {
     },
 }
 
-/// What a partial parity log says of a write: some columns of consecutive data chunks of one stripe, and the XOR of the
-/// chunks that are not written there. With both, parity can be made anew whichever of the writes got through.
+/// What a partial parity log says of a write: some columns of consecutive data chunks of one
+/// stripe, and the XOR of the chunks that are not written there. With both, parity can be made anew
+/// whichever of the writes got through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialParity {
     /// First array byte that is written: the first column of the first chunk.
@@ -96,7 +101,8 @@ pub enum Block {
     Known(Span),
     /// Lost content, to be computed into this span.
     Lost(Span),
-    /// For data: a block of zeros (DDF layouts count P's and Q's places). For P or Q: not known and not wanted.
+    /// For data: a block of zeros (DDF layouts count P's and Q's places). For P or Q: not known and
+    /// not wanted.
     Absent,
 }
 
@@ -110,11 +116,13 @@ impl Block {
     }
 }
 
-/// A computation on buffers. All spans of one computation have one length; targets do not overlap sources.
+/// A computation on buffers. All spans of one computation have one length; targets do not overlap
+/// sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compute {
-    /// Computes every [`Block::Lost`] of a stripe from the known ones: parity from data, lost data from the rest. At
-    /// most two are lost, and never more than the known parity allows. `data[i]` has the Q coefficient `2^i`.
+    /// Computes every [`Block::Lost`] of a stripe from the known ones: parity from data, lost data
+    /// from the rest. At most two are lost, and never more than the known parity allows. `data[i]`
+    /// has the Q coefficient `2^i`.
     Solve {
         /// The data blocks in the order of their exponents.
         data: Vec<Block>,
@@ -123,7 +131,8 @@ pub enum Compute {
         /// Q.
         q: Block,
     },
-    /// Brings parity up to date after a data block changed: `p ^= old ^ new`, `q ^= 2^exponent * (old ^ new)`.
+    /// Brings parity up to date after a data block changed: `p ^= old ^ new`,
+    /// `q ^= 2^exponent * (old ^ new)`.
     Update {
         /// P to be changed in place.
         p: Option<Span>,
@@ -143,7 +152,8 @@ pub enum Compute {
         /// Target.
         to: Span,
     },
-    /// Compares two spans; answered by [`Outcome::Done`] if they are equal, else by [`Outcome::Differs`].
+    /// Compares two spans; answered by [`Outcome::Done`] if they are equal, else by
+    /// [`Outcome::Differs`].
     Compare {
         /// One.
         left: Span,
@@ -157,8 +167,8 @@ pub enum Compute {
 pub enum Outcome {
     /// As asked; comparisons: equal.
     Done,
-    /// Comparisons only: the byte ranges within the spans that differ, ascending, apart, at the driver's granularity
-    /// (4 KiB or finer).
+    /// Comparisons only: the byte ranges within the spans that differ, ascending, apart, at the
+    /// driver's granularity (4 KiB or finer).
     Differs(Vec<Range<u32>>),
     /// Member I/O only: it failed.
     Failed(Fault),

@@ -13,8 +13,8 @@ pub struct Request {
     pub command: Command,
 }
 
-/// What to do. Offsets and lengths are bytes of array content and multiples of the logical block size; the length of
-/// a read or a write is that of its span.
+/// What to do. Offsets and lengths are bytes of array content and multiples of the logical block
+/// size; the length of a read or a write is that of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Fill the span from the array. The span belongs to the engine until completion.
@@ -31,11 +31,13 @@ pub enum Command {
         /// Where the bytes come from.
         span: Span,
     },
-    /// Make every write that completed before this request was submitted durable. Fails with [`RequestError::Failed`] if
-    /// more members are gone than the level survives, as completed writes are gone with them.
+    /// Make every write that completed before this request was submitted durable. Fails with
+    /// [`RequestError::Failed`] if more members are gone than the level survives, as completed
+    /// writes are gone with them.
     Flush,
-    /// Tell the members that this range's content is no longer needed. When it is done the range reads as zeros; with
-    /// [`RequestError::Unsupported`] some of it may, and what the rest reads as is undefined.
+    /// Tell the members that this range's content is no longer needed. When it is done the range
+    /// reads as zeros; with [`RequestError::Unsupported`] some of it may, and what the rest reads
+    /// as is undefined.
     Discard {
         /// First byte.
         offset: u64,
@@ -45,7 +47,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// The bytes of content that it reads or changes; empty for a flush. An end that no array has is `u64::MAX`.
+    /// The bytes of content that it reads or changes; empty for a flush. An end that no array has
+    /// is `u64::MAX`.
     pub fn range(&self) -> Range<u64> {
         let (offset, length) = match *self {
             Self::Read { offset, span } | Self::Write { offset, span } => (offset, u64::from(span.length)),
@@ -73,8 +76,8 @@ impl Command {
 pub struct Completion {
     /// The request.
     pub id: RequestId,
-    /// Done, or why not. After an error of a read the span's content is undefined; after an error of a write each
-    /// block of the range holds old or new data.
+    /// Done, or why not. After an error of a read the span's content is undefined; after an error
+    /// of a write each block of the range holds old or new data.
     pub result: Result<(), RequestError>,
 }
 
@@ -85,7 +88,8 @@ pub enum RequestError {
     OutOfRange,
     /// Offset or length is no multiple of the logical block size.
     Misaligned,
-    /// No member, or too few members, hold the bytes from `offset` on: more members are gone than the level survives.
+    /// No member, or too few members, hold the bytes from `offset` on: more members are gone than
+    /// the level survives.
     Lost {
         /// First array byte that cannot be had.
         offset: u64,

@@ -1,4 +1,5 @@
-//! The small types everything else is made of. All sizes and positions are bytes, all times nanoseconds.
+//! The small types everything else is made of. All sizes and positions are bytes, all times
+//! nanoseconds.
 
 /// A member's place in the array: `0..member_count`. md calls it the role, or "RaidDevice".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

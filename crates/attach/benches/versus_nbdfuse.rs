@@ -1,11 +1,12 @@
-//! The FUSE front against nbdfuse (libnbd), both on the same server: nbdkit with a disk in memory, at a Unix socket. So what
-//! differs is the way from the file to the socket and back.
+//! The FUSE front against nbdfuse (libnbd), both on the same server: nbdkit with a disk in memory,
+//! at a Unix socket. So what differs is the way from the file to the socket and back.
 //!
-//! `cargo bench -p shoal-attach --bench versus_nbdfuse -- [--rounds N] [--seconds S]`, as root for the loop devices; it needs nbdkit, nbdfuse,
-//! fio, losetup and mkfs.ext4.
+//! `cargo bench -p shoal-attach --bench versus_nbdfuse -- [--rounds N] [--seconds S]`, as root for
+//! the loop devices; it needs nbdkit, nbdfuse, fio, losetup and mkfs.ext4.
 //!
-//! The files come first; then each gets a loop device with direct I/O that carries ext4. One side is used at a time, they take turns, and who
-//! begins changes from round to round. A ratio is that of one round; their median is shown, with the least and the greatest.
+//! The files come first; then each gets a loop device with direct I/O that carries ext4. One side
+//! is used at a time, they take turns, and who begins changes from round to round. A ratio is that
+//! of one round; their median is shown, with the least and the greatest.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark on a machine that lacks something may end by panic")]
 

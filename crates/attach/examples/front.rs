@@ -1,6 +1,7 @@
-//! An array that a server offers at a Unix socket, in the kernel of this machine, until standard input ends:
-//! `cargo run -p shoal-attach --example front -- fuse SOCKET SECONDS DIRECTORY`, or
-//! `ublk SOCKET SECONDS`, with a device behind it that is to be taken over: for tests, and for whoever writes one.
+//! An array that a server offers at a Unix socket, in the kernel of this machine, until standard
+//! input ends: `cargo run -p shoal-attach --example front -- fuse SOCKET SECONDS
+//! DIRECTORY`, or `ublk SOCKET SECONDS`, with a device behind it that is to be taken over: for
+//! tests, and for whoever writes one.
 //!
 //! It prints the path of the file or device when it is there. SECONDS is the deadline of a request.
 

@@ -1,4 +1,5 @@
-//! Arrays as block devices of this machine: a client of served arrays that outlives the server, and what the kernel makes of it.
+//! Arrays as block devices of this machine: a client of served arrays that outlives the server, and
+//! what the kernel makes of it.
 
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail by panic"))]

@@ -1,7 +1,9 @@
-//! Changes of ranges of any length that bring no content: discards, zeros, holes. They are cut into parts, one after the other, and each part has
-//! the client's deadline for itself; so a discard of a whole disk neither fails for its length nor is cut short by the time that it takes.
+//! Changes of ranges of any length that bring no content: discards, zeros, holes. They are cut into
+//! parts, one after the other, and each part has the client's deadline for itself; so a discard of
+//! a whole disk neither fails for its length nor is cut short by the time that it takes.
 //!
-//! A long one is the business of a thread, as its parts have to be waited for. What fits a part goes straight to the client.
+//! A long one is the business of a thread, as its parts have to be waited for. What fits a part
+//! goes straight to the client.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -56,7 +58,8 @@ impl Ranges {
         Ok(Self { client, long })
     }
 
-    /// Changes a range, which lies within the content. `done` is called once, by the client's rules.
+    /// Changes a range, which lies within the content. `done` is called once, by the client's
+    /// rules.
     pub(crate) fn change(&self, change: Change, offset: u64, length: u64, done: Done) {
         match u32::try_from(length) {
             Ok(0) => done(Ok(Vec::new())),

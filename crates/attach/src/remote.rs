@@ -1,7 +1,8 @@
 //! An export of an NBD server as a [`Volume`]: what a benchmark runs on.
 //!
-//! Content is copied between the volume's buffers and the client's: a copy that a program which speaks NBD itself need not
-//! make, and a millisecond for some gigabytes. The server's caches, if it has any, are the server's business.
+//! Content is copied between the volume's buffers and the client's: a copy that a program which
+//! speaks NBD itself need not make, and a millisecond for some gigabytes. The server's caches, if
+//! it has any, are the server's business.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -216,8 +216,8 @@ fn clear(records: &Records, attachment: &Attachment) -> Result<(), AttachError> 
     unflushed.map_or(Ok(()), |error| Err(AttachError::Unflushed(error)))
 }
 
-/// Takes the loop device down, if there is one of this array's. One that is gone and lost what was written last is no reason to keep
-/// the rest: that is told at the end.
+/// Takes the loop device down, if there is one of this array's. One that is gone and lost what was
+/// written last is no reason to keep the rest: that is told at the end.
 fn let_go(attachment: &Attachment, standing: Standing) -> Result<Option<LoopError>, AttachError> {
     let own = (standing != Standing::Gone).then_some(&attachment.device).zip(attachment.file.as_ref());
     let Some(device) = own.and_then(|(device, file)| LoopDevice::find(device, file)) else { return Ok(None) };
@@ -231,7 +231,8 @@ fn let_go(attachment: &Attachment, standing: Standing) -> Result<Option<LoopErro
     }
 }
 
-/// What it takes to name the array where nobody runs it. By its UUID alone it was found, if it has been started by that.
+/// What it takes to name the array where nobody runs it. By its UUID alone it was found, if it has
+/// been started by that.
 fn members(array: &ArrayAddress, served: &Served) -> Vec<PathBuf> {
     let Named { drives, scan, uuid } = &array.named;
     let is_found_by_uuid = uuid.is_some() && drives.is_empty() && scan.is_none() && served.started.is_some();

@@ -156,7 +156,8 @@ pub(super) fn end(records: &Records, attachment: &Attachment, standing: Standing
     }
 }
 
-/// Refuses what is attached while the process that keeps it is stopped: all that touches the device waits uninterruptibly.
+/// Refuses what is attached while the process that keeps it is stopped: all that touches the device
+/// waits uninterruptibly.
 pub fn refuse_stopped(attachment: &Attachment) -> Result<(), AttachError> {
     let Attachment { name, device, front, .. } = attachment;
     if !front.is_stopped() {

@@ -67,8 +67,8 @@ pub fn check_overwritable(
     Ok(check_wipeable(paths, force)?)
 }
 
-/// Refuses drives whose end is to come and that are in use, in the same ways; and files that hold something and are no members
-/// of arrays unless `force`.
+/// Refuses drives whose end is to come and that are in use, in the same ways; and files that hold
+/// something and are no members of arrays unless `force`.
 pub fn check_erasable(environment: &Environment, paths: &[PathBuf], force: bool) -> Result<Wipeable, AttachError> {
     refuse_members_in_use(environment, paths, &ArrayAddress::default())?;
     Ok(shoal_inventory::check_erasable(paths, force)?)

@@ -154,7 +154,8 @@ fn arguments(
     Ok(arguments)
 }
 
-/// Those that were given; what a directory alone names is looked for, as no array is served by that.
+/// Those that were given; what a directory alone names is looked for, as no array is served by
+/// that.
 fn drives(launcher: &Launcher, array: &ArrayAddress) -> Result<Vec<PathBuf>, AttachError> {
     if array.named.uuid.is_some() {
         return Ok(array.named.drives.clone());

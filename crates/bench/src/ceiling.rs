@@ -1,4 +1,5 @@
-//! How fast the load generator could go if the target took no time at all: what a target's rate is held against.
+//! How fast the load generator could go if the target took no time at all: what a target's rate is
+//! held against.
 
 use shoal_volume::Arena;
 
@@ -12,7 +13,8 @@ use crate::{Blocks, Direction, Event, Observer, Operation, Operations, Workload}
 /// Long enough to be past the first filling of the buffers, too short for anyone to wait for.
 const TRIAL_NS: u64 = 20_000_000;
 
-/// Requests per second that a workload's generation, fill and records allow. 0 if it cannot be told.
+/// Requests per second that a workload's generation, fill and records allow. 0 if it cannot be
+/// told.
 pub(crate) fn generator_iops(workload: &Workload, blocks: Blocks, logical_block_bytes: u32) -> u64 {
     let size_bytes = blocks.start(blocks.count);
     let depth = workload.depth;
@@ -40,7 +42,8 @@ pub(crate) fn generator_iops(workload: &Workload, blocks: Blocks, logical_block_
 struct Trial {
     operations: Operations,
     buffers: WriteBuffers,
-    /// Requests yet to come before the trial begins: each buffer's first filling is paid once and does not count.
+    /// Requests yet to come before the trial begins: each buffer's first filling is paid once and
+    /// does not count.
     warm_requests: u64,
     projections: Projections,
     start_ns: Option<u64>,
@@ -80,7 +83,8 @@ mod tests {
     use super::generator_iops;
     use crate::{Blocks, Limit, Pattern, Workload};
 
-    /// How fast it is belongs to whoever reads a result; here, that each kind of request has a rate at all.
+    /// How fast it is belongs to whoever reads a result; here, that each kind of request has a rate
+    /// at all.
     #[test]
     fn every_kind_of_request_has_a_rate() {
         let workload = |read_percent, block_size_bytes| Workload {

@@ -1,8 +1,9 @@
 //! CPU time, of a process and of the machine.
 //!
-//! Our own total comes from our CPU clock, to the nanosecond, and covers every thread, the kernel's io_uring
-//! workers included, since those are threads of the process. How it divides into user and system time is known to the
-//! kernel's tick only (`/proc/PID/stat`), so the split of a short run is coarse and the total is not.
+//! Our own total comes from our CPU clock, to the nanosecond, and covers every thread, the kernel's
+//! io_uring workers included, since those are threads of the process. How it divides into user and
+//! system time is known to the kernel's tick only (`/proc/PID/stat`), so the split of a short run
+//! is coarse and the total is not.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -34,7 +35,8 @@ impl CpuTimes {
         let total_ns = later.total_ns.saturating_sub(self.total_ns);
         let user = later.process.user_ns.saturating_sub(self.process.user_ns);
         let system = later.process.system_ns.saturating_sub(self.process.system_ns);
-        // Without a tick in either, all of it counts as system time: load generation hardly computes.
+        // Without a tick in either, all of it counts as system time: load generation hardly
+        // computes.
         let user_ns = u128::from(total_ns) * u128::from(user) / u128::from((user + system).max(1));
         let user_ns = u64::try_from(user_ns).unwrap_or(total_ns);
         let busy = later.machine_busy_ns.zip(self.machine_busy_ns);
@@ -46,7 +48,8 @@ impl CpuTimes {
     }
 }
 
-/// What a process has used so far, as the kernel counts it: in ticks, of which there are a hundred in most kernels' second.
+/// What a process has used so far, as the kernel counts it: in ticks, of which there are a hundred
+/// in most kernels' second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessTime {
     /// Of its own program.
@@ -58,7 +61,8 @@ pub struct ProcessTime {
 }
 
 impl ProcessTime {
-    /// That of a process of this machine; `None` if there is none of this number, or the kernel does not tell.
+    /// That of a process of this machine; `None` if there is none of this number, or the kernel
+    /// does not tell.
     pub fn of(process_id: u32) -> Option<Self> {
         let text = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
         let [user, system, children_user, children_system] = ticks_of_stat(&text)?;
@@ -72,7 +76,8 @@ impl ProcessTime {
     }
 }
 
-/// What all processors together have spent on anything since the machine started; `None` if the kernel does not tell.
+/// What all processors together have spent on anything since the machine started; `None` if the
+/// kernel does not tell.
 pub fn machine_busy_ns() -> Option<u64> {
     busy_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(in_ns)
 }
@@ -81,16 +86,16 @@ fn in_ns(ticks: u64) -> u64 {
     ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
 }
 
-/// utime, stime, cutime and cstime, fields 14 to 17 of proc_pid_stat(5). The second field, the name, may hold anything,
-/// but ends at the last parenthesis.
+/// utime, stime, cutime and cstime, fields 14 to 17 of proc_pid_stat(5). The second field, the
+/// name, may hold anything, but ends at the last parenthesis.
 fn ticks_of_stat(text: &str) -> Option<[u64; 4]> {
     let fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let ticks: Vec<u64> = fields.take(4).map_while(|field| field.parse().ok()).collect();
     ticks.try_into().ok()
 }
 
-/// Ticks that all processors together spent on anything, of the first line of proc_stat(5): user, nice, system, idle,
-/// iowait, irq, softirq, steal, ... Stolen time was spent elsewhere.
+/// Ticks that all processors together spent on anything, of the first line of proc_stat(5): user,
+/// nice, system, idle, iowait, irq, softirq, steal, ... Stolen time was spent elsewhere.
 fn busy_ticks(text: &str) -> Option<u64> {
     let fields = text.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
     let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();

@@ -1,7 +1,7 @@
 //! The one record of a request, and who looks at it.
 //!
-//! Every number comes out of these records: totals, histograms and series are projections of one stream, so they can
-//! never disagree about what happened.
+//! Every number comes out of these records: totals, histograms and series are projections of one
+//! stream, so they can never disagree about what happened.
 
 use serde::{Deserialize, Serialize};
 use shoal_volume::RequestError;

@@ -1,10 +1,11 @@
-//! Load on a [`shoal_volume::Volume`], and what comes of it. A volume is a plain drive or an array that runs, so both are
-//! measured in the same way. Every number comes from one stream of records, one per request; none is reported that the
-//! records do not carry, and each says whether it can be trusted.
+//! Load on a [`shoal_volume::Volume`], and what comes of it. A volume is a plain drive or an array
+//! that runs, so both are measured in the same way. Every number comes from one stream of records,
+//! one per request; none is reported that the records do not carry, and each says whether it can be
+//! trusted.
 //!
-//! * [`Bench`] runs a [`Workload`] and makes [`Measurement`]s: one record per request ([`Event`]: what, where, when
-//!   submitted, when completed, with which result) streams into projections (totals, histograms, a time series), and
-//!   each number carries its [`Validity`].
+//! * [`Bench`] runs a [`Workload`] and makes [`Measurement`]s: one record per request ([`Event`]:
+//!   what, where, when submitted, when completed, with which result) streams into projections
+//!   (totals, histograms, a time series), and each number carries its [`Validity`].
 //! * [`Verification`] writes a range and compares every byte of it.
 //! * [`Fill`] is what is written: incompressible, distinct per block, checkable.
 //! * [`Summary`] puts repetitions together.

@@ -1,5 +1,5 @@
-//! For tests: a volume in memory, on a virtual clock. Every request takes a time of its own, one after the other or
-//! all at once, so that what a benchmark has to report is known beforehand.
+//! For tests: a volume in memory, on a virtual clock. Every request takes a time of its own, one
+//! after the other or all at once, so that what a benchmark has to report is known beforehand.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;

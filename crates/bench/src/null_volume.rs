@@ -1,4 +1,5 @@
-//! A volume of no content, that answers at once: what is left is the cost of the load generator itself.
+//! A volume of no content, that answers at once: what is left is the cost of the load generator
+//! itself.
 
 use std::time::Duration;
 

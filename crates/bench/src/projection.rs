@@ -15,7 +15,8 @@ const PERCENTILES: [(&str, u64); 6] =
     [("50", 5000), ("90", 1000), ("95", 500), ("99", 100), ("99.9", 10), ("99.99", 1)];
 /// A percentile that fewer requests lie beyond is chance.
 const FEWEST_BEYOND: u64 = 10;
-/// Buckets of the histogram that is reported, per doubling of the latency: each is at most 1 % wide.
+/// Buckets of the histogram that is reported, per doubling of the latency: each is at most 1 %
+/// wide.
 const BUCKETS_PER_OCTAVE_BITS: u32 = 7;
 
 /// Latencies: a histogram, with what a histogram rounds kept exact beside it.

@@ -1,9 +1,11 @@
-//! The closed loop under every load: keeps a number of requests in flight until the load has no more.
+//! The closed loop under every load: keeps a number of requests in flight until the load has no
+//! more.
 //!
-//! The volume is asked for the time once per turn, after the answers of a batch have come in: that moment is the completion of all of
-//! them, and the submission of the requests that take their places. Latencies are therefore too long by at most the
-//! time it takes to handle one batch, a fraction of a microsecond per request, and never too short. Nothing is
-//! allocated while the loop turns.
+//! The volume is asked for the time once per turn, after the answers of a batch have come in: that
+//! moment is the completion of all of them, and the submission of the requests that take their
+//! places. Latencies are therefore too long by at most the time it takes to handle one batch, a
+//! fraction of a microsecond per request, and never too short. Nothing is allocated while the loop
+//! turns.
 
 use std::collections::VecDeque;
 
@@ -13,7 +15,8 @@ use crate::{Direction, Event, Operation};
 
 /// What the loop asks, and whom it tells.
 pub(crate) trait Load<V: ?Sized> {
-    /// The next request; `None` if there are no more for good. Asked only if there is a place for it.
+    /// The next request; `None` if there are no more for good. Asked only if there is a place for
+    /// it.
     fn next(&mut self, now_ns: u64) -> Option<Operation>;
     /// Makes a buffer ready: it holds what is to be written, or is about to be read into.
     fn prepare(&mut self, arena: &Arena, place: Place, operation: &Operation);
@@ -47,7 +50,8 @@ impl Took {
 pub(crate) struct Pump {
     /// By buffer: the request it carries, or carried last.
     requests: Vec<(Operation, u64)>,
-    /// Buffers that carry none; the one that was free longest is used next, so that all are used in turn.
+    /// Buffers that carry none; the one that was free longest is used next, so that all are used in
+    /// turn.
     free: VecDeque<u32>,
     depth: usize,
     count: usize,
@@ -65,7 +69,8 @@ impl Pump {
         }
     }
 
-    /// Submits until so many are in flight as may be, or the load has no more. Whether any is in flight.
+    /// Submits until so many are in flight as may be, or the load has no more. Whether any is in
+    /// flight.
     pub(crate) fn submit<V: Volume + ?Sized>(&mut self, volume: &mut V, load: &mut impl Load<V>, now_ns: u64) -> bool {
         let arena = volume.arena().clone();
         while self.count < self.depth {
@@ -112,8 +117,8 @@ impl Pump {
     }
 }
 
-/// Runs a load with up to `depth` requests in flight and waits for the last answer. The volume has at least `depth`
-/// request buffers, each large enough for every operation.
+/// Runs a load with up to `depth` requests in flight and waits for the last answer. The volume has
+/// at least `depth` request buffers, each large enough for every operation.
 pub(crate) fn pump<V: Volume + ?Sized>(
     volume: &mut V,
     depth: u32,

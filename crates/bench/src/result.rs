@@ -1,7 +1,7 @@
 //! What a measurement is, as data: the types behind `--json`, the study's store and the report.
 //!
-//! Everything is an integer: bytes, nanoseconds, counts. Rates are rounded down, and whoever shows a number formats it.
-//! A number never travels without its [`Validity`].
+//! Everything is an integer: bytes, nanoseconds, counts. Rates are rounded down, and whoever shows
+//! a number formats it. A number never travels without its [`Validity`].
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ pub struct Measurement {
     pub bytes: u64,
     /// Requests answered without error within the measured time, both directions.
     pub ios: u64,
-    /// The measured time: from the first submission after the warm-up to the last completion and, if anything was
-    /// written, to the end of the flush that made it durable.
+    /// The measured time: from the first submission after the warm-up to the last completion and,
+    /// if anything was written, to the end of the flush that made it durable.
     pub elapsed_ns: u64,
     /// `bytes` over `elapsed_ns`.
     pub bytes_per_s: u64,
@@ -31,10 +31,12 @@ pub struct Measurement {
     pub iops: u64,
     /// Time from submission to completion, both directions together.
     pub latency_ns: Latency,
-    /// The process's CPU time, user and system, per request. Left out for simulated drives, as `cpu`.
+    /// The process's CPU time, user and system, per request. Left out for simulated drives, as
+    /// `cpu`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_io: Option<u64>,
-    /// CPU time during the measured time. Left out for simulated drives: what a processor spends is no part of their time.
+    /// CPU time during the measured time. Left out for simulated drives: what a processor spends is
+    /// no part of their time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
     /// The final flush alone; part of `elapsed_ns`. Left out if nothing was written.
@@ -46,8 +48,8 @@ pub struct Measurement {
     /// The writes alone, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<DirectionResult>,
-    /// What the drives of an array were asked meanwhile, the final flush included. Left out where there are no members, or somebody else runs
-    /// the array.
+    /// What the drives of an array were asked meanwhile, the final flush included. Left out where
+    /// there are no members, or somebody else runs the array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<Members>,
     /// Throughput over time, in intervals of one length, gaps included.
@@ -79,8 +81,8 @@ pub struct TargetDescription {
     /// Arrays: the number of members, spares apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_count: Option<u32>,
-    /// Simulated drives: which models of drive on which buses. All that is told of such a target is computed from them, and
-    /// nothing of it was measured. Left out where drives are real.
+    /// Simulated drives: which models of drive on which buses. All that is told of such a target is
+    /// computed from them, and nothing of it was measured. Left out where drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
     /// Arrays: who runs it, as "Linux md 6.1.0". Left out where that is shoal's own engine.
@@ -164,7 +166,8 @@ pub struct DirectionResult {
     pub errors: u64,
     /// Time from submission to completion.
     pub latency_ns: Latency,
-    /// The distribution behind `latency_ns`: empty buckets are left out, and buckets are at most 1 % wide.
+    /// The distribution behind `latency_ns`: empty buckets are left out, and buckets are at most 1
+    /// % wide.
     pub histogram: Vec<Bucket>,
 }
 
@@ -177,8 +180,9 @@ pub struct Latency {
     pub mean: u64,
     /// The slowest request, exact.
     pub max: u64,
-    /// By percentile ("50", "90", "95", "99", "99.9", "99.99"): so many of a hundred requests took at most this, to
-    /// 0.1 %. A percentile that fewer than ten requests lie beyond says nothing, and is left out.
+    /// By percentile ("50", "90", "95", "99", "99.9", "99.99"): so many of a hundred requests took
+    /// at most this, to 0.1 %. A percentile that fewer than ten requests lie beyond says nothing,
+    /// and is left out.
     pub percentiles: BTreeMap<String, u64>,
 }
 
@@ -198,8 +202,8 @@ pub struct Cpu {
     pub user_ns: u64,
     /// This process, in the kernel, its io_uring workers included.
     pub system_ns: u64,
-    /// All processes and interrupts on the whole machine, to a hundredth of a second; left out where the system does
-    /// not tell.
+    /// All processes and interrupts on the whole machine, to a hundredth of a second; left out
+    /// where the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_busy_ns: Option<u64>,
     /// User and system time of this process per request.
@@ -208,7 +212,8 @@ pub struct Cpu {
     pub cpu_ns_per_mib: u64,
 }
 
-/// What the drives of an array were asked, all together: requests' data, parity and copies, superblocks, background work.
+/// What the drives of an array were asked, all together: requests' data, parity and copies,
+/// superblocks, background work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Members {
     /// Reads.
@@ -219,8 +224,8 @@ pub struct Members {
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Writes out of sequence: those that neither go on where a drive was left, in one of the two units of 4 MiB that it was written in
-    /// last, nor begin a unit. Each costs flash a copy.
+    /// Writes out of sequence: those that neither go on where a drive was left, in one of the two
+    /// units of 4 MiB that it was written in last, nor begin a unit. Each costs flash a copy.
     pub out_of_sequence_writes: u64,
     /// How many of these a drive had for each 1000 MiB that it was written.
     pub out_of_sequence_per_1000_mib: u64,

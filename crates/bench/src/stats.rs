@@ -1,5 +1,6 @@
-//! Repetitions put together. The middle and the extremes, never a mean: with a handful of repetitions, one stall would
-//! make a mean say nothing, and an interval computed from three numbers would promise more than they hold.
+//! Repetitions put together. The middle and the extremes, never a mean: with a handful of
+//! repetitions, one stall would make a mean say nothing, and an interval computed from three
+//! numbers would promise more than they hold.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,8 @@ use shoal_volume::{DriveId, Memory, World};
 use crate::plan::STEP_BYTES_MAX;
 use crate::stamp::{self, Pass, Reading};
 
-/// Failures of a drive that are waited for; one that fails more is damaged, and each may take it half a minute.
+/// Failures of a drive that are waited for; one that fails more is damaged, and each may take it
+/// half a minute.
 const FAILURES_MAX: usize = 32;
 
 /// Why a drive could not be checked.
@@ -44,7 +45,8 @@ pub(crate) struct Seen {
     pub(crate) reading: Reading,
 }
 
-/// A drive that is checked. Nobody else may have anything in flight in its world; the start of the arena is used.
+/// A drive that is checked. Nobody else may have anything in flight in its world; the start of the
+/// arena is used.
 pub(crate) struct Access<'a, W, V> {
     world: &'a mut W,
     drive: DriveId,

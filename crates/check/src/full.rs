@@ -12,7 +12,8 @@ const PASS: u64 = 1;
 /// Wrong places that are kept to be shown.
 const KEPT_MAX: usize = 64;
 
-/// Writes and reads all of a drive; tells what became of the bytes, and some of the places that are wrong.
+/// Writes and reads all of a drive; tells what became of the bytes, and some of the places that are
+/// wrong.
 pub(crate) fn write_and_read<W: World, V: Watch>(
     access: &mut Access<'_, W, V>,
     plan: &Plan,

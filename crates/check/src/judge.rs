@@ -63,8 +63,8 @@ pub(crate) fn conclude(plan: &Plan, seen: &[Seen]) -> Finding {
     Finding { kind, ..finding }
 }
 
-/// After how many bytes addresses repeat: the greatest common divisor of the distances between where blocks were read and where
-/// they were written.
+/// After how many bytes addresses repeat: the greatest common divisor of the distances between
+/// where blocks were read and where they were written.
 fn repeat(plan: &Plan, seen: &[Seen]) -> Option<u64> {
     let distances = seen.iter().filter_map(|one| match one.reading {
         Reading::Elsewhere { offset } => Some(one.offset.abs_diff(offset)),
@@ -75,8 +75,8 @@ fn repeat(plan: &Plan, seen: &[Seen]) -> Option<u64> {
     (is_whole && !is_denied(plan, seen, repeat_bytes)).then_some(repeat_bytes)
 }
 
-/// Whether a block of the dense area holds over which a later one would have gone: then a drive gives back anything where it
-/// has nothing, and addresses do not repeat.
+/// Whether a block of the dense area holds over which a later one would have gone: then a drive
+/// gives back anything where it has nothing, and addresses do not repeat.
 fn is_denied(plan: &Plan, seen: &[Seen], repeat_bytes: u64) -> bool {
     let is_kept = |one: &&Seen| one.pass == FIRST_PASS && one.reading == Reading::Held;
     let mut kept = seen.iter().filter(is_kept);

@@ -1,4 +1,5 @@
-//! What can be said without writing: whether a drive can be read everywhere, and whether what it holds repeats.
+//! What can be said without writing: whether a drive can be read everywhere, and whether what it
+//! holds repeats.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,8 +16,8 @@ const PAIRS: u32 = 64;
 /// Pairs that have to be the same, and none different.
 const SAME_MIN: u32 = 8;
 
-/// Reads the dense area and the places. Some if what the drive holds repeats after so many bytes, at all pairs of places that
-/// hold anything.
+/// Reads the dense area and the places. Some if what the drive holds repeats after so many bytes,
+/// at all pairs of places that hold anything.
 pub(crate) fn look<W: World, V: Watch>(access: &mut Access<'_, W, V>, plan: &Plan) -> Result<Option<u64>, CheckError> {
     let mut dense = HashMap::new();
     for offset in (0..plan.checked_bytes()).step_by(plan.block_bytes as usize) {

@@ -9,10 +9,11 @@ pub const STEP_BYTES_MAX: u32 = 1 << 20;
 pub(crate) const STEPS: u64 = 32;
 /// Pairs of places, as far apart as addresses repeat.
 pub(crate) const PAIRS: u64 = 4;
-/// Most places of a round: those, both of each pair, the last before the end, and the first that was lost, again.
+/// Most places of a round: those, both of each pair, the last before the end, and the first that
+/// was lost, again.
 const ROUND_PLACES: u64 = STEPS + 2 * PAIRS + 2;
-/// Rounds after the first. Each divides what is not known by 32, and the first knows it to a stride, of which few have a
-/// million blocks.
+/// Rounds after the first. Each divides what is not known by 32, and the first knows it to a
+/// stride, of which few have a million blocks.
 pub(crate) const ROUNDS: u64 = 4;
 /// The number of the probe's first pass; a full check's own comes before.
 pub(crate) const FIRST_PASS: u64 = 2;
@@ -136,7 +137,8 @@ impl Plan {
         Cost { written_bytes: 0, written_bytes_max: 0, read_bytes, jumps: self.places.len() as u64 }
     }
 
-    /// The part of the dense area that is read back, and the largest cache that can hide nothing of it.
+    /// The part of the dense area that is read back, and the largest cache that can hide nothing of
+    /// it.
     pub(crate) fn checked_bytes(&self) -> u64 {
         let block_bytes = u64::from(self.block_bytes);
         self.dense_bytes / 2 / block_bytes * block_bytes

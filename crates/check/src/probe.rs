@@ -31,7 +31,8 @@ pub(crate) fn probe<W: World, V: Watch>(
     Ok((conclude(plan, &seen), seen))
 }
 
-/// Writes places from the highest down, then as much as the dense area has from `filler` on, and reads the places.
+/// Writes places from the highest down, then as much as the dense area has from `filler` on, and
+/// reads the places.
 fn round<W: World, V: Watch>(
     access: &mut Access<'_, W, V>,
     plan: &Plan,
@@ -56,7 +57,8 @@ fn round<W: World, V: Watch>(
     Ok(())
 }
 
-/// Where a round writes what takes the cache from its places: at the start, or where there is nothing anyway.
+/// Where a round writes what takes the cache from its places: at the start, or where there is
+/// nothing anyway.
 fn filler(plan: &Plan, finding: &Finding) -> u64 {
     let is_free = finding.at_least_bytes < plan.dense_bytes
         && finding.at_most_bytes.saturating_add(plan.dense_bytes) <= plan.size_bytes;

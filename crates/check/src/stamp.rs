@@ -1,7 +1,8 @@
 //! Blocks that say where they belong.
 //!
-//! A sector begins with a mark, the run, its own offset and the pass that wrote it, 8 bytes each, little endian; the rest
-//! follows from these by a generator, so that nothing of it can be compressed, and any bit that changes is seen.
+//! A sector begins with a mark, the run, its own offset and the pass that wrote it, 8 bytes each,
+//! little endian; the rest follows from these by a generator, so that nothing of it can be
+//! compressed, and any bit that changes is seen.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

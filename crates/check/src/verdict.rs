@@ -40,8 +40,9 @@ struct Known {
     suspected_repeat_bytes: Option<u64>,
 }
 
-/// Checks a drive. Nobody else may have anything in flight in its world; the first [`STEP_BYTES_MAX`](crate::STEP_BYTES_MAX) bytes of the
-/// arena are used. A drive that fails is damaged, which is no error; one that goes away is.
+/// Checks a drive. Nobody else may have anything in flight in its world; the first
+/// [`STEP_BYTES_MAX`](crate::STEP_BYTES_MAX) bytes of the arena are used. A drive that fails is
+/// damaged, which is no error; one that goes away is.
 pub fn check(
     world: &mut impl World,
     drive: DriveId,

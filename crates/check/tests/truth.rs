@@ -1,4 +1,5 @@
-//! Checks of simulated drives of which the truth is known: fakes of each kind, healthy drives, and drives that fail.
+//! Checks of simulated drives of which the truth is known: fakes of each kind, healthy drives, and
+//! drives that fail.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -299,7 +300,8 @@ fn whatever_a_drive_does_is_no_panic_and_no_fake_is_genuine() {
         let fake = Fake { real_bytes, repeat_bytes, cache_bytes: 0 };
         let report = checked(size_bytes, Some(fake), (depth, seed), |_| {});
         assert_ne!(report.verdict, Verdict::Genuine, "seed {seed}, {size_bytes} bytes, {fake:?}: {report:#?}");
-        // A cache larger than the drive hides all of it; nothing else is asked of that than an answer.
+        // A cache larger than the drive hides all of it; nothing else is asked of that than an
+        // answer.
         let hidden = Fake { cache_bytes: draw.within(0, 8 * MIB), ..fake };
         checked(size_bytes, Some(hidden), (depth, seed), |_| {});
     }

@@ -34,21 +34,23 @@ pub struct ArrayDocument {
     pub health: HealthDocument,
     /// How many members may be lost in any combination, when all are there.
     pub redundancy: u32,
-    /// How many more drives may be lost in any combination, as the array is now, over all levels of a nest.
+    /// How many more drives may be lost in any combination, as the array is now, over all levels of
+    /// a nest.
     #[serde(default)]
     pub drives_to_spare: u32,
     /// The same when all of its members are there and in sync.
     #[serde(default)]
     pub drives_to_spare_when_whole: u32,
-    /// What makes mirrors or parity agree with the data after a crash: "resync", "bitmap", "ppl" or "journal"; left out
-    /// without redundancy.
+    /// What makes mirrors or parity agree with the data after a crash: "resync", "bitmap", "ppl" or
+    /// "journal"; left out without redundancy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub consistency_policy: Option<ConsistencyDocument>,
     /// The drive that holds the write journal; left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<String>,
-    /// Whether parity or mirrors, here or in an array inside, may disagree with the data, until a resync has gone over all of it.
+    /// Whether parity or mirrors, here or in an array inside, may disagree with the data, until a
+    /// resync has gone over all of it.
     pub needs_resync: bool,
     /// The freshest members' count of updates.
     pub events: u64,
@@ -63,8 +65,8 @@ pub struct ArrayDocument {
     /// Its write-back window; left out if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_back: Option<WriteBackDocument>,
-    /// What its drives were asked since it was opened, by everything that happens there; left out for an array inside another
-    /// one, and where the kernel runs it.
+    /// What its drives were asked since it was opened, by everything that happens there; left out
+    /// for an array inside another one, and where the kernel runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<TrafficDocument>,
     /// Why the content can be neither read nor written, beside members that are missing.
@@ -122,7 +124,8 @@ pub struct MemberDocument {
     /// The drive; left out if it is missing, and for arrays as members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// What its drive was called when this host saw it last; of members that have none now, if that is remembered.
+    /// What its drive was called when this host saw it last; of members that have none now, if that
+    /// is remembered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<String>,
     /// "in-sync", "rebuilding", "incomplete", "missing" or "not-named".
@@ -131,7 +134,8 @@ pub struct MemberDocument {
     /// Rebuilding: bytes of the member that are rebuilt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebuilt_bytes: Option<u64>,
-    /// It works, and is much slower than its peers, or silent while they answer: reads go round it. Left out if not.
+    /// It works, and is much slower than its peers, or silent while they answer: reads go round it.
+    /// Left out if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspect: bool,
     /// The drive that it is being copied to, which takes its place then.

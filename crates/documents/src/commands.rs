@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::array::ArrayDocument;
 use crate::state::FindingsDocument;
 
-/// `write` and `read`: the bytes moved. As content has standard output, `read` prints it on standard error.
+/// `write` and `read`: the bytes moved. As content has standard output, `read` prints it on
+/// standard error.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TransferDocument {
     /// First byte of the content.

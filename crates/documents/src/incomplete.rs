@@ -14,13 +14,15 @@ pub enum Extent {
 impl ArrayDocument {
     /// The array as it is with members that are not all there. `is_incomplete` says it of a drive.
     ///
-    /// Such a member becomes [`MemberStateDocument::Incomplete`]. An array with one has a drive less
-    /// to spare and is degraded, as is one around it; it has failed if only a part of the content can be had.
+    /// Such a member becomes [`MemberStateDocument::Incomplete`]. An array with one has a drive
+    /// less to spare and is degraded, as is one around it; it has failed if only a part of the
+    /// content can be had.
     #[must_use]
     pub fn with_incomplete(mut self, is_incomplete: &impl Fn(&str) -> bool, content: Extent) -> Self {
         for member in &mut self.members {
             if let Some(inner) = member.array.take() {
-                // A part that is lost out here may be the loss of any array inside: that can be told of one without redundancy.
+                // A part that is lost out here may be the loss of any array inside: that can be
+                // told of one without redundancy.
                 let of_inner = if inner.redundancy == 0 { content } else { Extent::Whole };
                 member.array = Some(Box::new(inner.with_incomplete(is_incomplete, of_inner)));
             }

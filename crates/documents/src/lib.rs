@@ -1,10 +1,12 @@
-//! What programs print of arrays, and what goes over a running array's socket: types, and how they are read and written.
+//! What programs print of arrays, and what goes over a running array's socket: types, and how they
+//! are read and written.
 //!
-//! A document has all sizes in bytes and all times in nanoseconds. Its JSON schema comes out of its type. A word that stands
-//! for one of several things is an enum here, so a word that is not known is an error and never something else.
+//! A document has all sizes in bytes and all times in nanoseconds. Its JSON schema comes out of its
+//! type. A word that stands for one of several things is an enum here, so a word that is not known
+//! is an error and never something else.
 //!
-//! Not meant: documents of one subject alone (a study, a share, a plan), which are in that subject's crate; and text for
-//! people.
+//! Not meant: documents of one subject alone (a study, a share, a plan), which are in that
+//! subject's crate; and text for people.
 
 mod array;
 mod attach;

@@ -11,8 +11,9 @@
 //! {"id":3,"done":{}}
 //! ```
 //!
-//! Content goes beside the JSON, uncoded: it is most of what is moved. A client may send its next requests before it has
-//! an answer; answers come in any order, and carry the request's id. Drives are named by absolute paths.
+//! Content goes beside the JSON, uncoded: it is most of what is moved. A client may send its next
+//! requests before it has an answer; answers come in any order, and carry the request's id. Drives
+//! are named by absolute paths.
 
 use std::path::PathBuf;
 
@@ -77,7 +78,8 @@ pub enum Command {
         /// The drive.
         drive: PathBuf,
     },
-    /// Give it more members, another chunk or another layout, if the kernel runs it; what is left out stays.
+    /// Give it more members, another chunk or another layout, if the kernel runs it; what is left
+    /// out stays.
     Grow {
         /// Members of the complete array.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,8 +33,8 @@ pub struct WayOutDocument {
     pub problem: Option<String>,
 }
 
-/// `service install`, `service show` and `service remove`: what makes an array a service. With `install` and `remove` it is
-/// printed before anything is done.
+/// `service install`, `service show` and `service remove`: what makes an array a service. With
+/// `install` and `remove` it is printed before anything is done.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ServiceDocument {
     /// The array's name; left out where its drives were not asked.

@@ -1,4 +1,5 @@
-//! An array and what goes on in it: what the commands on arrays print, and what a running array answers.
+//! An array and what goes on in it: what the commands on arrays print, and what a running array
+//! answers.
 
 use std::fmt;
 
@@ -9,8 +10,8 @@ use shoal_volume::{Blame, Matter};
 use crate::array::ArrayDocument;
 use crate::attach::AttachedDocument;
 
-/// `create`, `status`, `fail`, `add`, `remove`, `re-add`, `replace`, `rebuild`, `speed`, `stop`, `run`: the array
-/// afterwards.
+/// `create`, `status`, `fail`, `add`, `remove`, `re-add`, `replace`, `rebuild`, `speed`, `stop`,
+/// `run`: the array afterwards.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StateDocument {
     /// What it is, and how it is.
@@ -40,7 +41,8 @@ pub struct StateDocument {
 }
 
 impl StateDocument {
-    /// An array of which nothing but itself is known: no process runs it, and nothing goes on in it.
+    /// An array of which nothing but itself is known: no process runs it, and nothing goes on in
+    /// it.
     pub fn at_rest(array: ArrayDocument) -> Self {
         Self {
             array,
@@ -62,7 +64,8 @@ pub struct EngineDocument {
     pub name: String,
     /// The array as a block device of this machine.
     pub device: String,
-    /// How it keeps parity and copies consistent, in its own words: "resync", "bitmap", "ppl", "journal" or "none".
+    /// How it keeps parity and copies consistent, in its own words: "resync", "bitmap", "ppl",
+    /// "journal" or "none".
     pub consistency_policy: String,
 }
 
@@ -71,7 +74,8 @@ pub struct EngineDocument {
 pub struct PauseDocument {
     /// Since when: seconds since 1970.
     pub since_unix_s: u64,
-    /// The drives that are not back, as they were called; none if those that are back cannot be used yet.
+    /// The drives that are not back, as they were called; none if those that are back cannot be
+    /// used yet.
     pub waits_for: Vec<String>,
     /// In so many seconds what waits fails, and the array with it; left out while nothing waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +87,8 @@ pub struct PauseDocument {
 pub struct SimulatedDocument {
     /// Models of drives on buses, as they were named.
     pub drives: String,
-    /// `create`: what the resync took, of virtual time, on drives that were blank. Left out if none was needed.
+    /// `create`: what the resync took, of virtual time, on drives that were blank. Left out if none
+    /// was needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resync_ns: Option<u64>,
 }
@@ -158,7 +163,8 @@ pub struct RunningDocument {
     /// Clients that it is served to there at this moment; left out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nbd_clients: u64,
-    /// I/Os that drives which were taken out have not answered, and that nobody waits for; left out if there are none.
+    /// I/Os that drives which were taken out have not answered, and that nobody waits for; left out
+    /// if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_behind: u64,
     /// What happened lately, oldest first.

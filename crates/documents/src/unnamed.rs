@@ -39,8 +39,8 @@ impl ArrayDocument {
         self
     }
 
-    /// The array with what drives were called that are not in it now, as far as `last_seen` knows, by the UUID of their array and
-    /// their role.
+    /// The array with what drives were called that are not in it now, as far as `last_seen` knows,
+    /// by the UUID of their array and their role.
     #[must_use]
     pub fn with_last_seen(mut self, last_seen: &impl Fn(&str, Role) -> Option<String>) -> Self {
         for member in &mut self.members {

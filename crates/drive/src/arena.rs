@@ -1,8 +1,9 @@
 //! One aligned region of memory, cut into buffers, registered with the kernel once.
 //!
-//! Drives write into this memory while the program runs, so no reference into it is ever made: it is reached through raw
-//! pointers and whole copies. Who may touch which run when is the owner's book-keeping: a run that was handed to an
-//! [`IoLoop`](crate::IoLoop) is the loop's until its I/O has finished.
+//! Drives write into this memory while the program runs, so no reference into it is ever made: it
+//! is reached through raw pointers and whole copies. Who may touch which run when is the owner's
+//! book-keeping: a run that was handed to an [`IoLoop`](crate::IoLoop) is the loop's until its I/O
+//! has finished.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +23,8 @@ pub struct Memory {
     pub length: u32,
 }
 
-/// A part of what is sent: bytes from anywhere, or a run of the arena, which nobody writes to meanwhile.
+/// A part of what is sent: bytes from anywhere, or a run of the arena, which nobody writes to
+/// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
     /// Bytes.
@@ -64,10 +66,12 @@ struct Mapping {
 
 // SAFETY: the mapping belongs to the process, not to a thread, and only `drop` changes the struct.
 unsafe impl Send for Mapping {}
-// SAFETY: shared access hands out addresses and copies; exclusion between them is the contract of `Arena`.
+// SAFETY: shared access hands out addresses and copies; exclusion between them is the contract of
+// `Arena`.
 unsafe impl Sync for Mapping {}
 
-/// Regions are rounded up to this, so that the kernel can back them with huge pages: fewer entries per I/O.
+/// Regions are rounded up to this, so that the kernel can back them with huge pages: fewer entries
+/// per I/O.
 const ROUNDING_BYTES: usize = 2 << 20;
 
 impl Arena {
@@ -76,8 +80,9 @@ impl Arena {
         Self::with_reserve(bytes, 0)
     }
 
-    /// Maps a region of at least `bytes`, and `reserve_bytes` behind them that are seldom used: those take addresses, but no
-    /// memory before they are written to, and I/O to them is not registered with the kernel.
+    /// Maps a region of at least `bytes`, and `reserve_bytes` behind them that are seldom used:
+    /// those take addresses, but no memory before they are written to, and I/O to them is not
+    /// registered with the kernel.
     pub fn with_reserve(bytes: usize, reserve_bytes: usize) -> io::Result<Self> {
         let registered_bytes = bytes.max(1);
         let len_bytes = registered_bytes.checked_add(reserve_bytes);
@@ -87,7 +92,8 @@ impl Arena {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: the kernel picks the place, so that no existing mapping is replaced.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len_bytes, protection, flags) }?;
-        // SAFETY: the range was mapped above. Advice never changes content, and may be refused without harm.
+        // SAFETY: the range was mapped above. Advice never changes content, and may be refused
+        // without harm.
         let _ = unsafe { madvise(start, len_bytes, Advice::LinuxHugepage) };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { mapping: Arc::new(Mapping { start, len_bytes, registered_bytes }) })
@@ -103,7 +109,8 @@ impl Arena {
         self.mapping.registered_bytes
     }
 
-    /// The address of a run, for the kernel and for kernels of arithmetic. Panics if it lies outside.
+    /// The address of a run, for the kernel and for kernels of arithmetic. Panics if it lies
+    /// outside.
     pub fn pointer(&self, memory: Memory) -> *mut u8 {
         let inside = memory.offset.checked_add(memory.length as usize).is_some_and(|end| end <= self.len_bytes());
         assert!(inside, "{memory:?} lies outside an arena of {} bytes", self.len_bytes());
@@ -115,31 +122,37 @@ impl Arena {
     pub fn write(&self, memory: Memory, bytes: &[u8]) {
         assert!(bytes.len() <= memory.length as usize, "{} bytes do not fit {memory:?}", bytes.len());
         let to = self.pointer(memory);
-        // SAFETY: `to` is good for `memory.length` bytes, and nothing borrows arena memory, so `bytes` is elsewhere.
+        // SAFETY: `to` is good for `memory.length` bytes, and nothing borrows arena memory, so
+        // `bytes` is elsewhere.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) }
     }
 
-    /// Copies the run's start out into `bytes`. The caller makes sure that no I/O is in flight on it.
+    /// Copies the run's start out into `bytes`. The caller makes sure that no I/O is in flight on
+    /// it.
     pub fn read(&self, memory: Memory, bytes: &mut [u8]) {
         assert!(bytes.len() <= memory.length as usize, "{} bytes are not in {memory:?}", bytes.len());
         let from = self.pointer(memory);
-        // SAFETY: `from` is good for `memory.length` bytes, and nothing borrows arena memory, so `bytes` is elsewhere.
+        // SAFETY: `from` is good for `memory.length` bytes, and nothing borrows arena memory, so
+        // `bytes` is elsewhere.
         unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) }
     }
 
-    /// Whether the run holds nothing but zeros. The caller makes sure that no I/O is in flight on it.
+    /// Whether the run holds nothing but zeros. The caller makes sure that no I/O is in flight on
+    /// it.
     pub fn holds_zeros(&self, memory: Memory) -> bool {
         let from = self.pointer(memory).cast_const();
         let mut window = [0; ZEROS.len()];
         (0..memory.length as usize).step_by(ZEROS.len()).all(|done| {
             let length = ZEROS.len().min(memory.length as usize - done);
-            // SAFETY: `from` is good for `memory.length` bytes, of which `done + length` are no more; the window is elsewhere.
+            // SAFETY: `from` is good for `memory.length` bytes, of which `done + length` are no
+            // more; the window is elsewhere.
             unsafe { std::ptr::copy_nonoverlapping(from.add(done), window.as_mut_ptr(), length) };
             window[..length] == ZEROS[..length]
         })
     }
 
-    /// Receives from a socket into a run, once and without waiting: bytes moved, 0 if the other end has closed.
+    /// Receives from a socket into a run, once and without waiting: bytes moved, 0 if the other end
+    /// has closed.
     pub fn receive_from(&self, socket: BorrowedFd<'_>, memory: Memory) -> Result<usize, Errno> {
         let (pointer, length) = (self.pointer(memory).cast(), memory.length as usize);
         // SAFETY: the pointer is good for `length` bytes, and no reference to them exists.
@@ -147,7 +160,8 @@ impl Arena {
         bytes_moved(moved).map(|bytes| bytes as usize)
     }
 
-    /// Sends pieces to a socket, one after the other, once and without waiting: bytes moved, over all pieces.
+    /// Sends pieces to a socket, one after the other, once and without waiting: bytes moved, over
+    /// all pieces.
     pub fn send_to(&self, socket: BorrowedFd<'_>, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; Piece::AT_ONCE];
         let count = pieces.len().min(Piece::AT_ONCE);
@@ -162,7 +176,8 @@ impl Arena {
         // SAFETY: a message of zeros is an empty one: no name, no vectors, no control data.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         (message.msg_iov, message.msg_iovlen) = (vectors.as_mut_ptr(), count as _);
-        // SAFETY: each vector is good for its length, and is only read from; `pieces` and the arena outlive the call.
+        // SAFETY: each vector is good for its length, and is only read from; `pieces` and the arena
+        // outlive the call.
         let moved = unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
         bytes_moved(moved).map(|bytes| bytes as usize)
     }
@@ -179,7 +194,8 @@ impl Arena {
     pub(crate) fn write_to(&self, file: &File, offset: u64, memory: Memory) -> Result<u32, Errno> {
         let offset = libc::off64_t::try_from(offset).map_err(|_| Errno::INVAL)?;
         let (pointer, length) = (self.pointer(memory).cast_const().cast(), memory.length as usize);
-        // SAFETY: the pointer is good for `length` bytes, which are initialised: the mapping began as zeroes.
+        // SAFETY: the pointer is good for `length` bytes, which are initialised: the mapping began
+        // as zeroes.
         bytes_moved(unsafe { libc::pwrite64(file.as_raw_fd(), pointer, length, offset) })
     }
 }
@@ -191,8 +207,8 @@ fn bytes_moved(answer: isize) -> Result<u32, Errno> {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `Arena::new`, and the last clone that could hand out its addresses is gone;
-        // loops keep a clone until their last I/O has ended.
+        // SAFETY: the range was mapped by `Arena::new`, and the last clone that could hand out its
+        // addresses is gone; loops keep a clone until their last I/O has ended.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };
     }
 }

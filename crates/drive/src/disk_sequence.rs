@@ -4,9 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The number of the disk that a path leads to: of a block device, or of the disk on which a file lies. The kernel counts disks as they appear, and
-/// loop devices as they get a file, and gives no number twice while the machine goes on: another number is another disk, or the same one plugged
-/// in again. None where the path leads to no disk (tmpfs, network), or the kernel does not count (before Linux 5.15).
+/// The number of the disk that a path leads to: of a block device, or of the disk on which a file
+/// lies. The kernel counts disks as they appear, and loop devices as they get a file, and gives no
+/// number twice while the machine goes on: another number is another disk, or the same one plugged
+/// in again. None where the path leads to no disk (tmpfs, network), or the kernel does not count
+/// (before Linux 5.15).
 pub fn disk_sequence(path: &Path) -> Option<u64> {
     let told = std::fs::metadata(path).ok()?;
     let disk = disk_of(&told)?;

@@ -1,7 +1,9 @@
-//! Ends what a drive was: zeros over the places where formats keep the marks by which they are known.
+//! Ends what a drive was: zeros over the places where formats keep the marks by which they are
+//! known.
 //!
-//! Those places are at both ends of the drive, and of each partition that its table names: superblocks of arrays with
-//! their bitmaps, partition tables and their copies, the superblocks of file systems. What lies between is left as it is.
+//! Those places are at both ends of the drive, and of each partition that its table names:
+//! superblocks of arrays with their bitmaps, partition tables and their copies, the superblocks of
+//! file systems. What lies between is left as it is.
 
 use std::io;
 use std::ops::Range;
@@ -13,8 +15,8 @@ use crate::partitions::{Partition, partitions};
 pub const ERASED_END_BYTES: u64 = 4 << 20;
 
 impl Drive {
-    /// Overwrites the marks of whatever the drive holds, durably. The table comes last: an erasure that was cut short can be
-    /// done again.
+    /// Overwrites the marks of whatever the drive holds, durably. The table comes last: an erasure
+    /// that was cut short can be done again.
     ///
     /// # Errors
     /// If the drive does not take a write; some of the marks may be gone then.

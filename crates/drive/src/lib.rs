@@ -1,9 +1,11 @@
 //! Real drives: files and block devices, opened safely and driven through io_uring or threads.
 //!
-//! * [`Drive`] is one open drive: what it is, how large, which blocks; [`Identity`] says who made it and where it is
-//!   plugged in, [`DriveKey`] whether two paths lead to the same one. [`Drive::erase_marks`] ends what it was.
+//! * [`Drive`] is one open drive: what it is, how large, which blocks; [`Identity`] says who made
+//!   it and where it is plugged in, [`DriveKey`] whether two paths lead to the same one.
+//!   [`Drive::erase_marks`] ends what it was.
 //! * [`survey()`] looks at a path without changing anything: what is on it, is it in use.
-//! * [`mounts()`] is what is mounted where; [`disk_sequence()`] tells a disk from the next of its name.
+//! * [`mounts()`] is what is mounted where; [`disk_sequence()`] tells a disk from the next of its
+//!   name.
 //! * [`Arena`] is the memory that I/O goes to and from.
 //! * [`IoLoop`] submits I/O and reaps completions; one owner, one thread.
 //!

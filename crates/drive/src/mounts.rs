@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// A file system that is mounted: a line of /proc/self/mountinfo, proc(5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The file system's device, as `major:minor`; made up for file systems over several, like btrfs.
+    /// The file system's device, as `major:minor`; made up for file systems over several, like
+    /// btrfs.
     pub number: String,
     /// What is mounted: a device, or a word.
     pub source: PathBuf,
@@ -24,7 +25,8 @@ pub fn mounts() -> io::Result<Vec<Mount>> {
     Ok(parse(&std::fs::read("/proc/self/mountinfo")?))
 }
 
-/// Fields: id, parent, number, root, place, options, optional fields up to `-`, type, source, options.
+/// Fields: id, parent, number, root, place, options, optional fields up to `-`, type, source,
+/// options.
 fn parse(table: &[u8]) -> Vec<Mount> {
     table.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
 }

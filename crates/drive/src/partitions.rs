@@ -1,8 +1,9 @@
 //! Where the partitions of a drive, or of an image of one, lie. Reads only.
 //!
-//! GPT (UEFI specification 2.10, chapter 5) and MBR with logical partitions. Tables may be damaged or made to harm: what
-//! decides over memory or how long is read is bounded here, and nothing is multiplied unchecked. (The crates for
-//! this reserve memory for as many entries as a header claims.)
+//! GPT (UEFI specification 2.10, chapter 5) and MBR with logical partitions. Tables may be damaged
+//! or made to harm: what decides over memory or how long is read is bounded here, and nothing is
+//! multiplied unchecked. (The crates for this reserve memory for as many entries as a header
+//! claims.)
 
 use std::collections::HashSet;
 use std::io;
@@ -30,8 +31,8 @@ const LOGICAL_LIMIT: u32 = 256;
 /// Reads `bytes` from an offset.
 type ReadAt<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
 
-/// The partitions that a drive's table names, in its order; none if there is no table. The drive may be an image
-/// that was cut off: what lies beyond its end is named all the same.
+/// The partitions that a drive's table names, in its order; none if there is no table. The drive
+/// may be an image that was cut off: what lies beyond its end is named all the same.
 pub fn partitions(read_at: &mut ReadAt<'_>) -> io::Result<Vec<Partition>> {
     let mut sector = [0; 512];
     if read_at(0, &mut sector).is_err() || sector[510..] != [0x55, 0xaa] {
@@ -42,7 +43,8 @@ pub fn partitions(read_at: &mut ReadAt<'_>) -> io::Result<Vec<Partition>> {
             return Ok(found);
         }
     }
-    // A FAT boot sector ends like an MBR; what it has in the table's place makes no partitions that lie apart.
+    // A FAT boot sector ends like an MBR; what it has in the table's place makes no partitions that
+    // lie apart.
     let found = mbr(&sector, read_at);
     let overlap = |own: &Partition, other: &Partition| {
         own.offset < other.offset + other.size_bytes && other.offset < own.offset + own.size_bytes
@@ -91,8 +93,8 @@ fn mbr(sector: &[u8; 512], read_at: &mut ReadAt<'_>) -> Vec<Partition> {
     found
 }
 
-/// Follows the chain of tables in an extended partition: each names one partition, relative to itself, and the next
-/// table, relative to the extended partition.
+/// Follows the chain of tables in an extended partition: each names one partition, relative to
+/// itself, and the next table, relative to the extended partition.
 fn logical(extended: u64, found: &mut Vec<Partition>, read_at: &mut ReadAt<'_>) {
     let (mut table, mut seen) = (extended, HashSet::new());
     for number in 5..5 + LOGICAL_LIMIT {

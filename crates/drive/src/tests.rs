@@ -1,9 +1,11 @@
-//! What tests of several modules share: a real file system, loop devices, mounts. Everything is undone when dropped.
+//! What tests of several modules share: a real file system, loop devices, mounts. Everything is
+//! undone when dropped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory on the file system that the test was built on: a real one, unlike a temporary directory in memory.
+/// A directory on the file system that the test was built on: a real one, unlike a temporary
+/// directory in memory.
 pub(crate) fn beside_the_binary() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// What the kernel was told by a memory card: `preferred_erase_size` (Documentation/driver-api/mmc/mmc-dev-attrs.rst). USB
-/// sticks and SSDs tell nothing of the kind, and files have no flash of their own.
+/// What the kernel was told by a memory card: `preferred_erase_size`
+/// (Documentation/driver-api/mmc/mmc-dev-attrs.rst). USB sticks and SSDs tell nothing of the kind,
+/// and files have no flash of their own.
 pub fn erase_unit_of_device(major: u32, minor: u32) -> Option<u64> {
     of_directory(&PathBuf::from(format!("/sys/dev/block/{major}:{minor}")))
 }
@@ -15,7 +16,8 @@ fn of_directory(directory: &Path) -> Option<u64> {
         disk.pop();
     }
     let text = std::fs::read_to_string(disk.join("device/preferred_erase_size")).ok()?;
-    // A card that does not know says 0 or 512, and nothing larger than a segment of a terabyte card is believed.
+    // A card that does not know says 0 or 512, and nothing larger than a segment of a terabyte card
+    // is believed.
     text.trim().parse().ok().filter(|bytes| (4096..=1 << 30).contains(bytes))
 }
 

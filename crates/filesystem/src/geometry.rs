@@ -1,7 +1,8 @@
 //! What a file system has to know of the array below it.
 
-/// How an array's content is dealt out to its members: the unit that goes to one of them before the next one's turn, and
-/// how many units make a stripe, which parity arrays write whole without reading anything first.
+/// How an array's content is dealt out to its members: the unit that goes to one of them before the
+/// next one's turn, and how many units make a stripe, which parity arrays write whole without
+/// reading anything first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripes {
     /// The chunk.
@@ -26,19 +27,21 @@ pub enum Level {
     Mirror,
     /// Level 10.
     StripedMirrors {
-        /// Copies side by side. Far copies and offset ones lie in other rows, and take no part in this one.
+        /// Copies side by side. Far copies and offset ones lie in other rows, and take no part in
+        /// this one.
         near_copies: u64,
     },
 }
 
 impl Stripes {
-    /// The stripes of an array of `members`; none if content goes to one member until that is full, or to all alike.
+    /// The stripes of an array of `members`; none if content goes to one member until that is full,
+    /// or to all alike.
     pub fn of(level: Level, chunk_bytes: u64, members: u64) -> Option<Self> {
         let data_members = match level {
             Level::Linear | Level::Mirror => return None,
             Level::Striped { parity_members } => members.checked_sub(parity_members)?,
-            // As md tells it to the block layer (raid10.c, raid10_set_io_opt): where copies do not divide the members
-            // a pattern begins anew only after all of them.
+            // As md tells it to the block layer (raid10.c, raid10_set_io_opt): where copies do not
+            // divide the members a pattern begins anew only after all of them.
             Level::StripedMirrors { near_copies } if near_copies > 0 && members.is_multiple_of(near_copies) => {
                 members / near_copies
             }
@@ -48,10 +51,11 @@ impl Stripes {
         (chunk_bytes > 0 && data_members > 0).then_some(Self { chunk_bytes, data_members, has_parity })
     }
 
-    /// The stripes of an array whose members are arrays themselves: groups that the outer level deals content out to.
+    /// The stripes of an array whose members are arrays themselves: groups that the outer level
+    /// deals content out to.
     ///
-    /// A turn of the outer level gives each group one outer chunk, which need not be a stripe of the group's; a stripe of
-    /// the whole ends where both begin anew.
+    /// A turn of the outer level gives each group one outer chunk, which need not be a stripe of
+    /// the group's; a stripe of the whole ends where both begin anew.
     pub fn nested(outer: Option<Self>, inner: Option<Self>) -> Option<Self> {
         let (Some(outer), Some(inner)) = (outer, inner) else { return outer.or(inner) };
         let chunk_bytes = outer.chunk_bytes.min(inner.chunk_bytes);
@@ -69,8 +73,9 @@ impl Stripes {
 
 /// An array whose members are arrays: where the outer one's data begin in the inner ones.
 ///
-/// What is aligned in the outer array is aligned in the inner ones only if that is the beginning of a stripe of theirs. Nothing
-/// that a file system is told can mend it: it is the same for every place in it.
+/// What is aligned in the outer array is aligned in the inner ones only if that is the beginning of
+/// a stripe of theirs. Nothing that a file system is told can mend it: it is the same for every
+/// place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nesting {
     /// Where the outer array's data begin.
@@ -80,8 +85,8 @@ pub struct Nesting {
 }
 
 impl Nesting {
-    /// Where content begins on the drives, if the inner arrays' data begin there at `inner_offset_bytes`; none if it begins
-    /// at different places, in the midst of a stripe.
+    /// Where content begins on the drives, if the inner arrays' data begin there at
+    /// `inner_offset_bytes`; none if it begins at different places, in the midst of a stripe.
     pub fn data_offset_bytes(&self, inner_offset_bytes: u64) -> Option<u64> {
         let Some(inner) = self.inner else { return inner_offset_bytes.checked_add(self.outer_offset_bytes) };
         if self.cut_stripe_bytes().is_some() {
@@ -105,10 +110,11 @@ pub struct Geometry {
     pub stripes: Option<Stripes>,
     /// None if the members are drives, or if nobody knows.
     pub nesting: Option<Nesting>,
-    /// What a member's flash erases at a time, the largest of the members'; none if nobody knows, and for disks.
+    /// What a member's flash erases at a time, the largest of the members'; none if nobody knows,
+    /// and for disks.
     pub erase_unit_bytes: Option<u64>,
-    /// Where content begins on the drives; what is aligned above is aligned on the drives only if this is. None if it is
-    /// not known, or not one place.
+    /// Where content begins on the drives; what is aligned above is aligned on the drives only if
+    /// this is. None if it is not known, or not one place.
     pub data_offset_bytes: Option<u64>,
     /// The smallest unit of I/O.
     pub logical_block_bytes: u32,
@@ -117,8 +123,9 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Content that fills whole erase units on every member that it touches; none if no erase unit is known, or if the
-    /// members' data do not begin at one, so that nothing above could be aligned.
+    /// Content that fills whole erase units on every member that it touches; none if no erase unit
+    /// is known, or if the members' data do not begin at one, so that nothing above could be
+    /// aligned.
     pub fn erase_stripe_bytes(&self) -> Option<u64> {
         let unit_bytes = self.erase_unit_bytes.filter(|&bytes| bytes > 0)?;
         if !self.data_offset_bytes?.is_multiple_of(unit_bytes) {
@@ -129,7 +136,8 @@ impl Geometry {
         on_member.checked_mul(stripes.data_members)
     }
 
-    /// What large structures had best begin at, the best first: erase units of all members, stripes, chunks.
+    /// What large structures had best begin at, the best first: erase units of all members,
+    /// stripes, chunks.
     pub fn alignments(&self) -> Vec<Alignment> {
         let erase = self.erase_stripe_bytes().map(|bytes| Alignment { bytes, of: AlignedTo::EraseUnits });
         let is_cut = self.nesting.is_some_and(|nesting| nesting.cut_stripe_bytes().is_some());

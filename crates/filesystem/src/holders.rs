@@ -1,6 +1,8 @@
-//! Who uses a mounted file system, so that it cannot be unmounted: asked of procfs and sysfs, as fuser(1) does.
+//! Who uses a mounted file system, so that it cannot be unmounted: asked of procfs and sysfs, as
+//! fuser(1) does.
 //!
-//! Links are read and never followed: to look at a file of a file system that answers no more would hang.
+//! Links are read and never followed: to look at a file of a file system that answers no more would
+//! hang.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -64,8 +66,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Who uses the file system that is mounted on `place`, an absolute path without links. Programs of others are seen by root
-/// only. Each program is told once.
+/// Who uses the file system that is mounted on `place`, an absolute path without links. Programs of
+/// others are seen by root only. Each program is told once.
 pub fn holders(place: &Path) -> Vec<Holder> {
     let below = mounts().unwrap_or_default().into_iter().filter(|it| it.place != place && it.place.starts_with(place));
     let below = below.map(|it| Holder::Mount { place: it.place });

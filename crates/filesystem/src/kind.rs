@@ -45,7 +45,8 @@ pub(crate) enum LabelLimit {
     Bytes(usize),
     /// So many units of UTF-16, without control characters.
     Utf16(usize),
-    /// FAT's eleven bytes of a directory entry: ASCII, upper case, without the characters that short names reserve.
+    /// FAT's eleven bytes of a directory entry: ASCII, upper case, without the characters that
+    /// short names reserve.
     Fat,
 }
 
@@ -107,16 +108,21 @@ impl Kind {
 
     pub(crate) fn limits(self) -> Limits {
         match self {
-            // mke2fs makes smaller ones, whose journal leaves no room. ext4(5): 2^32 blocks of 4 KiB without 64bit, 2^48
-            // with it, of which e2fsprogs takes 2^60 bytes. s_volume_name has 16 bytes.
+            // mke2fs makes smaller ones, whose journal leaves no room. ext4(5): 2^32 blocks of 4
+            // KiB without 64bit, 2^48 with it, of which e2fsprogs takes 2^60 bytes. s_volume_name
+            // has 16 bytes.
             Self::Ext4 => limits(8 * MIB, |_| 1 << 60, "it has 2^48 blocks of 4 KiB", LabelLimit::Bytes(16)),
-            // mkfs.xfs(8) refuses less than 300 MB since xfsprogs 5.19. xfs(5): 8 EiB. sb_fname has 12 bytes.
+            // mkfs.xfs(8) refuses less than 300 MB since xfsprogs 5.19. xfs(5): 8 EiB. sb_fname has
+            // 12 bytes.
             Self::Xfs => limits(300 * MIB, |_| (1 << 63) - 1, "its sizes have 63 bits", LabelLimit::Bytes(12)),
-            // mkfs.btrfs refuses less than 114294784 bytes with two copies of metadata. mkfs.btrfs(8): label below 256.
+            // mkfs.btrfs refuses less than 114294784 bytes with two copies of metadata.
+            // mkfs.btrfs(8): label below 256.
             Self::Btrfs => limits(109 * MIB, |_| (1 << 63) - 1, "its sizes have 63 bits", LabelLimit::Bytes(255)),
-            // mkfs.f2fs fails on less than about 50 MB. Kernel, Documentation/filesystems/f2fs.rst: 16 TB.
+            // mkfs.f2fs fails on less than about 50 MB. Kernel, Documentation/filesystems/f2fs.rst:
+            // 16 TB.
             Self::F2fs => limits(64 * MIB, |_| 16 * TIB - 1, "it has 2^32 blocks of 4 KiB", LabelLimit::Utf16(255)),
-            // Below this a FAT16 has too few clusters, and Windows and Linux disagree on what it is. mkfs.fat(8).
+            // Below this a FAT16 has too few clusters, and Windows and Linux disagree on what it
+            // is. mkfs.fat(8).
             Self::Vfat => limits(
                 16 * MIB,
                 |block_bytes| u64::from(u32::MAX) * block_bytes,
@@ -127,7 +133,8 @@ impl Kind {
             Self::Exfat => {
                 limits(4 * MIB, |_| 128 * 1024 * TIB, "it has 2^32 clusters of 32 MiB", LabelLimit::Utf16(11))
             }
-            // mkntfs refuses less than 1 MiB; 2^32 clusters of at most 64 KiB. Windows takes 32 characters.
+            // mkntfs refuses less than 1 MiB; 2^32 clusters of at most 64 KiB. Windows takes 32
+            // characters.
             Self::Ntfs => {
                 limits(2 * MIB, |_| 256 * TIB - (64 << 10), "it has 2^32 clusters of 64 KiB", LabelLimit::Utf16(32))
             }

@@ -1,10 +1,14 @@
-//! File systems on arrays: how each is made to fit the array below it, made, mounted, and unmounted.
+//! File systems on arrays: how each is made to fit the array below it, made, mounted, and
+//! unmounted.
 //!
-//! * [`Geometry`] is what a file system has to know of an array: stripes, erase units of the flash below, blocks, size.
-//! * [`plan()`] is pure: the command that makes a file system of a [`Kind`], each argument with its reason and where that
-//!   is written, or a refusal, before anything is touched.
-//! * [`make()`] carries a plan out: old signatures go, mkfs runs, the result is flushed and identified.
-//! * [`mount()`] and [`unmount()`] are mount(8) and umount(2), with options that suit and a word on who is in the way.
+//! * [`Geometry`] is what a file system has to know of an array: stripes, erase units of the flash
+//!   below, blocks, size.
+//! * [`plan()`] is pure: the command that makes a file system of a [`Kind`], each argument with its
+//!   reason and where that is written, or a refusal, before anything is touched.
+//! * [`make()`] carries a plan out: old signatures go, mkfs runs, the result is flushed and
+//!   identified.
+//! * [`mount()`] and [`unmount()`] are mount(8) and umount(2), with options that suit and a word on
+//!   who is in the way.
 //!
 //! ```
 //! use shoal_filesystem::{Geometry, Kind, Level, Stripes, plan};

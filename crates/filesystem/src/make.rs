@@ -1,9 +1,10 @@
 //! Carries a plan out: old signatures go, the file system is made, flushed, and looked at.
 //!
-//! mkfs overwrites what its own structures cover, and little else: btrfs's copies at 64 KiB and 64 MiB, a partition table's
-//! copy at the end, ZFS's labels stay when another file system comes. Then blkid(8) finds two answers and gives none, and
-//! nothing mounts. So wipefs(8) takes all of them first, which is why nothing is lost by mistake only before it: whoever calls
-//! has looked at what the array holds.
+//! mkfs overwrites what its own structures cover, and little else: btrfs's copies at 64 KiB and 64
+//! MiB, a partition table's copy at the end, ZFS's labels stay when another file system comes. Then
+//! blkid(8) finds two answers and gives none, and nothing mounts. So wipefs(8) takes all of them
+//! first, which is why nothing is lost by mistake only before it: whoever calls has looked at what
+//! the array holds.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -116,11 +117,12 @@ pub fn make(plan: &MkfsPlan, device: &Path) -> Result<Identity, MakeError> {
 
 /// blkid(8) found more than one thing.
 const SEVERAL: i32 = 8;
-/// Where the signatures of most file systems lie; it has to be read before it can be said that there is none.
+/// Where the signatures of most file systems lie; it has to be read before it can be said that
+/// there is none.
 const LOOKED_AT_BYTES: u64 = 128 << 10;
 
-/// The file system on a block device or file, as blkid(8) sees it; none if there is none. What cannot be read, or carries several, is an error: blkid
-/// says of both that it found nothing.
+/// The file system on a block device or file, as blkid(8) sees it; none if there is none. What
+/// cannot be read, or carries several, is an error: blkid says of both that it found nothing.
 pub fn identify(device: &Path) -> Result<Option<Identity>, MakeError> {
     let mut command = Command::new(program("blkid", "util-linux")?);
     command.args(["--probe", "--output", "export"]).arg(device).stdin(Stdio::null());
@@ -153,7 +155,8 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Where a program is. People's own paths often lack where those for administrators are, and this is to depend on none.
+/// Where a program is. People's own paths often lack where those for administrators are, and this
+/// is to depend on none.
 pub(crate) fn program(name: &'static str, package: &'static str) -> Result<PathBuf, MakeError> {
     const PLACES: [&str; 6] = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
     let found = PLACES.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file());

@@ -102,8 +102,8 @@ fn told(holders: &[Holder]) -> String {
     words.join(", ")
 }
 
-/// The options with which a file system on an array is mounted: those that suit, unless `given` says otherwise, then
-/// `given`, which is separated by commas.
+/// The options with which a file system on an array is mounted: those that suit, unless `given`
+/// says otherwise, then `given`, which is separated by commas.
 pub fn mount_options(kind: Option<Kind>, given: Option<&str>, read_only: bool) -> Vec<MountOption> {
     const TIMES: [&str; 6] = ["noatime", "atime", "relatime", "norelatime", "strictatime", "lazytime"];
     let given: Vec<&str> = given.unwrap_or_default().split(',').filter(|word| !word.is_empty()).collect();
@@ -132,7 +132,8 @@ pub fn mount_options(kind: Option<Kind>, given: Option<&str>, read_only: bool) -
     options
 }
 
-/// What mount(8) is to call a file system: NTFS has a driver in the kernel since 5.15, and an older one outside of it.
+/// What mount(8) is to call a file system: NTFS has a driver in the kernel since 5.15, and an older
+/// one outside of it.
 fn mount_type(kind: &str) -> &str {
     let in_kernel = || {
         let listed = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
@@ -146,7 +147,8 @@ fn mount_type(kind: &str) -> &str {
     }
 }
 
-/// Whether a directory can be mounted on: it is there, and nothing is mounted on it. Gives its path without links.
+/// Whether a directory can be mounted on: it is there, and nothing is mounted on it. Gives its path
+/// without links.
 pub fn check_place(place: &Path) -> Result<PathBuf, MountError> {
     let no_directory = |error| MountError::NoDirectory { place: place.to_owned(), error };
     let path = place.canonicalize().map_err(no_directory)?;
@@ -205,7 +207,8 @@ pub fn unmount(place: &Path) -> Result<Mount, UnmountError> {
     unmount_dead(place)
 }
 
-/// Unmounts what is mounted on a directory, of a device on which nothing is written any more: what was not flushed is lost.
+/// Unmounts what is mounted on a directory, of a device on which nothing is written any more: what
+/// was not flushed is lost.
 pub fn unmount_dead(place: &Path) -> Result<Mount, UnmountError> {
     let not_mounted = || UnmountError::NotMounted { place: place.to_owned() };
     let place = place.canonicalize().map_err(|_| not_mounted())?;

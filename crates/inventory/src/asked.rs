@@ -1,8 +1,8 @@
 //! Asks drives and file systems in threads, and waits for none of them for ever.
 //!
-//! Who has not answered within [`PATIENCE`] is *silent*: the thread is left behind, and it is not asked again before it has
-//! answered. What the kernel has begun nobody can end: a process with a thread left behind does its work, and is gone when
-//! the drive has answered, or is.
+//! Who has not answered within [`PATIENCE`] is *silent*: the thread is left behind, and it is not
+//! asked again before it has answered. What the kernel has begun nobody can end: a process with a
+//! thread left behind does its work, and is gone when the drive has answered, or is.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,9 @@ pub(crate) fn under_way() -> MutexGuard<'static, BTreeMap<PathBuf, Instant>> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `ask` learns of a place, whose file system may hang as a drive does: asked in a thread of its own, which is left behind
-/// if there is no answer within [`PATIENCE`]. A place that is silent already is not asked.
+/// What `ask` learns of a place, whose file system may hang as a drive does: asked in a thread of
+/// its own, which is left behind if there is no answer within [`PATIENCE`]. A place that is silent
+/// already is not asked.
 ///
 /// # Errors
 /// It does not answer, or no thread is to be had to ask it.

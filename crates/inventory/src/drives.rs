@@ -77,7 +77,8 @@ pub struct Opened {
     pub drives: Vec<DriveId>,
 }
 
-/// Opens drives, each of which may be given once. One that does not answer, neither to be opened nor to be read, is not waited for.
+/// Opens drives, each of which may be given once. One that does not answer, neither to be opened
+/// nor to be read, is not waited for.
 pub fn open_drives(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, DrivesError> {
     simulated::refuse(paths)?;
     let mut drives: Vec<Drive> = Vec::new();

@@ -89,7 +89,8 @@ impl Environment {
         }
     }
 
-    /// The same where nobody hears what is told on the side: of an attempt that tells it again when it is made in earnest.
+    /// The same where nobody hears what is told on the side: of an attempt that tells it again when
+    /// it is made in earnest.
     pub fn muted(&self) -> Self {
         Self { listener: Arc::new(|_| {}), ..self.clone() }
     }

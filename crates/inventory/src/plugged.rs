@@ -1,7 +1,8 @@
 //! What is plugged in, where, and what is on it.
 //!
-//! What the kernel says of a drive is there at once, whatever the drive does. What is on it the drive is asked, in a thread of
-//! its own: who does not answer is [`Holds::Silent`], and its thread is left behind, as in [`mod@crate::look`].
+//! What the kernel says of a drive is there at once, whatever the drive does. What is on it the
+//! drive is asked, in a thread of its own: who does not answer is [`Holds::Silent`], and its thread
+//! is left behind, as in [`mod@crate::look`].
 
 use std::io;
 use std::path::{Path, PathBuf};

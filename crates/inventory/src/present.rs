@@ -26,7 +26,8 @@ use crate::search::{Named, SearchError, member_paths, outer_superblock};
 /// What an array's members are opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// To be read: nothing that they miss is written. If too few are given, others must not be there.
+    /// To be read: nothing that they miss is written. If too few are given, others must not be
+    /// there.
     Read,
     /// To be read, whoever else is there.
     ReadWithout,
@@ -229,7 +230,8 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
     }
     let need =
         if shoal_md::assemble(&candidates).ok()?.health() == Health::Failed { Need::Needed } else { Need::Spared };
-    // Only those that the array itself counts on, if it is one: elsewhere others may have taken their roles.
+    // Only those that the array itself counts on, if it is one: elsewhere others may have taken
+    // their roles.
     let roles = absent(&candidates).ok()?;
     let is_counted_on = |role| need == Need::Needed || roles.iter().any(|absent| absent.0 == role);
     let is_absent = |uuid: Uuid| group.iter().all(|seen| seen.superblock.device_uuid != uuid);

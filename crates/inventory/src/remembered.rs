@@ -100,9 +100,9 @@ pub fn store(environment: &Environment) -> Option<Store> {
     store
 }
 
-/// Where the members of an array were seen last, if at least one of them was called so once as one of
-/// `once`: others may have taken their places since. None of an array of arrays, whose members are
-/// no drives, and of one that this host does not remember.
+/// Where the members of an array were seen last, if at least one of them was called so once as one
+/// of `once`: others may have taken their places since. None of an array of arrays, whose members
+/// are no drives, and of one that this host does not remember.
 pub fn last_places(environment: &Environment, array: Uuid, once: &[PathBuf]) -> Option<Vec<PathBuf>> {
     let book = environment.store()?.read(array).ok()??;
     let place = |member: &Member| std::path::absolute(&member.drive).ok();
@@ -120,8 +120,9 @@ pub fn last_seen(environment: &Environment, array: Uuid, role: Role) -> Option<S
     Some(last.drive.clone())
 }
 
-/// Forgets arrays all of whose members, as this host remembers them, are among those whose superblocks were erased: nothing is
-/// left of these. Gives those that were forgotten. One that cannot be is told.
+/// Forgets arrays all of whose members, as this host remembers them, are among those whose
+/// superblocks were erased: nothing is left of these. Gives those that were forgotten. One that
+/// cannot be is told.
 pub fn forget_erased(environment: &Environment, erased: &[Superblock]) -> Vec<Uuid> {
     let mut arrays: Vec<_> = erased.iter().map(|superblock| superblock.array_uuid).collect();
     arrays.sort();

@@ -180,15 +180,16 @@ pub fn check_wipeable(paths: &[PathBuf], force: bool) -> Result<Wipeable, WipeEr
     Ok(Wipeable { drives: drives? })
 }
 
-/// Refuses drives that are in use, and files that hold something and are no members of arrays unless `force`. Whoever ends
-/// what a drive was, and tells people first what that is, asks this.
+/// Refuses drives that are in use, and files that hold something and are no members of arrays
+/// unless `force`. Whoever ends what a drive was, and tells people first what that is, asks this.
 pub fn check_erasable(paths: &[PathBuf], force: bool) -> Result<Wipeable, WipeError> {
     let is_ordinary = |superblock: &Option<Superblock>| !force && superblock.is_none();
     let drives: Result<_, _> = paths.iter().map(|path| check(path, true, is_ordinary)).collect();
     Ok(Wipeable { drives: drives? })
 }
 
-/// What a drive holds, if it may lose that: signatures of it if `force`, and a file's content if it is not to be kept.
+/// What a drive holds, if it may lose that: signatures of it if `force`, and a file's content if it
+/// is not to be kept.
 fn check(path: &Path, force: bool, keeps_file: impl Fn(&Option<Superblock>) -> bool) -> Result<Former, WipeError> {
     // First what it is, or a change between the two looks would pass for what was found fit.
     let superblock = asked(path, |path| Drive::open(path, Access::Read).ok().and_then(|drive| probe(&drive).ok()))?;
@@ -246,7 +247,8 @@ fn is_measured(bytes: &[u8]) -> bool {
     first.is_some_and(|sector| Fill::wrote(sector) || shoal_profile::wrote(sector) || shoal_check::wrote(sector))
 }
 
-/// Refuses an array, so named, whose content is known by a signature, or begins as files do that people keep.
+/// Refuses an array, so named, whose content is known by a signature, or begins as files do that
+/// people keep.
 pub fn check_content(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
     let found = survey_content(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes));
     match found.map_err(WipeError::Read)?.into_iter().next() {
@@ -255,8 +257,8 @@ pub fn check_content(content: &mut dyn Volume, array: &str) -> Result<(), WipeEr
     }
 }
 
-/// Refuses an array, so named, that holds anything but what shoal writes to measure: what is written to measure destroys what
-/// nobody can name, too.
+/// Refuses an array, so named, that holds anything but what shoal writes to measure: what is
+/// written to measure destroys what nobody can name, too.
 pub fn check_measurable(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
     check_content(content, array)?;
     let size_bytes = content.size_bytes();

@@ -1,7 +1,9 @@
-//! Runs a shell script on a machine with USB sticks, and prints what it printed:
-//! `cargo run -p shoal-lab --example sticks -- SCRIPT PROGRAM,... READ:WRITE BUS:IMAGE...`, for whoever writes a new test.
+//! Runs a shell script on a machine with USB sticks, and prints what it printed: `cargo run -p
+//! shoal-lab --example sticks -- SCRIPT PROGRAM,... READ:WRITE BUS:IMAGE...`, for whoever writes a
+//! new test.
 //!
-//! READ and WRITE are bytes per second, 0 for as fast as it goes; the list of programs may be empty (`''`).
+//! READ and WRITE are bytes per second, 0 for as fast as it goes; the list of programs may be empty
+//! (`''`).
 
 use std::error::Error;
 use std::io::Write;

@@ -24,7 +24,8 @@ pub(crate) enum Silence {
 impl Console {
     pub(crate) fn new(input: ChildStdin, output: ChildStdout) -> Self {
         let (sender, lines) = channel();
-        // Ends when the guest does: the pipe is then at its end. A console that nobody reads would block the guest.
+        // Ends when the guest does: the pipe is then at its end. A console that nobody reads would
+        // block the guest.
         std::thread::spawn(move || {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();

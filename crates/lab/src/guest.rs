@@ -149,7 +149,8 @@ impl Guest {
         self.console.next_line(deadline).map_err(|silence| lost(silence, "waiting for a line", String::new()))
     }
 
-    /// Cuts the power: what is under way ends where it stands. Gives the lines that had been printed and not yet taken.
+    /// Cuts the power: what is under way ends where it stands. Gives the lines that had been
+    /// printed and not yet taken.
     pub fn cut_power(mut self) -> Vec<String> {
         self.kill();
         let console = &self.console;

@@ -44,7 +44,8 @@ impl Lab {
         Guest::boot(self, directory)
     }
 
-    /// Starts the process, which has its own process group, and `init` as the guest's first process.
+    /// Starts the process, which has its own process group, and `init` as the guest's first
+    /// process.
     pub(crate) fn start(&self, directory: &Path, init: &Path) -> io::Result<Child> {
         let modules: Vec<_> = self.modules.iter().map(|path| path.display().to_string()).collect();
         let mut command = Command::new(&self.kernel);
@@ -69,8 +70,8 @@ impl Lab {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .process_group(0);
-        // Filter and processor stay with the thread that asks for them and with what that starts: so the thread is a
-        // new one.
+        // Filter and processor stay with the thread that asks for them and with what that starts:
+        // so the thread is a new one.
         std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
                 processor::keep_to_one()?;

@@ -24,14 +24,15 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     places.split(':').map(|place| Path::new(place).join(name)).find(|path| path.is_file())
 }
 
-/// The files of all modules that are wanted and not built in, each after those that it needs. `directory` is that of
-/// one version of the kernel.
+/// The files of all modules that are wanted and not built in, each after those that it needs.
+/// `directory` is that of one version of the kernel.
 pub(crate) fn modules_in_order(directory: &Path, wanted: &[&str]) -> Option<Vec<PathBuf>> {
     let needs = std::fs::read_to_string(directory.join("modules.dep")).ok()?;
     let mut order: Vec<PathBuf> = Vec::new();
     for name in wanted {
         let file_name = format!("/{name}.ko");
-        // "kernel/drivers/md/raid1.ko: kernel/drivers/md/md-mod.ko": what it needs, the most basic last.
+        // "kernel/drivers/md/raid1.ko: kernel/drivers/md/md-mod.ko": what it needs, the most basic
+        // last.
         let Some((module, needed)) =
             needs.lines().filter_map(|line| line.split_once(':')).find(|(module, _)| module.ends_with(&file_name))
         else {

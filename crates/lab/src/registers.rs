@@ -1,11 +1,12 @@
 //! User-Mode Linux on processors with large registers.
 //!
-//! Linux 6.1 as a process saves its own processes' floating-point registers into a fixed buffer, which AVX-512 and AMX
-//! have outgrown: the host then refuses, and the guest dies before its first program. Where the host offers only the
-//! old set of registers the guest uses that, so it is offered nothing else: a filter answers the one request for the
-//! extended state as a kernel that does not know it would. What lies beyond SSE is lost whenever a program
-//! meets a page that is not there yet, so [`PROGRAMS`] keeps programs from it. (The C library copies memory with AVX
-//! even where it was told that there is none, unless told that it would be slow, too.)
+//! Linux 6.1 as a process saves its own processes' floating-point registers into a fixed buffer,
+//! which AVX-512 and AMX have outgrown: the host then refuses, and the guest dies before its first
+//! program. Where the host offers only the old set of registers the guest uses that, so it is
+//! offered nothing else: a filter answers the one request for the extended state as a kernel that
+//! does not know it would. What lies beyond SSE is lost whenever a program meets a page that is not
+//! there yet, so [`PROGRAMS`] keeps programs from it. (The C library copies memory with AVX even
+//! where it was told that there is none, unless told that it would be slow, too.)
 
 use std::collections::BTreeMap;
 

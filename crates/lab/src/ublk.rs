@@ -1,7 +1,8 @@
 //! A kernel that has ublk, in an emulated machine without drives: arrays lie in its memory.
 //!
-//! As in [`crate::usb`], every instruction is emulated, the guest's root is busybox and programs of the host with their
-//! libraries, and starting it takes some ten seconds. `/run/memory` takes direct I/O.
+//! As in [`crate::usb`], every instruction is emulated, the guest's root is busybox and programs of
+//! the host with their libraries, and starting it takes some ten seconds. `/run/memory` takes
+//! direct I/O.
 
 use std::path::PathBuf;
 
@@ -30,7 +31,8 @@ impl UblkLab {
         Ok(Self { parts: Parts::find(&UBLK)? })
     }
 
-    /// Starts a machine, and waits until it takes scripts. `programs`, absolute paths, are there at the same paths.
+    /// Starts a machine, and waits until it takes scripts. `programs`, absolute paths, are there at
+    /// the same paths.
     pub fn boot(&self, programs: &[PathBuf]) -> Result<UblkGuest, GuestError> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("root"), self.parts.root(programs, 0)?)?;

@@ -1,15 +1,17 @@
-//! USB sticks on several buses under a real kernel: pulled, plugged back, and never faster than they are told to be.
+//! USB sticks on several buses under a real kernel: pulled, plugged back, and never faster than
+//! they are told to be.
 //!
-//! [`UsbLab`] finds QEMU and a kernel, and [`UsbLab::boot`] starts a machine in some ten seconds, without root. It emulates
-//! every instruction, so what is bound by the processor says nothing there. What is bound by a [`Stick`] does: its
-//! throttle goes by the clock.
+//! [`UsbLab`] finds QEMU and a kernel, and [`UsbLab::boot`] starts a machine in some ten seconds,
+//! without root. It emulates every instruction, so what is bound by the processor says nothing
+//! there. What is bound by a [`Stick`] does: its throttle goes by the clock.
 //!
-//! - The guest's root lies in its memory: busybox, mdadm, and programs of the host with their libraries. Nothing of the
-//!   host is shared but the sticks' images.
-//! - `stick SERIAL...` in a script gives devices by serial numbers ([`Stick::serial`]), as names follow from the order
-//!   of plugging.
+//! - The guest's root lies in its memory: busybox, mdadm, and programs of the host with their
+//!   libraries. Nothing of the host is shared but the sticks' images.
+//! - `stick SERIAL...` in a script gives devices by serial numbers ([`Stick::serial`]), as names
+//!   follow from the order of plugging.
 //! - [`UsbGuest::pull`] and [`UsbGuest::plug`] do what a hand would do, at any time.
-//! - [`UsbLab::boot_from`] starts a machine that finds its root file system on the sticks by itself.
+//! - [`UsbLab::boot_from`] starts a machine that finds its root file system on the sticks by
+//!   itself.
 
 mod archive;
 pub(crate) mod machine;
@@ -49,7 +51,8 @@ pub struct Stick {
     pub limits: Option<Limits>,
 }
 
-/// Rates at which a bucket leaks that holds a tenth of a second's worth: I/O waits while it is full.
+/// Rates at which a bucket leaks that holds a tenth of a second's worth: I/O waits while it is
+/// full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// For reads.
@@ -82,8 +85,8 @@ impl UsbLab {
         Ok(Self { parts: Parts::find(&machine::USB)?, mdadm })
     }
 
-    /// Starts a machine with these sticks, and waits until it has found them and takes scripts. `programs`, absolute
-    /// paths, are there at the same paths.
+    /// Starts a machine with these sticks, and waits until it has found them and takes scripts.
+    /// `programs`, absolute paths, are there at the same paths.
     pub fn boot(&self, sticks: &[Stick], programs: &[PathBuf]) -> Result<UsbGuest, GuestError> {
         // Elsewhere paths may be longer than the name of a socket.
         let directory = tempfile::tempdir()?;
@@ -97,10 +100,10 @@ impl UsbLab {
 }
 
 impl UsbLab {
-    /// Starts a machine whose root file system is on an array of its sticks: from memory it loads what drives and md need,
-    /// assembles what `mdadm_conf` names, as mdadm's own hook for an initramfs does, and hands over to `/sbin/init` on
-    /// `/dev/md/ROOT`. Gives what was said on the console until the machine was switched off, which is to take no longer
-    /// than five minutes.
+    /// Starts a machine whose root file system is on an array of its sticks: from memory it loads
+    /// what drives and md need, assembles what `mdadm_conf` names, as mdadm's own hook for an
+    /// initramfs does, and hands over to `/sbin/init` on `/dev/md/ROOT`. Gives what was said on the
+    /// console until the machine was switched off, which is to take no longer than five minutes.
     pub fn boot_from(&self, sticks: &[Stick], mdadm_conf: &str, root: &str) -> Result<Vec<String>, GuestError> {
         let directory = tempfile::tempdir()?;
         let settings = format!("#!/bin/sh\nROOT=/dev/md/{root} MDADM_CONF='{mdadm_conf}'\n");

@@ -1,4 +1,5 @@
-//! USB sticks in an emulated machine: where they are plugged in, how fast they are let be, pulled, and plugged back.
+//! USB sticks in an emulated machine: where they are plugged in, how fast they are let be, pulled,
+//! and plugged back.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -9,7 +10,8 @@ use shoal_lab::usb::{Limits, Stick, UsbGuest, UsbLab};
 
 const STICK_BYTES: u64 = 32 << 20;
 const READ_BYTES_PER_S: u64 = 2_000_000;
-/// What is read to see how fast that goes, and how long it takes beyond what the throttle lets pass at once.
+/// What is read to see how fast that goes, and how long it takes beyond what the throttle lets pass
+/// at once.
 const SAMPLE_BYTES: u64 = 8 << 20;
 
 #[test]

@@ -37,7 +37,8 @@ fn needs_kernel_a_power_cut_falls_in_the_middle_of_writing() {
 #[test]
 fn needs_kernel_programs_keep_their_registers() {
     let Some((directory, mut guest)) = booted("programs keep their registers") else { return };
-    // The checksums of a file system cross the program's memory in large copies, into pages that are not there yet.
+    // The checksums of a file system cross the program's memory in large copies, into pages that
+    // are not there yet.
     std::fs::File::create(directory.path().join("image")).unwrap().set_len(33 << 20).unwrap();
     guest.done("mkfs.ext4 -q -F image; fsck.ext4 -f -n image").unwrap();
 }

@@ -1,8 +1,10 @@
-//! How long a lab book of a thousand runs takes to be written, listed, shown, compared and followed.
+//! How long a lab book of a thousand runs takes to be written, listed, shown, compared and
+//! followed.
 //!
 //! `cargo bench -p shoal-labbook --bench thousand_runs`
 //!
-//! Each run is three repeats of random reads and writes on a simulated stick, with histograms and series. Nothing is judged.
+//! Each run is three repeats of random reads and writes on a simulated stick, with histograms and
+//! series. Nothing is judged.
 
 use std::time::Instant;
 

@@ -1,7 +1,8 @@
 //! The file: opened, begun, written. Reading is beside ([`crate::reading`], [`crate::listing`]).
 //!
-//! It is in SQLite's write-ahead mode with full synchronisation: when a call returns, what it wrote is durable, and whoever reads
-//! meanwhile sees what there was before. Whoever finds another writer at work waits for a moment.
+//! It is in SQLite's write-ahead mode with full synchronisation: when a call returns, what it wrote
+//! is durable, and whoever reads meanwhile sees what there was before. Whoever finds another writer
+//! at work waits for a moment.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -92,7 +93,8 @@ impl LabBook {
         self.write(|transaction| insert_run(transaction, heading, None))
     }
 
-    /// Writes down what was measured on a target. The same target may be given again, with more measurements.
+    /// Writes down what was measured on a target. The same target may be given again, with more
+    /// measurements.
     ///
     /// # Errors
     /// It cannot be written.
@@ -151,7 +153,8 @@ impl LabBook {
     fn write<T>(&mut self, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, LabBookError> {
         let path = &self.path;
         let wrong = |error| LabBookError::of(path, error);
-        // It begins as a writer: one that has read before it writes would be refused if another wrote in between.
+        // It begins as a writer: one that has read before it writes would be refused if another
+        // wrote in between.
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior).map_err(wrong)?;
         let changed = change(&transaction).map_err(wrong)?;
@@ -176,7 +179,8 @@ fn prepare_file(path: &Path, rights: Rights) -> Result<(), LabBookError> {
     }
 }
 
-/// How the file is dealt with. It may be anybody's: nothing in it is run, and nothing in it is taken that is larger than what is written.
+/// How the file is dealt with. It may be anybody's: nothing in it is run, and nothing in it is
+/// taken that is larger than what is written.
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
@@ -190,8 +194,9 @@ fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")
 }
 
-/// The write-ahead mode is the file's, once it is chosen. While another process has the file it cannot be, and is another time: all
-/// holds without it too, but that readers and writers wait for each other.
+/// The write-ahead mode is the file's, once it is chosen. While another process has the file it
+/// cannot be, and is another time: all holds without it too, but that readers and writers wait for
+/// each other.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
         Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::DatabaseBusy => Ok(()),
@@ -199,7 +204,8 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// SQLite's integers have a sign: what is beyond them is no figure that anything was measured to be.
+/// SQLite's integers have a sign: what is beyond them is no figure that anything was measured to
+/// be.
 pub(crate) fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,6 @@
-//! Histograms and series as bytes: a format number, then integers in groups of seven bits, smallest first (LEB128). What ascends is
-//! stored as differences, so that a histogram of a hundred thousand requests takes a kilobyte or so.
+//! Histograms and series as bytes: a format number, then integers in groups of seven bits, smallest
+//! first (LEB128). What ascends is stored as differences, so that a histogram of a hundred thousand
+//! requests takes a kilobyte or so.
 
 use shoal_bench::{Bucket, Interval};
 

@@ -1,5 +1,5 @@
-//! What two runs of one kind say of each other, figure by figure. How sure that is, and by which statistic, is in
-//! [`crate::statistics`].
+//! What two runs of one kind say of each other, figure by figure. How sure that is, and by which
+//! statistic, is in [`crate::statistics`].
 
 use std::collections::BTreeSet;
 
@@ -40,12 +40,14 @@ pub struct Difference {
     pub before: Vec<u64>,
     /// Those of the second.
     pub after: Vec<u64>,
-    /// By how much the second is more: the median of the differences between all repeats (Hodges and Lehmann).
+    /// By how much the second is more: the median of the differences between all repeats (Hodges
+    /// and Lehmann).
     pub difference: i64,
     /// The same in thousandths of the first run's median; left out where that is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_per_mille: Option<i64>,
-    /// Where the difference lies (Moses's interval, of the Mann-Whitney statistic); left out if there are too few repeats.
+    /// Where the difference lies (Moses's interval, of the Mann-Whitney statistic); left out if
+    /// there are too few repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
     /// What that comes to.
@@ -66,8 +68,8 @@ pub enum Compared {
     TooFew,
 }
 
-/// Compares what both runs have. A target has its like in the other run by what it is, else by its name; where each run has one target,
-/// these are compared whatever they are.
+/// Compares what both runs have. A target has its like in the other run by what it is, else by its
+/// name; where each run has one target, these are compared whatever they are.
 pub fn compare(before: &Run, after: &Run) -> Comparison {
     let mut comparison = Comparison { figures: Vec::new(), left_out: Vec::new(), invalid_count: 0 };
     let mut met = Vec::new();

@@ -135,10 +135,12 @@ fn record(run: &Run, target: &Target, measured: &Measured, (figure, value): (&st
     ]
 }
 
-/// Takes in the runs of a file that the lab book does not have: of an export, or of a report of fio's.
+/// Takes in the runs of a file that the lab book does not have: of an export, or of a report of
+/// fio's.
 ///
 /// # Errors
-/// The file cannot be read or is neither; or the lab book cannot be written. Runs that were taken in by then stay.
+/// The file cannot be read or is neither; or the lab book cannot be written. Runs that were taken
+/// in by then stay.
 pub fn import_json(book: &mut LabBook, path: &Path) -> Result<Imported, LabBookError> {
     let runs = read_runs(path)?;
     runs.iter().try_for_each(|run| check(run).map_err(|what| no_export(path, what)))?;
@@ -179,7 +181,8 @@ fn read_runs(path: &Path) -> Result<Vec<Run>, LabBookError> {
     }
 }
 
-/// Whether a run is one that could have been measured: what is not would make the lab book unreadable.
+/// Whether a run is one that could have been measured: what is not would make the lab book
+/// unreadable.
 fn check(run: &Run) -> Result<(), String> {
     let heading = &run.heading;
     let uuid = heading.uuid;

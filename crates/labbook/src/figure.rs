@@ -1,4 +1,5 @@
-//! What the name of a figure says: its unit, and whether more of it is better. So neither is stored a second time.
+//! What the name of a figure says: its unit, and whether more of it is better. So neither is stored
+//! a second time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

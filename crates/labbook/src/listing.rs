@@ -66,7 +66,8 @@ pub struct Headline {
 
 /// Names that an entry tells.
 const TARGETS_TOLD: usize = 10;
-/// Which figure stands for a run: the first of these that it has. Of random loads the requests are counted, of others the bytes.
+/// Which figure stands for a run: the first of these that it has. Of random loads the requests are
+/// counted, of others the bytes.
 const RANDOM: [&str; 3] = ["read_iops", "write_iops", "bytes_per_s"];
 const OTHERS: [&str; 6] =
     ["read_bytes_per_s", "write_bytes_per_s", "bytes_per_s", "durable_bytes_per_s", "measured_bytes_per_s", "mean_ns"];

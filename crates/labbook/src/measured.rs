@@ -8,7 +8,8 @@ use shoal_text::{format_ns, format_size};
 use crate::model::{Measured, Target};
 
 impl Measured {
-    /// A measurement, as it is kept. `circumstance` says what is not the workload's, as "all drives at once"; empty if there is none.
+    /// A measurement, as it is kept. `circumstance` says what is not the workload's, as "all drives
+    /// at once"; empty if there is none.
     pub fn of(measurement: &Measurement, circumstance: &str) -> Self {
         let histogram = |direction: &Option<DirectionResult>| {
             direction.as_ref().map_or_else(Vec::new, |result| result.histogram.clone())
@@ -49,7 +50,8 @@ impl Target {
     }
 }
 
-/// A workload in words. What one name stands for is comparable, so all that bears on the result is in it, and the seed is not.
+/// A workload in words. What one name stands for is comparable, so all that bears on the result is
+/// in it, and the seed is not.
 pub fn workload_name(workload: &Workload) -> String {
     let pattern = match workload.pattern {
         Pattern::Sequential => "sequential",

@@ -1,6 +1,7 @@
 //! What is kept of a run, as data: what `show` prints, and what exports consist of.
 //!
-//! Everything is an integer or a text; figures are in bytes, nanoseconds and counts, and their names say which.
+//! Everything is an integer or a text; figures are in bytes, nanoseconds and counts, and their
+//! names say which.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +82,8 @@ pub enum RunState {
 pub struct Target {
     /// A path, or a name for the array.
     pub name: String,
-    /// "file", "device", "array", "directory" or "simulated"; of others' measurements, what they say.
+    /// "file", "device", "array", "directory" or "simulated"; of others' measurements, what they
+    /// say.
     pub kind: String,
     /// Capacity; 0 where it is not known.
     pub size_bytes: u64,
@@ -94,7 +96,8 @@ pub struct Target {
     /// The drives that an array was made of, as far as they can be known again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<DriveIdentity>,
-    /// Simulated drives: the models and buses that all figures were computed from. Left out where drives are real.
+    /// Simulated drives: the models and buses that all figures were computed from. Left out where
+    /// drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
     /// The measurements, in the order in which they were added.
@@ -104,8 +107,8 @@ pub struct Target {
 /// By what a drive is known again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct DriveIdentity {
-    /// Maker, model and serial number, or a file's number and age: the same wherever the drive is plugged in. Cheap sticks may share
-    /// theirs.
+    /// Maker, model and serial number, or a file's number and age: the same wherever the drive is
+    /// plugged in. Cheap sticks may share theirs.
     pub identity: String,
     /// What it was called when it was measured, as a path.
     pub name: String,
@@ -163,7 +166,8 @@ impl Run {
         RunState::of(self.ending.as_ref())
     }
 
-    /// The command line that does the same again: as it was given, with the seed that it found for itself.
+    /// The command line that does the same again: as it was given, with the seed that it found for
+    /// itself.
     pub fn reproduced_by(&self) -> Vec<String> {
         let mut line = self.heading.command_line.clone();
         let is_seeded = line.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
@@ -191,7 +195,8 @@ impl Measured {
 }
 
 impl Target {
-    /// Its measurements by their workload, in the order of the first of each: those of one workload are repeats.
+    /// Its measurements by their workload, in the order of the first of each: those of one workload
+    /// are repeats.
     pub fn by_workload(&self) -> Vec<(&str, Vec<&Measured>)> {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         let mut groups: Vec<(&str, Vec<&Measured>)> = Vec::new();

@@ -1,4 +1,5 @@
-//! What a lab book says of one run, and of one drive. All that is read is checked: the file may be anybody's.
+//! What a lab book says of one run, and of one drive. All that is read is checked: the file may be
+//! anybody's.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Writes for a command that measures. Whatever is wrong with the lab book, the measurement goes on.
+//! Writes for a command that measures. Whatever is wrong with the lab book, the measurement goes
+//! on.
 
 use std::path::Path;
 

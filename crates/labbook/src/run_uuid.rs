@@ -6,7 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A run's UUID, of random bits (version 4), so that a run is the same run in whatever lab book it is.
+/// A run's UUID, of random bits (version 4), so that a run is the same run in whatever lab book it
+/// is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]

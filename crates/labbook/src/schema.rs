@@ -1,17 +1,20 @@
-//! The tables, version by version. A file says its version itself (`PRAGMA user_version`), and is brought to the latest by the steps
-//! that it lacks, each a transaction. A step that was published is never changed: another one follows it.
+//! The tables, version by version. A file says its version itself (`PRAGMA user_version`), and is
+//! brought to the latest by the steps that it lacks, each a transaction. A step that was published
+//! is never changed: another one follows it.
 //!
 //! Who comes upon a file of a version that it does not know leaves it alone.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// In the head of the file (`PRAGMA application_id`): "shLB". SQLite files of other programs are not written to.
+/// In the head of the file (`PRAGMA application_id`): "shLB". SQLite files of other programs are
+/// not written to.
 pub(crate) const APPLICATION: i32 = i32::from_be_bytes(*b"shLB");
 
 /// The steps, from an empty file on. The version is how many were taken.
 const STEPS: [&str; 2] = [FIRST, FOUND_AGAIN];
 
-/// Runs, what was measured in them, and how. Tables are strict: a column holds what it is declared to hold.
+/// Runs, what was measured in them, and how. Tables are strict: a column holds what it is declared
+/// to hold.
 const FIRST: &str = "
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -76,7 +79,8 @@ CREATE TABLE samples (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Where a run is from; and what belongs to a run, target or drive is found without looking at everything.
+/// Where a run is from; and what belongs to a run, target or drive is found without looking at
+/// everything.
 const FOUND_AGAIN: &str = "
 ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT 'measured';
 CREATE INDEX runs_by_time ON runs (begun_unix_ns);
@@ -131,7 +135,8 @@ fn take_steps(transaction: &Transaction<'_>, from: usize, to: usize) -> rusqlite
     transaction.pragma_update(None, "application_id", APPLICATION)
 }
 
-/// Whether tables, and whatever else is in the file, are ours: what others put there could run with each question.
+/// Whether tables, and whatever else is in the file, are ours: what others put there could run with
+/// each question.
 pub(crate) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
     let mut reference = Connection::open_in_memory()?;
     bring_up_to_date(&mut reference)?;

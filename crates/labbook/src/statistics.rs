@@ -1,20 +1,25 @@
-//! How sure a difference is, and a tendency. Both are told by ranks, so that nothing is taken for granted of how measurements scatter,
-//! and one stall among them does not decide.
+//! How sure a difference is, and a tendency. Both are told by ranks, so that nothing is taken for
+//! granted of how measurements scatter, and one stall among them does not decide.
 //!
-//! * What lies between two groups of repeats is the Hodges-Lehmann estimate: the median of all differences between one of the one
-//!   group and one of the other. Its interval is Moses's, of the distribution of the Mann-Whitney statistic.
-//!   (J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Annals of Mathematical Statistics 34, 1963, 598 to 611;
-//!   M. Hollander, D. A. Wolfe, E. Chicken, "Nonparametric Statistical Methods", 3rd edition, Wiley 2014, sections 4.2 and 4.3.)
-//! * What changes over time is the Theil-Sen slope: the median of the slopes between all pairs of points. Its interval is Sen's, of the
-//!   distribution of Kendall's statistic. (P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", Journal of the
-//!   American Statistical Association 63, 1968, 1379 to 1389; Hollander, Wolfe and Chicken, sections 9.1 to 9.3.)
+//! * What lies between two groups of repeats is the Hodges-Lehmann estimate: the median of all
+//!   differences between one of the one group and one of the other. Its interval is Moses's, of the
+//!   distribution of the Mann-Whitney statistic. (J. L. Hodges, E. L. Lehmann, "Estimates of
+//!   location based on rank tests", Annals of Mathematical Statistics 34, 1963, 598 to 611; M.
+//!   Hollander, D. A. Wolfe, E. Chicken, "Nonparametric Statistical Methods", 3rd edition, Wiley
+//!   2014, sections 4.2 and 4.3.)
+//! * What changes over time is the Theil-Sen slope: the median of the slopes between all pairs of
+//!   points. Its interval is Sen's, of the distribution of Kendall's statistic. (P. K. Sen,
+//!   "Estimates of the regression coefficient based on Kendall's tau", Journal of the American
+//!   Statistical Association 63, 1968, 1379 to 1389; Hollander, Wolfe and Chicken, sections 9.1 to
+//!   9.3.)
 //!
-//! The distributions are exact for few values, and the usual normal approximation for many. An interval aims at 95 %. Few values do
-//! not reach that: with three repeats on both sides the widest interval there is holds 90 %, and is taken, which calls two groups
-//! different only if every repeat of one beats every repeat of the other. Below 90 % there is none.
+//! The distributions are exact for few values, and the usual normal approximation for many. An
+//! interval aims at 95 %. Few values do not reach that: with three repeats on both sides the widest
+//! interval there is holds 90 %, and is taken, which calls two groups different only if every
+//! repeat of one beats every repeat of the other. Below 90 % there is none.
 //!
-//! What this cannot know of: that the repeats of one run have something in common that another run has not, as a warm drive, or a
-//! busy machine. Such runs differ, and are called different.
+//! What this cannot know of: that the repeats of one run have something in common that another run
+//! has not, as a warm drive, or a busy machine. Such runs differ, and are called different.
 
 mod distribution;
 
@@ -27,7 +32,8 @@ use distribution::Distribution;
 const AIMED: f64 = 0.95;
 /// The least that says anything.
 const LEAST: f64 = 0.90;
-/// Points of a tendency beyond which the oldest are left out: there are two million pairs of so many.
+/// Points of a tendency beyond which the oldest are left out: there are two million pairs of so
+/// many.
 pub(crate) const POINTS_MAX: usize = 2000;
 /// Values of a group beyond which the others are left out: a million differences.
 const VALUES_MAX: usize = 1000;
@@ -149,7 +155,8 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_the_tables() {
-        // Critical values of Mann and Whitney for 5 and 5 at 5 %, two-sided: 2; so the third differences from both ends.
+        // Critical values of Mann and Whitney for 5 and 5 at 5 %, two-sided: 2; so the third
+        // differences from both ends.
         let shift = shift(&[10, 20, 30, 40, 50], &[11, 21, 31, 41, 51]).expect("there are values");
         assert_eq!(shift, Estimate { value: 1, interval: interval(-29, 31, 968) });
     }

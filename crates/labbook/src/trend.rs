@@ -1,6 +1,8 @@
-//! What the figures of one drive do over time. How sure that is, and by which statistic, is in [`crate::statistics`].
+//! What the figures of one drive do over time. How sure that is, and by which statistic, is in
+//! [`crate::statistics`].
 //!
-//! A run is one point: the median of its repeats, which are too much alike to stand for several. What is invalid is left out.
+//! A run is one point: the median of its repeats, which are too much alike to stand for several.
+//! What is invalid is left out.
 
 use std::collections::BTreeMap;
 
@@ -38,14 +40,16 @@ pub struct Course {
     pub points: Vec<Point>,
     /// From the first point to the last.
     pub span_ns: u64,
-    /// By how much it changed in that time, by the median of the slopes between all points (Theil and Sen); left out with one point.
+    /// By how much it changed in that time, by the median of the slopes between all points (Theil
+    /// and Sen); left out with one point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<i64>,
-    /// The same in thousandths of where it begins: at the first point, of the line with that slope which leaves as many points above
-    /// as below.
+    /// The same in thousandths of where it begins: at the first point, of the line with that slope
+    /// which leaves as many points above as below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change_per_mille: Option<i64>,
-    /// Where that change lies (Sen's interval, of Kendall's statistic); left out if there are too few points.
+    /// Where that change lies (Sen's interval, of Kendall's statistic); left out if there are too
+    /// few points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
     /// What that comes to.
@@ -130,8 +134,8 @@ impl Course {
     }
 }
 
-/// Where the line begins that changes by `change` from the first of these points to the last, and has as many of them above it as below:
-/// the median of what each of them says of it.
+/// Where the line begins that changes by `change` from the first of these points to the last, and
+/// has as many of them above it as below: the median of what each of them says of it.
 fn line_begins(points: &[(u64, u64)], change: i64, span_ns: u64) -> Option<u64> {
     let (begun, _) = points.first()?;
     let begins = |&(at, value): &(u64, u64)| {

@@ -1,7 +1,8 @@
-//! What lies beside a member's data: its write-intent bitmap, its partial-parity log (PPL), its bad-block log.
+//! What lies beside a member's data: its write-intent bitmap, its partial-parity log (PPL), its
+//! bad-block log.
 //!
-//! The superblock gives each a place, in sectors from itself, before or after. A place is believed only if it lies on
-//! the drive, outside the superblock, and outside the data that the array uses.
+//! The superblock gives each a place, in sectors from itself, before or after. A place is believed
+//! only if it lies on the drive, outside the superblock, and outside the data that the array uses.
 
 use crate::place::{SECTOR_BYTES, SUPERBLOCK_SECTORS};
 use crate::{Features, Superblock, SuperblockError};
@@ -33,7 +34,8 @@ impl Sectors {
 }
 
 impl Superblock {
-    /// Where this member's bitmap lies, if the array has one. The size is all the room that there is for it.
+    /// Where this member's bitmap lies, if the array has one. The size is all the room that there
+    /// is for it.
     pub fn bitmap_area(&self) -> Option<Area> {
         let has_bitmap = self.features.any_of(Features::BITMAP);
         has_bitmap.then(|| self.bitmap_sectors()).flatten().map(Sectors::area)
@@ -45,13 +47,14 @@ impl Superblock {
         has_ppl.then(|| self.ppl_sectors()).flatten().map(Sectors::area)
     }
 
-    /// Where this member's bad-block log lies, if it has one. It holds entries only with [`Features::BAD_BLOCKS`].
+    /// Where this member's bad-block log lies, if it has one. It holds entries only with
+    /// [`Features::BAD_BLOCKS`].
     pub fn bad_block_log_area(&self) -> Option<Area> {
         self.bad_block_log_sectors().map(Sectors::area)
     }
 
-    /// Where the array's partial-parity log starts, in sectors from the superblock, and its sectors. Both share the
-    /// bytes of `bitmap_offset`: an array has one of the two.
+    /// Where the array's partial-parity log starts, in sectors from the superblock, and its
+    /// sectors. Both share the bytes of `bitmap_offset`: an array has one of the two.
     pub fn ppl_place(&self) -> (i16, u16) {
         let [first, second, third, fourth] = self.bitmap_offset.to_le_bytes();
         (i16::from_le_bytes([first, second]), u16::from_le_bytes([third, fourth]))
@@ -62,8 +65,8 @@ impl Superblock {
         self.bitmap_offset = i32::from_le_bytes([first, second, third, fourth]);
     }
 
-    /// What the features say is there must have a place of its own, and so must a bad-block log that is empty yet.
-    /// `drive_sectors` is the drive's size.
+    /// What the features say is there must have a place of its own, and so must a bad-block log
+    /// that is empty yet. `drive_sectors` is the drive's size.
     pub(crate) fn check_areas(&self, drive_sectors: u64) -> Result<(), SuperblockError> {
         let has = |features| self.features.any_of(features);
         let log = self.bad_block_log_sectors();

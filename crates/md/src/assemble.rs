@@ -1,8 +1,9 @@
 //! Assembly: which of the drives that were given make the array, and in what state.
 //!
-//! Every superblock holds a table of all members' roles, and a count of the updates it has seen. The freshest member's
-//! table is believed; what becomes of each other member is decided by [`table::decide`] from how far it is behind, what
-//! the freshest table says of it, what its own table says, and its feature bits.
+//! Every superblock holds a table of all members' roles, and a count of the updates it has seen.
+//! The freshest member's table is believed; what becomes of each other member is decided by
+//! [`table::decide`] from how far it is behind, what the freshest table says of it, what its own
+//! table says, and its feature bits.
 
 mod claim;
 mod error;
@@ -68,7 +69,8 @@ pub enum Verdict {
     },
     /// The table gives it a role that the array does not have.
     Unusable,
-    /// It carries a number that no member can have, or that another candidate has: a copy that somebody changed.
+    /// It carries a number that no member can have, or that another candidate has: a copy that
+    /// somebody changed.
     Stray,
 }
 
@@ -83,12 +85,14 @@ impl Verdict {
     }
 }
 
-/// An array, put together from what was given. Members may be missing: whether it can run is the engine's to say.
+/// An array, put together from what was given. Members may be missing: whether it can run is the
+/// engine's to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembly {
     /// The index of the freshest candidate.
     pub freshest: usize,
-    /// Its superblock: the array's name, UUID, level, layout, chunk, events, times, and resync offset are in it.
+    /// Its superblock: the array's name, UUID, level, layout, chunk, events, times, and resync
+    /// offset are in it.
     pub superblock: Superblock,
     /// Level and layout.
     pub level: Level,
@@ -104,7 +108,8 @@ pub struct Assembly {
     member_bytes: Vec<Option<u64>>,
 }
 
-/// Sorts candidates by the array that they belong to, in the order of each array's first one. Gives their indices.
+/// Sorts candidates by the array that they belong to, in the order of each array's first one. Gives
+/// their indices.
 pub fn group_by_array(candidates: &[Candidate]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
@@ -168,7 +173,8 @@ impl Assembly {
         self.slots.iter().map(|slot| slot.state).collect()
     }
 
-    /// The health of an array that runs over it: [`Health::Failed`] if more is missing than its level survives.
+    /// The health of an array that runs over it: [`Health::Failed`] if more is missing than its
+    /// level survives.
     pub fn health(&self) -> Health {
         let Ok(shape) = self.shape() else { return Health::Failed };
         let count = Scratch::least_count(shape.member_bytes.len());
@@ -192,15 +198,15 @@ impl Assembly {
         self.verdicts.iter().position(|verdict| *verdict == Verdict::Journal)
     }
 
-    /// Below this the array is in sync: in bytes of each member's data area, or, for RAID10, of the array's content. None
-    /// if all of it is.
+    /// Below this the array is in sync: in bytes of each member's data area, or, for RAID10, of the
+    /// array's content. None if all of it is.
     pub fn resync_position_bytes(&self) -> Option<u64> {
         let sectors = self.superblock.resync_offset_sectors;
         (!self.superblock.is_clean()).then(|| sectors.saturating_mul(SECTOR_BYTES))
     }
 
-    /// Parity that may not agree with the data, and members missing: what is computed for them may be wrong where
-    /// writes were under way. Linux does not start such an array unless forced.
+    /// Parity that may not agree with the data, and members missing: what is computed for them may
+    /// be wrong where writes were under way. Linux does not start such an array unless forced.
     pub fn is_dirty_and_degraded(&self) -> bool {
         let has_parity = matches!(self.level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_));
         let degraded = self.slots.iter().any(|slot| slot.state != MemberState::InSync);
@@ -227,7 +233,8 @@ impl Assembly {
         Ok(Shape { level: self.level, chunk_bytes, member_bytes })
     }
 
-    /// It is recorded, or all layouts are the same because all members have the same number of chunks.
+    /// It is recorded, or all layouts are the same because all members have the same number of
+    /// chunks.
     fn raid0_layout_is_known(&self, member_bytes: &[u64], chunk_bytes: u64) -> bool {
         let chunks = |bytes: &u64| bytes / chunk_bytes.max(1);
         self.superblock.features.any_of(Features::RAID0_LAYOUT)
@@ -235,7 +242,8 @@ impl Assembly {
     }
 }
 
-/// The superblocks whose features count: the freshest, and those of drives that hold data of the array.
+/// The superblocks whose features count: the freshest, and those of drives that hold data of the
+/// array.
 fn accepted<'a>(candidates: &'a [Candidate], verdicts: &[Verdict], freshest: &'a Superblock) -> Vec<&'a Superblock> {
     let of_members = candidates.iter().zip(verdicts).filter(|(_, verdict)| verdict.holds_data());
     std::iter::once(freshest).chain(of_members.map(|(candidate, _)| &candidate.superblock)).collect()
@@ -263,9 +271,10 @@ fn check_identities(candidates: &[Candidate]) -> Result<(), AssembleError> {
     Ok(())
 }
 
-/// The candidate with the most updates that has a role, or is the journal, by its own table; among equals one with a
-/// role, then the one that counts on the fewest: of two updates with one number the one that others missed was the later. Then
-/// the first. Spares miss updates, and know nothing that the members do not: they count if there is nobody else.
+/// The candidate with the most updates that has a role, or is the journal, by its own table; among
+/// equals one with a role, then the one that counts on the fewest: of two updates with one number
+/// the one that others missed was the later. Then the first. Spares miss updates, and know nothing
+/// that the members do not: they count if there is nobody else.
 fn elect(candidates: &[Candidate]) -> Option<usize> {
     let rank = |index: &usize| {
         let superblock = &candidates[*index].superblock;
@@ -286,7 +295,8 @@ fn judge(candidates: &[Candidate], freshest: usize, index: usize) -> Result<Verd
     let verdict = table::decide(fresh, own).ok_or_else(|| disagree("members"))?;
     let format = |superblock: &Superblock| (superblock.version(), superblock.disk_level(), superblock.chunk_sectors);
     let size = |superblock: &Superblock| (superblock.raid_devices, superblock.size_sectors);
-    // A growing array may have been cut off between two superblocks; what holds enough is good all the same.
+    // A growing array may have been cut off between two superblocks; what holds enough is good all
+    // the same.
     let fits = own.data_size_sectors >= fresh.size_sectors && (own.events < fresh.events || size(fresh) == size(own));
     if format(fresh) == format(own) && fits {
         return Ok(verdict);

@@ -1,12 +1,15 @@
 //! The bad-block log: which sectors of a member hold no data, though the member works.
 //!
-//! A list of up to 512 entries in the sectors that the superblock reserves ([`BadBlockLog`]). An entry is a 64-bit number:
-//! the sector where a run starts, shifted left by 10, and its length. All ones end the list; it is not sorted, longer runs
-//! take several entries. Sectors are counted **from the start of the member**, not of its data (Linux 6.1, `is_badblock` in
-//! md.h; seen with a member whose data start at 1 MiB). A superblock may name larger blocks than sectors for its log; nobody
-//! makes such logs, and a page of them could list any number of gigabytes, so they are refused.
+//! A list of up to 512 entries in the sectors that the superblock reserves ([`BadBlockLog`]). An
+//! entry is a 64-bit number: the sector where a run starts, shifted left by 10, and its length. All
+//! ones end the list; it is not sorted, longer runs take several entries. Sectors are counted
+//! **from the start of the member**, not of its data (Linux 6.1, `is_badblock` in md.h; seen with a
+//! member whose data start at 1 MiB). A superblock may name larger blocks than sectors for its log;
+//! nobody makes such logs, and a page of them could list any number of gigabytes, so they are
+//! refused.
 //!
-//! A log counts only if the superblock carries [`Features::BAD_BLOCKS`]; what an older list left there means nothing.
+//! A log counts only if the superblock carries [`Features::BAD_BLOCKS`]; what an older list left
+//! there means nothing.
 //!
 //! [`Features::BAD_BLOCKS`]: crate::Features::BAD_BLOCKS
 
@@ -42,7 +45,8 @@ pub enum BadBlocksError {
         /// How many sectors make a block.
         shift: u8,
     },
-    /// There are more bad blocks than the log can list. As md does, the member then has to be taken for failed.
+    /// There are more bad blocks than the log can list. As md does, the member then has to be taken
+    /// for failed.
     #[error("{needed} runs of bad blocks do not fit in a log for {limit}: the drive is worn out, replace it")]
     DoesNotFit {
         /// Entries that it takes.
@@ -53,7 +57,8 @@ pub enum BadBlocksError {
 }
 
 impl BadBlockLog {
-    /// How many entries the log has room for, each of up to 512 sectors; 0 if there is no log, or none that can be one.
+    /// How many entries the log has room for, each of up to 512 sectors; 0 if there is no log, or
+    /// none that can be one.
     pub fn entries(&self) -> u64 {
         self.bytes().map_or(0, |bytes| (bytes / ENTRY_BYTES) as u64)
     }
@@ -121,7 +126,8 @@ impl BadBlockList {
         self.runs.is_empty()
     }
 
-    /// The bad ranges in the member's data area, in bytes from its start; sorted, apart from each other.
+    /// The bad ranges in the member's data area, in bytes from its start; sorted, apart from each
+    /// other.
     pub fn within_data(&self, superblock: &Superblock) -> Vec<Range<u64>> {
         let data = data_sectors(superblock);
         let bytes = |sector: u64| (sector - data.start) * SECTOR_BYTES;
@@ -129,7 +135,8 @@ impl BadBlockList {
         clipped.filter(|run| !run.is_empty()).map(|run| bytes(run.start)..bytes(run.end)).collect()
     }
 
-    /// The same as the engine has it. What is listed outside the data area takes its room in the log.
+    /// The same as the engine has it. What is listed outside the data area takes its room in the
+    /// log.
     pub fn bad_blocks(&self, superblock: &Superblock) -> BadBlocks {
         let log = superblock.bad_block_log;
         let mut elsewhere = self.clone();
@@ -138,8 +145,8 @@ impl BadBlockList {
         BadBlocks::from_ranges(usize::try_from(limit).expect("at most 512"), self.within_data(superblock))
     }
 
-    /// Replaces the bad ranges in the member's data area by these, in bytes from its start, widened to sectors. What is
-    /// listed outside the data area stays.
+    /// Replaces the bad ranges in the member's data area by these, in bytes from its start, widened
+    /// to sectors. What is listed outside the data area stays.
     pub fn set_within_data(&mut self, superblock: &Superblock, ranges: &[Range<u64>]) {
         let data = data_sectors(superblock);
         let outside = |run: &Range<u64>| [run.start..run.end.min(data.start), run.start.max(data.end)..run.end];

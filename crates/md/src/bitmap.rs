@@ -1,17 +1,19 @@
 //! The write-intent bitmap, version 4: which regions of an array may be out of sync.
 //!
-//! Every member carries the same bitmap beside its superblock: a header of 256 bytes, then one bit for each *chunk* of
-//! what a resync goes over. That is the members' data area for RAID1, 4, 5 and 6, and the array's content for RAID10. A
-//! set bit says "not known to be in sync". It is set, and flushed, before the first write to its chunk, and cleared some
-//! time after the last one, so that after a crash only chunks with set bits need a resync, and a member that comes back
-//! needs those written in its absence alone.
+//! Every member carries the same bitmap beside its superblock: a header of 256 bytes, then one bit
+//! for each *chunk* of what a resync goes over. That is the members' data area for RAID1, 4, 5 and
+//! 6, and the array's content for RAID10. A set bit says "not known to be in sync". It is set, and
+//! flushed, before the first write to its chunk, and cleared some time after the last one, so that
+//! after a crash only chunks with set bits need a resync, and a member that comes back needs those
+//! written in its absence alone.
 //!
-//! [`BitmapHeader`] is the header, checked field by field. [`Bitmap`] is header and bits. It is read and written in
-//! pages of 4 KiB, the first of which the header shares with the first bits.
+//! [`BitmapHeader`] is the header, checked field by field. [`Bitmap`] is header and bits. It is
+//! read and written in pages of 4 KiB, the first of which the header shares with the first bits.
 //!
-//! Nothing is believed on the header's word. How many bits there are follows from the array's size, not from the
-//! header's, and must fit in the room that the superblock leaves; [`BitmapHeader::distrust`] says whether clear bits
-//! mean anything at all. A page that has not been read has all its bits set.
+//! Nothing is believed on the header's word. How many bits there are follows from the array's size,
+//! not from the header's, and must fit in the room that the superblock leaves;
+//! [`BitmapHeader::distrust`] says whether clear bits mean anything at all. A page that has not
+//! been read has all its bits set.
 
 mod bits;
 mod error;
@@ -27,8 +29,8 @@ pub use error::{BitmapError, Distrust};
 pub const BITMAP_HEADER_BYTES: usize = 256;
 /// Bytes of a page: the unit in which a bitmap is read and written.
 pub const BITMAP_PAGE_BYTES: usize = 4096;
-/// No bitmap is longer than this, whatever room there is: what a hostile superblock can make us keep in memory. It is
-/// 128 times what mdadm uses by itself.
+/// No bitmap is longer than this, whatever room there is: what a hostile superblock can make us
+/// keep in memory. It is 128 times what mdadm uses by itself.
 pub const BITMAP_LIMIT_BYTES: u64 = 16 << 20;
 
 const MAGIC: u32 = 0x6d74_6962;
@@ -63,7 +65,8 @@ pub struct BitmapHeader {
     pub array_uuid: Uuid,
     /// The array's events when the header was last written.
     pub events: u64,
-    /// The array's events when bits were last cleared: a member that has seen them finds all it missed in the bits.
+    /// The array's events when bits were last cleared: a member that has seen them finds all it
+    /// missed in the bits.
     pub events_cleared: u64,
     /// Sectors that the bits cover.
     pub sync_sectors: u64,
@@ -181,9 +184,9 @@ impl BitmapHeader {
         bytes
     }
 
-    /// Why clear bits mean nothing for the array of this UUID whose freshest superblock is at `events`; none if they
-    /// may be believed. Whatever the reason, the mend is the same: [`Bitmap::set_all`], a full resync, and a header
-    /// that is written anew.
+    /// Why clear bits mean nothing for the array of this UUID whose freshest superblock is at
+    /// `events`; none if they may be believed. Whatever the reason, the mend is the same:
+    /// [`Bitmap::set_all`], a full resync, and a header that is written anew.
     pub fn distrust(&self, array_uuid: Uuid, events: u64) -> Option<Distrust> {
         if self.array_uuid != array_uuid {
             Some(Distrust::OtherArray { found: self.array_uuid })
@@ -208,8 +211,8 @@ impl BitmapHeader {
         self.state = if stale { self.state | STATE_STALE } else { self.state & !STATE_STALE };
     }
 
-    /// The smallest chunk with which bits for so many sectors fit in a bitmap of `room_bytes` (header included), by
-    /// mdadm's count; none if no chunk is large enough.
+    /// The smallest chunk with which bits for so many sectors fit in a bitmap of `room_bytes`
+    /// (header included), by mdadm's count; none if no chunk is large enough.
     pub fn least_chunk_bytes(sync_sectors: u64, room_bytes: u64) -> Option<u32> {
         let most_bits = room_bytes.checked_sub(BITMAP_HEADER_BYTES as u64)?.checked_mul(8)?;
         let mut chunk_bytes = CREATION_LEAST_CHUNK_BYTES;
@@ -222,7 +225,8 @@ impl BitmapHeader {
         u32::try_from(chunk_bytes).ok()
     }
 
-    /// The chunk that mdadm chooses: 64 MiB, or more if the bits do not fit in the room, of which it uses 128 KiB.
+    /// The chunk that mdadm chooses: 64 MiB, or more if the bits do not fit in the room, of which
+    /// it uses 128 KiB.
     pub fn default_chunk_bytes(sync_sectors: u64, room_bytes: u64) -> Option<u32> {
         let least = Self::least_chunk_bytes(sync_sectors, room_bytes.min(DEFAULT_ROOM_BYTES))?;
         let default = u32::try_from(DEFAULT_CHUNK_BYTES).expect("64 MiB");

@@ -1,12 +1,13 @@
 //! New arrays: which superblocks mdadm would write for them.
 //!
-//! The bytes are mdadm's for the same metadata version and consistency policy with `--assume-clean` (or, where the array
-//! is not in sync yet, what it writes for levels that it resyncs): members have the roles `0..`, spares the numbers
-//! behind them. mdadm itself starts RAID4 and RAID5 without the last member and rebuilds onto it; that is a choice of
-//! how to initialise parity, not of the format.
+//! The bytes are mdadm's for the same metadata version and consistency policy with `--assume-clean`
+//! (or, where the array is not in sync yet, what it writes for levels that it resyncs): members
+//! have the roles `0..`, spares the numbers behind them. mdadm itself starts RAID4 and RAID5
+//! without the last member and rebuilds onto it; that is a choice of how to initialise parity, not
+//! of the format.
 //!
-//! Superblocks alone do not make an array: what a bitmap or a PPL is to hold at first has to be written too, to each
-//! superblock's [`Superblock::bitmap_area`] or [`Superblock::ppl_area`].
+//! Superblocks alone do not make an array: what a bitmap or a PPL is to hold at first has to be
+//! written too, to each superblock's [`Superblock::bitmap_area`] or [`Superblock::ppl_area`].
 
 mod places;
 
@@ -37,7 +38,8 @@ impl NewMember {
     }
 }
 
-/// How mirrors or parity are made to agree with the data again after a crash; mdadm's `--consistency-policy`.
+/// How mirrors or parity are made to agree with the data again after a crash; mdadm's
+/// `--consistency-policy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConsistencyPolicy {
     /// By a resync of everything; levels without redundancy need nothing else.
@@ -73,8 +75,8 @@ pub struct CreateRequest {
     pub array_uuid: Uuid,
     /// The time.
     pub creation_time: Timestamp,
-    /// Whether mirrors and parity agree already (or do not matter), so that no resync is needed. Linear and RAID0 are
-    /// always clean.
+    /// Whether mirrors and parity agree already (or do not matter), so that no resync is needed.
+    /// Linear and RAID0 are always clean.
     pub clean: bool,
     /// What brings it back in sync after a crash.
     pub consistency: ConsistencyPolicy,
@@ -87,8 +89,8 @@ pub struct Creation {
     pub superblocks: Vec<Superblock>,
     /// The array's shape.
     pub shape: Shape,
-    /// The header of the bitmap that is to be written to every superblock's [`Superblock::bitmap_area`], with all bits
-    /// set, if there is one.
+    /// The header of the bitmap that is to be written to every superblock's
+    /// [`Superblock::bitmap_area`], with all bits set, if there is one.
     pub bitmap: Option<BitmapHeader>,
 }
 
@@ -297,8 +299,8 @@ fn max_dev(drives: usize) -> usize {
     (ROLES_IN_FIRST_SECTOR + further * ROLES_PER_SECTOR).min(MAX_DEV_LIMIT)
 }
 
-/// mdadm says which RAID0 layout an array has if its drives differ in size, and it means: in bytes, by as many as there
-/// are sectors in a chunk.
+/// mdadm says which RAID0 layout an array has if its drives differ in size, and it means: in bytes,
+/// by as many as there are sectors in a chunk.
 fn records_raid0_layout(request: &CreateRequest, chunk_bytes: u32) -> bool {
     let unit = chunk_bytes / SECTOR_BYTES as u32;
     let mut sizes = request.members.iter().map(|member| member.size_bytes / u64::from(unit.max(1)));

@@ -1,8 +1,10 @@
-//! The write journal of RAID4, 5 and 6: a drive of its own, that every stripe goes through before it goes to the members.
+//! The write journal of RAID4, 5 and 6: a drive of its own, that every stripe goes through before
+//! it goes to the members.
 //!
-//! The journal is a ring of blocks of 4 KiB in the data area of a member with the role "journal". Positions in it are sectors
-//! from the start of that area, and wrap around at its end. Where the log starts is the superblock's `recovery_offset`,
-//! there called the journal's tail. A *meta block* says what the blocks behind it are; the next meta block follows them:
+//! The journal is a ring of blocks of 4 KiB in the data area of a member with the role "journal".
+//! Positions in it are sectors from the start of that area, and wrap around at its end. Where the
+//! log starts is the superblock's `recovery_offset`, there called the journal's tail. A *meta
+//! block* says what the blocks behind it are; the next meta block follows them:
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -14,7 +16,8 @@
 //! | 24..32 | its own position |
 //! | 32.. | payloads |
 //!
-//! A payload is a type and flags (u16 each), a size (u32), a place (u64), and a CRC-32C for each block of 4 KiB:
+//! A payload is a type and flags (u16 each), a size (u32), a place (u64), and a CRC-32C for each
+//! block of 4 KiB:
 //!
 //! | type | size | place | blocks behind the meta block |
 //! | --- | --- | --- | --- |
@@ -26,17 +29,20 @@
 //!
 //! # What a replay does
 //!
-//! The log ends at the first meta block that is not the expected one, or one of whose blocks has not the checksum it should
-//! have: the power was cut when it was written, and nobody was told that it was. Rows with data and parity are
-//! written to the members as they are ([`JournalIo::write`]), which closes the write hole: it changes
-//! nothing if all of it was there already. Rows with data alone had been acknowledged out of the journal, and not yet been
-//! given to the members (the journal's mode "write-back"). They are written to the *array*, which makes their parity
-//! ([`JournalEnd::data`]). Nothing is lost if the replay is cut short: the log is as it was, and the next one does it all
-//! again. Only when everything is flushed, an empty meta block is put behind the log, with a sequence that nothing in the old
-//! log can have, and the tail is moved to it.
+//! The log ends at the first meta block that is not the expected one, or one of whose blocks has
+//! not the checksum it should have: the power was cut when it was written, and nobody was told that
+//! it was. Rows with data and parity are written to the members as they are ([`JournalIo::write`]),
+//! which closes the write hole: it changes nothing if all of it was there already. Rows with data
+//! alone had been acknowledged out of the journal, and not yet been given to the members (the
+//! journal's mode "write-back"). They are written to the *array*, which makes their parity
+//! ([`JournalEnd::data`]). Nothing is lost if the replay is cut short: the log is as it was, and
+//! the next one does it all again. Only when everything is flushed, an empty meta block is put
+//! behind the log, with a sequence that nothing in the old log can have, and the tail is moved to
+//! it.
 //!
-//! A log may be gigabytes long. No more is kept of it than [`JOURNAL_PENDING_LIMIT`] blocks' places; beyond that, complete rows are
-//! written at once, which is what the kernel does when it is short of memory.
+//! A log may be gigabytes long. No more is kept of it than [`JOURNAL_PENDING_LIMIT`] blocks'
+//! places; beyond that, complete rows are written at once, which is what the kernel does when it is
+//! short of memory.
 
 mod block;
 mod error;
@@ -79,7 +85,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// What the superblock of a journal says. A tail that cannot be one is the start, as the kernel has it.
+    /// What the superblock of a journal says. A tail that cannot be one is the start, as the kernel
+    /// has it.
     pub fn new(superblock: &Superblock) -> Self {
         let tail = superblock.recovery_offset_sectors;
         let is_place = tail < superblock.data_size_sectors && tail.is_multiple_of(BLOCK_SECTORS);

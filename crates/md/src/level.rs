@@ -76,8 +76,9 @@ impl DiskLevel {
         Self { level, layout }
     }
 
-    /// The level of the numbers. Layouts that mean nothing (linear, RAID1) may be anything. RAID0 with layout 0 was
-    /// made before there were layouts: that is the original one, as long as all members have one size.
+    /// The level of the numbers. Layouts that mean nothing (linear, RAID1) may be anything. RAID0
+    /// with layout 0 was made before there were layouts: that is the original one, as long as all
+    /// members have one size.
     pub fn level(self) -> Result<Level, LevelError> {
         let Self { level, layout } = self;
         let unknown = LevelError::UnknownLayout { level, layout };
@@ -86,7 +87,8 @@ impl DiskLevel {
             0 if layout == 0 => Ok(Level::Raid0(Raid0Layout::Original)),
             0 => layout_of(&RAID0_LAYOUTS, layout).map(Level::Raid0).ok_or(unknown),
             1 => Ok(Level::Raid1),
-            // Parity on the last member is all that the level can do, and also what layout 5 means elsewhere.
+            // Parity on the last member is all that the level can do, and also what layout 5 means
+            // elsewhere.
             4 if matches!(layout, 0 | 5) => Ok(Level::Raid4),
             4 => Err(unknown),
             5 => layout_of(&PARITY_LAYOUTS[..RAID5_LAYOUTS], layout).map(Level::Raid5).ok_or(unknown),

@@ -1,18 +1,21 @@
 //! Linux md's on-disk format, version 1.x: bytes to types and back.
 //!
-//! An array that the kernel could run carries the bytes that mdadm would have written, both ways. The crate performs no
-//! I/O and knows no clock and no randomness: bytes, times and UUIDs come in as arguments, superblocks go out.
+//! An array that the kernel could run carries the bytes that mdadm would have written, both ways.
+//! The crate performs no I/O and knows no clock and no randomness: bytes, times and UUIDs come in
+//! as arguments, superblocks go out.
 //!
-//! * [`MinorVersion`] says where on a drive a superblock lies; [`Unverified::parse`], then [`Unverified::verify`] make
-//!   a [`Superblock`] of the bytes found there, and [`Superblock::encode`] makes bytes of it again;
-//! * [`BitmapHeader`] and [`Bitmap`] do the same for the write-intent bitmap beside it, [`BadBlockList`] for
-//!   the list of sectors that hold no data;
+//! * [`MinorVersion`] says where on a drive a superblock lies; [`Unverified::parse`], then
+//!   [`Unverified::verify`] make a [`Superblock`] of the bytes found there, and
+//!   [`Superblock::encode`] makes bytes of it again;
+//! * [`BitmapHeader`] and [`Bitmap`] do the same for the write-intent bitmap beside it,
+//!   [`BadBlockList`] for the list of sectors that hold no data;
 //! * [`plan_creation`] makes the superblocks of a new array;
 //! * [`assemble()`] puts the members of an array together, in whatever order they come;
-//! * [`Membership`] brings the superblocks of a running array up to date: members fail, are added and rebuilt.
+//! * [`Membership`] brings the superblocks of a running array up to date: members fail, are added
+//!   and rebuilt.
 //!
-//! Nothing that a drive says is trusted: sizes are checked before they are multiplied, and no field decides how much
-//! memory is taken.
+//! Nothing that a drive says is trusted: sizes are checked before they are multiplied, and no field
+//! decides how much memory is taken.
 //!
 //! ```
 //! use shoal_array::{Level, Role};

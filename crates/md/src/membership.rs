@@ -1,8 +1,9 @@
-//! The superblocks of an array that runs, kept up to date. Changes of members' states are gathered; [`Membership::advance`]
-//! then closes the set, one update fresher, to be written to all members.
+//! The superblocks of an array that runs, kept up to date. Changes of members' states are gathered;
+//! [`Membership::advance`] then closes the set, one update fresher, to be written to all members.
 //!
-//! Invariant: all superblocks in the set agree on everything but what is their own member's. A member that is not in the
-//! set is not in the table of roles either: should it come back, it is seen to be old.
+//! Invariant: all superblocks in the set agree on everything but what is their own member's. A
+//! member that is not in the set is not in the table of roles either: should it come back, it is
+//! seen to be old.
 
 mod assembled;
 mod growth;
@@ -25,8 +26,8 @@ pub struct Membership {
     members: Vec<Superblock>,
 }
 
-/// The number of a member whose superblock is in a set: what a drive says of itself is not one before it has been found
-/// there. It is not its role.
+/// The number of a member whose superblock is in a set: what a drive says of itself is not one
+/// before it has been found there. It is not its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MemberNumber(u32);
 
@@ -108,7 +109,8 @@ impl Membership {
         Self { members: creation.superblocks.clone() }
     }
 
-    /// The superblocks, each to be written at its [`Superblock::super_offset_bytes`] on the drive of its member.
+    /// The superblocks, each to be written at its [`Superblock::super_offset_bytes`] on the drive
+    /// of its member.
     pub fn superblocks(&self) -> &[Superblock] {
         &self.members
     }
@@ -129,23 +131,25 @@ impl Membership {
         self.members.iter().find(|member| member.dev_number == dev_number).ok_or(NotAMember { dev_number })
     }
 
-    /// Whether the array counts on what a drive holds that is to come to it and carries this superblock.
+    /// Whether the array counts on what a drive holds that is to come to it and carries this
+    /// superblock.
     pub fn counts_on(&self, newcomer: &Superblock) -> bool {
         let candidate = |superblock: &Superblock| Candidate { drive: String::new(), superblock: superblock.clone() };
         let members: Vec<_> = self.members.iter().map(candidate).collect();
         counts_on(&members, &candidate(newcomer))
     }
 
-    /// The array has another name, after that of the host if both fit, as `mdadm --update=name` writes it. One that is not in
-    /// the set keeps the old name until it comes back. Gives the bytes of the name.
+    /// The array has another name, after that of the host if both fit, as `mdadm --update=name`
+    /// writes it. One that is not in the set keeps the old name until it comes back. Gives the
+    /// bytes of the name.
     pub fn rename(&mut self, name: &str, homehost: Option<&str>) -> Result<[u8; 32], NameError> {
         let bytes = name_bytes(name, homehost)?;
         self.members.iter_mut().for_each(|member| member.name_bytes = bytes);
         Ok(bytes)
     }
 
-    /// A member failed: the others say so, and it is not written any more. A replacement that it had takes its role, as
-    /// a member that is being rebuilt.
+    /// A member failed: the others say so, and it is not written any more. A replacement that it
+    /// had takes its role, as a member that is being rebuilt.
     pub fn fail(&mut self, dev_number: u32) -> Result<(), NotAMember> {
         let failed = self.superblock(dev_number)?.clone();
         self.members.retain(|member| member.dev_number != dev_number);
@@ -175,8 +179,8 @@ impl Membership {
         Ok(())
     }
 
-    /// A drive is added as a spare. Gives the number it has from now on. What bitmap or PPL its areas are to hold is the
-    /// caller's to write.
+    /// A drive is added as a spare. Gives the number it has from now on. What bitmap or PPL its
+    /// areas are to hold is the caller's to write.
     pub fn add_spare(&mut self, drive: &NewMember) -> Result<u32, AddError> {
         match self.members.first() {
             Some(any) if any.level_number <= 0 => {
@@ -220,8 +224,8 @@ impl Membership {
         Ok(())
     }
 
-    /// The write journal failed, and the members hold all that was in it: the array goes on as one that never had one.
-    /// Otherwise nobody could start it without that drive.
+    /// The write journal failed, and the members hold all that was in it: the array goes on as one
+    /// that never had one. Otherwise nobody could start it without that drive.
     pub fn retire_journal(&mut self, dev_number: u32) -> Result<(), NotAMember> {
         self.fail(dev_number)?;
         for member in &mut self.members {
@@ -238,7 +242,8 @@ impl Membership {
         Ok(())
     }
 
-    /// A spare is to become the copy of the member with this role, from the start, and then to take its place.
+    /// A spare is to become the copy of the member with this role, from the start, and then to take
+    /// its place.
     pub fn start_replacement(&mut self, dev_number: u32, role: Role) -> Result<(), NotAMember> {
         self.superblock(dev_number)?;
         self.record(dev_number, MemberUse::Active(role));
@@ -248,8 +253,8 @@ impl Membership {
         Ok(())
     }
 
-    /// Makes a replacement that holds everything the member; the one that it replaced counts as failed.
-    /// Gives that one's number.
+    /// Makes a replacement that holds everything the member; the one that it replaced counts as
+    /// failed. Gives that one's number.
     pub fn finish_replacement(&mut self, dev_number: u32) -> Result<Option<u32>, NotAMember> {
         let role = self.superblock(dev_number)?.own_use();
         let replaced = self.members.iter().find(|other| other.dev_number != dev_number && other.own_use() == role);
@@ -263,8 +268,9 @@ impl Membership {
         Ok(replaced)
     }
 
-    /// The original of a replacement that holds everything is gone, with a partial parity log that is still needed: the
-    /// replacement is the member, and goes on to say that it is a replacement. Gives the number of the one that is gone.
+    /// The original of a replacement that holds everything is gone, with a partial parity log that
+    /// is still needed: the replacement is the member, and goes on to say that it is a replacement.
+    /// Gives the number of the one that is gone.
     pub fn stand_in(&mut self, dev_number: u32) -> Result<Option<u32>, NotAMember> {
         let replaced = self.finish_replacement(dev_number)?;
         let own = self.superblock_mut(dev_number)?;
@@ -305,9 +311,9 @@ impl Membership {
         own.ok_or(NotAMember { dev_number })
     }
 
-    /// Closes the set: one update more on all members. To be called once before the set is written, however much has
-    /// changed: a member that is one update behind is still taken for a fresh one, as power may be cut between the
-    /// members' writes; one that is two behind is not.
+    /// Closes the set: one update more on all members. To be called once before the set is written,
+    /// however much has changed: a member that is one update behind is still taken for a fresh one,
+    /// as power may be cut between the members' writes; one that is two behind is not.
     pub fn advance(&mut self, now: Timestamp) {
         for member in &mut self.members {
             member.events = member.events.saturating_add(1);

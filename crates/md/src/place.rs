@@ -12,7 +12,8 @@ const LEGACY_RESERVED_SECTORS: u64 = 128;
 /// Smaller drives hold no superblock.
 const LEAST_DRIVE_SECTORS: u64 = 24;
 
-/// The minor version of the format. It is written nowhere: it follows from the place of the superblock.
+/// The minor version of the format. It is written nowhere: it follows from the place of the
+/// superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MinorVersion {
     /// 1.0: 8 to 12 KiB from the end of the drive, 4 KiB aligned.
@@ -36,7 +37,8 @@ impl MinorVersion {
         }
     }
 
-    /// The sector at which the superblock of a drive of this size starts; none if the drive is too small for one.
+    /// The sector at which the superblock of a drive of this size starts; none if the drive is too
+    /// small for one.
     pub fn superblock_sector(self, drive_sectors: u64) -> Option<u64> {
         if drive_sectors < LEAST_DRIVE_SECTORS {
             return None;
@@ -63,7 +65,8 @@ impl MetadataVersion {
     pub const ALL: [Self; 4] =
         [Self::V1(MinorVersion::Start4K), Self::V1(MinorVersion::Start), Self::V1(MinorVersion::End), Self::Legacy];
 
-    /// The sector at which the superblock of a drive of this size starts; none if the drive is too small for one.
+    /// The sector at which the superblock of a drive of this size starts; none if the drive is too
+    /// small for one.
     pub fn superblock_sector(self, drive_sectors: u64) -> Option<u64> {
         match self {
             Self::V1(minor) => minor.superblock_sector(drive_sectors),

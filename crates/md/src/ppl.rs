@@ -1,16 +1,17 @@
 //! The partial parity log (PPL) of RAID5: what closes the write hole.
 //!
-//! While a stripe is written, a crash leaves some of its blocks old and others new, and parity that agrees with neither. A
-//! resync makes parity anew, but only if no member is missing: what would be computed for a missing one is wrong, even
-//! where nothing was being written to it. So before data and parity of a stripe are written, the member that holds the
-//! parity logs which columns of which chunks will be, and the XOR of the other chunks there: the *partial parity*. After
-//! a crash the parity of these columns is the partial parity, with whatever the written chunks hold by then. Nothing is
-//! needed of the chunks that were not written; so one of them may be missing.
+//! While a stripe is written, a crash leaves some of its blocks old and others new, and parity that
+//! agrees with neither. A resync makes parity anew, but only if no member is missing: what would be
+//! computed for a missing one is wrong, even where nothing was being written to it. So before data
+//! and parity of a stripe are written, the member that holds the parity logs which columns of which
+//! chunks will be, and the XOR of the other chunks there: the *partial parity*. After a crash the
+//! parity of these columns is the partial parity, with whatever the written chunks hold by then.
+//! Nothing is needed of the chunks that were not written; so one of them may be missing.
 //!
 //! # On disk
 //!
-//! Every member keeps a log of its own, in the area that its superblock names. A log write is a header of 4 KiB and,
-//! behind it, the partial parity of its entries one after the other:
+//! Every member keeps a log of its own, in the area that its superblock names. A log write is a
+//! header of 4 KiB and, behind it, the partial parity of its entries one after the other:
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -22,9 +23,9 @@
 //! | 532..536 | CRC-32C of the 4 KiB with this field 0 |
 //! | 536.. | entries of 24 bytes, 148 at most |
 //!
-//! An entry has the first array sector that is written (512 bytes each, u64), the bytes of its partial parity, the bytes
-//! of data that are written, the role of the parity, and the CRC-32C of the partial parity (u32 each). What it
-//! describes follows from the two sizes:
+//! An entry has the first array sector that is written (512 bytes each, u64), the bytes of its
+//! partial parity, the bytes of data that are written, the role of the parity, and the CRC-32C of
+//! the partial parity (u32 each). What it describes follows from the two sizes:
 //!
 //! | partial parity | written |
 //! | --- | --- |
@@ -34,14 +35,16 @@
 //!
 //! # Which header counts
 //!
-//! Of a log, only the newest write is ever needed: the next one waits until all stripes of this one are written and
-//! flushed. With the feature "PPL" each write goes to the start of the area. With "multiple PPLs" each goes behind the
-//! one before it, and to the start again where the room ends: the newest is found by walking from the start, header
-//! by header, for as long as they are good and their generations do not fall.
+//! Of a log, only the newest write is ever needed: the next one waits until all stripes of this one
+//! are written and flushed. With the feature "PPL" each write goes to the start of the area. With
+//! "multiple PPLs" each goes behind the one before it, and to the start again where the room ends:
+//! the newest is found by walking from the start, header by header, for as long as they are good
+//! and their generations do not fall.
 //!
-//! A log write is durable before the writes that it is for begin. So one that was torn, header or partial parity, needs no
-//! replay: of its stripes nothing has been written. And a log write that is replayed though all its stripes were
-//! complete changes nothing, as long as no stripe of it was written without the log since.
+//! A log write is durable before the writes that it is for begin. So one that was torn, header or
+//! partial parity, needs no replay: of its stripes nothing has been written. And a log write that
+//! is replayed though all its stripes were complete changes nothing, as long as no stripe of it was
+//! written without the log since.
 
 mod entry;
 mod error;
@@ -78,7 +81,8 @@ pub struct PplHeader {
 }
 
 impl PplHeader {
-    /// Reads a header, and believes it only if it is of this array, whole, and has as many entries as fit.
+    /// Reads a header, and believes it only if it is of this array, whole, and has as many entries
+    /// as fit.
     pub fn parse(bytes: &[u8; PPL_HEADER_BYTES], array_uuid: Uuid) -> Result<Self, PplError> {
         if u32::read(&bytes[SIGNATURE_PLACE..SIGNATURE_PLACE + 4]) != signature(array_uuid) {
             return Err(PplError::Foreign);

@@ -1,9 +1,11 @@
-//! What can be made of members that do not make a whole array: which of them to use so that least is lost.
+//! What can be made of members that do not make a whole array: which of them to use so that least
+//! is lost.
 //!
-//! Assembly believes the freshest members and leaves out those that missed updates. If what is left is too little, the
-//! content can only be had with old members. [`propose`] takes in as few of those as it needs, the freshest first: what is
-//! lost is at most what was written since the oldest of them left. Nothing is written here: the proposal names the
-//! superblocks that would have to be, and whoever wants to see the content first puts them into an overlay.
+//! Assembly believes the freshest members and leaves out those that missed updates. If what is left
+//! is too little, the content can only be had with old members. [`propose`] takes in as few of
+//! those as it needs, the freshest first: what is lost is at most what was written since the oldest
+//! of them left. Nothing is written here: the proposal names the superblocks that would have to be,
+//! and whoever wants to see the content first puts them into an overlay.
 
 use shoal_array::{Health, MemberState};
 
@@ -20,7 +22,8 @@ pub struct Proposal {
     pub used: Vec<usize>,
     /// What is to become of every candidate, in the order given.
     pub choices: Vec<Choice>,
-    /// Superblocks that have to be written for it, by index of their candidates; none if it runs as it is.
+    /// Superblocks that have to be written for it, by index of their candidates; none if it runs as
+    /// it is.
     pub mended: Vec<(usize, Superblock)>,
     /// Its health then. [`Health::Failed`]: too little is there.
     pub health: Health,
@@ -31,7 +34,8 @@ pub struct Proposal {
 pub enum Choice {
     /// To use it or leave it out as the array itself says.
     AsItSays(Verdict),
-    /// To take it in though the array went on without it: what was written since may be old where it is on this member.
+    /// To take it in though the array went on without it: what was written since may be old where
+    /// it is on this member.
     Force {
         /// What the array says of it.
         verdict: Verdict,
@@ -107,7 +111,8 @@ fn is_used(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::InSync(_) | Verdict::Rebuilding { .. })
 }
 
-/// For each candidate the one whose copy it is, if there is a fresher one of the same member, or an equal one before.
+/// For each candidate the one whose copy it is, if there is a fresher one of the same member, or an
+/// equal one before.
 fn copies(candidates: &[Candidate]) -> Vec<Option<usize>> {
     let best_of = |index: usize| {
         let own = &candidates[index].superblock;
@@ -135,7 +140,8 @@ fn with_forced(candidates: &[Candidate], assembly: &Assembly, forced: &[usize]) 
         let own = &candidates[index].superblock;
         table.set_member_use(own.dev_number, own.own_use());
     }
-    // With all roles filled a resync can make parity and mirrors agree; with one missing there is nothing to do it with.
+    // With all roles filled a resync can make parity and mirrors agree; with one missing there is
+    // nothing to do it with.
     let filled = assembly.slots.iter().filter(|slot| slot.state == MemberState::InSync).count() + forced.len();
     table.resync_offset_sectors = if filled >= assembly.slots.len() { 0 } else { Superblock::CLEAN };
     let change = |(index, candidate): (usize, &Candidate)| {
@@ -156,7 +162,8 @@ mod tests {
         ConsistencyPolicy, CreateRequest, Membership, MinorVersion, NewMember, Timestamp, Uuid, plan_creation,
     };
 
-    /// A RAID5 of three whose members left one after the other: 1 after its third update, 2 after its fifth.
+    /// A RAID5 of three whose members left one after the other: 1 after its third update, 2 after
+    /// its fifth.
     fn left_one_by_one() -> Vec<Candidate> {
         let member =
             |number: u8| NewMember { drive: format!("{number}"), size_bytes: 64 << 20, uuid: Uuid([number; 16]) };

@@ -1,10 +1,11 @@
 //! The superblock of version 1.x, and of 0.90 as far as it can be told in the same words.
 //!
-//! On disk it is 256 bytes of fields, then `max_dev` roles of two bytes each; at most 4 KiB belong to it. Bytes behind
-//! the roles, and fields that we do not understand, are kept as they were read and written back.
+//! On disk it is 256 bytes of fields, then `max_dev` roles of two bytes each; at most 4 KiB belong
+//! to it. Bytes behind the roles, and fields that we do not understand, are kept as they were read
+//! and written back.
 //!
-//! Reading takes two steps: [`Unverified::parse`] finds out whether there is a superblock at all, [`Unverified::verify`]
-//! whether it may be believed. Only the second gives out a [`Superblock`].
+//! Reading takes two steps: [`Unverified::parse`] finds out whether there is a superblock at all,
+//! [`Unverified::verify`] whether it may be believed. Only the second gives out a [`Superblock`].
 
 mod error;
 mod legacy;
@@ -22,7 +23,8 @@ pub use error::SuperblockError;
 pub use parts::{BadBlockLog, Reshape};
 pub use unverified::Unverified;
 
-/// Bytes that belong to a superblock of any length: what is to be read, and what [`Superblock::encode`] gives.
+/// Bytes that belong to a superblock of any length: what is to be read, and what
+/// [`Superblock::encode`] gives.
 pub const SUPERBLOCK_BYTES: usize = 4096;
 
 const MAGIC: u32 = 0xa92b_4efc;
@@ -41,7 +43,8 @@ const ROLE_JOURNAL: u16 = 0xfffd;
 /// Roles of active members lie below.
 const ROLE_LIMIT: u16 = 0xff00;
 
-/// Makes the struct, its reading and its writing of one list, and checks that the list tiles all 256 bytes.
+/// Makes the struct, its reading and its writing of one list, and checks that the list tiles all
+/// 256 bytes.
 macro_rules! superblock_fields {
     ($($(#[$doc:meta])* $offset:literal $name:ident: $type:ty,)*) => {
         /// A superblock that was found right: magic, version, checksum, place and sizes.
@@ -100,8 +103,8 @@ superblock_fields! {
     88 chunk_sectors: u32,
     /// Number of active members of the complete array.
     92 raid_devices: u32,
-    /// Where the bitmap starts, in sectors from the superblock, with [`Features::BITMAP`]; with PPL, offset and size of
-    /// its area.
+    /// Where the bitmap starts, in sectors from the superblock, with [`Features::BITMAP`]; with
+    /// PPL, offset and size of its area.
     96 bitmap_offset: i32,
     /// Where a reshape is, with [`Features::RESHAPE_ACTIVE`].
     100 reshape: Reshape,
@@ -111,7 +114,8 @@ superblock_fields! {
     136 data_size_sectors: u64,
     /// The sector where this superblock lies.
     144 super_offset_sectors: u64,
-    /// With [`Features::RECOVERY_OFFSET`]: sectors from the start of the data that are rebuilt. On a journal: its tail.
+    /// With [`Features::RECOVERY_OFFSET`]: sectors from the start of the data that are rebuilt. On
+    /// a journal: its tail.
     152 recovery_offset_sectors: u64,
     /// This member's permanent number: its place in the table of roles, not its role.
     160 dev_number: u32,
@@ -135,7 +139,8 @@ superblock_fields! {
     228 padding: [u8; 28],
 }
 
-/// Fields that are always made anew: magic, major version, padding that must be 0, checksum, number of roles.
+/// Fields that are always made anew: magic, major version, padding that must be 0, checksum, number
+/// of roles.
 const DERIVED_PLACES: &[(usize, usize)] =
     &[(MAGIC_PLACE, 4), (MAJOR_VERSION_PLACE, 4), (ZERO_PLACE, 4), (CHECKSUM_PLACE, 4), (MAX_DEV_PLACE, 4)];
 const MAGIC_PLACE: usize = 0;
@@ -188,8 +193,9 @@ impl Superblock {
     /// `resync_offset_sectors` of an array that is in sync.
     pub const CLEAN: u64 = u64::MAX;
 
-    /// The bytes, with their checksum, as they are to be written at `super_offset_sectors`. The first
-    /// [`Superblock::written_bytes`] of them matter. One of version 0.90 is given back as it was read.
+    /// The bytes, with their checksum, as they are to be written at `super_offset_sectors`. The
+    /// first [`Superblock::written_bytes`] of them matter. One of version 0.90 is given back as it
+    /// was read.
     pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
         if let Some(legacy) = &self.legacy {
             return legacy.clone();
@@ -259,7 +265,8 @@ impl Superblock {
         self.data_offset_sectors * SECTOR_BYTES
     }
 
-    /// Bytes of the member's data area that the array uses: the same on all members, except for linear and RAID0.
+    /// Bytes of the member's data area that the array uses: the same on all members, except for
+    /// linear and RAID0.
     pub fn used_bytes(&self) -> u64 {
         let sectors = if self.level_number > 0 { self.size_sectors } else { self.data_size_sectors };
         sectors * SECTOR_BYTES
@@ -302,8 +309,8 @@ impl Superblock {
         self.member_use(self.dev_number)
     }
 
-    /// Writes a role down, with as many more places in the table as it takes; false if a superblock has no place for
-    /// this number.
+    /// Writes a role down, with as many more places in the table as it takes; false if a superblock
+    /// has no place for this number.
     pub(crate) fn set_member_use(&mut self, dev_number: u32, member_use: MemberUse) -> bool {
         let Some(number) = usize::try_from(dev_number).ok().filter(|number| *number < MAX_DEV_LIMIT) else {
             return false;
@@ -322,9 +329,10 @@ impl Superblock {
         true
     }
 
-    /// A spare holds nothing, and says so before it has a role. Power may be cut when the others give it one and it does not
-    /// know yet: Linux (since 6.8) believes them, and takes it for in sync unless its own superblock says how far it is
-    /// filled. What is created is mdadm's to the byte; its spares say so from their first update on.
+    /// A spare holds nothing, and says so before it has a role. Power may be cut when the others
+    /// give it one and it does not know yet: Linux (since 6.8) believes them, and takes it for in
+    /// sync unless its own superblock says how far it is filled. What is created is mdadm's to the
+    /// byte; its spares say so from their first update on.
     pub(crate) fn mark_as_empty(&mut self) {
         self.features = self.features.with(Features::RECOVERY_OFFSET, true);
         self.recovery_offset_sectors = 0;
@@ -340,8 +348,9 @@ impl Superblock {
         if wrong { Err(SuperblockError::Features { features: self.features }) } else { Ok(()) }
     }
 
-    /// The data lie behind the 4 KiB of a superblock at the start, or before one at the end, on a drive of so many
-    /// sectors; and so does what the array uses of them. After this no position within them overflows as bytes.
+    /// The data lie behind the 4 KiB of a superblock at the start, or before one at the end, on a
+    /// drive of so many sectors; and so does what the array uses of them. After this no position
+    /// within them overflows as bytes.
     fn check_data_area(&self, minor: MinorVersion, drive_sectors: u64) -> Result<(), SuperblockError> {
         let (first, end) = match minor {
             MinorVersion::End => (0, self.super_offset_sectors),
@@ -367,8 +376,8 @@ impl Superblock {
     }
 }
 
-/// md's checksum over the fields and `roles` roles, the place of the checksum itself taken as 0: the sum of all
-/// little-endian words, its high half added to the low one.
+/// md's checksum over the fields and `roles` roles, the place of the checksum itself taken as 0:
+/// the sum of all little-endian words, its high half added to the low one.
 fn checksum(bytes: &[u8; SUPERBLOCK_BYTES], roles: usize) -> u32 {
     let covered = &bytes[..FIELD_BYTES + roles * ROLE_BYTES];
     let words = covered.chunks_exact(4);

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An array's or a member's UUID. Printed as md does: four groups of eight hex digits, `:` between them, bytes in the
-/// order in which they lie on disk.
+/// An array's or a member's UUID. Printed as md does: four groups of eight hex digits, `:` between
+/// them, bytes in the order in which they lie on disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(pub [u8; 16]);
 

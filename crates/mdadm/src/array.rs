@@ -159,7 +159,8 @@ impl KernelArray {
         }
     }
 
-    /// The array is to be what it is becoming: whoever looks at it sees the members that it has now.
+    /// The array is to be what it is becoming: whoever looks at it sees the members that it has
+    /// now.
     fn take_over_shape(&mut self) {
         let Some(shape) = self.snapshot.shape else { return };
         let member = |role| MemberStatus {

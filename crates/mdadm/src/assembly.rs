@@ -21,8 +21,8 @@ use crate::status::member_states;
 use crate::sysfs::Snapshot;
 use crate::tools;
 
-/// Those drives and no others, whatever the machine's configuration says; even if some are missing that were there the last
-/// time; and nothing is written yet.
+/// Those drives and no others, whatever the machine's configuration says; even if some are missing
+/// that were there the last time; and nothing is written yet.
 const ASSEMBLE_OPTIONS: [&str; 3] = ["--config=/dev/null", "--run", "--readonly"];
 /// How long md may take over letting an array go: others may be looking at it.
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +30,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(60);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 impl KernelArray {
-    /// Hands the chosen drives over. Nothing is written before md has taken just those members for good that shoal chose.
+    /// Hands the chosen drives over. Nothing is written before md has taken just those members for
+    /// good that shoal chose.
     pub fn assemble(kernel: Kernel, choice: &Choice) -> Result<Self, KernelError> {
         let name = &choice.status.name;
         if let Some(why) = choice.objection() {
@@ -61,8 +62,9 @@ impl KernelArray {
         array.inspect_err(|_| drop(device.let_go()))
     }
 
-    /// Takes over an array that md runs already: whoever had it is gone, or it was assembled by somebody else. `status` is
-    /// what its superblocks say; `names` are drives as people name them. It stays if what follows fails.
+    /// Takes over an array that md runs already: whoever had it is gone, or it was assembled by
+    /// somebody else. `status` is what its superblocks say; `names` are drives as people name them.
+    /// It stays if what follows fails.
     pub fn take_over(
         kernel: Kernel,
         device: MdDevice,
@@ -165,8 +167,9 @@ impl Members {
         Ok(members)
     }
 
-    /// Where udev assembles every member that appears, it may have been faster: nobody uses what it has made of loop devices
-    /// that are a moment old, and it has not been told which members are to be used.
+    /// Where udev assembles every member that appears, it may have been faster: nobody uses what it
+    /// has made of loop devices that are a moment old, and it has not been told which members are
+    /// to be used.
     fn stop_automatic(&self) -> Result<(), KernelError> {
         if Path::new("/run/udev/control").exists() && tools::program("udevadm").is_some() {
             let _ = tools::run("udevadm", ["settle", "--timeout=10"]);

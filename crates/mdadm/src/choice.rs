@@ -1,4 +1,5 @@
-//! Which members are to be handed over: found by shoal's own assembly, on drives that are only read.
+//! Which members are to be handed over: found by shoal's own assembly, on drives that are only
+//! read.
 
 use std::path::PathBuf;
 
@@ -22,8 +23,8 @@ pub struct Choice {
     pub remarks: Vec<String>,
 }
 
-/// Plays the assembly of `drives` through, with what this host remembers of them, whose keeper is to keep nothing. What it
-/// would write stays in memory.
+/// Plays the assembly of `drives` through, with what this host remembers of them, whose keeper is
+/// to keep nothing. What it would write stays in memory.
 pub fn choose<W: World>(
     world: W,
     plan: BufferPlan,

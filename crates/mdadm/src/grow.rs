@@ -1,8 +1,9 @@
 //! An array that md runs gets more members, another chunk or another layout, while it is used.
 //!
-//! What Linux cannot do, or not without a file of its own for what is being moved, is refused before anything is touched. The rest is
-//! mdadm's: drives that come along become spares first, and if it then does not grow they are let go again. md goes on with
-//! a reshape by itself; stopped or cut off, it goes on when the array is assembled again, or by `shoal grow --continue`.
+//! What Linux cannot do, or not without a file of its own for what is being moved, is refused
+//! before anything is touched. The rest is mdadm's: drives that come along become spares first, and
+//! if it then does not grow they are let go again. md goes on with a reshape by itself; stopped or
+//! cut off, it goes on when the array is assembled again, or by `shoal grow --continue`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,7 +31,8 @@ pub struct Growth {
 }
 
 impl KernelArray {
-    /// Grows it by `added`, whose content is lost, and by spares that it has. Returns when md has begun.
+    /// Grows it by `added`, whose content is lost, and by spares that it has. Returns when md has
+    /// begun.
     pub fn grow(&mut self, growth: &Growth, added: Vec<(PathBuf, Drive)>) -> Result<(), KernelError> {
         self.look()?;
         if let Some(why) = self.objection(growth, added.len()) {

@@ -1,8 +1,8 @@
 //! Loop devices for image files, which the kernel removes by itself.
 //!
-//! A loop device whose file is detached while it is in use goes when its last user does. So each is detached as soon as
-//! this process has it open: from then on md keeps it, or this process, and whatever becomes of either, it does not stay
-//! behind.
+//! A loop device whose file is detached while it is in use goes when its last user does. So each is
+//! detached as soon as this process has it open: from then on md keeps it, or this process, and
+//! whatever becomes of either, it does not stay behind.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ impl LoopDevice {
         // Where it could not be opened, nobody holds it, and it goes at once.
         tools::run("losetup", ["--detach", &name])?;
         let it = Self { path, _held: held? };
-        // It costs a copy where it cannot be had, and nothing else: flushes reach the file either way.
+        // It costs a copy where it cannot be had, and nothing else: flushes reach the file either
+        // way.
         let _ = tools::run("losetup", ["--direct-io=on", &name]);
         Ok(it)
     }

@@ -1,8 +1,8 @@
 //! Devices fail, come and go in an array that md runs.
 //!
-//! What md does by itself when told (counting members out, filling spares) it does a moment later, in a thread of its own. So
-//! a command waits until md has begun what follows from it: whoever asks next how things are is not told of a rest before
-//! the work.
+//! What md does by itself when told (counting members out, filling spares) it does a moment later,
+//! in a thread of its own. So a command waits until md has begun what follows from it: whoever asks
+//! next how things are is not told of a rest before the work.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -26,7 +26,8 @@ pub(crate) const BEGIN_PATIENCE: Duration = Duration::from_secs(5);
 const REMOVE_PATIENCE: Duration = Duration::from_secs(60);
 
 impl KernelArray {
-    /// Takes a member out, for good, or ends the filling of a replacement. Refused where data would be lost by it.
+    /// Takes a member out, for good, or ends the filling of a replacement. Refused where data would
+    /// be lost by it.
     pub fn fail(&mut self, member: &Path) -> Result<(), KernelError> {
         self.look()?;
         let device = self.device_at(member).filter(|device| !device.is_faulty && device.slot.is_some());
@@ -116,8 +117,8 @@ impl KernelArray {
         Ok(())
     }
 
-    /// Copies a member to another drive, which takes its place: a spare that the array has, or one that comes along and
-    /// whose content is lost.
+    /// Copies a member to another drive, which takes its place: a spare that the array has, or one
+    /// that comes along and whose content is lost.
     pub fn replace(&mut self, member: &Path, spare: &Path, opened: Option<Drive>) -> Result<(), KernelError> {
         self.look()?;
         let refused = |why| Err(KernelError::Refused { what: format!("{} cannot be replaced", member.display()), why });
@@ -147,8 +148,8 @@ impl KernelArray {
         self.look()
     }
 
-    /// Takes a former member back; only what changed meanwhile is copied to it, by the array's bitmap. `opened` is the drive
-    /// if it is not in the array any more.
+    /// Takes a former member back; only what changed meanwhile is copied to it, by the array's
+    /// bitmap. `opened` is the drive if it is not in the array any more.
     pub fn re_add(&mut self, path: &Path, opened: Option<Drive>) -> Result<(), KernelError> {
         self.look()?;
         self.refuse_if_read_only("a drive cannot be taken back")?;
@@ -177,7 +178,8 @@ impl KernelArray {
         self.look()
     }
 
-    /// Waits until md has begun what there is to do: no spare waits while a member is missing or to be replaced.
+    /// Waits until md has begun what there is to do: no spare waits while a member is missing or to
+    /// be replaced.
     pub(crate) fn wait_until_begun(&mut self) -> Result<(), KernelError> {
         let (directory, count) = (self.device.directory(), self.base.members.len());
         let has_begun = || {
@@ -187,7 +189,8 @@ impl KernelArray {
             let unfilled = states.iter().any(|state| matches!(state, MemberState::Rebuilding { .. }));
             progress(&snapshot).is_some() || !waits && !unfilled
         };
-        // An array that has something else to do first, or too little to do it with, leaves it for later.
+        // An array that has something else to do first, or too little to do it with, leaves it for
+        // later.
         let _ = patiently(BEGIN_PATIENCE, has_begun, "the rebuild has not begun");
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What has happened between two looks at an array, in the words of shoal's own engine.
 //!
-//! The kernel tells how things are, not what happened; two looks tell the difference. What came and went between them is
-//! not seen, except that a role has changed hands.
+//! The kernel tells how things are, not what happened; two looks tell the difference. What came and
+//! went between them is not seen, except that a role has changed hands.
 
 use shoal_volume::{Event, Role};
 
@@ -35,7 +35,8 @@ fn role_events(before: &Snapshot, after: &Snapshot, role: u16, events: &mut Vec<
     }
 }
 
-/// What people should know and no event of the engine's says: a sentence each. `name_of` gives what people call a device.
+/// What people should know and no event of the engine's says: a sentence each. `name_of` gives what
+/// people call a device.
 pub(crate) fn remarks(before: &Snapshot, after: &Snapshot, name_of: impl Fn(&str) -> String) -> Vec<String> {
     let mut remarks = Vec::new();
     if before.is_reshaping() && !after.is_reshaping() {

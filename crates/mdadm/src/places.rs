@@ -1,4 +1,5 @@
-//! Where devices and what lies on them are: md's devices, the devices below them, the files behind loop devices.
+//! Where devices and what lies on them are: md's devices, the devices below them, the files behind
+//! loop devices.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

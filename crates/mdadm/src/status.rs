@@ -8,8 +8,8 @@ use shoal_volume::{
 
 use crate::sysfs::{self, Action, Device, Snapshot};
 
-/// The array at the moment of the snapshot. `base` says what does not change while md runs it; `name_of` gives what people
-/// call a device.
+/// The array at the moment of the snapshot. `base` says what does not change while md runs it;
+/// `name_of` gives what people call a device.
 pub(crate) fn array_status(base: &ArrayStatus, snapshot: &Snapshot, name_of: impl Fn(&str) -> String) -> ArrayStatus {
     let states = member_states(snapshot, base.members.len());
     let roles = (0..).map(Role).zip(&states);

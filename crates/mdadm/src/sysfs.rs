@@ -1,5 +1,6 @@
-//! What `/sys/block/mdN/md` says, at one moment. Reading is here, understanding is pure: a tree becomes a map of names and
-//! lines, and that a [`Snapshot`]. Sizes are bytes, whatever unit the file is in: sectors of 512 bytes, or KiB.
+//! What `/sys/block/mdN/md` says, at one moment. Reading is here, understanding is pure: a tree
+//! becomes a map of names and lines, and that a [`Snapshot`]. Sizes are bytes, whatever unit the
+//! file is in: sectors of 512 bytes, or KiB.
 
 use std::collections::BTreeMap;
 use std::io;

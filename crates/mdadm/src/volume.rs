@@ -1,4 +1,5 @@
-//! The content of an array that md runs, as a volume: `/dev/mdN` by direct I/O, with a look at sysfs now and then.
+//! The content of an array that md runs, as a volume: `/dev/mdN` by direct I/O, with a look at
+//! sysfs now and then.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -61,7 +62,8 @@ impl KernelVolume {
         Ok(self.array.progress().is_some())
     }
 
-    /// Makes durable what was written, and hands the members back: the device is closed, md lets them go.
+    /// Makes durable what was written, and hands the members back: the device is closed, md lets
+    /// them go.
     pub fn rest(&mut self) -> Result<(), KernelError> {
         let Some(drive) = self.drive.take() else { return Ok(()) };
         self.array.stop_scrub()?;
@@ -83,7 +85,8 @@ impl KernelVolume {
             return;
         }
         self.looked_at = self.now();
-        // What cannot be seen now may be seen the next time; requests tell by themselves what does not work.
+        // What cannot be seen now may be seen the next time; requests tell by themselves what does
+        // not work.
         let _ = self.array.look();
         self.measure_if_grown();
     }

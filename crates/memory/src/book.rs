@@ -29,8 +29,8 @@ pub struct Book {
     given_up: Vec<GivenUp>,
 }
 
-/// An update that this host gave up after it had begun to write superblocks, as no drive said that it had taken one. One
-/// may have, and lost its power before it could say so.
+/// An update that this host gave up after it had begun to write superblocks, as no drive said that
+/// it had taken one. One may have, and lost its power before it could say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenUp {
     /// The count that its superblocks say.
@@ -44,7 +44,8 @@ pub struct GivenUp {
 pub struct Member {
     /// Its device UUID.
     pub uuid: Uuid,
-    /// What it lies on, by something that stays when it is plugged in elsewhere; none if nothing does.
+    /// What it lies on, by something that stays when it is plugged in elsewhere; none if nothing
+    /// does.
     pub hardware: Option<String>,
     /// What people called it when it was last seen.
     pub drive: String,
@@ -58,10 +59,11 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// The drive did not take it: what it had answered by then may go with its power, until all of it was written again.
+    /// The drive did not take it: what it had answered by then may go with its power, until all of
+    /// it was written again.
     Drive,
-    /// Its file had been cut short or deleted: what was on it is lost, whatever it holds by now. Nothing that is written to it makes
-    /// that good.
+    /// Its file had been cut short or deleted: what was on it is lost, whatever it holds by now.
+    /// Nothing that is written to it makes that good.
     LostContent,
 }
 
@@ -121,7 +123,8 @@ impl Book {
         book.flushed_events = self.flushed_events;
         for member in &mut book.members {
             let known = self.member(member.uuid).and_then(|known| known.refusal);
-            // Its content may be renewed by now. The update that it refused is lost until a later one is flushed.
+            // Its content may be renewed by now. The update that it refused is lost until a later
+            // one is flushed.
             let counts = |why: &Refusal| *why == Refusal::LostContent || self.flushed_events < self.events;
             member.refusal = member.refusal.max(known.filter(counts));
         }
@@ -134,7 +137,8 @@ impl Book {
         book
     }
 
-    /// The same, once every member has flushed this update, or one that is even later than the book's.
+    /// The same, once every member has flushed this update, or one that is even later than the
+    /// book's.
     pub fn with_flushed(mut self, events: u64) -> Self {
         self.flushed_events = self.flushed_events.max(events.min(self.events));
         self
@@ -147,7 +151,8 @@ impl Book {
         self
     }
 
-    /// The same, once the drive with this device UUID was rewritten and flushed. What a file has lost it has lost.
+    /// The same, once the drive with this device UUID was rewritten and flushed. What a file has
+    /// lost it has lost.
     pub fn with_renewed(mut self, uuid: Uuid) -> Self {
         let known = self.members.iter_mut().chain(self.left.iter_mut().map(|left| &mut left.member));
         let renewed = known.filter(|member| member.uuid == uuid && member.refusal == Some(Refusal::Drive));
@@ -213,7 +218,8 @@ impl Book {
         self.left.iter().find(|left| left.member.uuid == uuid)
     }
 
-    /// Whether a drive with this device UUID, on this hardware, has ever been a member: it may come back by itself.
+    /// Whether a drive with this device UUID, on this hardware, has ever been a member: it may come
+    /// back by itself.
     pub fn knows(&self, uuid: Uuid, hardware: Option<&str>) -> bool {
         self.ever_known(uuid).is_some_and(|member| !member.is_on_other(hardware))
     }
@@ -224,7 +230,8 @@ impl Book {
         self.ever_known(uuid).filter(|member| member.is_on_other(hardware)).map(|member| member.drive.as_str())
     }
 
-    /// Why the drive with this device UUID refused a flush as a member, of now or once, if it did and has not been renewed.
+    /// Why the drive with this device UUID refused a flush as a member, of now or once, if it did
+    /// and has not been renewed.
     pub fn refusal(&self, uuid: Uuid) -> Option<Refusal> {
         self.ever_known(uuid).and_then(|member| member.refusal)
     }

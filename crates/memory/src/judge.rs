@@ -19,7 +19,8 @@ const NUMBERS_MAX: u32 = 2048;
 pub struct Found {
     /// What people call it, and what its superblock says.
     pub candidate: Candidate,
-    /// What it lies on, by something that stays when it is plugged in elsewhere; none if nothing does.
+    /// What it lies on, by something that stays when it is plugged in elsewhere; none if nothing
+    /// does.
     pub hardware: Option<String>,
 }
 
@@ -57,8 +58,8 @@ pub struct Judgement {
     pub doubt: Option<Doubt>,
 }
 
-/// How the members that were found stand to what is remembered. An array of arrays is as old as the oldest of those inside,
-/// so these are held against each other ([`Standing::is_mixed`]).
+/// How the members that were found stand to what is remembered. An array of arrays is as old as the
+/// oldest of those inside, so these are held against each other ([`Standing::is_mixed`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     /// All are there, as they were seen last; or nothing is remembered.
@@ -81,8 +82,8 @@ impl Standing {
         book.map_or(Self::Whole, |book| Known { book, found }.standing())
     }
 
-    /// Why arrays should not be joined of which one was run elsewhere, and one lacks members: what that one became there may
-    /// be on those.
+    /// Why arrays should not be joined of which one was run elsewhere, and one lacks members: what
+    /// that one became there may be on those.
     pub fn is_mixed(standings: &[(Uuid, Self)]) -> Option<(Uuid, Doubt)> {
         let has_gone_on = standings.iter().any(|(_, standing)| *standing == Self::GoneOn);
         standings.iter().filter(|_| has_gone_on).find_map(|&(array, standing)| match standing {
@@ -94,8 +95,8 @@ impl Standing {
     }
 }
 
-/// Holds what is there against what is remembered of the array; all that was found is of one array. The crate's
-/// documentation says by which rules. What md itself refuses is left to md.
+/// Holds what is there against what is remembered of the array; all that was found is of one array.
+/// The crate's documentation says by which rules. What md itself refuses is left to md.
 pub fn judge(book: Option<&Book>, found: &[Found]) -> Judgement {
     match book {
         Some(book) => Known { book, found }.judge(),
@@ -175,8 +176,8 @@ impl Known<'_> {
         Judgement { left_out, doubt }
     }
 
-    /// With what speaks against a member that cannot be missed. Who has lost content is told before all else: no other drive
-    /// mends that.
+    /// With what speaks against a member that cannot be missed. Who has lost content is told before
+    /// all else: no other drive mends that.
     fn doubt_about(&self, spoilt: Option<usize>, other: Option<Doubt>) -> Option<Doubt> {
         match spoilt {
             Some(index) if self.acquaintance(index) == Acquaintance::CutShort => {
@@ -186,8 +187,8 @@ impl Known<'_> {
         }
     }
 
-    /// Takes those back in that lost updates or content, if there is no array without them. Gives the first of them, and of
-    /// those that lost content before others.
+    /// Takes those back in that lost updates or content, if there is no array without them. Gives
+    /// the first of them, and of those that lost content before others.
     fn take_indispensable(&self, basis: Option<Basis>, left_out: &mut Vec<(usize, Suspicion)>) -> Option<usize> {
         let first = |who| left_out.iter().map(|(index, _)| *index).find(|index| self.acquaintance(*index) == who);
         let cut_short = first(Acquaintance::CutShort);
@@ -287,7 +288,8 @@ impl Known<'_> {
         let announced = self.book.events().saturating_sub(1);
         let refused_flush = self.book.member(self.uuid(index)).is_some_and(|member| member.refusal.is_some());
         match self.book.flushed_events() {
-            // What it had not flushed went with its power. If it was a last copy, nobody else has it.
+            // What it had not flushed went with its power. If it was a last copy, nobody else has
+            // it.
             flushed @ 1.. if refused_flush => flushed.min(announced),
             _ => announced,
         }
@@ -301,7 +303,8 @@ impl Known<'_> {
                 (History::GoneOn, Count::Level)
             }
             (Some(Basis { events, history }), _) => (history, Count::of(self.events(index), events, history)),
-            // There is nothing to hold them against: who is known may be old, who is not known would win.
+            // There is nothing to hold them against: who is known may be old, who is not known
+            // would win.
             (None, Acquaintance::Stranger) => (History::AsSeen, Count::Ahead),
             (None, Acquaintance::Left) if self.is_ahead(index) => (History::AsSeen, Count::Ahead),
             (None, _) => (History::AsSeen, Count::Behind),
@@ -309,7 +312,8 @@ impl Known<'_> {
         decide(who, history, count)
     }
 
-    /// Whether a member that this host knows says, as the freshest of them, that the drive has its role.
+    /// Whether a member that this host knows says, as the freshest of them, that the drive has its
+    /// role.
     fn is_counted_on(&self, index: usize) -> bool {
         let known = (0..self.found.len()).filter(|&known| self.acquaintance(known) == Acquaintance::Member);
         let with_data = known.filter(|&known| matches!(self.superblock(known).own_use(), MemberUse::Active(_)));

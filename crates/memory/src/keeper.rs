@@ -1,8 +1,9 @@
 //! Keeps books while arrays run, without ever making them wait for long.
 //!
-//! The file system that books lie on may be slower than the members, or hang. So a thread writes, and the array goes on
-//! with what need not wait. What is not durable after [`PATIENCE`] is given up, and told: an array that cannot be written
-//! to helps nobody. The book is old then, and what it says still true.
+//! The file system that books lie on may be slower than the members, or hang. So a thread writes,
+//! and the array goes on with what need not wait. What is not durable after [`PATIENCE`] is given
+//! up, and told: an array that cannot be written to helps nobody. The book is old then, and what it
+//! says still true.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -28,8 +29,8 @@ pub struct Taken {
 pub trait Keeper: Send {
     /// What is remembered of an array; none if nothing is, or it cannot be read, which is a remark.
     fn recall(&mut self, array: Uuid) -> Option<Book>;
-    /// Holds an array for as long as this is there, if no other process of this host does. That it cannot be known is a
-    /// remark. Who keeps nothing keeps nobody away.
+    /// Holds an array for as long as this is there, if no other process of this host does. That it
+    /// cannot be known is a remark. Who keeps nothing keeps nobody away.
     fn hold(&mut self, _array: Uuid, _hold: Hold) -> Result<(), Taken> {
         Ok(())
     }
@@ -107,7 +108,8 @@ impl FileKeeper {
         Self { store, known: BTreeMap::new(), writer: None, held: BTreeMap::new(), remarks: Vec::new() }
     }
 
-    /// The thread is started when there is something to write: most who look at an array change nothing.
+    /// The thread is started when there is something to write: most who look at an array change
+    /// nothing.
     fn writer(&mut self) -> Option<&mut Writer> {
         if self.writer.is_none() {
             self.writer = Writer::start(self.store.clone());

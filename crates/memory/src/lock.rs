@@ -29,11 +29,11 @@ const STEP: Duration = Duration::from_millis(10);
 const HOLDER_BYTES_MAX: usize = 64;
 /// Behind the number of a process: it is about to let go.
 const LETS_GO: &str = "lets go";
-/// So often a process is waited for that does, half a minute: what it remembers has less time to become durable,
-/// and so have its drives to answer.
+/// So often a process is waited for that does, half a minute: what it remembers has less time to
+/// become durable, and so have its drives to answer.
 const LETTING_GO_ROUNDS: u32 = 120;
-/// So often one is waited for that is not there any more, five seconds: a ring that it left open ends after it. It may also be
-/// one of another PID namespace, which does not end.
+/// So often one is waited for that is not there any more, five seconds: a ring that it left open
+/// ends after it. It may also be one of another PID namespace, which does not end.
 const GONE_ROUNDS: u32 = 20;
 /// By proc_pid_stat(5): where a process's flags are behind its name, and the one for its end.
 const FLAGS_FIELD: usize = 6;

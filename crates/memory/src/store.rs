@@ -1,4 +1,5 @@
-//! Where books lie: a directory with a file for each array, which is there as a whole or not at all.
+//! Where books lie: a directory with a file for each array, which is there as a whole or not at
+//! all.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -81,7 +82,8 @@ impl Store {
         Ok(Some(book.with_drives(from_here)))
     }
 
-    /// The arrays that something is remembered of, in the order of their UUIDs; none if the directory cannot be read.
+    /// The arrays that something is remembered of, in the order of their UUIDs; none if the
+    /// directory cannot be read.
     pub fn arrays(&self) -> Vec<Uuid> {
         let Ok(entries) = std::fs::read_dir(&self.directory) else { return Vec::new() };
         let array = |name: &str| name.strip_prefix("array-")?.strip_suffix(".json")?.parse().ok();
@@ -104,8 +106,8 @@ impl Store {
         }
     }
 
-    /// Puts a book in the place of the one before. When this is done it is durable; if it fails, or power is cut, the one
-    /// before is there.
+    /// Puts a book in the place of the one before. When this is done it is durable; if it fails, or
+    /// power is cut, the one before is there.
     pub fn write(&self, book: &Book) -> Result<(), StoreError> {
         let book = &book.clone().with_drives(from_anywhere);
         let path = self.path(book.array());

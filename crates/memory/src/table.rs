@@ -9,8 +9,8 @@ pub(crate) enum Acquaintance {
     Lossy,
     /// It took part in the last update, and is a file that was cut short or deleted meanwhile.
     CutShort,
-    /// It took part in the last update, and is on hardware that is not the member's; its superblock says that the array
-    /// was closed in order.
+    /// It took part in the last update, and is on hardware that is not the member's; its superblock
+    /// says that the array was closed in order.
     MovedAtRest,
     /// The same of one whose superblock does not say so.
     MovedInUse,
@@ -47,7 +47,8 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    /// Where an array has been run elsewhere a cut there may have left one member an update behind another.
+    /// Where an array has been run elsewhere a cut there may have left one member an update behind
+    /// another.
     pub(crate) fn of(events: u64, freshest_known: u64, history: History) -> Self {
         let level = match history {
             History::AsSeen => freshest_known..=freshest_known,
@@ -97,8 +98,9 @@ const TABLE: &[Row] = {
         Row { who: &[A::MovedAtRest], history: &[GoneOn], count: &[], decision: Doubt },
         // What was written since is on the member, and not on a copy of it.
         Row { who: &[A::MovedInUse], history: &[], count: &[], decision: Doubt },
-        // The others have gone on without it: md finds it old, and its bitmap may bring it back. Or they
-        // have not: that it left was announced and never written, so nothing was answered that it lacks.
+        // The others have gone on without it: md finds it old, and its bitmap may bring it back. Or
+        // they have not: that it left was announced and never written, so nothing was answered that
+        // it lacks.
         Row { who: &[A::Former], history: &[], count: &[Behind, Level], decision: Take },
         Row { who: &[A::Left], history: &[AsSeen], count: &[Behind], decision: Take },
         // It left, so it cannot have got the last update: it was run alone.
@@ -107,8 +109,9 @@ const TABLE: &[Row] = {
         Row { who: &[A::Stranger], history: &[AsSeen], count: &[Behind, Level], decision: LeaveOut },
         // Known members were run elsewhere, and their table says who belongs to them now.
         Row { who: &[A::Left, A::Stranger], history: &[GoneOn], count: &[Behind, Level], decision: Take },
-        // The last update of the array, which was announced without it, has reached nobody who is there; its own has the same
-        // count, and was given up: nothing was answered that relies on it.
+        // The last update of the array, which was announced without it, has reached nobody who is
+        // there; its own has the same count, and was given up: nothing was answered that relies on
+        // it.
         Row { who: &[A::Former], history: &[AsSeen], count: &[Ahead], decision: LeaveOut },
         Row { who: &[A::Former], history: &[GoneOn], count: &[Ahead], decision: Rival },
         Row { who: &[A::Left, A::Stranger], history: &[], count: &[Ahead], decision: Rival },

@@ -1,8 +1,9 @@
 //! The processor time of a host's processes, of our own, and of the whole machine.
 //!
-//! A process's time includes that of its children which have ended, so a server that makes a process for each client is
-//! counted whole. What the kernel does for the network outside of any process, and in threads of its own, is in the machine's
-//! figure alone; but for the threads of its NFS server, which belong to no host and are counted as the server's.
+//! A process's time includes that of its children which have ended, so a server that makes a
+//! process for each client is counted whole. What the kernel does for the network outside of any
+//! process, and in threads of its own, is in the machine's figure alone; but for the threads of its
+//! NFS server, which belong to no host and are counted as the server's.
 
 use shoal_bench::{ProcessTime, machine_busy_ns};
 
@@ -21,7 +22,8 @@ pub(crate) struct CpuClock {
 }
 
 impl CpuClock {
-    /// Reads the clocks. The client is whatever this process does itself, and the programs that it has run to their end.
+    /// Reads the clocks. The client is whatever this process does itself, and the programs that it
+    /// has run to their end.
     pub(crate) fn now(server: &Host) -> Self {
         let of = |process: u32| ProcessTime::of(process).map_or(0, ProcessTime::total_ns);
         let servers = server.processes().into_iter().chain(threads_of_kernel(NFS_THREADS));

@@ -1,12 +1,14 @@
-//! A host of its own within this machine: its own network, mounts and processes, gone without a trace when it is let go of.
+//! A host of its own within this machine: its own network, mounts and processes, gone without a
+//! trace when it is let go of.
 //!
-//! A host is three namespaces, and nothing but processes holds them: they have no name in the file system. Its first
-//! process reads from a pipe whose other end is ours alone. When we let go of it, are killed, or crash, that process
-//! reads the pipe's end, kills the host's other processes, removes the directories that it was given, and leaves. With it go
-//! the host's network, its ends of links, and what was mounted there. So nobody has to clean up, whatever becomes of us.
+//! A host is three namespaces, and nothing but processes holds them: they have no name in the file
+//! system. Its first process reads from a pipe whose other end is ours alone. When we let go of it,
+//! are killed, or crash, that process reads the pipe's end, kills the host's other processes,
+//! removes the directories that it was given, and leaves. With it go the host's network, its ends
+//! of links, and what was mounted there. So nobody has to clean up, whatever becomes of us.
 //!
-//! The host's `/run` is a memory file system of its own, so that its servers meet neither the machine's nor each other's
-//! sockets and locks. Everything else is the machine's.
+//! The host's `/run` is a memory file system of its own, so that its servers meet neither the
+//! machine's nor each other's sockets and locks. Everything else is the machine's.
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
@@ -18,12 +20,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// What the first process does: binds a directory to where servers look, makes room, says that it is there, and waits for the end. Then it takes away what it was
-/// told to, but nothing of a file system that is still mounted there. The kernel's NFS server in this network is no process of
-/// the host's: it has to be told to end.
+/// What the first process does: binds a directory to where servers look, makes room, says that it
+/// is there, and waits for the end. Then it takes away what it was told to, but nothing of a file
+/// system that is still mounted there. The kernel's NFS server in this network is no process of the
+/// host's: it has to be told to end.
 ///
-/// What is bound may lie below `/run`, as what desktops mount does. So it is bound before that is covered, and its parent is
-/// held, to be rid of it in the end.
+/// What is bound may lie below `/run`, as what desktops mount does. So it is bound before that is
+/// covered, and its parent is held, to be rid of it in the end.
 const FIRST_PROCESS: &str = r#"set -e
 bound=$1
 if [ "$bound" ]; then
@@ -88,8 +91,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts a host of this name; these directories go when it goes. `bound` is a directory that goes as well, and where the
-    /// host is to find it.
+    /// Starts a host of this name; these directories go when it goes. `bound` is a directory that
+    /// goes as well, and where the host is to find it.
     ///
     /// # Errors
     /// Without root, or if `unshare`, `mount` or `ip` is missing or fails.
@@ -154,15 +157,16 @@ impl Host {
         command
     }
 
-    /// Asks a program that was started by [`Self::command`] to end. Its first process is only the way into the host, and
-    /// passes nothing on.
+    /// Asks a program that was started by [`Self::command`] to end. Its first process is only the
+    /// way into the host, and passes nothing on.
     pub fn ask_to_end(&self, program: &Child) {
         let inside = first_child(program.id()).and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         // One that has ended already is what was wanted.
         let _ = inside.map(|inside| kill_process(inside, Signal::TERM));
     }
 
-    /// Configures this host's network. The tool sees this machine's processes, so that it can name those of other hosts.
+    /// Configures this host's network. The tool sees this machine's processes, so that it can name
+    /// those of other hosts.
     ///
     /// # Errors
     /// If the tool cannot be started or fails, with what it said.
@@ -178,8 +182,8 @@ impl Host {
         root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Does something in this host's network, on a thread of its own. Sockets that it makes stay in that network, whoever
-    /// uses them later.
+    /// Does something in this host's network, on a thread of its own. Sockets that it makes stay in
+    /// that network, whoever uses them later.
     ///
     /// # Errors
     /// If the network cannot be entered.
@@ -217,7 +221,8 @@ impl Drop for Host {
                 _ => return,
             }
         }
-        // A process that the kernel cannot end is stuck in a drive; nothing more can be done from here.
+        // A process that the kernel cannot end is stuck in a drive; nothing more can be done from
+        // here.
         let _ = self.unshare.kill();
         let _ = self.unshare.wait();
     }

@@ -1,5 +1,5 @@
-//! Runs put together to rows: the middle and the extremes, against the array itself and against the link, and what speaks
-//! against them.
+//! Runs put together to rows: the middle and the extremes, against the array itself and against the
+//! link, and what speaks against them.
 
 use std::num::NonZero;
 

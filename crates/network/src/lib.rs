@@ -1,6 +1,6 @@
-//! The network study: what an array is worth to another host. A client and a server with a shaped link between them, on one
-//! machine; content is moved over it by each protocol and in both directions, and held against the array itself and
-//! against the link.
+//! The network study: what an array is worth to another host. A client and a server with a shaped
+//! link between them, on one machine; content is moved over it by each protocol and in both
+//! directions, and held against the array itself and against the link.
 //!
 //! ```text
 //!  host.rs       a machine of its own: network, mounts, processes; gone with whoever made it
@@ -16,8 +16,9 @@
 //!  judge.rs      rows: medians and extremes, shares, what set the pace, what speaks against it
 //! ```
 //!
-//! One machine plays client, server and drives: where its processors are busy the row says so. The link delays nothing but
-//! by its rate; the time of a byte there and back is that of two hosts of one machine, and is told.
+//! One machine plays client, server and drives: where its processors are busy the row says so. The
+//! link delays nothing but by its rate; the time of a byte there and back is that of two hosts of
+//! one machine, and is told.
 
 #![forbid(unsafe_code)]
 

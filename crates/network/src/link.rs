@@ -10,19 +10,22 @@
 //! | 4 | check sequence | no |
 //! | 12 | gap to the next frame (IEEE 802.3, 4.4.2: 96 bit times) | no |
 //!
-//! So the link's time for a full frame is that of 1538 bytes, of which the queue sees 1514; and of those a TCP stream with
-//! timestamps (RFC 7323), as Linux makes them, has 1448 to itself: 20 bytes are IP's header, 20 TCP's, 12 its option. A
-//! gigabit link carries 941.5 Mbit/s of such a stream, and 100 Mbit/s carry 94.1.
+//! So the link's time for a full frame is that of 1538 bytes, of which the queue sees 1514; and of
+//! those a TCP stream with timestamps (RFC 7323), as Linux makes them, has 1448 to itself: 20 bytes
+//! are IP's header, 20 TCP's, 12 its option. A gigabit link carries 941.5 Mbit/s of such a stream,
+//! and 100 Mbit/s carry 94.1.
 //!
-//! The queue is `tbf`, which lets bytes pass as tokens come in. Its rate is the link's times 1514/1538: right for full
-//! frames, and so for the direction in which the content flows. Bare acknowledgements are taken for smaller than they
-//! are, by a tenth of the time of which they need a fiftieth.
+//! The queue is `tbf`, which lets bytes pass as tokens come in. Its rate is the link's times
+//! 1514/1538: right for full frames, and so for the direction in which the content flows. Bare
+//! acknowledgements are taken for smaller than they are, by a tenth of the time of which they need
+//! a fiftieth.
 //!
-//! Two hosts of one machine hand each other 64 KiB at a time, as a card with segmentation offload is handed them; the
-//! kernel counts such a bundle with the headers of all frames that a card would make of it. Cutting it into frames here
-//! would cost a processor most of its time and change no rate, so bundles stay whole, and the bucket holds two of
-//! them: what waits for tokens may be a bundle, and while the timer that ends the wait is late, tokens are not lost. That
-//! is how much a link may be ahead of its rate, once: a millisecond of a gigabit link.
+//! Two hosts of one machine hand each other 64 KiB at a time, as a card with segmentation offload
+//! is handed them; the kernel counts such a bundle with the headers of all frames that a card would
+//! make of it. Cutting it into frames here would cost a processor most of its time and change no
+//! rate, so bundles stay whole, and the bucket holds two of them: what waits for tokens may be a
+//! bundle, and while the timer that ends the wait is late, tokens are not lost. That is how much a
+//! link may be ahead of its rate, once: a millisecond of a gigabit link.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,5 @@
-//! Who serves NFS and who is its client: this machine's kernel, where it can be both, else programs.
+//! Who serves NFS and who is its client: this machine's kernel, where it can be both, else
+//! programs.
 //!
 //! | | kernel | programs |
 //! | --- | --- | --- |
@@ -40,7 +41,8 @@ pub(crate) const EXPORT_ASYNC: Export =
 
 /// File systems that a kernel knows which can be server and client.
 const FILE_SYSTEMS: [&str; 2] = ["nfsd", "nfs4"];
-/// The modules that bring them, if the kernel has not loaded them yet; it does so when they are mounted.
+/// The modules that bring them, if the kernel has not loaded them yet; it does so when they are
+/// mounted.
 const MODULES: [&str; 2] = ["nfsd", "nfsv4"];
 /// The kernel's helpers, and Debian's packages that have them.
 const KERNELS_PROGRAMS: [(&str, &str); 5] = [

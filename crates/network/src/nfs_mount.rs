@@ -6,8 +6,8 @@ use crate::host::{Host, run_to_end};
 use crate::nfs_kind::Export;
 use crate::pair::SERVER;
 
-/// What every mount has. A server that is gone is an error after a minute and not for ever, as nobody is there who could
-/// start it again.
+/// What every mount has. A server that is gone is an error after a minute and not for ever, as
+/// nobody is there who could start it again.
 const OPTIONS: &str = "vers=4.2,proto=tcp,sec=sys,soft,timeo=200,retrans=2";
 
 /// An export that is mounted; unmounted when it is dropped, whatever becomes of what it holds.

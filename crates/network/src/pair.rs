@@ -42,8 +42,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Starts two hosts and joins them by a link without bounds; these directories go when the server goes, and so does the
-    /// first of those `bound`, which the server finds at the second.
+    /// Starts two hosts and joins them by a link without bounds; these directories go when the
+    /// server goes, and so does the first of those `bound`, which the server finds at the second.
     ///
     /// # Errors
     /// Without root, or if a tool is missing or fails.
@@ -73,7 +73,8 @@ impl Pair {
         Ok(())
     }
 
-    /// What the link really is: a plain TCP stream each way for so long, and the time of a byte there and back.
+    /// What the link really is: a plain TCP stream each way for so long, and the time of a byte
+    /// there and back.
     ///
     /// # Errors
     /// If no stream comes through.
@@ -129,8 +130,9 @@ fn round_trip(mut near: TcpStream, mut far: TcpStream) -> Result<u64, LinkError>
     Ok(u64::try_from(turns[TURNS / 2].as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The rate at which one end gets what the other sends for so long, in bytes a second. The clock runs from before the first
-/// byte is sent to the end of the stream: where the machine is busy, what waits to be received is not taken for fast.
+/// The rate at which one end gets what the other sends for so long, in bytes a second. The clock
+/// runs from before the first byte is sent to the end of the stream: where the machine is busy,
+/// what waits to be received is not taken for fast.
 fn stream(mut from: TcpStream, mut to: TcpStream, duration: Duration) -> Result<u64, LinkError> {
     let (mut block, start) = (vec![0x5a; BLOCK_BYTES], Instant::now());
     let content = block.clone();

@@ -59,7 +59,8 @@ pub struct Row {
     /// Their rates until all was on the drives; for what was written only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable_bytes_per_s: Option<Spread>,
-    /// The median rate in thousandths of that of the array itself, by the same measure: on the drives, for what was written.
+    /// The median rate in thousandths of that of the array itself, by the same measure: on the
+    /// drives, for what was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_array_per_mille: Option<u64>,
     /// The median rate, as the client saw it, in thousandths of what a TCP stream gets of the link.

@@ -1,9 +1,10 @@
 //! Two hosts, what one of them serves, and transfers between them, one at a time.
 //!
-//! The client's files lie in memory, so that no drive but the array's is measured. What is transferred follows from the
-//! study's seed and is incompressible; after each transfer both sides are compared, byte by byte and outside of the
-//! measured time. Before content is read, to be measured or to be compared, it is thrown out of the server's page cache: what
-//! is compared is what the array holds.
+//! The client's files lie in memory, so that no drive but the array's is measured. What is
+//! transferred follows from the study's seed and is incompressible; after each transfer both sides
+//! are compared, byte by byte and outside of the measured time. Before content is read, to be
+//! measured or to be compared, it is thrown out of the server's page cache: what is compared is
+//! what the array holds.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -39,9 +40,11 @@ const OFFERED: &str = "offered";
 pub struct Served {
     /// What it is, for people.
     pub description: String,
-    /// A directory of the array's file system that is the study's alone, as the server's host sees it.
+    /// A directory of the array's file system that is the study's alone, as the server's host sees
+    /// it.
     pub directory: Option<PathBuf>,
-    /// Files below that file system, of which the page cache may hold parts: as the server's host sees them.
+    /// Files below that file system, of which the page cache may hold parts: as the server's host
+    /// sees them.
     pub below: Vec<PathBuf>,
     /// The array as a block device, of which the study may overwrite everything.
     pub device: Option<ServedDevice>,
@@ -141,7 +144,8 @@ impl<'a> Scene<'a> {
         Ok(Run { elapsed_ns: nanoseconds(elapsed), settle_ns: settle.map(nanoseconds), cpu })
     }
 
-    /// What a put file is called: another name each time, as servers may remember a file that went behind their backs.
+    /// What a put file is called: another name each time, as servers may remember a file that went
+    /// behind their backs.
     fn put_name(&self) -> String {
         format!("put-{}", self.transfers)
     }
@@ -210,8 +214,8 @@ impl<'a> Scene<'a> {
         NfsMount::new(&self.pair.client, &self.place, export, workload.name == NFS_SYNC).map(Some)
     }
 
-    /// Copies as `cp` does. A client need not write back what it holds when a file is closed (it may hold a delegation), so
-    /// it is told to: the commit belongs to the transfer.
+    /// Copies as `cp` does. A client need not write back what it holds when a file is closed (it
+    /// may hold a delegation), so it is told to: the commit belongs to the transfer.
     fn through(&self, mount: &NfsMount<'_>, direction: Direction) -> io::Result<()> {
         match direction {
             Direction::Put => copy(&self.of_client("source"), &mount.path(&self.put_name()))?.sync_all(),

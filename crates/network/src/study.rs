@@ -1,7 +1,8 @@
 //! The study: what is to be done, in which order, and its doing.
 //!
-//! A round measures each workload once, the array's own and those over every link, in an order of its own. So whatever
-//! drifts falls on all alike, and the array's own rates come from between the others, not from before them.
+//! A round measures each workload once, the array's own and those over every link, in an order of
+//! its own. So whatever drifts falls on all alike, and the array's own rates come from between the
+//! others, not from before them.
 
 use std::fmt;
 use std::path::Path;
@@ -166,11 +167,13 @@ impl From<crate::HostError> for StudyError {
     }
 }
 
-/// Does what was planned. `progress` hears of each step before it is done, and of how many are done. Files that have to be in
-/// memory, and those of the servers, go below `place`, which is empty and has the same name on all hosts.
+/// Does what was planned. `progress` hears of each step before it is done, and of how many are
+/// done. Files that have to be in memory, and those of the servers, go below `place`, which is
+/// empty and has the same name on all hosts.
 ///
 /// # Errors
-/// If there is no link, or nothing can be prepared. A workload that fails is left out, with the reason.
+/// If there is no link, or nothing can be prepared. A workload that fails is left out, with the
+/// reason.
 pub fn run(
     pair: &Pair,
     served: &Served,

@@ -2,9 +2,10 @@
 //!
 //! `cargo bench -p shoal-parity --bench versus_isal -- [--isal PATH] [--rounds N]`
 //!
-//! ISA-L is loaded when this runs: from PATH, else from the environment's `ISAL_LIBRARY`, else as `libisal.so.2`. Each
-//! cell of the tables is a median over the rounds; in a round every contender runs for half a millisecond, and ratios
-//! are of speeds of the same round, so that whatever else the machine does meets all of them alike.
+//! ISA-L is loaded when this runs: from PATH, else from the environment's `ISAL_LIBRARY`, else as
+//! `libisal.so.2`. Each cell of the tables is a median over the rounds; in a round every contender
+//! runs for half a millisecond, and ratios are of speeds of the same round, so that whatever else
+//! the machine does meets all of them alike.
 
 use std::error::Error;
 use std::ffi::{c_int, c_void};
@@ -16,10 +17,12 @@ use shoal_parity::{Block, Kernel, Parity};
 const BLOCK_SIZES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 128 << 10, 512 << 10];
 const DATA_BLOCKS: [usize; 5] = [4, 6, 8, 10, 14];
 
-/// How long a contender runs in a round: shorter than a scheduler's time slice, so that most turns are undisturbed.
+/// How long a contender runs in a round: shorter than a scheduler's time slice, so that most turns
+/// are undisturbed.
 const TURN: Duration = Duration::from_micros(500);
 
-/// ISA-L's generators take the number of vectors, their length, and their addresses with those of the results last.
+/// ISA-L's generators take the number of vectors, their length, and their addresses with those of
+/// the results last.
 type Generator = unsafe extern "C" fn(vectors: c_int, length: c_int, addresses: *mut *mut c_void) -> c_int;
 
 struct Isal {
@@ -29,8 +32,8 @@ struct Isal {
 
 impl Isal {
     fn load(path: &str) -> Result<Self, libloading::Error> {
-        // SAFETY: ISA-L runs no code of its own when loaded, the two symbols have had this type in all its versions, and
-        // the library is leaked, so that they stay.
+        // SAFETY: ISA-L runs no code of its own when loaded, the two symbols have had this type in
+        // all its versions, and the library is leaked, so that they stay.
         unsafe {
             let library = Box::leak(Box::new(libloading::Library::new(path)?));
             Ok(Self { xor_gen: *library.get(b"xor_gen")?, pq_gen: *library.get(b"pq_gen")? })
@@ -110,7 +113,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Prints a line: the speed of the first contender, and of each other one its speed and its ratio to the first.
+/// Prints a line: the speed of the first contender, and of each other one its speed and its ratio
+/// to the first.
 fn report(block_size: usize, data_blocks: usize, speeds: &[Vec<f64>], has_reference: bool) {
     print!("{:>5}K {data_blocks:>3}", block_size >> 10);
     for (index, own) in speeds.iter().enumerate() {
@@ -143,7 +147,8 @@ fn isal_contender(generator: Generator, blocks: &mut [&mut [u8]]) -> Contender<'
     let mut addresses: Vec<*mut c_void> = blocks.iter_mut().map(|block| block.as_mut_ptr().cast()).collect();
     Box::new(move |repeats| {
         for _ in 0..repeats {
-            // SAFETY: the addresses are of `vectors` blocks of this length, aligned to a page, that outlive the race.
+            // SAFETY: the addresses are of `vectors` blocks of this length, aligned to a page, that
+            // outlive the race.
             let refused = unsafe { generator(vectors, length, black_box(addresses.as_mut_ptr())) };
             assert_eq!(refused, 0, "ISA-L takes these blocks");
         }

@@ -1,8 +1,8 @@
 //! The field GF(2^8) of md's RAID 6: bytes are polynomials over GF(2), multiplied modulo
 //! x^8 + x^4 + x^3 + x^2 + 1 (0x11d), and 2 generates all 255 values that are not zero.
 //!
-//! Addition is XOR. Everything here is for single bytes and for the tables that kernels are made from; the tables are
-//! computed while compiling.
+//! Addition is XOR. Everything here is for single bytes and for the tables that kernels are made
+//! from; the tables are computed while compiling.
 
 /// What is left of x^8 after the reduction: the polynomial without its highest bit.
 pub(crate) const POLYNOMIAL: u8 = 0x1d;
@@ -67,7 +67,8 @@ pub(crate) fn inverse(value: u8) -> u8 {
     power(ORDER - usize::from(LOGARITHMS[usize::from(value)]))
 }
 
-/// The products of `value` with every low half of a byte, and with every high half: a byte's product is the sum of two.
+/// The products of `value` with every low half of a byte, and with every high half: a byte's
+/// product is the sum of two.
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(dead_code))]
 pub(crate) fn half_products(value: u8) -> [[u8; 16]; 2] {
     let mut tables = [[0; 16]; 2];

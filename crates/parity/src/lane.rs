@@ -1,13 +1,16 @@
-//! The operations of a kernel, written once over a vector of bytes that the kernel's module provides.
+//! The operations of a kernel, written once over a vector of bytes that the kernel's module
+//! provides.
 //!
-//! The bytes go by tiles: for as many vectors as the registers hold sums for, every block is read once, from the first
-//! to the last, and the sums are stored. So each block is read in runs of several cache lines, which the processor's
-//! prefetcher recognises, and nothing is written but the results. What is left after the last whole tile goes by single
-//! vectors, and the last bytes go to the scalar kernel.
+//! The bytes go by tiles: for as many vectors as the registers hold sums for, every block is read
+//! once, from the first to the last, and the sums are stored. So each block is read in runs of
+//! several cache lines, which the processor's prefetcher recognises, and nothing is written but the
+//! results. What is left after the last whole tile goes by single vectors, and the last bytes go to
+//! the scalar kernel.
 //!
-//! The usual small numbers of blocks have loops of their own, in which the compiler knows the number and keeps the
-//! addresses in registers: the bytes that fill no vector are left to the caller, so that no list of addresses has to be
-//! in memory. They are measured to do better with narrower tiles, and larger numbers with wider ones.
+//! The usual small numbers of blocks have loops of their own, in which the compiler knows the
+//! number and keeps the addresses in registers: the bytes that fill no vector are left to the
+//! caller, so that no list of addresses has to be in memory. They are measured to do better with
+//! narrower tiles, and larger numbers with wider ones.
 
 use crate::operation::{Data, Output, Syndromes};
 use crate::scalar;
@@ -16,8 +19,8 @@ use crate::scalar;
 ///
 /// # Safety
 ///
-/// All functions are unsafe to call on a processor without the vector's instructions; `load` and `store` need
-/// [`Lane::BYTES`] bytes to be there. An implementation may rely on nothing else.
+/// All functions are unsafe to call on a processor without the vector's instructions; `load` and
+/// `store` need [`Lane::BYTES`] bytes to be there. An implementation may rely on nothing else.
 pub(crate) unsafe trait Lane: Copy {
     /// The size of the vector.
     const BYTES: usize;
@@ -53,7 +56,8 @@ pub(crate) struct Sums<L, const N: usize> {
     pub(crate) q: [L; N],
 }
 
-/// XOR of `N` vectors of all sources. Two at a time, since some vectors have an instruction for three operands.
+/// XOR of `N` vectors of all sources. Two at a time, since some vectors have an instruction for
+/// three operands.
 ///
 /// # Safety
 ///
@@ -93,7 +97,8 @@ unsafe fn store<L: Lane, const N: usize>(vectors: &[L; N], address: *mut u8) {
     }
 }
 
-/// `target` = XOR of all sources, by tiles of `FEW`, `SOME` or `MANY` vectors for up to 4, up to 8, or more sources.
+/// `target` = XOR of all sources, by tiles of `FEW`, `SOME` or `MANY` vectors for up to 4, up to 8,
+/// or more sources.
 ///
 /// # Safety
 ///
@@ -259,7 +264,8 @@ unsafe fn recover_tile<L: Lane, const N: usize>(
 ///
 /// # Safety
 ///
-/// All blocks have one length, there are at most two outputs, and the processor has the instructions.
+/// All blocks have one length, there are at most two outputs, and the processor has the
+/// instructions.
 #[inline(always)]
 pub(crate) unsafe fn recover<L: Lane, const N: usize>(syndromes: Syndromes<'_>, outputs: &mut [Output<'_>]) {
     let length = outputs.first().map_or(0, |output| output.target.len());
@@ -286,7 +292,8 @@ pub(crate) unsafe fn recover<L: Lane, const N: usize>(syndromes: Syndromes<'_>, 
 ///
 /// # Safety
 ///
-/// Every data block has at least `offset + N * BYTES` bytes, and `double` needs nothing but the lane's instructions.
+/// Every data block has at least `offset + N * BYTES` bytes, and `double` needs nothing but the
+/// lane's instructions.
 #[inline(always)]
 pub(crate) unsafe fn sums_by_doubling<L: Lane, const N: usize>(
     data: Data<'_>,

@@ -1,10 +1,11 @@
-//! The parity of RAID 4, 5 and 6: P, the XOR of the data, and Q, the sum of `2^i * data[i]` in GF(2^8) with the
-//! polynomial 0x11d, as md computes it. Generation, update in place, and recovery of any one or two lost blocks.
+//! The parity of RAID 4, 5 and 6: P, the XOR of the data, and Q, the sum of `2^i * data[i]` in
+//! GF(2^8) with the polynomial 0x11d, as md computes it. Generation, update in place, and recovery
+//! of any one or two lost blocks.
 //!
-//! There is a scalar reference, and kernels that use a processor's vectors; [`Parity::best`] picks by what the processor
-//! says it has, [`Parity::with_kernel`] forces one. All of them give the same bytes. Blocks have any length, as long as
-//! all of one call agree, and any alignment. Results are stored through the cache, since whoever asked for parity is
-//! about to write it.
+//! There is a scalar reference, and kernels that use a processor's vectors; [`Parity::best`] picks
+//! by what the processor says it has, [`Parity::with_kernel`] forces one. All of them give the same
+//! bytes. Blocks have any length, as long as all of one call agree, and any alignment. Results are
+//! stored through the cache, since whoever asked for parity is about to write it.
 //!
 //! ```
 //! use shoal_parity::{Block, Parity};
@@ -60,7 +61,8 @@ impl Block<'_> {
     }
 }
 
-/// Computes parity with one kernel. Cheap to copy; every method is a plain function of its arguments.
+/// Computes parity with one kernel. Cheap to copy; every method is a plain function of its
+/// arguments.
 #[derive(Clone, Copy)]
 pub struct Parity {
     kernel: Kernel,
@@ -102,11 +104,13 @@ impl Parity {
         for source in sources {
             assert_eq!(source.len(), target.len(), "blocks of one length");
         }
-        // SAFETY: the processor has the instructions (invariant of `operations`), and the lengths are equal.
+        // SAFETY: the processor has the instructions (invariant of `operations`), and the lengths
+        // are equal.
         unsafe { (self.operations.xor)(target, sources) }
     }
 
-    /// `p` = XOR of all data, `q` = sum of `2^i * data[i]`. `None` is a block of zeros, which has an exponent as well.
+    /// `p` = XOR of all data, `q` = sum of `2^i * data[i]`. `None` is a block of zeros, which has
+    /// an exponent as well.
     ///
     /// # Panics
     ///
@@ -117,8 +121,8 @@ impl Parity {
         for source in data.iter().flatten() {
             assert_eq!(source.len(), p.len(), "blocks of one length");
         }
-        // SAFETY: the processor has the instructions (invariant of `operations`), the lengths are equal, and the blocks
-        // are no more than the powers.
+        // SAFETY: the processor has the instructions (invariant of `operations`), the lengths are
+        // equal, and the blocks are no more than the powers.
         unsafe { (self.operations.pq)(data, p, q) }
     }
 
@@ -133,13 +137,15 @@ impl Parity {
         for (target, factor) in [(p, 1), (q, gf::power(usize::from(exponent)))] {
             let Some(target) = target else { continue };
             assert_eq!(target.len(), old.len(), "blocks of one length");
-            // SAFETY: the processor has the instructions (invariant of `operations`), and the lengths are equal.
+            // SAFETY: the processor has the instructions (invariant of `operations`), and the
+            // lengths are equal.
             unsafe { (self.operations.update)(target, factor, old, new) }
         }
     }
 
-    /// Computes every [`Block::Lost`] of a stripe from the known blocks: parity from data, lost data from the rest.
-    /// `data[i]` has the Q coefficient `2^i`. A stripe without Q has any number of data blocks.
+    /// Computes every [`Block::Lost`] of a stripe from the known blocks: parity from data, lost
+    /// data from the rest. `data[i]` has the Q coefficient `2^i`. A stripe without Q has any number
+    /// of data blocks.
     ///
     /// Nothing is written if more is lost than the known parity can give.
     ///
@@ -151,8 +157,8 @@ impl Parity {
         let lengths = || data.iter().chain([&p, &q]).filter_map(Block::length);
         let length = lengths().next().unwrap_or(0);
         assert!(lengths().all(|other| other == length), "blocks of one length");
-        // SAFETY: the processor has the instructions (invariant of `operations`), the lengths are equal, and the blocks
-        // are no more than the powers.
+        // SAFETY: the processor has the instructions (invariant of `operations`), the lengths are
+        // equal, and the blocks are no more than the powers.
         unsafe { solve::solve(self.operations, data, p, q) }
     }
 }

@@ -1,5 +1,5 @@
-//! NEON: 16 bytes at a time. Multiplication by a constant looks up the products of both halves of a byte; doubling,
-//! which is all that generation needs, is a shift and a masked XOR.
+//! NEON: 16 bytes at a time. Multiplication by a constant looks up the products of both halves of a
+//! byte; doubling, which is all that generation needs, is a shift and a masked XOR.
 
 use core::arch::aarch64::*;
 
@@ -95,7 +95,8 @@ unsafe impl Lane for uint8x16_t {
     }
 }
 
-/// Twice every byte: those with the highest bit set, which are negative, are reduced by the polynomial.
+/// Twice every byte: those with the highest bit set, which are negative, are reduced by the
+/// polynomial.
 ///
 /// # Safety
 ///

@@ -7,8 +7,8 @@ use crate::scalar;
 /// Data blocks in the order of their exponents; `None` is a block of zeros.
 pub(crate) type Data<'a> = &'a [Option<&'a [u8]>];
 
-/// The known blocks of a stripe. Summing them up gives two syndromes per column, which depend on the lost blocks alone:
-/// `p` of the data XOR the stored P, and the same for Q.
+/// The known blocks of a stripe. Summing them up gives two syndromes per column, which depend on
+/// the lost blocks alone: `p` of the data XOR the stored P, and the same for Q.
 #[derive(Clone, Copy)]
 pub(crate) struct Syndromes<'a> {
     pub(crate) data: Data<'a>,
@@ -23,8 +23,8 @@ pub(crate) struct Output<'a> {
     pub(crate) q_factor: u8,
 }
 
-/// A kernel's functions. Calling one is sound when the processor has the kernel's instructions, all blocks have one
-/// length, and where Q matters there are at most 255 of them.
+/// A kernel's functions. Calling one is sound when the processor has the kernel's instructions, all
+/// blocks have one length, and where Q matters there are at most 255 of them.
 pub(crate) struct Operations {
     /// `target` = XOR of all sources.
     pub(crate) xor: unsafe fn(target: &mut [u8], sources: &[&[u8]]),

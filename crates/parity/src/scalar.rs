@@ -1,5 +1,6 @@
-//! The reference: one byte at a time, by the definitions. Every other kernel is tested against it, and hands it the
-//! bytes at the end that fill no whole vector; hence every function begins at byte `start`.
+//! The reference: one byte at a time, by the definitions. Every other kernel is tested against it,
+//! and hands it the bytes at the end that fill no whole vector; hence every function begins at byte
+//! `start`.
 
 use crate::gf;
 use crate::operation::{Data, Output, Syndromes};

@@ -1,8 +1,9 @@
 //! Computes the lost blocks of a stripe from the known ones.
 //!
-//! The known blocks leave two syndromes, one of P and one of Q. Each is a linear equation in the lost blocks; solved,
-//! every lost block is a linear combination of the two syndromes, and a kernel computes all of them in one pass. Where
-//! P alone is enough, a lost block is just the XOR of the others.
+//! The known blocks leave two syndromes, one of P and one of Q. Each is a linear equation in the
+//! lost blocks; solved, every lost block is a linear combination of the two syndromes, and a kernel
+//! computes all of them in one pass. Where P alone is enough, a lost block is just the XOR of the
+//! others.
 
 use std::fmt;
 
@@ -41,7 +42,8 @@ struct Lost<'a> {
     target: &'a mut [u8],
 }
 
-/// The blocks of a stripe, sorted by what is known of them. More than two lost data blocks are refused earlier.
+/// The blocks of a stripe, sorted by what is known of them. More than two lost data blocks are
+/// refused earlier.
 struct Stripe<'a> {
     known: &'a [Option<&'a [u8]>],
     lost: [Option<Lost<'a>>; 2],
@@ -53,8 +55,8 @@ struct Stripe<'a> {
 ///
 /// # Safety
 ///
-/// The processor must have the instructions of `operations`, all blocks must have one length, and with a Q that is known
-/// or lost, there must be at most 255 data blocks.
+/// The processor must have the instructions of `operations`, all blocks must have one length, and
+/// with a Q that is known or lost, there must be at most 255 data blocks.
 pub(crate) unsafe fn solve(
     operations: &Operations,
     data: &mut [Block<'_>],

@@ -1,5 +1,5 @@
-//! Every kernel that this processor can run gives the bytes that the scalar one gives, whatever the lengths and
-//! alignments; and the scalar one gives what is known by hand.
+//! Every kernel that this processor can run gives the bytes that the scalar one gives, whatever the
+//! lengths and alignments; and the scalar one gives what is known by hand.
 
 use proptest::prelude::*;
 use shoal_parity::{Kernel, Parity};

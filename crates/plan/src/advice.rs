@@ -1,4 +1,5 @@
-//! What to do: which array, plugged in how, made by which command; and whether an array is the answer at all.
+//! What to do: which array, plugged in how, made by which command; and whether an array is the
+//! answer at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 

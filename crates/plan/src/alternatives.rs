@@ -1,4 +1,5 @@
-//! What else could be bought: SSDs of the catalogue, and what was for sale when the studies were written.
+//! What else could be bought: SSDs of the catalogue, and what was for sale when the studies were
+//! written.
 
 use shoal_sim::{Bus, Medium, catalogue};
 

@@ -1,11 +1,15 @@
-//! Money: what usable and raw bytes cost, and the cost figures that the published studies print, from their inputs.
+//! Money: what usable and raw bytes cost, and the cost figures that the published studies print,
+//! from their inputs.
 //!
-//! Prices are whole US cents. A price per capacity is kept in cents a terabyte (10^12 bytes): it carries both the
-//! dollars a gigabyte of a stick and the cents a gigabyte of a disk without a fraction.
+//! Prices are whole US cents. A price per capacity is kept in cents a terabyte (10^12 bytes): it
+//! carries both the dollars a gigabyte of a stick and the cents a gigabyte of a disk without a
+//! fraction.
 //!
 //! Two things the `eide` study does not say, found by dividing:
-//! * its 1850 USD a TB of eight disks is per *raw* terabyte (3700 USD over 8 x 250 GB); per usable one it is 2114;
-//! * its 1890 USD a TB of twelve disks is per *usable* terabyte of RAID5 (5200 USD over 11 x 250 GB).
+//! * its 1850 USD a TB of eight disks is per *raw* terabyte (3700 USD over 8 x 250 GB); per usable
+//!   one it is 2114;
+//! * its 1890 USD a TB of twelve disks is per *usable* terabyte of RAID5 (5200 USD over 11 x 250
+//!   GB).
 
 mod published;
 

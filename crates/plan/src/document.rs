@@ -1,5 +1,5 @@
-//! A plan as data: what `--json` prints. Bytes, nanoseconds, cents and milliwatts are integers; chances and years are
-//! not. Whoever shows a number formats it.
+//! A plan as data: what `--json` prints. Bytes, nanoseconds, cents and milliwatts are integers;
+//! chances and years are not. Whoever shows a number formats it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -213,7 +213,8 @@ pub struct Alternative {
     pub size_bytes: u64,
     /// For each 10^12 bytes.
     pub cents_per_tb: u64,
-    /// How many times as expensive for its capacity as the first array of the plan; left out if that has no price.
+    /// How many times as expensive for its capacity as the first array of the plan; left out if
+    /// that has no price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_ratio: Option<f64>,
     /// How fast it is, where it can be simulated.

@@ -1,11 +1,13 @@
-//! The drives that a plan is made for, with what a planner needs to know of each and how sure that is.
+//! The drives that a plan is made for, with what a planner needs to know of each and how sure that
+//! is.
 
 use shoal_sim::{Bus, BusKind, Description, DriveModel, Fleet, Medium, Status, Topology, Zone, find};
 
 use crate::reliability::{FailureRate, find_rate};
 
-/// Bits read for each that cannot be, if a drive says nothing: what makers of consumer disks promise ("less than 1 in
-/// 10^14"); an assumption for sticks and cards, of which nothing is published.
+/// Bits read for each that cannot be, if a drive says nothing: what makers of consumer disks
+/// promise ("less than 1 in 10^14"); an assumption for sticks and cards, of which nothing is
+/// published.
 const BITS_PER_UNREADABLE: f64 = 1e14;
 
 /// How a drive's description is known, from the best to the worst.
@@ -20,9 +22,10 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    /// How far a predicted speed may be off, as a fraction: for measured and published drives what the model is off where
-    /// published arrays were predicted from single drives (two-bus reads +7 %, two-bus writes -6 %, linear writes +10 %);
-    /// more for published ones, as makers' figures differ from shop to shop; a guess for guesses.
+    /// How far a predicted speed may be off, as a fraction: for measured and published drives what
+    /// the model is off where published arrays were predicted from single drives (two-bus reads +7
+    /// %, two-bus writes -6 %, linear writes +10 %); more for published ones, as makers' figures
+    /// differ from shop to shop; a guess for guesses.
     pub fn speed_error(self) -> f64 {
         match self {
             Self::Measured => 0.10,

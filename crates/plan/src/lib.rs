@@ -1,9 +1,10 @@
 //! Which array to build or buy: what it holds, costs, does and survives, before anything is wiped.
 //!
-//! [`plan`] takes drives and a purpose, and ranks the arrays that are worth a look. What it says of each comes from where
-//! it is decided in earnest: capacity from md's placement and the engine's geometry ([`arrays`]), speeds from the engine
-//! itself on simulated drives ([`speed`]). What no drive can show is worked out here: the chance of loss ([`reliability`]),
-//! cost ([`cost`]), wear ([`wear`]), power ([`power`]), and what is in the way ([`limits`]).
+//! [`plan`] takes drives and a purpose, and ranks the arrays that are worth a look. What it says of
+//! each comes from where it is decided in earnest: capacity from md's placement and the engine's
+//! geometry ([`arrays`]), speeds from the engine itself on simulated drives ([`speed`]). What no
+//! drive can show is worked out here: the chance of loss ([`reliability`]), cost ([`cost`]), wear
+//! ([`wear`]), power ([`power`]), and what is in the way ([`limits`]).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]

@@ -251,7 +251,8 @@ fn loss(request: &PlanRequest, array: &Arrangement, capacity: &Capacity, rebuild
     estimate(&survival, 1.0, request.trials, request.seed)
 }
 
-/// What goes down together: the drives of a USB bus hang on one hub, all others on the computer's supply.
+/// What goes down together: the drives of a USB bus hang on one hub, all others on the computer's
+/// supply.
 fn shared_by(inventory: &Inventory, bus: usize) -> usize {
     match inventory.buses[bus].kind {
         BusKind::Usb2 | BusKind::Usb3 => bus + 1,

@@ -1,9 +1,10 @@
 //! Power: what drives draw when they start and when they work, against what they are plugged into.
 //!
-//! USB gives 5 V. A port of a USB 2.0 root or of a hub with its own supply gives 500 mA, a port of a hub without one
-//! 100 mA, and such a hub takes 500 mA in all, itself included (USB 2.0 specification, 7.2.1); a USB 3 port gives 900 mA
-//! (USB 3.0 specification, 11.4.1). Disks in a computer draw from its supply; the `eide` study measured about 450 W for a
-//! whole computer with twelve disks when all start at once.
+//! USB gives 5 V. A port of a USB 2.0 root or of a hub with its own supply gives 500 mA, a port of
+//! a hub without one 100 mA, and such a hub takes 500 mA in all, itself included (USB 2.0
+//! specification, 7.2.1); a USB 3 port gives 900 mA (USB 3.0 specification, 11.4.1). Disks in a
+//! computer draw from its supply; the `eide` study measured about 450 W for a whole computer with
+//! twelve disks when all start at once.
 
 use shoal_sim::BusKind;
 
@@ -30,7 +31,8 @@ pub struct Draw {
     pub problems: Vec<String>,
 }
 
-/// What an array draws, and whether its ports, hubs and supply (if its power is given) can give that.
+/// What an array draws, and whether its ports, hubs and supply (if its power is given) can give
+/// that.
 pub fn draw(inventory: &Inventory, array: &Arrangement, supply_mw: Option<u64>) -> Draw {
     let sum = |value: &dyn Fn(usize) -> Option<u32>| -> Option<u64> {
         array.drives().map(|(drive, _)| value(drive).map(u64::from)).sum()

@@ -1,4 +1,5 @@
-//! Plans of the published studies: their drives, their prices, their supply, and the array that they made.
+//! Plans of the published studies: their drives, their prices, their supply, and the array that
+//! they made.
 
 use crate::cost::{CostFigure, Purchase, published_cost_figures};
 use crate::reliability::{FailureRate, find_rate};

@@ -7,9 +7,9 @@
 //! | small-writes | random writes of 4 KiB a second |
 //! | all-round | geometric mean of usable bytes, throughput and random writes, times `(1 - chance of loss in a year)^10`: one per cent of loss weighs as much as ten per cent of the rest |
 //!
-//! Arrays that survive as many lost drives as were asked for come first, whatever the measure says. What differs by less
-//! than two per cent is taken as equal; then the one that survives more comes first, then the larger one, then the one that
-//! takes fewer drives.
+//! Arrays that survive as many lost drives as were asked for come first, whatever the measure says.
+//! What differs by less than two per cent is taken as equal; then the one that survives more comes
+//! first, then the larger one, then the one that takes fewer drives.
 
 use std::str::FromStr;
 
@@ -67,7 +67,8 @@ pub struct PurposeError {
 impl FromStr for Purpose {
     type Err = PurposeError;
 
-    /// `throughput`, `survive=2`, `capacity,survive=1`. A goal alone asks for no survival, except `all-round`.
+    /// `throughput`, `survive=2`, `capacity,survive=1`. A goal alone asks for no survival, except
+    /// `all-round`.
     fn from_str(text: &str) -> Result<Self, PurposeError> {
         let error = || PurposeError { text: text.to_owned() };
         let (mut goal, mut survive) = (None, None);

@@ -1,12 +1,15 @@
 //! How long flash lasts under a load.
 //!
-//! A block of flash takes a number of program-erase cycles; so a drive takes its size times that number, of bytes that its
-//! controller programs. Between what a person writes to the array and what is programmed stand two factors:
-//! * **the level's**: mirrors write everything several times, parity is written beside the data; a small write to a parity
-//!   array writes its data and all parity of its stripe, whatever else the stripe holds;
-//! * **the drive's**: cheap controllers keep track of data in large allocation units, of which a few can be open. A small
-//!   write to another one closes a unit, whose remainder is copied: the whole unit is programmed for a few kilobytes. (How
-//!   units are found: flashbench's README, LWN 428584. That is the worst case, and for sticks the common one.)
+//! A block of flash takes a number of program-erase cycles; so a drive takes its size times that
+//! number, of bytes that its controller programs. Between what a person writes to the array and
+//! what is programmed stand two factors:
+//! * **the level's**: mirrors write everything several times, parity is written beside the data; a
+//!   small write to a parity array writes its data and all parity of its stripe, whatever else the
+//!   stripe holds;
+//! * **the drive's**: cheap controllers keep track of data in large allocation units, of which a
+//!   few can be open. A small write to another one closes a unit, whose remainder is copied: the
+//!   whole unit is programmed for a few kilobytes. That is the worst case, and for sticks the
+//!   common one. (How units are found: flashbench's README, LWN 428584.)
 
 use shoal_array::Level;
 use shoal_sim::{Flash, Medium};
@@ -32,7 +35,8 @@ pub struct Wear {
     pub small_level_factor: f64,
 }
 
-/// Bytes written to members, all together, for each byte that is written to the array: sequentially, and small.
+/// Bytes written to members, all together, for each byte that is written to the array:
+/// sequentially, and small.
 pub fn level_factors(level: ArrayLevel, members: usize) -> (f64, f64) {
     match level {
         ArrayLevel::Plain(level) => plain_factors(level, members),
@@ -64,8 +68,8 @@ pub fn small_write_factor(flash: &Flash) -> f64 {
     }
 }
 
-/// When the first member wears out if so much is written to the array each day. None if no member is flash, or nobody says
-/// how often its blocks can be written.
+/// When the first member wears out if so much is written to the array each day. None if no member
+/// is flash, or nobody says how often its blocks can be written.
 pub fn wear(inventory: &Inventory, array: &Arrangement, used_bytes: &[u64], daily_bytes: u64) -> Option<Wear> {
     let (level_factor, small_level_factor) = level_factors(array.level, array.members.len());
     let all_used: u64 = used_bytes.iter().sum();

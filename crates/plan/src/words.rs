@@ -1,4 +1,5 @@
-//! Why an array stands where it stands, what speaks against it, and what all of it rests on: in sentences.
+//! Why an array stands where it stands, what speaks against it, and what all of it rests on: in
+//! sentences.
 
 use std::collections::BTreeMap;
 

@@ -55,8 +55,8 @@ const SECTOR_BYTES: usize = 512;
 /// The bytes at the start of a world's arena that steps use: the longest step.
 pub const STEP_BYTES_MAX: u32 = 1 << 20;
 
-/// Carries out probes on a drive. Nobody else may have anything in flight in its world; the arena's first
-/// [`STEP_BYTES_MAX`] bytes are used.
+/// Carries out probes on a drive. Nobody else may have anything in flight in its world; the arena's
+/// first [`STEP_BYTES_MAX`] bytes are used.
 pub fn measure(
     world: &mut impl World,
     drive: DriveId,
@@ -85,7 +85,8 @@ fn fill(world: &impl World) {
     world.arena().write(Memory { offset: 0, length: STEP_BYTES_MAX }, &content());
 }
 
-/// What is written cannot be compressed, so that a controller that does so gains nothing. It is the same each time.
+/// What is written cannot be compressed, so that a controller that does so gains nothing. It is the
+/// same each time.
 fn content() -> Vec<u8> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0x70_726f_6669_6c65);
     let mut bytes = vec![0; STEP_BYTES_MAX as usize];

@@ -7,7 +7,8 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 
-/// Sizes that transfers are measured at, in pages of 4 KiB. All requests of up to 64 KiB are one command on any bus.
+/// Sizes that transfers are measured at, in pages of 4 KiB. All requests of up to 64 KiB are one
+/// command on any bus.
 pub(crate) const TRANSFER_PAGES: &[u64] = &[1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256];
 /// How much is written at the start of a region before the next one is begun.
 pub(crate) const JUMP_BYTES: &[u64] = &[64 * KIB, 256 * KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB];
@@ -53,7 +54,8 @@ pub struct Step {
 /// What a probe asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// What does a command cost, and a page? Requests of growing size, each after a rest that fills or empties the buffers.
+    /// What does a command cost, and a page? Requests of growing size, each after a rest that fills
+    /// or empties the buffers.
     Transfer(Direction),
     /// The same without rests: what do commands cost that follow each other at once?
     Stream(Direction),
@@ -61,7 +63,8 @@ pub enum Question {
     ReadAhead,
     /// What does it cost to go anywhere? 4 KiB at random places.
     Random(Direction),
-    /// What does it cost to go to a place nearby? It is half a turn and the shortest seek of a disk.
+    /// What does it cost to go to a place nearby? It is half a turn and the shortest seek of a
+    /// disk.
     Near,
     /// And from one end to the other? The longest seek.
     Ends,
@@ -73,8 +76,8 @@ pub enum Question {
     Refill,
     /// Which pauses are there? Very many small writes, with the latency of each.
     Trace,
-    /// How large are allocation units, and how fast are they copied? Regions are begun one after the other, with more written
-    /// to each.
+    /// How large are allocation units, and how fast are they copied? Regions are begun one after
+    /// the other, with more written to each.
     Jumps,
     /// How many units can be open? So many regions are written in turn.
     Interleaved(u64),
@@ -116,7 +119,8 @@ pub enum PlanError {
 /// The smallest drive that can be profiled.
 const SIZE_MIN: u64 = 64 * MIB;
 
-/// The probes for a drive of that size. Only with `write_bytes`, about so much is written: then what the drive holds is lost.
+/// The probes for a drive of that size. Only with `write_bytes`, about so much is written: then
+/// what the drive holds is lost.
 pub fn plan(size_bytes: u64, write_bytes: Option<u64>, seed: u64) -> Result<Vec<Probe>, PlanError> {
     if size_bytes < SIZE_MIN {
         return Err(PlanError::TooSmall { size_bytes });
@@ -181,8 +185,8 @@ impl Planner {
         self.probes.push(Probe { question, steps });
     }
 
-    /// Pieces one after the other; as many as there is room for. The rest is before the second: by then the drive knows where
-    /// it goes on.
+    /// Pieces one after the other; as many as there is room for. The rest is before the second: by
+    /// then the drive knows where it goes on.
     fn run(&mut self, question: Question, direction: Direction, start: u64, (bytes, count): (u64, u64), rest_ns: u64) {
         let count = count.min((self.size_bytes - start) / bytes);
         let step = |number: u64| Step {
@@ -262,7 +266,8 @@ impl Planner {
         self.add(Question::Zones, steps);
     }
 
-    /// Where a region for writes begins: far from the others, and at the start of any allocation unit of up to 16 MiB.
+    /// Where a region for writes begins: far from the others, and at the start of any allocation
+    /// unit of up to 16 MiB.
     fn region(&self, number: u64) -> u64 {
         self.spacing() * (number + 1)
     }
@@ -274,7 +279,8 @@ impl Planner {
 
     fn jumps(&mut self) {
         let mut steps = Vec::new();
-        // Where there is room, each size has regions of its own: those of the one before may still be open.
+        // Where there is room, each size has regions of its own: those of the one before may still
+        // be open.
         let apart = if self.spacing() >= 16 * MIB * (JUMP_BYTES.len() as u64 + 1) { 16 * MIB } else { 0 };
         for (&bytes, number) in JUMP_BYTES.iter().zip(0..).filter(|(bytes, _)| **bytes <= self.spacing()) {
             for region in 0..JUMP_REGIONS {

@@ -34,8 +34,8 @@ impl Replay {
     }
 }
 
-/// What a page of 4 KiB takes on a bus, without anything else: the difference of two transfers of a drive that is never
-/// waited for.
+/// What a page of 4 KiB takes on a bus, without anything else: the difference of two transfers of a
+/// drive that is never waited for.
 pub(crate) fn bus_page_ns(kind: BusKind) -> u64 {
     let Ok(stick) = shoal_sim::find("cruzer-titanium") else { return 0 };
     let mut model = DriveModel { bus: kind, page_buffers: 64, ..stick.model.clone() };

@@ -19,7 +19,8 @@ pub struct Together {
     pub drives: usize,
     /// What all of them read together.
     pub measured_bytes_per_s: u64,
-    /// What the model says for drives on one bus. On USB 2.0 that is where polls of waiting drives show.
+    /// What the model says for drives on one bus. On USB 2.0 that is where polls of waiting drives
+    /// show.
     pub predicted_bytes_per_s: u64,
     /// What it says for drives that share nothing.
     pub unshared_bytes_per_s: u64,
@@ -37,8 +38,8 @@ pub fn together(world: &mut impl World, drives: &[(DriveId, DriveModel)]) -> Res
     })
 }
 
-/// Each drive reads on as soon as it has read; the rate ends when the first of them has read all of its share, so that all
-/// were busy throughout.
+/// Each drive reads on as soon as it has read; the rate ends when the first of them has read all of
+/// its share, so that all were busy throughout.
 fn read_at_once(world: &mut impl World, drives: &[(DriveId, DriveModel)]) -> Result<u64, MeasureError> {
     let slots = (STEP_BYTES_MAX / READ_BYTES) as usize;
     let read = |drive: usize, number: u64| Io {

@@ -86,7 +86,8 @@ pub struct Plan {
 /// A world that is never written.
 pub type Overlay = OverlayWorld<RealWorld>;
 
-/// Makes a plan for each array that members were found of. `books` is what this host remembers of arrays.
+/// Makes a plan for each array that members were found of. `books` is what this host remembers of
+/// arrays.
 pub fn plans(reader: &Reader, found: Vec<Found>, books: Option<&Store>) -> Result<Vec<Plan>, PlanError> {
     let mut plans: Vec<Plan> = Vec::new();
     for members in by_array(found, books) {
@@ -113,7 +114,8 @@ fn by_array(found: Vec<Found>, books: Option<&Store>) -> Vec<Vec<Found>> {
             None => groups.push(vec![member]),
         }
     }
-    // Of two images of one member, equally fresh, the first is taken: the one that has more of it, or that this host knows.
+    // Of two images of one member, equally fresh, the first is taken: the one that has more of it,
+    // or that this host knows.
     for group in &mut groups {
         let book = books.and_then(|books| books.read(group[0].superblock.array_uuid).ok().flatten());
         group

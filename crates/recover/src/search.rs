@@ -102,8 +102,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Looks at all that is named, and at everything in directories. What does not answer is not waited for: an error if it was
-    /// named, else a problem.
+    /// Looks at all that is named, and at everything in directories. What does not answer is not
+    /// waited for: an error if it was named, else a problem.
     pub fn of(paths: &[PathBuf]) -> Result<Self, SearchError> {
         let mut search = Self::default();
         for path in paths {

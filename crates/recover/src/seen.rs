@@ -15,7 +15,8 @@ use shoal_volume::Superblock;
 pub(crate) struct Seen {
     /// Its superblock, byte by byte.
     superblock: Box<[u8]>,
-    /// How long an image file was, and when it was last written to. Of a device nothing of the kind is known.
+    /// How long an image file was, and when it was last written to. Of a device nothing of the kind
+    /// is known.
     file: Option<(u64, SystemTime)>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The array is run over members that answer every read but of what they are known to lack, so the
 //! answers are the engine's own: whatever the level, a nest, members that are missing or not filled
-//! yet. Content that is on the same members, in one piece, has one answer, so one block of each such
-//! piece is asked for, and of that only where nobody who holds it is known to have it.
+//! yet. Content that is on the same members, in one piece, has one answer, so one block of each
+//! such piece is asked for, and of that only where nobody who holds it is known to have it.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};

@@ -1,20 +1,23 @@
-//! Rates of single drives from published figures of single drives: solved on the simulated drive itself, with the same methods
-//! and host that measure it afterwards.
+//! Rates of single drives from published figures of single drives: solved on the simulated drive
+//! itself, with the same methods and host that measure it afterwards.
 //!
-//! The catalogue's descriptions have such rates too, for whoever meets the drives elsewhere. Here the host of the study is
-//! part of the figure: what it loses between windows, or leaves dirty in memory, is not the drive's.
+//! The catalogue's descriptions have such rates too, for whoever meets the drives elsewhere. Here
+//! the host of the study is part of the figure: what it loses between windows, or leaves dirty in
+//! memory, is not the drive's.
 
 use shoal_sim::{DriveModel, Medium};
 
 use crate::ReplayError;
 
-/// Steps of the secant method; times are so nearly linear in what they are made of that a few are enough.
+/// Steps of the secant method; times are so nearly linear in what they are made of that a few are
+/// enough.
 const STEPS: u32 = 8;
 /// Near enough: one part in ten thousand.
 const NEAR: f64 = 1e-4;
 
-/// The argument at which a function reaches `target`, of one that grows, and nearly as a straight line: a time, of a time that it
-/// is made of. The search begins with half of the target and all of it.
+/// The argument at which a function reaches `target`, of one that grows, and nearly as a straight
+/// line: a time, of a time that it is made of. The search begins with half of the target and all of
+/// it.
 pub(crate) fn solve(function: impl Fn(f64) -> Result<f64, ReplayError>, target: f64) -> Result<f64, ReplayError> {
     let (mut before, mut now) = (target / 2.0, target);
     let (mut at_before, mut at_now) = (function(before)?, function(now)?);

@@ -1,8 +1,9 @@
-//! What is claimed of each published figure: whether it is an input, or where its prediction comes from.
+//! What is claimed of each published figure: whether it is an input, or where its prediction comes
+//! from.
 //!
-//! A [`Claim`] names figures by their columns, `*` standing for anything. Every figure of the table is named by exactly
-//! one claim, and every claim names a figure: [`claim_of`] holds the first, tests both. There is no default: a figure that
-//! nobody thought of is an error, never an input.
+//! A [`Claim`] names figures by their columns, `*` standing for anything. Every figure of the table
+//! is named by exactly one claim, and every claim names a figure: [`claim_of`] holds the first,
+//! tests both. There is no default: a figure that nobody thought of is an error, never an input.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -49,8 +50,8 @@ pub(crate) struct Claim {
     pub(crate) why: &'static str,
 }
 
-/// The figures that a claim is about: experiment, configuration, metric, the last with its unit in brackets where the
-/// table has one metric in two units.
+/// The figures that a claim is about: experiment, configuration, metric, the last with its unit in
+/// brackets where the table has one metric in two units.
 pub(crate) type Named = (&'static str, &'static str, &'static str);
 
 impl Claim {
@@ -72,7 +73,8 @@ pub(crate) fn input(named: Named, why: &'static str) -> Claim {
     Claim::new(named, Kind::Input, None, why)
 }
 
-/// It is told, and the simulated drive that it describes is played all the same: the number beside it is a check.
+/// It is told, and the simulated drive that it describes is played all the same: the number beside
+/// it is a check.
 pub(crate) fn checked_input(named: Named, forecast: Forecast, why: &'static str) -> Claim {
     Claim::new(named, Kind::Input, Some((Basis::Simulation, forecast)), why)
 }

@@ -1,11 +1,13 @@
-//! Experiments: what is simulated, each by itself, so that as many run at once as there are processors.
+//! Experiments: what is simulated, each by itself, so that as many run at once as there are
+//! processors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::outcomes::Outcomes;
 use crate::{ReplayError, Study, studies};
 
-/// A part of a study that can be played alone. It makes worlds of its own, so order does not matter.
+/// A part of a study that can be played alone. It makes worlds of its own, so order does not
+/// matter.
 pub(crate) struct Experiment(Box<Run>);
 
 type Run = dyn Fn(&mut Outcomes) -> Result<(), ReplayError> + Send + Sync;

@@ -1,4 +1,5 @@
-//! The table of published figures: every number that the five studies print, with the words it was printed in.
+//! The table of published figures: every number that the five studies print, with the words it was
+//! printed in.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,8 +1,9 @@
 //! The published studies, played on simulated drives through the engine that ships.
 //!
-//! Five studies of inexpensive drives printed some 400 figures. [`replay`] plays them: each is an input, or it is foretold
-//! by a run of [`shoal_volume::ArrayVolume`] over [`shoal_volume::SimulatedWorld`], measured by the method that the study used, or it
-//! says why it is not.
+//! Five studies of inexpensive drives printed some 400 figures. [`replay`] plays them: each is an
+//! input, or it is foretold by a run of [`shoal_volume::ArrayVolume`] over
+//! [`shoal_volume::SimulatedWorld`], measured by the method that the study used, or it says why it
+//! is not.
 //!
 //! ```text
 //!  figures.rs      the table, as published          ─┐
@@ -14,8 +15,8 @@
 //!        └─ rig.rs     drives of the catalogue on their buses, as volumes
 //! ```
 //!
-//! What may be fitted is little: two figures of arrays fix what polling costs a USB 2.0 bus and what Linux loses between two
-//! read-ahead windows. Rates and pauses of single drives are inputs.
+//! What may be fitted is little: two figures of arrays fix what polling costs a USB 2.0 bus and
+//! what Linux loses between two read-ahead windows. Rates and pauses of single drives are inputs.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]

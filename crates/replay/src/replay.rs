@@ -12,7 +12,8 @@ use crate::outcomes::{Missing, Outcomes};
 use crate::studies::claims;
 use crate::{Figure, Study, Value, figures};
 
-/// Why a study cannot be played. None of it is in the user's hands: the studies and drives are part of the program.
+/// Why a study cannot be played. None of it is in the user's hands: the studies and drives are part
+/// of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// A figure has no claim, or several.
@@ -69,7 +70,8 @@ pub struct Replayed {
     pub value: Value,
     /// In the words it was printed in.
     pub as_printed: String,
-    /// What came out here; left out where nothing did. For an input it is a check of the drive that was made from it.
+    /// What came out here; left out where nothing did. For an input it is a check of the drive that
+    /// was made from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<f64>,
     /// How far `predicted` is off, as a fraction of `value`, signed.
@@ -126,7 +128,8 @@ fn error(predicted: f64, value: f64) -> f64 {
 pub struct Replay {
     /// Every figure of these studies, in the order of the table.
     pub figures: Vec<Replayed>,
-    /// What the experiments came to, by study: figures, and the points between them that charts show.
+    /// What the experiments came to, by study: figures, and the points between them that charts
+    /// show.
     pub outcomes: Vec<(Study, Outcomes)>,
 }
 
@@ -145,7 +148,8 @@ pub struct Summary {
     pub predicted_assumed: usize,
     /// Of which not predicted.
     pub not_predicted: usize,
-    /// Of the predictions with and without assumption, those that a simulation made; the others are arithmetic.
+    /// Of the predictions with and without assumption, those that a simulation made; the others are
+    /// arithmetic.
     pub simulated: usize,
     /// The median of the predictions' errors, without sign, as a fraction.
     pub median_error: f64,

@@ -77,7 +77,8 @@ pub(crate) fn array(
         metadata: MinorVersion::End, // data begin where the drive begins, as with the superblocks of the studies' time
         consistency: ConsistencyPolicy::Resync,
     };
-    // An array marks itself clean when it has been idle: a matter of the superblock's, and not of what is measured.
+    // An array marks itself clean when it has been idle: a matter of the superblock's, and not of
+    // what is measured.
     let options = OpenOptions { safe_mode_delay: None, ..OpenOptions::writable() };
     Ok(ArrayVolume::create(world, plan, &drives, &create, &options)?)
 }

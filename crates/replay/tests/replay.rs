@@ -41,8 +41,8 @@ fn predictions_are_as_near_as_they_are_claimed_to_be(played: &Replay) {
     }
 }
 
-/// What is off by more than a tenth, by study and configuration: each has its cause in `why`. A figure that joins them has to be
-/// looked at; one that leaves them has to be taken out here.
+/// What is off by more than a tenth, by study and configuration: each has its cause in `why`. A
+/// figure that joins them has to be looked at; one that leaves them has to be taken out here.
 fn only_these_predictions_are_off_by_more_than_a_tenth(played: &Replay) {
     let far =
         played.figures.iter().filter(|figure| figure.is_prediction() && figure.error.is_some_and(|it| it.abs() > 0.1));

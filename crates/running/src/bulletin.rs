@@ -137,8 +137,8 @@ impl Bulletin {
         self.news.iter().skip(told).map(|told| told.news.clone()).collect()
     }
 
-    /// Takes in what happened, and who sits where after it. Who has failed is named as last seen: a spare may have the role
-    /// by now.
+    /// Takes in what happened, and who sits where after it. Who has failed is named as last seen: a
+    /// spare may have the role by now.
     pub(crate) fn take_in(&mut self, all: &[News], after: &ArrayStatus) {
         let has_failed = |news: &News| matches!(news.event, Event::MemberFailed(_));
         let failed: Vec<_> = all.iter().map(|news| has_failed(news).then(|| self.text(news)).flatten()).collect();
@@ -160,8 +160,8 @@ impl Bulletin {
         }
     }
 
-    /// Whether it was told just now that this member refuses flushes: one that refuses a flush refuses those after it. All else that
-    /// happens twice is told twice.
+    /// Whether it was told just now that this member refuses flushes: one that refuses a flush
+    /// refuses those after it. All else that happens twice is told twice.
     fn is_repeated(&self, news: &News, text: &str) -> bool {
         let is_same = |old: &Told| old.news.array == news.array && old.news.text == text;
         let is_refusal = matches!(news.event, Event::FlushFailed(_));

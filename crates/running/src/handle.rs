@@ -104,7 +104,8 @@ pub enum ExecuteError {
 }
 
 impl ExecuteError {
-    /// Whether nothing is in the way but that the array is open for reading only: that is found out last.
+    /// Whether nothing is in the way but that the array is open for reading only: that is found out
+    /// last.
     pub fn is_read_only(&self) -> bool {
         matches!(self, Self::Engine(EngineError::Manage(ManageError::Refused { why: CommandError::ReadOnly, .. })))
     }

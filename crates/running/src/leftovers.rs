@@ -1,8 +1,9 @@
 //! Sockets of processes that were killed: whoever starts an array removes those of others.
 //!
-//! Nothing is removed that could be somebody's. A socket is left behind if nobody listens there, not a moment later either
-//! (one that has just been made is not listened at yet), and nobody has the lock of its array, which whoever runs it takes
-//! before it makes the socket. The lock is held meanwhile, so nobody starts the array under the hands of who removes.
+//! Nothing is removed that could be somebody's. A socket is left behind if nobody listens there,
+//! not a moment later either (one that has just been made is not listened at yet), and nobody has
+//! the lock of its array, which whoever runs it takes before it makes the socket. The lock is held
+//! meanwhile, so nobody starts the array under the hands of who removes.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};

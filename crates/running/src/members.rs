@@ -1,8 +1,9 @@
 //! An array's members, opened and kept from others.
 //!
-//! Who is to be given is found out before they are held, as it decides whom to hold. Whoever had the array by then may
-//! change it until they are: with a drive that was added or replaced meanwhile, the list that was given is one of a member
-//! too few. So it is found out again once they are held, and nobody else can change them any more.
+//! Who is to be given is found out before they are held, as it decides whom to hold. Whoever had
+//! the array by then may change it until they are: with a drive that was added or replaced
+//! meanwhile, the list that was given is one of a member too few. So it is found out again once
+//! they are held, and nobody else can change them any more.
 
 use std::path::{Path, PathBuf};
 
@@ -26,8 +27,9 @@ pub struct Members {
     pub remarks: Vec<String>,
 }
 
-/// Opens the members of the array that is named, to be read or written as `opening` says. Refused is a list that lacks some which
-/// are there. `newcomer` is a drive that is to come to it and is no member.
+/// Opens the members of the array that is named, to be read or written as `opening` says. Refused
+/// is a list that lacks some which are there. `newcomer` is a drive that is to come to it and is no
+/// member.
 pub fn open_members(
     environment: &Environment,
     named: &Named,

@@ -150,7 +150,8 @@ fn peer(stream: &UnixStream) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(stream.as_fd())?.uid.as_raw())
 }
 
-/// The process that listens at the other end; `None` if it is one of another PID namespace, which has no number here.
+/// The process that listens at the other end; `None` if it is one of another PID namespace, which
+/// has no number here.
 pub(super) fn process_at(stream: &UnixStream) -> Option<i32> {
     let pid = rustix::net::sockopt::socket_peercred(stream.as_fd()).ok()?.pid.as_raw_pid();
     (pid > 0).then_some(pid)

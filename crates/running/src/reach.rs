@@ -69,8 +69,9 @@ pub fn reach(
     }
 }
 
-/// The array that is named, opened here for reading only, and refused where it would be refused to `opening`: to find out
-/// whether a command would be carried out. Nothing is written, nor told on the side; no other process hears of it.
+/// The array that is named, opened here for reading only, and refused where it would be refused to
+/// `opening`: to find out whether a command would be carried out. Nothing is written, nor told on
+/// the side; no other process hears of it.
 pub fn inspect(
     setup: &Setup,
     address: &ArrayAddress,
@@ -112,7 +113,8 @@ pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Resul
     }
 }
 
-/// Whoever listens at the place that is named; of them it is asked that they run this array, if one is named too.
+/// Whoever listens at the place that is named; of them it is asked that they run this array, if one
+/// is named too.
 fn reach_at(socket: &Path, asked: Option<Uuid>) -> Result<Client, ReachError> {
     let socket = socket.to_owned();
     let Some(client) = Client::connect(&socket)? else { return Err(ReachError::Nobody { socket }) };
@@ -125,8 +127,8 @@ fn reach_at(socket: &Path, asked: Option<Uuid>) -> Result<Client, ReachError> {
     }
 }
 
-/// Refuses whoever listens at the place that is named if drives are given too, and say that they are another array's. Of those
-/// that have gone or do not answer nothing is known.
+/// Refuses whoever listens at the place that is named if drives are given too, and say that they
+/// are another array's. Of those that have gone or do not answer nothing is known.
 fn check_drives(
     environment: &Environment,
     drives: &[PathBuf],
@@ -150,7 +152,8 @@ fn check_drives(
     Ok(())
 }
 
-/// The array, and where it is reached, if a process runs it at its usual place, or at that of the array that it is inside of.
+/// The array, and where it is reached, if a process runs it at its usual place, or at that of the
+/// array that it is inside of.
 fn reach_at_usual_place(environment: &Environment, asked: Uuid) -> Result<Option<(Client, PathBuf)>, ReachError> {
     let place = place::socket_of(environment, &asked.to_string());
     // If there is nothing, nobody runs it.
@@ -163,14 +166,15 @@ fn reach_at_usual_place(environment: &Environment, asked: Uuid) -> Result<Option
     Err(ReachError::Displaced { socket, name, uuid, asked })
 }
 
-/// Whether the place of an array is a link, which whoever runs this one made: an array inside it that has lost too much is not
-/// in it any more.
+/// Whether the place of an array is a link, which whoever runs this one made: an array inside it
+/// that has lost too much is not in it any more.
 fn leads_home(place: &Path, socket: &Path, array: &Identity) -> bool {
     place.is_symlink() && socket.file_name() == Some(place::file_name(&array.uuid).as_ref())
 }
 
-/// The running array whose members were last seen at these paths: what is there is a member of nothing. The drives of an array
-/// that is paused have gone; what carries no superblock any more is its member only if it says so itself.
+/// The running array whose members were last seen at these paths: what is there is a member of
+/// nothing. The drives of an array that is paused have gone; what carries no superblock any more is
+/// its member only if it says so itself.
 fn reach_by_last_places(environment: &Environment, drives: &[PathBuf]) -> Result<Option<Box<dyn Handle>>, ReachError> {
     let Some(store) = environment.store() else { return Ok(None) };
     let drives: Vec<_> =
@@ -258,7 +262,8 @@ fn name_runner(environment: &Environment, address: &ArrayAddress, error: ClaimEr
     why_busy(reach_runner(environment, address)).unwrap_or(error)
 }
 
-/// The process of shoal's that runs an array, as the reason why its members are busy; none if none does.
+/// The process of shoal's that runs an array, as the reason why its members are busy; none if none
+/// does.
 pub fn runner(environment: &Environment, array: Uuid) -> Option<ClaimError> {
     let named = Named { uuid: Some(array), ..Named::default() };
     why_busy(reach_running(environment, &ArrayAddress { named, socket: None }))
@@ -279,7 +284,8 @@ fn why_busy(reached: Result<Option<Box<dyn Handle>>, ReachError>) -> Option<Clai
     Some(ClaimError::RunsAlready { name: array.name, uuid: array.uuid, process_id, command: command_of(process_id) })
 }
 
-/// Whoever runs the array: at its usual place, or where it is to be administered now, which may also be somebody else's place.
+/// Whoever runs the array: at its usual place, or where it is to be administered now, which may
+/// also be somebody else's place.
 fn reach_runner(environment: &Environment, address: &ArrayAddress) -> Result<Option<Box<dyn Handle>>, ReachError> {
     let usual = ArrayAddress { socket: None, ..address.clone() };
     let reached = reach_running(environment, &usual)?;

@@ -1,6 +1,6 @@
-//! Who is connected to a running array: a bounded number of clients, of which an idle one makes room
-//! for one more. The first to go is who has never asked for anything, and of those the oldest; then
-//! who has been silent for longest, but not between two questions.
+//! Who is connected to a running array: a bounded number of clients, of which an idle one makes
+//! room for one more. The first to go is who has never asked for anything, and of those the oldest;
+//! then who has been silent for longest, but not between two questions.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

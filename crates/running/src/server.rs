@@ -245,8 +245,8 @@ impl Server {
         }
     }
 
-    /// Answers what is done. Of a flush that is refused all hear, whoever asked for it, before any flush that ended with it
-    /// is answered: a drive may say once that it has lost something.
+    /// Answers what is done. Of a flush that is refused all hear, whoever asked for it, before any
+    /// flush that ended with it is answered: a drive may say once that it has lost something.
     fn finish(&mut self, completions: &mut Vec<Completion>) {
         let array = self.host.array.as_mut();
         let Some(service) = &mut self.service else {

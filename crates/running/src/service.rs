@@ -22,8 +22,8 @@ pub struct Service {
     listeners: Vec<Listener>,
     /// Of so many losses those who come are told.
     losses_told: u32,
-    /// Where the word for the drives comes from that the array has been put together of. While it is waited for nobody new
-    /// is served.
+    /// Where the word for the drives comes from that the array has been put together of. While it
+    /// is waited for nobody new is served.
     word: Option<Receiver<String>>,
     /// What people are to be told of it.
     remark: Option<&'static str>,
@@ -90,8 +90,9 @@ impl Service {
         self.exporter.lose_unflushed();
     }
 
-    /// The array goes on after an outage of its drives, which `word` says the incarnation of. Drives may take their time over
-    /// that: those who are there are served meanwhile, and those who come wait for it.
+    /// The array goes on after an outage of its drives, which `word` says the incarnation of.
+    /// Drives may take their time over that: those who are there are served meanwhile, and those
+    /// who come wait for it.
     pub(super) fn resumed(&mut self, resumption: Resumption, word: impl Fn() -> String + Clone + Send + 'static) {
         match resumption {
             Resumption::Whole => {}
@@ -120,7 +121,8 @@ impl Service {
         self.exporter.take_arrivals();
     }
 
-    /// Who was to find out the word has broken down. Who comes has waited long enough: what is not known counts as lost.
+    /// Who was to find out the word has broken down. Who comes has waited long enough: what is not
+    /// known counts as lost.
     fn go_on_without_word(&mut self) {
         self.exporter.lose_unflushed();
         let word = self.exporter.incarnation().to_owned();

@@ -6,7 +6,8 @@
 //! at once and waits here. What is kept for a client is bounded: one line, and [`REQUESTS_MAX`]
 //! requests or answers with their content. A client that begins a request has [`REQUEST_PATIENCE`]
 //! to end it, and as long to take what it is answered. For its first word it has
-//! [`FIRST_PATIENCE`]; between requests it may be silent for as long as it likes, but goes when others want to come.
+//! [`FIRST_PATIENCE`]; between requests it may be silent for as long as it likes, but goes when
+//! others want to come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;

@@ -79,9 +79,10 @@ impl Traffic {
         }
     }
 
-    /// What was answered and not flushed may be lost. Flushes that are under way fail; and one of each session that comes
-    /// afterwards, unless such a flush has told it and no write was under way, which may be answered meanwhile though a
-    /// part of it is lost. If nothing was written since the last time, all have been told.
+    /// What was answered and not flushed may be lost. Flushes that are under way fail; and one of
+    /// each session that comes afterwards, unless such a flush has told it and no write was under
+    /// way, which may be answered meanwhile though a part of it is lost. If nothing was written
+    /// since the last time, all have been told.
     pub(super) fn lose_unflushed(&mut self) {
         if !self.is_untold {
             return;
@@ -99,8 +100,8 @@ impl Traffic {
         completions.iter().any(|completion| completion.result.is_err() && is_flush(completion.id))
     }
 
-    /// Answers what is done. A flush that was refused, which the volume says once, counts as an outage: for other sessions
-    /// it is as if what was answered and not flushed were lost.
+    /// Answers what is done. A flush that was refused, which the volume says once, counts as an
+    /// outage: for other sessions it is as if what was answered and not flushed were lost.
     pub(super) fn finish(&mut self, volume: &dyn Volume, completions: &mut Vec<Completion>) {
         for completion in completions.drain(..) {
             let done = self.in_flight.remove(&completion.id).expect("the volume answers what was submitted, once");

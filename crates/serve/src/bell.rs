@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// An event file: it can be read from once somebody has rung, until it is silenced. Clones are the same bell.
+/// An event file: it can be read from once somebody has rung, until it is silenced. Clones are the
+/// same bell.
 #[derive(Clone, Debug)]
 pub struct Bell(Arc<OwnedFd>);
 

@@ -12,7 +12,8 @@ use crate::request::Header;
 use crate::slab::Key;
 use crate::transport::{End, Transport};
 
-/// Requests are received in bunches of so many bytes; of a write's payload only what comes along is copied.
+/// Requests are received in bunches of so many bytes; of a write's payload only what comes along is
+/// copied.
 const INPUT_BYTES: usize = 8 << 10;
 
 /// A client.
@@ -47,8 +48,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Whether the client has gone, and may have come again: it hears nothing any more; or it will say nothing more and has
-    /// not been listened to to the end, goodbyes apart.
+    /// Whether the client has gone, and may have come again: it hears nothing any more; or it will
+    /// say nothing more and has not been listened to to the end, goodbyes apart.
     pub(crate) fn has_gone(&mut self) -> bool {
         match self.transport.end() {
             End::Open => false,
@@ -84,7 +85,8 @@ impl Reading {
     }
 }
 
-/// A part of a request that fits a buffer: whole blocks of the volume, and where the client's bytes lie in them.
+/// A part of a request that fits a buffer: whole blocks of the volume, and where the client's bytes
+/// lie in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// First byte in the volume.

@@ -103,7 +103,8 @@ impl Exports {
         Ok(Self { exports, size_bytes, block_bytes, incarnation: String::new() })
     }
 
-    /// The same with a word for the incarnation of the content, which clients who ask are told; it is cut to what the protocol has room for.
+    /// The same with a word for the incarnation of the content, which clients who ask are told; it
+    /// is cut to what the protocol has room for.
     pub fn with_incarnation(self, word: &str) -> Self {
         let room = STRING_BYTES_MAX - INCARNATION.len() - 1;
         let end = (0..=room.min(word.len())).rev().find(|&end| word.is_char_boundary(end)).unwrap_or(0);
@@ -120,7 +121,8 @@ impl Exports {
         self.size_bytes
     }
 
-    /// The same when the volume has another size: exports of the whole follow, parts end where it ends.
+    /// The same when the volume has another size: exports of the whole follow, parts end where it
+    /// ends.
     pub(crate) fn resized(&self, size_bytes: u64) -> Self {
         let mut exports = self.exports.clone();
         for export in &mut exports {
@@ -159,7 +161,8 @@ impl Export {
         Self { name: name.to_owned(), description: description.to_owned(), offset: 0, size_bytes, read_only }
     }
 
-    /// What it can do, in the protocol's bits. A flush is one of the whole volume, so connections may be many.
+    /// What it can do, in the protocol's bits. A flush is one of the whole volume, so connections
+    /// may be many.
     pub(crate) fn flags(&self, structured: bool) -> u16 {
         use transmission as flag;
         let always = flag::HAS_FLAGS | flag::SEND_FLUSH | flag::SEND_FUA | flag::CAN_MULTI_CONN | flag::SEND_CACHE;

@@ -1,7 +1,9 @@
-//! Where clients come in: a thread for each shakes hands with its client, and then leaves it to the owner.
+//! Where clients come in: a thread for each shakes hands with its client, and then leaves it to the
+//! owner.
 //!
-//! Nobody else waits for a client that is slow to come to an agreement. It has [`HANDSHAKE_PATIENCE`] for all of it, and
-//! if there are too many like it, the one that has been at it for longest makes room.
+//! Nobody else waits for a client that is slow to come to an agreement. It has
+//! [`HANDSHAKE_PATIENCE`] for all of it, and if there are too many like it, the one that has been
+//! at it for longest makes room.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -250,7 +252,8 @@ pub(crate) fn prepare_tcp(stream: &TcpStream) -> io::Result<()> {
     Ok(rustix::net::sockopt::set_tcp_keepintvl(stream, Duration::from_secs(10))?)
 }
 
-/// A local connection has more in flight than the system's default, which long reads would wait for.
+/// A local connection has more in flight than the system's default, which long reads would wait
+/// for.
 pub(crate) fn prepare_unix(stream: &UnixStream) {
     // What the system does not grant is no loss but of speed.
     let _ = rustix::net::sockopt::set_socket_send_buffer_size(stream, 1 << 20);

@@ -1,4 +1,5 @@
-//! What a client, or a file of keys, can make the server keep or do: each limit once, and how they go together.
+//! What a client, or a file of keys, can make the server keep or do: each limit once, and how they
+//! go together.
 
 /// The longest payload in either direction: what the protocol's document asks servers to take.
 pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
@@ -6,16 +7,19 @@ pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
 pub const STRING_BYTES_MAX: usize = 4096;
 /// The longest option that is looked at: two strings of the greatest length, and queries in plenty.
 pub(crate) const OPTION_BYTES_MAX: usize = 16 << 10;
-/// Options that a client may take to come to a decision: even those who list and try everything need a handful.
+/// Options that a client may take to come to a decision: even those who list and try everything
+/// need a handful.
 pub(crate) const OPTIONS_MAX: u32 = 256;
 
 /// Clients that are served at a time.
 pub const CLIENTS_MAX: usize = 32;
 /// How many of them may come over the network: idle ones do not keep those of this machine out.
 pub(crate) const NETWORK_CLIENTS_MAX: usize = 24;
-/// The least number of request buffers that an exporter can work with: two that it keeps, and one for each client.
+/// The least number of request buffers that an exporter can work with: two that it keeps, and one
+/// for each client.
 pub const BUFFERS_MIN: u32 = 2 + CLIENTS_MAX as u32;
-/// The least size of a request buffer: what a client may ask for in one piece, and the blocks at its ends.
+/// The least size of a request buffer: what a client may ask for in one piece, and the blocks at
+/// its ends.
 pub const BUFFER_BYTES_MIN: u32 = 128 << 10;
 /// Clients that come to an agreement at a time.
 pub(crate) const HANDSHAKES_MAX: usize = 32;
@@ -29,8 +33,8 @@ pub(crate) const TRIM_BYTES_MAX: u32 = 64 << 20;
 /// Requests that are no multiples of blocks and are mended at a time, however small the blocks.
 pub(crate) const SLOTS_MAX: usize = 16;
 
-/// Nothing more is read for a client that has so much to take. What lies there for long has left the processor's cache, and
-/// is sent at less than half the speed.
+/// Nothing more is read for a client that has so much to take. What lies there for long has left
+/// the processor's cache, and is sent at less than half the speed.
 pub(crate) const UNSENT_BYTES_MAX: usize = 512 << 10;
 /// Nor for one that has so many answers to take, however short they are: each takes memory.
 pub(crate) const REPLIES_MAX: usize = 1024;

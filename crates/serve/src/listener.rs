@@ -177,7 +177,8 @@ impl Drop for Listener {
     }
 }
 
-/// Makes room for a socket: one that a killed process left behind is removed. Without an own error, it is the system's.
+/// Makes room for a socket: one that a killed process left behind is removed. Without an own error,
+/// it is the system's.
 fn clear(path: &Path) -> Result<(), Result<ListenError, io::Error>> {
     let there = match path.symlink_metadata() {
         Ok(there) => there,
@@ -193,7 +194,8 @@ fn clear(path: &Path) -> Result<(), Result<ListenError, io::Error>> {
     std::fs::remove_file(path).map_err(Err)
 }
 
-/// Only the user who runs this can connect, from the first moment on: a socket's mode is its file's.
+/// Only the user who runs this can connect, from the first moment on: a socket's mode is its
+/// file's.
 fn listen_at_path(path: &Path) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;

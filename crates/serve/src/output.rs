@@ -1,5 +1,5 @@
-//! What a client is to be sent: answers, in the order in which they became ready, with content straight from the buffers
-//! that it was read into.
+//! What a client is to be sent: answers, in the order in which they became ready, with content
+//! straight from the buffers that it was read into.
 
 use std::collections::VecDeque;
 
@@ -59,7 +59,8 @@ impl Reply {
         Self { head, content: None }
     }
 
-    /// An error, its place in the export if it has one, and a sentence for people; ends a structured answer.
+    /// An error, its place in the export if it has one, and a sentence for people; ends a
+    /// structured answer.
     pub(crate) fn error(cookie: u64, errno: NbdErrno, offset: Option<u64>, why: &str) -> Self {
         let kind = if offset.is_some() { chunk::ERROR_OFFSET } else { chunk::ERROR };
         let text = u16::try_from(why.len()).expect("sentences are short");
@@ -113,7 +114,8 @@ impl Output {
         self.replies.push_back(reply);
     }
 
-    /// Sends what the client takes now, and appends the buffers that are free again. Returns whether anything was sent.
+    /// Sends what the client takes now, and appends the buffers that are free again. Returns
+    /// whether anything was sent.
     pub(crate) fn send(
         &mut self,
         transport: &mut Transport,

@@ -1,10 +1,11 @@
 //! The buffers that all connections share.
 //!
-//! A client that stalls keeps the buffers that it has, until its deadline. So that nobody else is brought to a halt
-//! meanwhile, two rules hold. One buffer is set aside for every client that may come: whoever has none gets one, always.
-//! Of the others a connection gets one more only while it has fewer than are left: the first of N greedy clients leaves
-//! half of them, and together they leave one part in N + 1 to whoever comes next. (The latter are Choudhury and Hahne's
-//! dynamic thresholds, for the shared memory of switches.)
+//! A client that stalls keeps the buffers that it has, until its deadline. So that nobody else is
+//! brought to a halt meanwhile, two rules hold. One buffer is set aside for every client that may
+//! come: whoever has none gets one, always. Of the others a connection gets one more only while it
+//! has fewer than are left: the first of N greedy clients leaves half of them, and together they
+//! leave one part in N + 1 to whoever comes next. (The latter are Choudhury and Hahne's dynamic
+//! thresholds, for the shared memory of switches.)
 
 /// The volume's request buffers, of which one is set aside for each client that may come.
 #[derive(Debug)]
@@ -17,7 +18,8 @@ impl Pool {
         Self { free: buffers.collect() }
     }
 
-    /// A buffer for a connection that has `held` of them, while so many clients that have none may want one.
+    /// A buffer for a connection that has `held` of them, while so many clients that have none may
+    /// want one.
     pub(crate) fn take(&mut self, held: usize, others_without: usize) -> Option<u32> {
         let is_allowed = held == 0 || held + others_without < self.free.len();
         if is_allowed { self.free.pop() } else { None }

@@ -1,4 +1,5 @@
-//! The numbers of the NBD protocol, as its document names them (NetworkBlockDevice/nbd, `doc/proto.md`). Clients use them too.
+//! The numbers of the NBD protocol, as its document names them (NetworkBlockDevice/nbd,
+//! `doc/proto.md`). Clients use them too.
 
 /// What a server says first.
 pub const GREETING: u64 = 0x4e42_444d_4147_4943;
@@ -16,7 +17,8 @@ pub const STRUCTURED_REPLY: u32 = 0x668e_33ef;
 /// Bytes of a request before its payload.
 pub const REQUEST_BYTES: usize = 28;
 
-/// Asks, in `LIST_META_CONTEXT`, which incarnation of the content is served; the answer has a colon and a word behind it.
+/// Asks, in `LIST_META_CONTEXT`, which incarnation of the content is served; the answer has a colon
+/// and a word behind it.
 pub const INCARNATION: &str = "x-shoal:incarnation";
 
 /// Flags of both sides in the handshake; the client's have the same bits.

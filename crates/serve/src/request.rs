@@ -84,7 +84,8 @@ impl Header {
         }
     }
 
-    /// What to do, or why not. `unsplit_bytes_max` is the longest read that can be sent in one piece.
+    /// What to do, or why not. `unsplit_bytes_max` is the longest read that can be sent in one
+    /// piece.
     pub(crate) fn judge(
         &self,
         export: &Export,
@@ -169,7 +170,8 @@ mod tests {
         header.judge(&export, agreement, 256 << 10).map_err(|refusal| refusal.errno)
     }
 
-    /// Kind, flags, offset, length, read-only; and what comes of it where replies are structured, and where not.
+    /// Kind, flags, offset, length, read-only; and what comes of it where replies are structured,
+    /// and where not.
     type Row = (u16, u16, u64, u32, bool, Result<Order, Errno>, Result<Order, Errno>);
 
     #[test]

@@ -13,13 +13,15 @@ impl Key {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// The key with this number. Generations come round, but only after more than a thousand million uses of one place.
+    /// The key with this number. Generations come round, but only after more than a thousand
+    /// million uses of one place.
     pub(crate) fn of_number(number: u64) -> Self {
         Self { index: number as u32, generation: (number >> 32) as u32 }
     }
 }
 
-/// Generations stay below this, so that a key's number leaves its two topmost bits to whoever hands it on.
+/// Generations stay below this, so that a key's number leaves its two topmost bits to whoever hands
+/// it on.
 const GENERATIONS: u32 = 1 << 30;
 
 /// Values by key. A key of a value that was removed finds nothing, even if its place has another

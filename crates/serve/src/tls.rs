@@ -1,8 +1,10 @@
-//! TLS as nbdkit has it: certificates in a directory (`ca-cert.pem`, `server-cert.pem`, `server-key.pem`), or a file of
-//! pre-shared keys, a line each of `USER:KEY` with the key in hexadecimal, as `psktool` of GnuTLS writes it.
+//! TLS as nbdkit has it: certificates in a directory (`ca-cert.pem`, `server-cert.pem`,
+//! `server-key.pem`), or a file of pre-shared keys, a line each of `USER:KEY` with the key in
+//! hexadecimal, as `psktool` of GnuTLS writes it.
 //!
-//! TLS 1.3, and 1.2 with forward secrecy. With certificates a client may have to show one; with keys it has to know one,
-//! and the server needs none of its own to be believed: whoever has not the client's key cannot answer it.
+//! TLS 1.3, and 1.2 with forward secrecy. With certificates a client may have to show one; with
+//! keys it has to know one, and the server needs none of its own to be believed: whoever has not
+//! the client's key cannot answer it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +37,8 @@ pub enum TlsFiles {
     Keys(PathBuf),
 }
 
-/// Who is let in by a server that shows a certificate. TLS alone tells the client who the server is, and not the server who the client is.
+/// Who is let in by a server that shows a certificate. TLS alone tells the client who the server
+/// is, and not the server who the client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clients {
     /// Who has a certificate that `ca-cert.pem` vouches for.
@@ -123,7 +126,8 @@ fn builder() -> Result<SslContextBuilder, ErrorStack> {
     context.set_min_proto_version(Some(SslVersion::TLS1_2))?;
     context.set_options(SslOptions::NO_TICKET | SslOptions::NO_RENEGOTIATION | SslOptions::NO_COMPRESSION);
     context.set_session_cache_mode(SslSessionCacheMode::OFF);
-    // What a socket did not take is offered again from another place in memory, with more behind it.
+    // What a socket did not take is offered again from another place in memory, with more behind
+    // it.
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
     context.set_num_tickets(0)?;
     Ok(context)
@@ -163,7 +167,8 @@ fn demand_certificates(context: &mut SslContextBuilder, directory: &Path) -> Res
 /// What went wrong first, in a few words.
 fn first(problem: &ErrorStack) -> String {
     let error = problem.errors().first();
-    // What the system said is in the error's data: `calling fopen(...)`, and its number is the reason.
+    // What the system said is in the error's data: `calling fopen(...)`, and its number is the
+    // reason.
     let reason = error.and_then(|error| error.reason()).unwrap_or("nothing that can be read");
     reason.to_lowercase()
 }

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use shoal_volume::{Arena, Memory, Piece};
 
-/// Content is handed to the library in portions of so much: what a client does not take stays in buffers, and not here as
-/// well.
+/// Content is handed to the library in portions of so much: what a client does not take stays in
+/// buffers, and not here as well.
 const PORTION_BYTES: usize = 256 << 10;
 
 /// A client's socket. Every call moves what can be moved now; `Errno::AGAIN` means nothing.
@@ -26,8 +26,8 @@ pub(crate) enum Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Open,
-    /// It will say nothing more, and may or may not listen: over TCP nothing tells one that has closed its socket from one
-    /// that has said its last word.
+    /// It will say nothing more, and may or may not listen: over TCP nothing tells one that has
+    /// closed its socket from one that has said its last word.
     Silent,
     /// It hears nothing.
     Closed,
@@ -84,7 +84,8 @@ impl Transport {
         }
     }
 
-    /// Takes pieces to be sent: how many of their bytes. What was not taken has to be offered again, from its beginning on.
+    /// Takes pieces to be sent: how many of their bytes. What was not taken has to be offered
+    /// again, from its beginning on.
     pub(crate) fn send(&mut self, arena: &Arena, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
         match self {
             Self::Plain(socket) => arena.send_to(socket.as_fd(), pieces),
@@ -127,7 +128,8 @@ impl Tls {
         }
     }
 
-    /// Puts pieces together to a portion, so that records are full, and encrypts as much of it as the socket takes.
+    /// Puts pieces together to a portion, so that records are full, and encrypts as much of it as
+    /// the socket takes.
     fn send(&mut self, arena: &Arena, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
         self.scratch.clear();
         for piece in pieces {
@@ -156,8 +158,8 @@ impl Tls {
     }
 }
 
-/// A socket for those who know only readers and writers: it is waited for until a moment, however slowly the bytes move,
-/// or never.
+/// A socket for those who know only readers and writers: it is waited for until a moment, however
+/// slowly the bytes move, or never.
 #[derive(Debug)]
 pub(crate) struct Wire {
     socket: Arc<OwnedFd>,

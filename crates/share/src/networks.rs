@@ -38,7 +38,8 @@ impl Network {
         Self::around(address, self.prefix_bits).is_some_and(|network| network == *self)
     }
 
-    /// Whether all of it is for private use: no packet to it or from it crosses the internet (RFC 1918, 4193, 3927, 4291).
+    /// Whether all of it is for private use: no packet to it or from it crosses the internet (RFC
+    /// 1918, 4193, 3927, 4291).
     pub fn is_private(&self) -> bool {
         const PRIVATE: [&str; 8] = [
             "10.0.0.0/8",
@@ -56,7 +57,8 @@ impl Network {
         })
     }
 
-    /// Whether it holds addresses that every cable has (RFC 4291), and that are told apart by the name of an interface alone.
+    /// Whether it holds addresses that every cable has (RFC 4291), and that are told apart by the
+    /// name of an interface alone.
     pub fn is_link_local_6(&self) -> bool {
         matches!(self.address, IpAddr::V6(six) if six.is_unicast_link_local())
     }
@@ -101,8 +103,9 @@ pub struct Interface {
     pub network: Network,
 }
 
-/// The addresses that `ip -oneline address show` lists, without those of the machine's talk with itself. Link-local ones of IPv6 are left
-/// out: they mean nothing without the name of an interface.
+/// The addresses that `ip -oneline address show` lists, without those of the machine's talk with
+/// itself. Link-local ones of IPv6 are left out: they mean nothing without the name of an
+/// interface.
 pub fn interfaces(listing: &str) -> Vec<Interface> {
     listing.lines().filter_map(interface).collect()
 }

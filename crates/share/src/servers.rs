@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::server::{Protocol, Running, ServerError, start};
 use crate::{Share, Site};
 
-/// The first pause before a server that ended is started again; each further one is twice as long, up to the longest.
+/// The first pause before a server that ended is started again; each further one is twice as long,
+/// up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
@@ -38,8 +39,9 @@ struct Place {
 }
 
 impl Servers {
-    /// Makes the servers serve these shares at this site, and nothing else. Call it again after every change, and once in a while: what
-    /// has ended is started again. `now` is the time since any moment.
+    /// Makes the servers serve these shares at this site, and nothing else. Call it again after
+    /// every change, and once in a while: what has ended is started again. `now` is the time since
+    /// any moment.
     pub fn reconcile(&mut self, site: &Site, shares: &[Share], now: Duration) -> Vec<News> {
         let of = |protocol: Protocol| -> Vec<Share> {
             shares.iter().filter(|share| protocol.is_of(share)).cloned().collect()

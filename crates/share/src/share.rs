@@ -82,8 +82,8 @@ pub enum Durability {
     /// When it is.
     #[default]
     Sync,
-    /// At once, so that a power cut loses what the client believes to be safe: to be measured, not to be used.
-    /// Only the kernel's server can.
+    /// At once, so that a power cut loses what the client believes to be safe: to be measured, not
+    /// to be used. Only the kernel's server can.
     Async,
 }
 

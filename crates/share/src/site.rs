@@ -87,6 +87,7 @@ impl Places {
     }
 }
 
-/// A command that becomes another one, as `ip netns exec NAME` or `nsenter --net=PATH` do; empty for here.
+/// A command that becomes another one, as `ip netns exec NAME` or `nsenter --net=PATH` do; empty
+/// for here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry(pub Vec<OsString>);

@@ -1,4 +1,5 @@
-//! Configurations: whatever a name is, it stays one name; and the programs that read them find no fault.
+//! Configurations: whatever a name is, it stays one name; and the programs that read them find no
+//! fault.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -66,7 +67,8 @@ fn all(share: &Share) -> [String; 6] {
     ]
 }
 
-/// What a configuration consists of when its values are taken away: each line up to where a value begins.
+/// What a configuration consists of when its values are taken away: each line up to where a value
+/// begins.
 fn skeleton(text: &str) -> Vec<String> {
     let key = |line: &str| {
         let line = line.split(['=', '[']).next().unwrap_or_default();

@@ -150,7 +150,8 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
     panic!("it has not come to be so in three minutes");
 }
 
-/// Reads a file over NFS 4, with a client in user space; `nfs-cp` of this library cannot write over version 4.
+/// Reads a file over NFS 4, with a client in user space; `nfs-cp` of this library cannot write over
+/// version 4.
 fn nfs_read(stage: &Stage, file: &str) -> (bool, String) {
     let output = stage.client(["nfs-cat", &format!("nfs://{ADDRESS}/pond/{file}?version=4")]);
     (output.status.success(), said(&output))

@@ -1,12 +1,14 @@
-//! shoal's RAID0 over six files against fio on six files at once: throughput, IOPS and CPU time, whole processes, in
-//! interleaved rounds.
+//! shoal's RAID0 over six files against fio on six files at once: throughput, IOPS and CPU time,
+//! whole processes, in interleaved rounds.
 //!
-//! `cargo bench -p shoal --bench versus_fio -- [--directory DIR] [--rounds N] [--seconds S] [--mib M] [--only WORD]`
+//! `cargo bench -p shoal --bench versus_fio -- [--directory DIR] [--rounds N] [--seconds S] [--mib
+//! M] [--only WORD]`
 //!
-//! Both do the same: io_uring, direct I/O, one thread, the same depth and block size, on files of one size that hold
-//! random bytes. fio spreads its I/O over its files by itself; shoal through an array with a chunk of 512 KiB. fio's
-//! write buffers are made once, as shoal's are but for a stamp. CPU time is what the system bills to the process and to
-//! the kernel's workers on its behalf, over the bytes moved.
+//! Both do the same: io_uring, direct I/O, one thread, the same depth and block size, on files of
+//! one size that hold random bytes. fio spreads its I/O over its files by itself; shoal through an
+//! array with a chunk of 512 KiB. fio's write buffers are made once, as shoal's are but for a
+//! stamp. CPU time is what the system bills to the process and to the kernel's workers on its
+//! behalf, over the bytes moved.
 
 #[path = "versus/mod.rs"]
 mod versus;

@@ -1,4 +1,5 @@
-//! Arrays that are attached to this machine, as arguments name them; and the processes that keep them so.
+//! Arrays that are attached to this machine, as arguments name them; and the processes that keep
+//! them so.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -34,7 +35,8 @@ fn launcher(cli: &Cli) -> Launcher {
     Launcher { environment: environment().clone(), program, options }
 }
 
-/// Makes the array a device or file, or finds that it is one. Starts a process that runs the array if nobody does.
+/// Makes the array a device or file, or finds that it is one. Starts a process that runs the array
+/// if nobody does.
 pub(crate) fn attach(cli: &Cli, array: &ArrayArgs, options: &AttachOptions) -> Result<Attachment, Failure> {
     let options = AttachOptions { degraded: array.degraded, ..*options };
     Ok(shoal_attaching::attach(&launcher(cli), &array.address(), &options)?)
@@ -70,7 +72,8 @@ pub(crate) fn check_overwritable(paths: &[PathBuf], own: &ArrayArgs, force: bool
     Ok(shoal_attaching::check_overwritable(environment(), paths, &own.address(), force)?)
 }
 
-/// Refuses drives that are in use, and files that hold something and are no members of arrays unless `force`.
+/// Refuses drives that are in use, and files that hold something and are no members of arrays
+/// unless `force`.
 pub(crate) fn check_erasable(paths: &[PathBuf], force: bool) -> Result<Wipeable, Failure> {
     Ok(shoal_attaching::check_erasable(environment(), paths, force)?)
 }

@@ -62,9 +62,11 @@ pub(crate) struct DirectoryDocument {
     pub(crate) file_system: Option<String>,
     /// The file that was measured, which is deleted.
     pub(crate) file_bytes: u64,
-    /// What was written in all: the file once, and what was measured. Warm-ups and the file system's own writes come on top.
+    /// What was written in all: the file once, and what was measured. Warm-ups and the file
+    /// system's own writes come on top.
     pub(crate) written_bytes: u64,
-    /// What that is on the members of the array below, if it was written in whole stripes; left out where there is none.
+    /// What that is on the members of the array below, if it was written in whole stripes; left out
+    /// where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) member_bytes_least: Option<u64>,
     /// The same if every write was small.
@@ -100,8 +102,9 @@ pub(crate) struct PlannedDriveDocument {
     pub(crate) written_bytes: u64,
 }
 
-/// The schema of every document, by the name of its file. Commands that change or show an array print an `array`; every
-/// command prints a `failure` when it fails. `request` and `answer` are what goes over a running array's socket.
+/// The schema of every document, by the name of its file. Commands that change or show an array
+/// print an `array`; every command prints a `failure` when it fails. `request` and `answer` are
+/// what goes over a running array's socket.
 pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
     let mut schemas = vec![
         ("alert", schema_for!(shoal_unattended::alert::Message)),

@@ -1,4 +1,5 @@
-//! The lab book, as the commands write and read it: where it is, what is known of this machine, and who a drive is.
+//! The lab book, as the commands write and read it: where it is, what is known of this machine, and
+//! who a drive is.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};

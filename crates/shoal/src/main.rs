@@ -1,7 +1,9 @@
-//! `shoal`: measures drives, builds arrays of them in Linux md's format, and runs the arrays in user space.
+//! `shoal`: measures drives, builds arrays of them in Linux md's format, and runs the arrays in
+//! user space.
 //!
-//! `args` says what can be typed and never acts; `commands` acts, one file a command; `setup`
-//! says what libraries are given of arguments and environment; `documents` are what `--json` prints; `exit` says how a command ends.
+//! `args` says what can be typed and never acts; `commands` acts, one file a command; `setup` says
+//! what libraries are given of arguments and environment; `documents` are what `--json` prints;
+//! `exit` says how a command ends.
 
 mod args;
 mod attaching;

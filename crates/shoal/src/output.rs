@@ -24,8 +24,8 @@ fn json<D: Serialize>(document: &D) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(document).map_err(Failure::failed)? + "\n")
 }
 
-/// Tells of a failure: one line on standard error, and with `--json` a document on standard output, unless something
-/// is there already.
+/// Tells of a failure: one line on standard error, and with `--json` a document on standard output,
+/// unless something is there already.
 pub(crate) fn failure(cli: &Cli, failure: &Failure) {
     if matches!(failure, Failure::Verdict(_)) {
         return;

@@ -88,8 +88,8 @@ pub(crate) fn study_bar(cli: &Cli) -> ProgressBar {
     bar
 }
 
-/// Lets resyncs, rebuilds and scrubs go on to their end, or until Ctrl-C. Where no process runs the array, that leaves them
-/// to be taken up again; where one does, they go on there.
+/// Lets resyncs, rebuilds and scrubs go on to their end, or until Ctrl-C. Where no process runs the
+/// array, that leaves them to be taken up again; where one does, they go on there.
 pub(crate) fn run_background(cli: &Cli, array: &mut dyn Handle, what: &'static str) -> Result<BackgroundRun, Failure> {
     let signalled = interrupt_flag()?;
     let bar = bytes_bar(cli, 0, what);

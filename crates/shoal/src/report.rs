@@ -33,7 +33,8 @@ impl ReportFile {
     /// Opens the file for writing; what it holds stays until the report is written.
     ///
     /// # Errors
-    /// The file cannot be written: a usage error that names it. It is a drive, or holds something that is no page: refused.
+    /// The file cannot be written: a usage error that names it. It is a drive, or holds something
+    /// that is no page: refused.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let failure = |error| Failure::Usage(format!("the report cannot be written: {}: {error}", path.display()));
         let (file, state) = match OpenOptions::new().write(true).create_new(true).open(path) {
@@ -81,7 +82,8 @@ impl Drop for ReportFile {
 /// With what a page begins.
 const BEGINNING: &[u8] = b"<!doctype html>";
 
-/// Whether what is there may be overwritten by a report: a page, an empty file, or what keeps nothing, as a pipe.
+/// Whether what is there may be overwritten by a report: a page, an empty file, or what keeps
+/// nothing, as a pipe.
 fn holds_a_page(path: &Path) -> io::Result<bool> {
     let about = fs::metadata(path)?;
     if about.file_type().is_block_device() {

@@ -1,4 +1,5 @@
-//! What libraries are given of the command line and of the environment; and arrays, as arguments name them.
+//! What libraries are given of the command line and of the environment; and arrays, as arguments
+//! name them.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -91,7 +92,8 @@ pub(crate) fn member_paths(array: &ArrayArgs) -> Result<Vec<PathBuf>, Failure> {
     Ok(shoal_inventory::member_paths(environment(), &array.named())?)
 }
 
-/// The array with a member that a command names beside the others, unless it is given already, under this name or another.
+/// The array with a member that a command names beside the others, unless it is given already,
+/// under this name or another.
 pub(crate) fn with_drive(args: &ArrayArgs, drive: &Path) -> ArrayArgs {
     let mut array = args.clone();
     let is_given = array.drives.iter().any(|path| same_file(path, drive));
@@ -119,8 +121,8 @@ pub(crate) fn open_members(array: &ArrayArgs, opening: Opening) -> Result<Member
     Ok(shoal_running::open_members(environment(), &array.named(), array.opening(opening), None)?)
 }
 
-/// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive that is to come to
-/// it, which may lie beside its members.
+/// The array that is named: from the process that runs it, or opened here. `newcomer` is a drive
+/// that is to come to it, which may lie beside its members.
 pub(crate) fn reach(
     cli: &Cli,
     array: &ArrayArgs,
@@ -130,8 +132,9 @@ pub(crate) fn reach(
     Ok(shoal_running::reach(&cli.setup()?, &array.address(), array.opening(opening), newcomer)?)
 }
 
-/// Has `check` look at the array that is named before it is started: a start without members leaves them behind, whatever
-/// becomes of the command. One that a process runs, that does not open, or that is simulated, is not looked at.
+/// Has `check` look at the array that is named before it is started: a start without members leaves
+/// them behind, whatever becomes of the command. One that a process runs, that does not open, or
+/// that is simulated, is not looked at.
 pub(crate) fn check_first<T>(
     cli: &Cli,
     array: &ArrayArgs,
@@ -153,7 +156,8 @@ pub(crate) fn reach_running(array: &ArrayArgs) -> Result<Option<Box<dyn Handle>>
     Ok(shoal_running::reach_running(environment(), &array.address())?)
 }
 
-/// Opens the array that is named, here, to keep it running for `users`; or makes one of simulated drives.
+/// Opens the array that is named, here, to keep it running for `users`; or makes one of simulated
+/// drives.
 pub(crate) fn claim(
     cli: &Cli,
     array: &ArrayArgs,

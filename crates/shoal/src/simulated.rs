@@ -11,7 +11,8 @@ use shoal_volume::{BufferPlan, Contents, SimulatedWorld};
 
 use crate::exit::Failure;
 
-/// What all drives of a world may keep together: beyond that a machine that other things run on may be short of memory.
+/// What all drives of a world may keep together: beyond that a machine that other things run on may
+/// be short of memory.
 const KEPT_BYTES_MAX: u64 = 256 << 20;
 
 /// Refuses options that only simulated drives have.

@@ -9,8 +9,8 @@ const CHUNK_BYTES: u32 = 512 << 10;
 /// Groups in arrays of arrays.
 const GROUPS: usize = 2;
 
-/// An array for the time of one command: of simulated drives, which are blank, or one that is measured and taken off its
-/// drives again. So its parity is taken as it is.
+/// An array for the time of one command: of simulated drives, which are blank, or one that is
+/// measured and taken off its drives again. So its parity is taken as it is.
 pub(crate) fn temporary_array(
     level: &str,
     layout: Option<&str>,

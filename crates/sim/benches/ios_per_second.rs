@@ -1,9 +1,10 @@
-//! How many member I/Os the simulation carries out in a second of one core, without an engine on top.
+//! How many member I/Os the simulation carries out in a second of one core, without an engine on
+//! top.
 //!
 //! `cargo bench -p shoal-sim --bench ios_per_second -- [--seconds S]`
 //!
-//! Six sticks on two buses, or disks on buses of their own, a number of I/Os kept in flight on each drive. Time is what the
-//! thread had a core for, by the kernel's account; the best of five rounds.
+//! Six sticks on two buses, or disks on buses of their own, a number of I/Os kept in flight on each
+//! drive. Time is what the thread had a core for, by the kernel's account; the best of five rounds.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! What carries data between drives and the host.
 //!
-//! A **channel** is what one thing at a time can be on: a half-duplex bus, or one direction of a full-duplex one. It
-//! serves **quanta**, a drive's pages, first come first served. A drive has at most one quantum on a channel, so that is
-//! round robin over drives, as host controllers do it.
+//! A **channel** is what one thing at a time can be on: a half-duplex bus, or one direction of a
+//! full-duplex one. It serves **quanta**, a drive's pages, first come first served. A drive has at
+//! most one quantum on a channel, so that is round robin over drives, as host controllers do it.
 //!
 //! ```text
 //! t = ceil(bytes / packet) * t_packet / (1 - tax)
@@ -18,17 +18,20 @@
 //! | network | 1448 B | 1538 bytes of 8 bits | full | Ethernet and TCP/IP headers with time stamps, preamble and gap at an MTU of 1500 |
 //! | direct | any | 0 | full | |
 //!
-//! **Polls.** At high speed a drive whose data phase is open, but that has nothing ready, answers each token with NAK, and
-//! the host asks again. Linux lets its EHCI controller ask four times a microframe (`EHCI_TUNE_RL_HS`). Each poll takes
-//! 2.25 us of the bus: this is *fitted*, on one figure (six sticks on one bus read 45 MB/s). At least 0.6 us of it is on
-//! the wire (token, handshake and turn-around, 36 byte times), the rest the controller's walk over its queue heads. So
-//! each waiting drive takes `4 * 2.25 / 125` of the time. The controller goes round its queue heads, so however many wait,
-//! whoever has data gets a turn; the tax ends at nine tenths. USB 3 does not poll: a drive tells when it is ready (ERDY).
+//! **Polls.** At high speed a drive whose data phase is open, but that has nothing ready, answers
+//! each token with NAK, and the host asks again. Linux lets its EHCI controller ask four times a
+//! microframe (`EHCI_TUNE_RL_HS`). Each poll takes 2.25 us of the bus: this is *fitted*, on one
+//! figure (six sticks on one bus read 45 MB/s). At least 0.6 us of it is on the wire (token,
+//! handshake and turn-around, 36 byte times), the rest the controller's walk over its queue heads.
+//! So each waiting drive takes `4 * 2.25 / 125` of the time. The controller goes round its queue
+//! heads, so however many wait, whoever has data gets a turn; the tax ends at nine tenths. USB 3
+//! does not poll: a drive tells when it is ready (ERDY).
 //!
-//! **Hubs.** A high-speed hub repeats what its upstream port carries, so drives behind it are on the bus of the root. Any
-//! other bus that hangs on one (ATA channels on PCI) passes quanta on: a quantum goes over one channel after the other,
-//! and the next may be on the first meanwhile. A **network** passes whole requests on: a server has a request's data
-//! before it writes, and all that was read before it answers.
+//! **Hubs.** A high-speed hub repeats what its upstream port carries, so drives behind it are on
+//! the bus of the root. Any other bus that hangs on one (ATA channels on PCI) passes quanta on: a
+//! quantum goes over one channel after the other, and the next may be on the first meanwhile. A
+//! **network** passes whole requests on: a server has a request's data before it writes, and all
+//! that was read before it answers.
 
 use std::collections::VecDeque;
 
@@ -208,7 +211,8 @@ impl Wiring {
         }
     }
 
-    /// The load whose time on a channel is over. The channel stays as it is until [`Wiring::serve_next`].
+    /// The load whose time on a channel is over. The channel stays as it is until
+    /// [`Wiring::serve_next`].
     pub(crate) fn served(&self, channel: u32) -> Owner {
         self.channels[channel as usize].serving.expect("its timer was set").owner
     }

@@ -84,8 +84,8 @@ fn quoted(names: &[String]) -> String {
     }
 }
 
-/// How many letters have to be put in, taken out or changed to make one name of the other (Levenshtein). Longer names than any
-/// drive has are cut.
+/// How many letters have to be put in, taken out or changed to make one name of the other
+/// (Levenshtein). Longer names than any drive has are cut.
 fn distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.chars().take(80).collect();
     let mut row: Vec<usize> = (0..=left.len()).collect();

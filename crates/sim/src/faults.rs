@@ -1,9 +1,10 @@
 //! What goes wrong with drives, as data.
 //!
-//! A [`Misbehaviour`] is armed in a drive's [`Content`](crate::Content), and strikes when a command of its kind comes
-//! along. A [`FaultPlan`] says which faults befall which drives of a world, and when: by the count of requests that the
-//! world's user has made, so that a plan means the same at any speed. Whoever plays a world carries a plan out: only he
-//! has the simulation for stalls and pulled plugs, and the contents for everything else.
+//! A [`Misbehaviour`] is armed in a drive's [`Content`](crate::Content), and strikes when a command
+//! of its kind comes along. A [`FaultPlan`] says which faults befall which drives of a world, and
+//! when: by the count of requests that the world's user has made, so that a plan means the same at
+//! any speed. Whoever plays a world carries a plan out: only he has the simulation for stalls and
+//! pulled plugs, and the contents for everything else.
 
 use std::ops::Range;
 
@@ -45,7 +46,8 @@ impl Misbehaviour {
         }
     }
 
-    /// The bytes that silently do not hold what they should once a command of these bytes was met by it.
+    /// The bytes that silently do not hold what they should once a command of these bytes was met
+    /// by it.
     pub(crate) fn damaged_by(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let length = range.end - range.start;
         match self.kind {
@@ -78,15 +80,17 @@ pub enum MisbehaviourKind {
     ReadFails(Fault),
     /// A write fails, and leaves each of its sectors old or new.
     WriteFails(Fault),
-    /// A flush fails, and what it was to make durable is given up: it can be read, no later flush covers it, and a power
-    /// cut may take it. (Linux gives up dirty pages in the same way, and a drive that resets its cache.)
+    /// A flush fails, and what it was to make durable is given up: it can be read, no later flush
+    /// covers it, and a power cut may take it. (Linux gives up dirty pages in the same way, and a
+    /// drive that resets its cache.)
     FlushFails(Fault),
-    /// A flush is acknowledged and makes nothing durable. A later one does; a power cut before that may take what it was
-    /// to cover.
+    /// A flush is acknowledged and makes nothing durable. A later one does; a power cut before that
+    /// may take what it was to cover.
     FlushLost,
     /// A write is acknowledged and never done.
     WriteLost,
-    /// A write is acknowledged and done so many bytes further on (or back), at most at the end of `within`.
+    /// A write is acknowledged and done so many bytes further on (or back), at most at the end of
+    /// `within`.
     WriteMisdirected {
         /// Bytes; a multiple of a sector.
         distance: i64,
@@ -190,15 +194,16 @@ pub enum FaultKind {
         /// So many I/Os of all drives are started before.
         after_ios: u32,
     },
-    /// All drives of a hub lose their power at once, and the host does not: what their caches held may be lost.
+    /// All drives of a hub lose their power at once, and the host does not: what their caches held
+    /// may be lost.
     HubLoss {
         /// The bus that the hub is on; all of them if none.
         bus: Option<usize>,
     },
     /// Power is cut for all drives and the host, and comes back.
     PowerCut {
-        /// After so many more starts and ends of I/Os on drives, wherever they come from; at once if none. One that is
-        /// planned while another is still to come counts from there.
+        /// After so many more starts and ends of I/Os on drives, wherever they come from; at once
+        /// if none. One that is planned while another is still to come counts from there.
         after_events: u32,
     },
     /// As [`FaultKind::PowerCut`], counted from the next I/O that fails.

@@ -1,8 +1,8 @@
 //! The simulated world: inexpensive drives, their buses and what befalls them, on a virtual clock.
 //!
-//! No I/O beside reading descriptions of drives, no thread, no clock of the machine's. Time is an integer count of
-//! nanoseconds; events are ordered by time, and by sequence where times are equal; chance comes from a seed. So a run is
-//! a function of its inputs, bit for bit, on every machine.
+//! No I/O beside reading descriptions of drives, no thread, no clock of the machine's. Time is an
+//! integer count of nanoseconds; events are ordered by time, and by sequence where times are equal;
+//! chance comes from a seed. So a run is a function of its inputs, bit for bit, on every machine.
 
 #![forbid(unsafe_code)]
 

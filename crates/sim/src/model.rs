@@ -32,8 +32,8 @@ pub struct DriveModel {
     pub page_buffers: u32,
     /// Whether a write ends only when its last page is on the medium.
     pub write_through: bool,
-    /// Commands that the drive can hold at a time and choose from (NCQ): at least 1, which is all that Bulk-Only
-    /// Transport and parallel ATA know.
+    /// Commands that the drive can hold at a time and choose from (NCQ): at least 1, which is all
+    /// that Bulk-Only Transport and parallel ATA know.
     pub queued_commands: u32,
     /// What keeps the data.
     pub medium: Medium,
@@ -41,9 +41,10 @@ pub struct DriveModel {
     pub fake: Option<Fake>,
 }
 
-/// How a drive lies about its capacity. What is written beyond the real end is lost without an error (*limbo*), unless
-/// addresses repeat: then it lands on what was written elsewhere (*wraparound*, if they repeat at the real end), or some of it
-/// does and some is lost (*chain*, if they repeat further on). What is lost reads zeros.
+/// How a drive lies about its capacity. What is written beyond the real end is lost without an
+/// error (*limbo*), unless addresses repeat: then it lands on what was written elsewhere
+/// (*wraparound*, if they repeat at the real end), or some of it does and some is lost (*chain*, if
+/// they repeat further on). What is lost reads zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fake {
     /// What it really keeps: the first bytes. A multiple of 4 KiB.
@@ -91,7 +92,8 @@ pub struct Stall {
     pub phase_writes: u32,
 }
 
-/// The unit in which a flash controller keeps track of where data are: only a few can be open for writing.
+/// The unit in which a flash controller keeps track of where data are: only a few can be open for
+/// writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocationUnits {
     /// Size of one.
@@ -165,7 +167,8 @@ pub enum BusKind {
 pub struct Bus {
     /// Its kind.
     pub kind: BusKind,
-    /// The bus that carries all of its traffic too, by index: ATA channels on PCI, a hub's port on its root.
+    /// The bus that carries all of its traffic too, by index: ATA channels on PCI, a hub's port on
+    /// its root.
     pub upstream: Option<usize>,
 }
 
@@ -181,11 +184,11 @@ pub struct Topology {
 /// The computer, as far as it bears on member I/O.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostModel {
-    /// Requests that follow each other are merged up to this, larger ones are split. The bus of a drive may allow less
-    /// ([`BusKind::max_request_bytes`]).
+    /// Requests that follow each other are merged up to this, larger ones are split. The bus of a
+    /// drive may allow less ([`BusKind::max_request_bytes`]).
     pub max_request_bytes: u32,
-    /// I/O reaches a drive's queue in pieces of this: a page for buffered I/O on a block device of old kernels, 1 MiB
-    /// (256 pages) for direct I/O. Pieces are merged, never divided.
+    /// I/O reaches a drive's queue in pieces of this: a page for buffered I/O on a block device of
+    /// old kernels, 1 MiB (256 pages) for direct I/O. Pieces are merged, never divided.
     pub piece_bytes: u32,
     /// What a read-ahead window loses between the end of one and the start of the next.
     pub turn_ns: u64,
@@ -200,8 +203,9 @@ pub struct HostModel {
 }
 
 impl Default for HostModel {
-    /// Linux on a computer whose own work does not show: requests of at most 2560 sectors (`BLK_DEF_MAX_SECTORS`), 256
-    /// pages to a piece (`BIO_MAX_VECS`), 128 KiB of read-ahead, nothing left dirty.
+    /// Linux on a computer whose own work does not show: requests of at most 2560 sectors
+    /// (`BLK_DEF_MAX_SECTORS`), 256 pages to a piece (`BIO_MAX_VECS`), 128 KiB of read-ahead,
+    /// nothing left dirty.
     fn default() -> Self {
         Self {
             max_request_bytes: 2560 * 512,

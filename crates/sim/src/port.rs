@@ -1,13 +1,15 @@
 //! The block layer in front of a drive: commands become requests.
 //!
-//! Commands that are submitted are held back (*plugged*) until they are started. Meanwhile each is cut into pieces of
-//! `piece_bytes` at most, as the kernel's bios are, and a piece that goes on where the drive's newest request ends is
-//! merged into it (a back merge), as long as that does not exceed what the bus and the host allow. So a request may hold
-//! parts of several commands, and a command be spread over several requests; it is finished when its last part is. The
-//! newest request takes pieces until it is on its way. Pieces are never divided.
+//! Commands that are submitted are held back (*plugged*) until they are started. Meanwhile each is
+//! cut into pieces of `piece_bytes` at most, as the kernel's bios are, and a piece that goes on
+//! where the drive's newest request ends is merged into it (a back merge), as long as that does not
+//! exceed what the bus and the host allow. So a request may hold parts of several commands, and a
+//! command be spread over several requests; it is finished when its last part is. The newest
+//! request takes pieces until it is on its way. Pieces are never divided.
 //!
-//! A drive has one request at a time, as Bulk-Only Transport and parallel ATA do, and the host's [`Scheduler`] says which. A
-//! disk that holds several (NCQ) takes the one with the shortest seek among the oldest of them.
+//! A drive has one request at a time, as Bulk-Only Transport and parallel ATA do, and the host's
+//! [`Scheduler`] says which. A disk that holds several (NCQ) takes the one with the shortest seek
+//! among the oldest of them.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,10 @@
 //! What happens next: the earliest of a fixed number of timers.
 //!
-//! Nothing here ever waits for more than a few things: a drive for the end of a phase and for its medium, a bus for the
-//! end of a transfer. So instead of a heap of events there is one timer for each of these, and a *tournament* over them: a
-//! binary tree with the timers as leaves, in which every node knows the earlier of the two below it. To set a timer
-//! means to play the matches on its way to the root again; nothing is allocated, and a timer can be taken back.
+//! Nothing here ever waits for more than a few things: a drive for the end of a phase and for its
+//! medium, a bus for the end of a transfer. So instead of a heap of events there is one timer for
+//! each of these, and a *tournament* over them: a binary tree with the timers as leaves, in which
+//! every node knows the earlier of the two below it. To set a timer means to play the matches on
+//! its way to the root again; nothing is allocated, and a timer can be taken back.
 //!
 //! Timers that are due at the same time fire in the order in which they were set.
 
@@ -32,7 +33,8 @@ impl Timers {
         Self { keys: vec![NEVER; leaves].into(), winners, sequence: 0 }
     }
 
-    /// Sets a timer, whether it is set already or not. One that is due at the end of time never fires.
+    /// Sets a timer, whether it is set already or not. One that is due at the end of time never
+    /// fires.
     pub(crate) fn set(&mut self, timer: usize, due_ns: u64) {
         self.sequence += 1;
         self.keys[timer] = if due_ns == u64::MAX { NEVER } else { (due_ns, self.sequence) };

@@ -1,13 +1,15 @@
 //! In which order requests go out to a drive that takes one at a time.
 //!
-//! As Linux's mq-deadline, which Debian and its kin put before such drives (`block/mq-deadline.c`): reads and writes are
-//! kept apart, and each is served in ascending order, in batches of up to 16 (`fifo_batch`). After a batch reads come
-//! first, but not more than twice while writes wait (`writes_starved`). A batch goes on upwards from where the last of
-//! its kind ended; where nothing lies further up, or the oldest has waited beyond its deadline (0.5 s for a read, 5 s for a
+//! As Linux's mq-deadline, which Debian and its kin put before such drives (`block/mq-deadline.c`):
+//! reads and writes are kept apart, and each is served in ascending order, in batches of up to 16
+//! (`fifo_batch`). After a batch reads come first, but not more than twice while writes wait
+//! (`writes_starved`). A batch goes on upwards from where the last of its kind ended; where nothing
+//! lies further up, or the oldest has waited beyond its deadline (0.5 s for a read, 5 s for a
 //! write), it begins with the oldest. Nothing overtakes a flush.
 //!
-//! This is what keeps a member's writes sequential when an array's requests end in the middle of a row: the row that two
-//! requests share is written when the second has come, behind rows that went ahead.
+//! This is what keeps a member's writes sequential when an array's requests end in the middle of a
+//! row: the row that two requests share is written when the second has come, behind rows that went
+//! ahead.
 
 use crate::Operation;
 
@@ -16,8 +18,9 @@ use crate::Operation;
 pub enum Scheduler {
     /// First come first served.
     None,
-    /// Last come first served: the worst that a queue without order does. Linux 5.16 to 6.12 does it with what is submitted together
-    /// and meets no scheduler (a list that is filled at its head, `rq_list_add` in `block/blk-mq.c`).
+    /// Last come first served: the worst that a queue without order does. Linux 5.16 to 6.12 does
+    /// it with what is submitted together and meets no scheduler (a list that is filled at its
+    /// head, `rq_list_add` in `block/blk-mq.c`).
     LastFirst,
     /// Upwards, in batches.
     #[default]
@@ -114,7 +117,8 @@ impl Sweep {
 mod tests {
     use super::*;
 
-    /// The order in which what waits goes out, named by where it begins; `r` and `w` come with 8 bytes, `f` is a flush.
+    /// The order in which what waits goes out, named by where it begins; `r` and `w` come with 8
+    /// bytes, `f` is a flush.
     fn order(waiting: &[(char, u64)]) -> Vec<(char, u64)> {
         let mut waiting = waiting.to_vec();
         let (mut sweep, mut gone) = (Sweep::new(), Vec::new());

@@ -6,8 +6,9 @@
 //!              finished ◄── (networks) ◄────┴────────────┘
 //! ```
 //!
-//! Everything that happens is a timer that fires ([`crate::queue`]): a drive's command comes to its data or to its end, its
-//! medium finishes a page, a channel has carried a load. One event is looked at at a time, and time is that event's.
+//! Everything that happens is a timer that fires ([`crate::queue`]): a drive's command comes to its
+//! data or to its end, its medium finishes a page, a channel has carried a load. One event is
+//! looked at at a time, and time is that event's.
 
 use crate::bus::{Load, Owner, Wiring};
 use crate::drive::{Drive, DriveStatistics, TIMERS_PER_DRIVE};
@@ -104,8 +105,8 @@ impl Simulation {
         self.wiring.now_ns
     }
 
-    /// Queues a command. It is held back until [`Simulation::start`], so that neighbours are merged as the block layer
-    /// would. One for a drive that was pulled is finished at once.
+    /// Queues a command. It is held back until [`Simulation::start`], so that neighbours are merged
+    /// as the block layer would. One for a drive that was pulled is finished at once.
     ///
     /// # Panics
     /// If there is no such drive, or no such place on it.
@@ -129,9 +130,9 @@ impl Simulation {
         self.requests.give_back(held);
     }
 
-    /// Starts what is queued, lets time pass until at least so many commands have finished, all have, or the deadline is
-    /// reached, and appends the tokens of all that have, in the order of completion. If none is left and there is
-    /// a deadline, time passes to the deadline.
+    /// Starts what is queued, lets time pass until at least so many commands have finished, all
+    /// have, or the deadline is reached, and appends the tokens of all that have, in the order of
+    /// completion. If none is left and there is a deadline, time passes to the deadline.
     pub fn run_until(&mut self, at_least: usize, deadline_ns: Option<u64>, finished: &mut Vec<u64>) {
         self.start();
         while self.finished.len() < at_least {
@@ -148,7 +149,8 @@ impl Simulation {
         finished.append(&mut self.finished);
     }
 
-    /// When something happens next, if anything does: not before, but perhaps nothing that anybody waits for.
+    /// When something happens next, if anything does: not before, but perhaps nothing that anybody
+    /// waits for.
     pub fn next_event_ns(&self) -> Option<u64> {
         self.wiring.timers.first().map(|(due_ns, _)| due_ns)
     }
@@ -158,7 +160,8 @@ impl Simulation {
         self.requests.commands() + self.finished.len()
     }
 
-    /// Time passes; what is under way goes on. What finishes is told by the next [`Simulation::run_until`].
+    /// Time passes; what is under way goes on. What finishes is told by the next
+    /// [`Simulation::run_until`].
     pub fn advance(&mut self, duration_ns: u64) {
         self.start();
         let end_ns = self.wiring.after_ns(duration_ns);
@@ -168,8 +171,8 @@ impl Simulation {
         self.wiring.now_ns = end_ns;
     }
 
-    /// Pulls a drive: its commands are finished at once, and those that come later too. What became of them is for others
-    /// to say.
+    /// Pulls a drive: its commands are finished at once, and those that come later too. What became
+    /// of them is for others to say.
     pub fn unplug(&mut self, drive: usize) {
         let site = &mut self.sites[drive];
         site.is_plugged = false;
@@ -218,7 +221,8 @@ impl Simulation {
         self.events
     }
 
-    /// A hash over all events so far, their times and their order: equal runs have equal ones, on every machine.
+    /// A hash over all events so far, their times and their order: equal runs have equal ones, on
+    /// every machine.
     pub fn trace_hash(&self) -> u64 {
         self.trace_hash
     }

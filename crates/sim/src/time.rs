@@ -1,4 +1,5 @@
-//! Time is an integer count of nanoseconds. What does not come out even is rounded to the nearest, once.
+//! Time is an integer count of nanoseconds. What does not come out even is rounded to the nearest,
+//! once.
 
 /// A second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;

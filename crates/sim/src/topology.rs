@@ -41,7 +41,8 @@ pub enum TopologyError {
     },
 }
 
-/// Slower, longer or larger than this nothing is: so no sum of times overflows within a simulated century.
+/// Slower, longer or larger than this nothing is: so no sum of times overflows within a simulated
+/// century.
 const RATE_MIN_BYTES_PER_S: u64 = 1000;
 const DURATION_MAX_NS: u64 = 3_600_000_000_000;
 const PAGE_MAX_BYTES: u32 = 16 << 20;
@@ -142,7 +143,8 @@ fn problem_of_disk(disk: &Disk) -> Option<&'static str> {
 pub(crate) struct Paths {
     /// The channels of its quanta.
     pub(crate) quanta: Routes,
-    /// The channels of a whole request before the drive has it, for reads and for writes: the processor, and networks.
+    /// The channels of a whole request before the drive has it, for reads and for writes: the
+    /// processor, and networks.
     pub(crate) outward: PerDirection<Box<[u32]>>,
     /// And afterwards: networks, for reads.
     pub(crate) homeward: Box<[u32]>,

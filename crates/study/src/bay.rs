@@ -1,4 +1,5 @@
-//! Where a study's drives are: the seam between the plan and the drives, real or simulated, that it is carried out on.
+//! Where a study's drives are: the seam between the plan and the drives, real or simulated, that it
+//! is carried out on.
 
 use shoal_volume::{ArrayVolume, BufferPlan, DriveId, World};
 
@@ -6,8 +7,8 @@ pub use crate::error::BayError;
 use crate::model::DriveDescription;
 use crate::running::{OwnArray, RunningArray};
 
-/// Drives that can be opened again and again, in any combination, and that nobody else touches meanwhile. Whoever makes
-/// a bay has made sure that what the drives hold may be lost.
+/// Drives that can be opened again and again, in any combination, and that nobody else touches
+/// meanwhile. Whoever makes a bay has made sure that what the drives hold may be lost.
 pub trait Bay {
     /// What the drives are opened into.
     type World: World + 'static;
@@ -15,12 +16,14 @@ pub trait Bay {
     /// The drives. Elsewhere they are named by their index here.
     fn drives(&self) -> &[DriveDescription];
 
-    /// Simulated drives: the models and buses that all figures follow from. None where drives are real.
+    /// Simulated drives: the models and buses that all figures follow from. None where drives are
+    /// real.
     fn simulated(&self) -> Option<&str> {
         None
     }
 
-    /// How many bytes the drives can keep, all together, while they are opened once. None where that is what they hold.
+    /// How many bytes the drives can keep, all together, while they are opened once. None where
+    /// that is what they hold.
     fn kept_bytes_max(&self) -> Option<u64> {
         None
     }
@@ -51,8 +54,8 @@ pub struct Requests {
     pub count: u32,
     /// Size of the largest.
     pub bytes: u32,
-    /// Whether what is written is read back and compared. Where it is not, simulated drives keep nothing, and no memory is
-    /// needed for it.
+    /// Whether what is written is read back and compared. Where it is not, simulated drives keep
+    /// nothing, and no memory is needed for it.
     pub compared: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Studies: drives measured alone, all at once, and as arrays over level, chunk and members; what follows from the
-//! measurements; and the page that shows them.
+//! Studies: drives measured alone, all at once, and as arrays over level, chunk and members; what
+//! follows from the measurements; and the page that shows them.
 //!
 //! * [`plan`] says what a study does, in which order, and what that will take.
 //! * [`run`] carries a plan out on the drives of a [`bay`].

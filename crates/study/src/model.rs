@@ -1,11 +1,14 @@
-//! The document that a study leaves behind: what ran, on what, what was measured, and what follows from it.
+//! The document that a study leaves behind: what ran, on what, what was measured, and what follows
+//! from it.
 //!
-//! `--json` prints it, the report page shows it, and its JSON Schema is generated from these types. All quantities are
-//! integers: bytes, nanoseconds, counts, thousandths; whoever shows a number formats it. What was observed (`drives`,
-//! `alone`, `together`, `arrays`, `fault`) is kept apart from what was concluded (`analysis`), which
-//! [`crate::analysis::analyse`] computes from the rest and from nothing else.
+//! `--json` prints it, the report page shows it, and its JSON Schema is generated from these types.
+//! All quantities are integers: bytes, nanoseconds, counts, thousandths; whoever shows a number
+//! formats it. What was observed (`drives`, `alone`, `together`, `arrays`, `fault`) is kept apart
+//! from what was concluded (`analysis`), which [`crate::analysis::analyse`] computes from the rest
+//! and from nothing else.
 //!
-//! Places are indices: a *drive* is an index into [`StudyReport::drives`], an *array* into [`StudyReport::arrays`].
+//! Places are indices: a *drive* is an index into [`StudyReport::drives`], an *array* into
+//! [`StudyReport::arrays`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +24,8 @@ pub use conclusions::{
 /// The value of [`StudyReport::format`].
 pub const FORMAT: &str = "shoal-study";
 
-/// The value of [`StudyReport::format_version`]: raised when a reader of the older version would go wrong.
+/// The value of [`StudyReport::format_version`]: raised when a reader of the older version would go
+/// wrong.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// One past the largest seed: every reader of JSON holds integers below 2^53 exactly.
@@ -38,18 +42,20 @@ pub struct StudyReport {
     pub tool_version: String,
     /// The command line as it was given, program and arguments.
     pub command_line: Vec<String>,
-    /// When the study started, in nanoseconds since 1970 UTC; left out where the clock is not known (simulations).
+    /// When the study started, in nanoseconds since 1970 UTC; left out where the clock is not known
+    /// (simulations).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_unix_ns: Option<u64>,
     /// How long the drives were at work, by their own time.
     pub elapsed_ns: u64,
-    /// False if the study was stopped before its plan was done; what had been measured by then is here.
+    /// False if the study was stopped before its plan was done; what had been measured by then is
+    /// here.
     pub complete: bool,
     /// Decides the order of the runs and everything random in them; below 2^53.
     #[schemars(range(max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
-    /// Simulated drives: the models and buses that every figure in this document follows from; nothing of it was measured.
-    /// Left out where the drives are real.
+    /// Simulated drives: the models and buses that every figure in this document follows from;
+    /// nothing of it was measured. Left out where the drives are real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
     /// Who ran the arrays, as "Linux md 6.1.0". Left out where that is shoal's own engine.
@@ -61,7 +67,8 @@ pub struct StudyReport {
     pub drives: Vec<DriveDescription>,
     /// Each drive measured alone, in the order of `drives`.
     pub alone: Vec<DriveMeasurements>,
-    /// All drives measured at the same time: what the buses between them and the machine let through.
+    /// All drives measured at the same time: what the buses between them and the machine let
+    /// through.
     pub together: Vec<TogetherRun>,
     /// The arrays that were built, measured and verified.
     pub arrays: Vec<ArrayResult>,
@@ -181,7 +188,8 @@ pub struct Verification {
     pub wrong_blocks: u64,
 }
 
-/// A member failed in the middle of writing and was rebuilt, all under load. Times count from the record's start.
+/// A member failed in the middle of writing and was rebuilt, all under load. Times count from the
+/// record's start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultRecord {
     /// The array.

@@ -1,7 +1,8 @@
-//! The page that shows a study, of drives and arrays or of the network: one HTML file with the document inside, which opens from disk and loads nothing.
+//! The page that shows a study, of drives and arrays or of the network: one HTML file with the
+//! document inside, which opens from disk and loads nothing.
 //!
-//! The viewer is built from `web/` and committed; here the document is put into its place. The page's own security
-//! policy forbids every network request.
+//! The viewer is built from `web/` and committed; here the document is put into its place. The
+//! page's own security policy forbids every network request.
 
 use serde::Serialize;
 
@@ -19,15 +20,16 @@ pub enum RenderError {
     Json(#[from] serde_json::Error),
 }
 
-/// The whole page for a document. Its `format` says which of the viewer's pages it is for: "shoal-study" or "shoal-network".
+/// The whole page for a document. Its `format` says which of the viewer's pages it is for:
+/// "shoal-study" or "shoal-network".
 pub fn render(report: &impl Serialize) -> Result<String, RenderError> {
     let (before, after) = PAGE.split_once(PLACE).expect("the viewer has a place for the data, a test checks it");
     let data = inlined(&serde_json::to_string(report)?);
     Ok([before, &data, after].concat())
 }
 
-/// JSON that cannot end the script element that it stands in: within JSON, `<` occurs in strings only, where an escape
-/// says the same.
+/// JSON that cannot end the script element that it stands in: within JSON, `<` occurs in strings
+/// only, where an escape says the same.
 fn inlined(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

@@ -1,4 +1,5 @@
-//! An array that a study measures: the seam between the study and whoever runs the array, shoal's own engine or another one.
+//! An array that a study measures: the seam between the study and whoever runs the array, shoal's
+//! own engine or another one.
 
 use std::time::Duration;
 

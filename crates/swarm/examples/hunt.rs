@@ -1,5 +1,6 @@
-//! Plays a range of seeds, and prints those that fail; the small sister of `shoal sim swarm`, for those who build it
-//! often. `hunt A B`, `hunt A B first` to stop at the first that fails, `hunt SEED trace` for all that passes.
+//! Plays a range of seeds, and prints those that fail; the small sister of `shoal sim swarm`, for
+//! those who build it often. `hunt A B`, `hunt A B first` to stop at the first that fails,
+//! `hunt SEED trace` for all that passes.
 
 use std::sync::atomic::Ordering;
 

@@ -30,7 +30,8 @@ impl Books {
         Self(Arc::new(Mutex::new(self.shelf().clone())))
     }
 
-    /// The array is remembered as its drives say that it is: somebody else has run it, or made it another.
+    /// The array is remembered as its drives say that it is: somebody else has run it, or made it
+    /// another.
     pub(crate) fn see(&self, found: &[Found]) {
         let Some(sight) = Sight::of_found(found) else { return };
         let mut books = self.clone();

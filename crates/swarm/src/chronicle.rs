@@ -1,7 +1,8 @@
 //! What is written down of a scenario, and what stays when one of its worlds ends.
 //!
-//! The worlds come one after the other, as power does. Some end in the midst of something that takes them along (the opening of an
-//! array, its closing), so what all of them have in common lies outside.
+//! The worlds come one after the other, as power does. Some end in the midst of something that
+//! takes them along (the opening of an array, its closing), so what all of them have in common lies
+//! outside.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
-//! The drives that worlds are made of: few makes, of very different speed, so that answers come in every order.
+//! The drives that worlds are made of: few makes, of very different speed, so that answers come in
+//! every order.
 
 use shoal_sim::{Bus, BusKind, DriveModel, Flash, Medium, PerDirection, Stall, Topology};
 
@@ -53,7 +54,8 @@ impl Make {
     }
 }
 
-/// Drives of these makes and capacities, each on the bus of its number; a bus is of the kind that its first drive wants.
+/// Drives of these makes and capacities, each on the bus of its number; a bus is of the kind that
+/// its first drive wants.
 pub(crate) fn topology(makes: &[(Make, usize)], bytes_of: impl Fn(usize) -> u64) -> Topology {
     let mut numbers: Vec<usize> = makes.iter().map(|(_, bus)| *bus).collect();
     numbers.sort_unstable();

@@ -113,7 +113,8 @@ pub fn play(scenario: &Scenario, is_traced: bool) -> std::io::Result<Played> {
 
 /// A panic of the code under test is a finding like others.
 pub(crate) fn play_caught(scenario: &Scenario, arena: &Arena, is_traced: bool) -> Played {
-    // What the panicking code had is gone with it, but for the arena, whose bytes mean nothing to the next one.
+    // What the panicking code had is gone with it, but for the arena, whose bytes mean nothing to
+    // the next one.
     catch_unwind(AssertUnwindSafe(|| player::play(scenario, arena, is_traced))).unwrap_or_else(|payload| Played {
         failure: Some(Failure { checker: "panics", what: message_of(payload.as_ref()) }),
         trace_hash: 0,

@@ -1,9 +1,10 @@
-//! A write journal as Linux leaves it when it is killed: what an array that it ran has promised, and its members may
-//! lack.
+//! A write journal as Linux leaves it when it is killed: what an array that it ran has promised,
+//! and its members may lack.
 //!
-//! Linux writes a block of data to the journal before it answers. Alone, if it keeps the block for later; with the
-//! parity of its column, if that was computed at once, or is now for all that was kept. What has its parity goes to the
-//! members at any time from then on, in any order. Once all of it is there the log may say so.
+//! Linux writes a block of data to the journal before it answers. Alone, if it keeps the block for
+//! later; with the parity of its column, if that was computed at once, or is now for all that was
+//! kept. What has its parity goes to the members at any time from then on, in any order. Once all
+//! of it is there the log may say so.
 
 mod log;
 
@@ -39,8 +40,8 @@ pub(crate) struct Killed<'a> {
     seats: Vec<(usize, u64)>,
     log: Log,
     journal: usize,
-    /// What the columns that were written hold, by their place on the members: what is to be, and which of it is not on
-    /// the members.
+    /// What the columns that were written hold, by their place on the members: what is to be, and
+    /// which of it is not on the members.
     columns: BTreeMap<u64, (Column, Vec<usize>)>,
 }
 
@@ -64,8 +65,8 @@ impl<'a> Killed<'a> {
         stripe.offset + index as u64 * chunk_bytes + within
     }
 
-    /// Blocks of content; false, and nothing has happened, if something that is needed cannot be read or the log is
-    /// full.
+    /// Blocks of content; false, and nothing has happened, if something that is needed cannot be
+    /// read or the log is full.
     pub(crate) fn write(
         &mut self,
         blocks: &[(u64, Vec<u8>)],
@@ -106,7 +107,8 @@ impl<'a> Killed<'a> {
         true
     }
 
-    /// The log ends, and all that was written is durable. Drives that are none of the array's may be armed.
+    /// The log ends, and all that was written is durable. Drives that are none of the array's may
+    /// be armed.
     pub(crate) fn end(mut self) {
         self.log.end(&mut self.contents[self.journal]);
         for content in self.contents.iter_mut().filter(|content| !content.is_gone() && !content.is_armed()) {
@@ -135,7 +137,8 @@ impl<'a> Killed<'a> {
         Some((column?, Vec::new()))
     }
 
-    /// Some of a column's new blocks get to the members; if all of them do the log may say so. Gives the others.
+    /// Some of a column's new blocks get to the members; if all of them do the log may say so.
+    /// Gives the others.
     fn land(&mut self, stripe: &Stripe, at: u64, column: &Column, new: &[usize], random: &mut Random) -> Vec<usize> {
         let chance = random.pick(&[0, 50, 100]);
         let mut left = Vec::new();

@@ -1,8 +1,9 @@
 //! A seed becomes a scenario.
 //!
-//! Small on purpose: drives of a few MiB, some hundred requests, so that ten thousand worlds take minutes. What makes
-//! them dense is where things go: requests crowd at a few places, and faults come in clusters that share a drive. Half of
-//! the worlds have a [`Theme`]: much of one kind of trouble, so that what is rare elsewhere meets itself there.
+//! Small on purpose: drives of a few MiB, some hundred requests, so that ten thousand worlds take
+//! minutes. What makes them dense is where things go: requests crowd at a few places, and faults
+//! come in clusters that share a drive. Half of the worlds have a [`Theme`]: much of one kind of
+//! trouble, so that what is rare elsewhere meets itself there.
 
 mod faults;
 mod vast;
@@ -137,8 +138,8 @@ fn has_redundancy(level: ArrayLevel) -> bool {
     !matches!(level, ArrayLevel::Plain(Level::Linear | Level::Raid0(_)))
 }
 
-/// Mirrors over parity: while their parity has never agreed with what lay on the drives, a lost member changes what was
-/// never written, and the mirror does not hear of it.
+/// Mirrors over parity: while their parity has never agreed with what lay on the drives, a lost
+/// member changes what was never written, and the mirror does not hear of it.
 pub(crate) fn mirrors_parity(level: ArrayLevel) -> bool {
     matches!(level, ArrayLevel::Nested { outer: Level::Raid1, inner: Level::Raid5(_) | Level::Raid6(_), .. })
 }
@@ -220,8 +221,8 @@ fn drive_bytes(level: ArrayLevel, consistency: ConsistencyPolicy, random: &mut R
     (metadata + nesting + 64 * random.within(2..=12)) << 10
 }
 
-/// Some drives are larger; the first one is not, so that all of them have room for what a member holds. In an array of
-/// arrays they are equal: a drive may change from one inner array to another.
+/// Some drives are larger; the first one is not, so that all of them have room for what a member
+/// holds. In an array of arrays they are equal: a drive may change from one inner array to another.
 fn extra_bytes(level: ArrayLevel, drives: usize, random: &mut Random) -> Vec<u64> {
     let are_equal = random.percent(75) || !is_plain(level);
     let extra = |drive| if drive == 0 || are_equal { 0 } else { random.below(9) << 16 };

@@ -1,8 +1,9 @@
 //! What happens to an array, as data: everything that a run depends on.
 //!
-//! A [`Scenario`] can be changed and played again, which is how a failing one is shrunk. So nothing in it relies on
-//! anything else in it: a place is wrapped into the content that there is, a fault that the array could not survive in the
-//! state that it is in by then is passed over by the player, and so is an order that makes no sense any more.
+//! A [`Scenario`] can be changed and played again, which is how a failing one is shrunk. So nothing
+//! in it relies on anything else in it: a place is wrapped into the content that there is, a fault
+//! that the array could not survive in the state that it is in by then is passed over by the
+//! player, and so is an order that makes no sense any more.
 
 use std::fmt;
 
@@ -36,7 +37,8 @@ pub struct Scenario {
     pub metadata: MinorVersion,
     /// What brings the array back in sync after a crash.
     pub consistency: ConsistencyPolicy,
-    /// The drives hold zeros and the array is taken as in sync; if not, they hold anything, and it is resynced.
+    /// The drives hold zeros and the array is taken as in sync; if not, they hold anything, and it
+    /// is resynced.
     pub assume_clean: bool,
     /// Requests in flight at most.
     pub depth: u32,
@@ -46,7 +48,8 @@ pub struct Scenario {
     pub write_back_bytes: u32,
     /// How far drives take and answer I/Os out of their order.
     pub reordering: Reordering,
-    /// What is between the array and its drives: with a queue that keeps no order it gives them one write at a time.
+    /// What is between the array and its drives: with a queue that keeps no order it gives them one
+    /// write at a time.
     pub scheduler: Scheduler,
     /// How long after its last write the array is marked clean.
     pub safe_mode_delay_ms: u64,
@@ -109,11 +112,13 @@ pub enum Step {
     Restart,
     /// Asks for what has to be refused, of a member.
     Misuse(Misuse, usize),
-    /// Closes the array in order; Linux runs it with a write journal, and is killed; the array is opened again.
+    /// Closes the array in order; Linux runs it with a write journal, and is killed; the array is
+    /// opened again.
     Linux(Linux),
     /// Closes the array in order, lets it grow, and opens it again.
     Grow(Growth),
-    /// Closes the array in order, and opens it with a drive beside its members that carries its name and is none of them.
+    /// Closes the array in order, and opens it with a drive beside its members that carries its
+    /// name and is none of them.
     Meet(Stranger),
 }
 
@@ -130,7 +135,8 @@ pub enum Misuse {
     Fail,
 }
 
-/// What Linux does with the array before it is killed, and what is wrong when the array is opened then.
+/// What Linux does with the array before it is killed, and what is wrong when the array is opened
+/// then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linux {
     /// Decides what is written, and what of it gets to the members.
@@ -171,7 +177,8 @@ pub struct Trouble {
     pub skip: u32,
 }
 
-/// What a drive says that belongs to an array by its name only: much the same as one of the members.
+/// What a drive says that belongs to an array by its name only: much the same as one of the
+/// members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stranger {
     /// Like which.

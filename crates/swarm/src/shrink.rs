@@ -1,7 +1,8 @@
 //! Makes a failing scenario smaller, as long as the same checker objects.
 //!
-//! Runs of faults and steps are taken out, long ones first; then drives, buffers and other peculiarities. What is left
-//! need not be the smallest there is, but every single fault and step of it is needed.
+//! Runs of faults and steps are taken out, long ones first; then drives, buffers and other
+//! peculiarities. What is left need not be the smallest there is, but every single fault and step
+//! of it is needed.
 
 use shoal_sim::{FaultKind, Scheduler};
 use shoal_volume::Arena;

@@ -1,4 +1,5 @@
-//! The world as the array sees it, with somebody who writes down all that passes, and who has his hand at the mains.
+//! The world as the array sees it, with somebody who writes down all that passes, and who has his
+//! hand at the mains.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -54,7 +55,8 @@ impl Watched {
         self.world.into_inner()
     }
 
-    /// Power goes off. Who runs the array does not see it: what he waits for ends with an error, all of it.
+    /// Power goes off. Who runs the array does not see it: what he waits for ends with an error,
+    /// all of it.
     pub(crate) fn cut_power(&mut self) {
         self.chronicle.borrow_mut().power_is_off(self.world.inner_mut().picture(), self.placement.verdict());
     }
@@ -201,7 +203,8 @@ impl World for Watched {
     }
 
     fn pending(&self) -> usize {
-        // Without power whatever was asked for is never over: who waits for it has to meet the error.
+        // Without power whatever was asked for is never over: who waits for it has to meet the
+        // error.
         self.world.pending() + usize::from(self.is_dark())
     }
 

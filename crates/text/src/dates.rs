@@ -2,7 +2,8 @@
 
 /// The day of a time in seconds since 1970, as 2024-01-31.
 pub fn format_day(unix_time_s: u64) -> String {
-    // Days since March 1st of the year 0, so that the leap day is the last of its year, in eras of 400 years.
+    // Days since March 1st of the year 0, so that the leap day is the last of its year, in eras of
+    // 400 years.
     let days = unix_time_s / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

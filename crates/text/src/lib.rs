@@ -1,4 +1,5 @@
-//! Text for people: numbers with units, dates, names from outside that a terminal must not obey, and words that a shell takes as they are.
+//! Text for people: numbers with units, dates, names from outside that a terminal must not obey,
+//! and words that a shell takes as they are.
 
 mod dates;
 mod numbers;

@@ -39,7 +39,8 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
-/// Writes a rate in MB/s, powers of ten, as drives are sold; in kB/s where that would be next to nothing.
+/// Writes a rate in MB/s, powers of ten, as drives are sold; in kB/s where that would be next to
+/// nothing.
 pub fn format_rate(bytes_per_s: u64) -> String {
     let mb_per_s = bytes_per_s as f64 / 1e6;
     if bytes_per_s < 100_000 {
@@ -48,7 +49,8 @@ pub fn format_rate(bytes_per_s: u64) -> String {
     if mb_per_s >= 100.0 { format!("{mb_per_s:.0} MB/s") } else { format!("{mb_per_s:.1} MB/s") }
 }
 
-/// Writes what a link carries in bits a second, powers of ten: "480 Mbit/s", "1.5 Mbit/s", "5 Gbit/s".
+/// Writes what a link carries in bits a second, powers of ten: "480 Mbit/s", "1.5 Mbit/s", "5
+/// Gbit/s".
 pub fn format_bit_rate(bits_per_s: u64) -> String {
     let (unit, name) = if bits_per_s >= 1_000_000_000 { (1e9, "Gbit/s") } else { (1e6, "Mbit/s") };
     let text = format!("{:.1}", bits_per_s as f64 / unit);

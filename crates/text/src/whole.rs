@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
-/// A reader of whole numbers within `allowed`, which includes its ends. Whoever writes something else is told which
-/// numbers are allowed.
+/// A reader of whole numbers within `allowed`, which includes its ends. Whoever writes something
+/// else is told which numbers are allowed.
 pub fn whole_number<T>(allowed: impl RangeBounds<T> + Clone) -> impl Fn(&str) -> Result<T, String> + Clone
 where
     T: FromStr + PartialOrd + Display,

@@ -22,7 +22,8 @@ pub(crate) fn link_name(directory: &Path, name: &str) -> Option<String> {
     Some(target.file_name()?.to_string_lossy().into_owned())
 }
 
-/// A rate as the kernel writes it, in units of a million (USB: "480", "1.5") or with a unit ("6.0 Gbps", "8.0 GT/s PCIe").
+/// A rate as the kernel writes it, in units of a million (USB: "480", "1.5") or with a unit ("6.0
+/// Gbps", "8.0 GT/s PCIe").
 pub fn bits_per_s(text: &str, unit_bits_per_s: u64) -> Option<u64> {
     let number = text.split_whitespace().next()?;
     let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));

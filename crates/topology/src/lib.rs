@@ -1,4 +1,5 @@
-//! Where the machine's drives are plugged in: controllers, buses, hubs, links, and what is slower than it could be.
+//! Where the machine's drives are plugged in: controllers, buses, hubs, links, and what is slower
+//! than it could be.
 //!
 //! The kernel shows each block device as a directory below the directories of all that leads to it:
 //!
@@ -13,9 +14,9 @@
 //!                           └ not shown: bridges are not where bandwidth is lost
 //! ```
 //!
-//! [`Topology::read`] walks up from each block device, and keeps what shares a bandwidth or limits one: controller, root
-//! hub, hubs, the drive's own link. Everything that a drive or an attribute does not say is `None`. A drive that goes away
-//! meanwhile is left out.
+//! [`Topology::read`] walks up from each block device, and keeps what shares a bandwidth or limits
+//! one: controller, root hub, hubs, the drive's own link. Everything that a drive or an attribute
+//! does not say is `None`. A drive that goes away meanwhile is left out.
 //!
 //! Not meant: what is on a drive (`shoal_inventory`), how fast it is (`shoal_profile`).
 
@@ -46,7 +47,8 @@ pub struct Topology {
     pub drives: Vec<PluggedDrive>,
 }
 
-/// A whole drive that is plugged in: no partition, no loop device, nothing that the kernel makes of other drives.
+/// A whole drive that is plugged in: no partition, no loop device, nothing that the kernel makes of
+/// other drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluggedDrive {
     /// The kernel's name: `sda`. It goes to another drive after the next start.

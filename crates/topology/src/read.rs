@@ -12,7 +12,8 @@ const SECTOR_BYTES: u64 = 512;
 const GIGABIT: u64 = 1_000_000_000;
 
 impl Topology {
-    /// Reads what is plugged in at this moment. `sysfs` is where the kernel's tree is mounted: `/sys`.
+    /// Reads what is plugged in at this moment. `sysfs` is where the kernel's tree is mounted:
+    /// `/sys`.
     ///
     /// # Errors
     /// `sysfs` has no list of block devices.
@@ -31,8 +32,8 @@ fn by_name(name: &str) -> (usize, &str) {
     (name.len(), name)
 }
 
-/// A block device, if it is a drive: what the kernel makes of files, memory or other drives has no device behind it. Optical
-/// drives and floppies are none that arrays are made of.
+/// A block device, if it is a drive: what the kernel makes of files, memory or other drives has no
+/// device behind it. Optical drives and floppies are none that arrays are made of.
 fn drive(entry: &Path) -> Option<PluggedDrive> {
     let block = entry.canonicalize().ok()?;
     let device = block.join("device").canonicalize().ok()?;

@@ -9,7 +9,8 @@ pub struct Station {
     pub name: String,
     /// Who it says it is, or the driver of a controller: "USB2.0 Hub", "xhci_hcd".
     pub title: Option<String>,
-    /// What its link to the station before it carries, in bits a second; of a bus, what the bus carries.
+    /// What its link to the station before it carries, in bits a second; of a bus, what the bus
+    /// carries.
     pub link_bits_per_s: Option<u64>,
 }
 

@@ -55,8 +55,8 @@ impl UsbLink {
         })
     }
 
-    /// Whether the drive can do USB 3 and the link does not: a drive of USB 3 says 2.10 on a link of USB 2 (USB 3.2
-    /// specification, 9.6.1), one of USB 2 says 2.00.
+    /// Whether the drive can do USB 3 and the link does not: a drive of USB 3 says 2.10 on a link
+    /// of USB 2 (USB 3.2 specification, 9.6.1), one of USB 2 says 2.00.
     pub fn is_below_its_version(&self) -> bool {
         let is_slow = self.bits_per_s.is_some_and(|rate| rate <= 480 * MEGABIT);
         is_slow && self.version.is_some_and(|version| version >= (2, 10))

@@ -1,4 +1,5 @@
-//! Arrays that nobody watches: assembled at boot and when drives are plugged in, watched over, and told of when their health changes.
+//! Arrays that nobody watches: assembled at boot and when drives are plugged in, watched over, and
+//! told of when their health changes.
 //!
 //! - [`alert`]: who is told when an array's health changes.
 //! - [`service_manager`]: what the service manager hears of a running array.

@@ -1,7 +1,9 @@
-//! Lines for mdadm's configuration: which arrays the kernel is to run, under which names, and which it is to leave alone.
+//! Lines for mdadm's configuration: which arrays the kernel is to run, under which names, and which
+//! it is to leave alone.
 //!
-//! Every array has one owner. What says which is mdadm's own configuration, as mdadm is asked first, by an initramfs and by
-//! udev: an `ARRAY` line gives an array to the kernel, `ARRAY <ignore>` keeps the kernel's hands off it.
+//! Every array has one owner. What says which is mdadm's own configuration, as mdadm is asked
+//! first, by an initramfs and by udev: an `ARRAY` line gives an array to the kernel,
+//! `ARRAY <ignore>` keeps the kernel's hands off it.
 
 use shoal_md::Uuid;
 
@@ -15,7 +17,8 @@ pub struct ArrayName {
 }
 
 impl ArrayName {
-    /// The device below `/dev/md` under which the kernel is to run it: its name, if that can be one of a file.
+    /// The device below `/dev/md` under which the kernel is to run it: its name, if that can be one
+    /// of a file.
     pub fn device_name(&self) -> String {
         // What comes before a colon is the host that made it.
         let name = self.name.rsplit(':').next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Whether all members of an array are there that its freshest member counts on.
 //!
-//! An array that is known to lack a member, since one failed and was written off, has nothing to wait for. One whose
-//! freshest member names others that are not there yet has.
+//! An array that is known to lack a member, since one failed and was written off, has nothing to
+//! wait for. One whose freshest member names others that are not there yet has.
 
 use shoal_array::Role;
 use shoal_md::{AssembleError, Candidate, MemberUse, assemble};
@@ -9,8 +9,8 @@ use shoal_md::{AssembleError, Candidate, MemberUse, assemble};
 /// How many numbers a table of roles has at most: it ends with its superblock.
 const NUMBERS: u32 = 2048;
 
-/// The roles that are taken, by the freshest of these members, and whose members are not among them. An error where these
-/// make no array.
+/// The roles that are taken, by the freshest of these members, and whose members are not among
+/// them. An error where these make no array.
 pub fn absent(candidates: &[Candidate]) -> Result<Vec<Role>, AssembleError> {
     let assembly = assemble(candidates)?;
     let taken =

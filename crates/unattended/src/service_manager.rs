@@ -1,12 +1,14 @@
-//! What the service manager hears of a process: that it is ready, how it is, that it stops, and, again and again, that it lives.
+//! What the service manager hears of a process: that it is ready, how it is, that it stops, and,
+//! again and again, that it lives.
 //!
-//! The protocol is systemd's (`sd_notify(3)`): datagrams to the socket that `NOTIFY_SOCKET` names. Where nobody listens
-//! nothing is sent.
+//! The protocol is systemd's (`sd_notify(3)`): datagrams to the socket that `NOTIFY_SOCKET` names.
+//! Where nobody listens nothing is sent.
 //!
-//! A watchdog is only worth something if the thing that may hang is the thing that beats. So nothing here has a thread or
-//! a timer: the loop that owns the array asks how long it may wait at most ([`ServiceManager::patience`]), and says after each turn
-//! that it has come round ([`ServiceManager::beat`]). A loop that hangs beats no more, however well the process's other threads are,
-//! and the manager ends and restarts it.
+//! A watchdog is only worth something if the thing that may hang is the thing that beats. So
+//! nothing here has a thread or a timer: the loop that owns the array asks how long it may wait at
+//! most ([`ServiceManager::patience`]), and says after each turn that it has come round
+//! ([`ServiceManager::beat`]). A loop that hangs beats no more, however well the process's other
+//! threads are, and the manager ends and restarts it.
 
 use std::time::{Duration, Instant};
 

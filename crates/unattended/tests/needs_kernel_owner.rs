@@ -1,5 +1,6 @@
-//! Who owns an array, by mdadm's own judgement under a real kernel: what mdadm is told to ignore it leaves alone, whoever
-//! hands it the members, and what it is told to run it runs under the name that it is given.
+//! Who owns an array, by mdadm's own judgement under a real kernel: what mdadm is told to ignore it
+//! leaves alone, whoever hands it the members, and what it is told to run it runs under the name
+//! that it is given.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 

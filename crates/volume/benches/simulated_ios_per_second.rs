@@ -1,10 +1,11 @@
-//! How many member I/Os a second of one core carries out with the real engine on top of simulated drives.
+//! How many member I/Os a second of one core carries out with the real engine on top of simulated
+//! drives.
 //!
 //! `cargo bench -p shoal-volume --bench simulated_ios_per_second -- [--seconds S]`
 //!
-//! RAID0 over six sticks on two buses, requests of 4 KiB, 32 in flight, contents discarded. Each request is one member I/O.
-//! RAID5 beside it, whose writes take four: there parity is computed too. Time is
-//! what the thread had a core for, by the kernel's account; the best of five rounds.
+//! RAID0 over six sticks on two buses, requests of 4 KiB, 32 in flight, contents discarded. Each
+//! request is one member I/O. RAID5 beside it, whose writes take four: there parity is computed
+//! too. Time is what the thread had a core for, by the kernel's account; the best of five rounds.
 
 use std::time::Duration;
 

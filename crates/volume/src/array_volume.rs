@@ -29,15 +29,16 @@ pub struct OpenOptions {
     pub background: Background,
     /// The instructions that compute parity.
     pub parity: Parity,
-    /// How long after its last write the array is marked clean at the earliest, as md's safe_mode_delay; if none, only when
-    /// it is closed.
+    /// How long after its last write the array is marked clean at the earliest, as md's
+    /// safe_mode_delay; if none, only when it is closed.
     pub safe_mode_delay: Option<Duration>,
-    /// How long a member may be silent until it is taken out, where it can be spared; for ever, if there is no limit.
+    /// How long a member may be silent until it is taken out, where it can be spared; for ever, if
+    /// there is no limit.
     pub silence: Option<Duration>,
 }
 
-/// What is done with an array that has lost more members than its level survives, so that there is a hole in every few
-/// blocks of its content.
+/// What is done with an array that has lost more members than its level survives, so that there is
+/// a hole in every few blocks of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
     /// It is not opened.
@@ -82,8 +83,8 @@ impl<W: World> ArrayVolume<W> {
         Self::open_in(Tree::new(world, plan, options.parity), drives, options)
     }
 
-    /// The same on a host that remembers its arrays. What it knows decides who takes part, or that nothing is started; what
-    /// the array becomes is remembered.
+    /// The same on a host that remembers its arrays. What it knows decides who takes part, or that
+    /// nothing is started; what the array becomes is remembered.
     pub fn open_remembered(
         world: W,
         plan: BufferPlan,
@@ -99,8 +100,9 @@ impl<W: World> ArrayVolume<W> {
         Ok(Self { tree, root })
     }
 
-    /// Makes the array of drives in a tree that has none. Until it is known that there will be one nothing is rebuilt or marked
-    /// clean, not even arrays inside that are there, however long their drives take.
+    /// Makes the array of drives in a tree that has none. Until it is known that there will be one
+    /// nothing is rebuilt or marked clean, not even arrays inside that are there, however long
+    /// their drives take.
     pub(crate) fn start(tree: &mut Tree<W>, drives: &[DriveId], options: &OpenOptions) -> Result<NodeId, OpenError> {
         let (background, rest_delay) = (options.background, options.safe_mode_delay);
         let held = Background { depth: 0, ..background };
@@ -110,7 +112,8 @@ impl<W: World> ArrayVolume<W> {
         let mut root = assemble_tree(tree, targets.clone(), options)?;
         let has_lost_too_much = array_status(tree, root).health == Health::Failed;
         if options.writable && tree.nodes.len() > 1 && has_lost_too_much {
-            // What is left of it is read: nor is anything written to the arrays inside that are whole.
+            // What is left of it is read: nor is anything written to the arrays inside that are
+            // whole.
             tree.forget_nodes()?;
             root = assemble_tree(tree, targets, &OpenOptions { writable: false, ..*options })?;
         }
@@ -118,7 +121,8 @@ impl<W: World> ArrayVolume<W> {
             refuse_incomplete(tree, root, drives)?;
         }
         tree.remember_writable();
-        // Else a crash would leave members that are ahead of what is remembered, as if another host had run them.
+        // Else a crash would leave members that are ahead of what is remembered, as if another host
+        // had run them.
         tree.settle_memory()?;
         record_assembly(tree)?;
         tree.set_background(background);
@@ -149,19 +153,20 @@ impl<W: World> ArrayVolume<W> {
         ArrayStatus { traffic: self.member_traffic(), ..array_status(&self.tree, self.root) }
     }
 
-    /// Whether mirrors or parity, here or in an array inside, may disagree with the data: a resync is under way, or
-    /// waits until the array is open for writing and has the redundancy for it.
+    /// Whether mirrors or parity, here or in an array inside, may disagree with the data: a resync
+    /// is under way, or waits until the array is open for writing and has the redundancy for it.
     pub fn needs_resync(&self) -> bool {
         self.tree.nodes.iter().any(|node| node.array.resync_position().is_some())
     }
 
-    /// Whether the superblocks say, durably, what the array is: no change of it is being recorded, or waits for that.
+    /// Whether the superblocks say, durably, what the array is: no change of it is being recorded,
+    /// or waits for that.
     pub fn is_recorded(&self) -> bool {
         self.tree.nodes.iter().all(|node| node.recorder.is_idle())
     }
 
-    /// Whether all of a member that refused a flush is still to be renewed: a power cut may lose what it had answered by then,
-    /// whatever flushes say meanwhile.
+    /// Whether all of a member that refused a flush is still to be renewed: a power cut may lose
+    /// what it had answered by then, whatever flushes say meanwhile.
     pub fn renews_whole_members(&self) -> bool {
         self.tree.nodes.iter().any(|node| node.array.renews_whole_members())
     }
@@ -261,8 +266,8 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// For how long nothing happens by itself: no time while anything is in flight; without end (none) if only a request
-    /// can change anything.
+    /// For how long nothing happens by itself: no time while anything is in flight; without end
+    /// (none) if only a request can change anything.
     pub fn quiet_for(&self) -> Option<Duration> {
         if self.tree.in_flight > 0 || self.tree.world.pending() > 0 {
             return Some(Duration::ZERO);

@@ -1,9 +1,9 @@
 //! Puts an array together from the drives of a world, and arrays from arrays.
 //!
-//! Assembly goes up in rounds. A round groups what it is given (first the drives) by the array that their superblocks
-//! name, and makes a node of each group. If a node's content carries a superblock again, it is a member itself, and the
-//! nodes go through another round; if not, and there is only one, it is the array. An inner array that has failed counts
-//! as missing.
+//! Assembly goes up in rounds. A round groups what it is given (first the drives) by the array that
+//! their superblocks name, and makes a node of each group. If a node's content carries a superblock
+//! again, it is a member itself, and the nodes go through another round; if not, and there is only
+//! one, it is the array. An inner array that has failed counts as missing.
 
 mod behind;
 mod error;
@@ -116,7 +116,8 @@ fn assemble_round<W: World>(
         let members: Vec<_> = group.into_iter().map(|index| members[index].clone()).collect();
         match add_node(tree, &members, options) {
             Ok(node) => nodes.push(node),
-            // Too little of one array, and something else beside it: the mix-up is the better explanation.
+            // Too little of one array, and something else beside it: the mix-up is the better
+            // explanation.
             Err(OpenError::Shape(_)) if members.len() < candidates.len() => {
                 shoal_md::assemble(&candidates)?;
             }
@@ -136,7 +137,8 @@ struct Elected {
     left_out: Vec<LeftOut>,
 }
 
-/// Asks the memory who may take part and the members which blocks they lack, then md what becomes of them.
+/// Asks the memory who may take part and the members which blocks they lack, then md what becomes
+/// of them.
 fn elect<W: World>(
     tree: &mut Tree<W>,
     members: &[(Target, Superblock)],
@@ -249,15 +251,17 @@ fn logical_block_bytes<W: World>(tree: &Tree<W>, slots: &[Slot]) -> u32 {
     slots.iter().map(|slot| tree.logical_block_bytes(slot.place.target)).max().unwrap_or(512)
 }
 
-/// Updates after which nobody who has not seen them is taken for a member in sync. One would not do: power may be cut when
-/// a single member has it, and that member is then as fresh as the others are after their first update without it.
+/// Updates after which nobody who has not seen them is taken for a member in sync. One would not
+/// do: power may be cut when a single member has it, and that member is then as fresh as the others
+/// are after their first update without it.
 pub(crate) const UPDATES_APART: u32 = 2;
 
 /// How many updates have to say what was found before the array is written: who is absent, from
-/// where on an array with partial parity logs is in doubt, whose rebuild begins anew, and who is copied to anew. All that
-/// has to be known before logs are made empty: what they hold fits those that are there now. None where no flush can be answered, or no member can be missed. An array of which
-/// too little is there is left as it is: no flush of it succeeds, and those that are absent may be
-/// all that can bring it back.
+/// where on an array with partial parity logs is in doubt, whose rebuild begins anew, and who is
+/// copied to anew. All that has to be known before logs are made empty: what they hold fits those
+/// that are there now. None where no flush can be answered, or no member can be missed. An array of
+/// which too little is there is left as it is: no flush of it succeeds, and those that are absent
+/// may be all that can bring it back.
 fn updates_due(
     engine: &Engine,
     membership: &Membership,
@@ -277,11 +281,13 @@ fn updates_due(
     }
 }
 
-/// Makes durable on all members what was found when their arrays were put together, before anything else is written.
-/// Members that are one update behind are brought up to the others. Those that refused a flush are written to again. The first columns of an array with logs that is to be
-/// resynced are made to agree. Then, if the superblocks do not say yet who is absent, they are made to say so; whoever is,
-/// is stale from then on. Last, logs whose entries were replayed are made empty: until then the replay can be done again.
-/// The innermost arrays come first, as the others lie on them.
+/// Makes durable on all members what was found when their arrays were put together, before anything
+/// else is written. Members that are one update behind are brought up to the others. Those that
+/// refused a flush are written to again. The first columns of an array with logs that is to be
+/// resynced are made to agree. Then, if the superblocks do not say yet who is absent, they are made
+/// to say so; whoever is, is stale from then on. Last, logs whose entries were replayed are made
+/// empty: until then the replay can be done again. The innermost arrays come first, as the others
+/// lie on them.
 pub(crate) fn record_assembly<W: World>(tree: &mut Tree<W>) -> Result<(), OpenError> {
     for index in 0..tree.nodes.len() {
         tree.level_members(NodeId(index))?;
@@ -306,8 +312,8 @@ pub(crate) fn record_or_refuse<W: World>(tree: &mut Tree<W>, node: NodeId) -> Re
     recorded.map_err(|_| OpenError::NotRecorded { name: tree.nodes[node.0].facts.name() })
 }
 
-/// An array that has lost too much is only read, whoever asks, so that whatever is left of it stays as it was found. One
-/// that must not be written to is refused to who wants that.
+/// An array that has lost too much is only read, whoever asks, so that whatever is left of it stays
+/// as it was found. One that must not be written to is refused to who wants that.
 fn options_for(assembly: &Assembly, options: &OpenOptions) -> Result<OpenOptions, OpenError> {
     let options = OpenOptions { writable: options.writable && assembly.health() != Health::Failed, ..*options };
     if !options.writable {
@@ -376,7 +382,8 @@ fn bad_blocks(slots: &[Slot], members: &[(Target, Superblock)], assembly: &Assem
     (0..).map(Role).zip(&assembly.slots).map(of_role).collect()
 }
 
-/// The next free scratch buffers: enough for several stripes in flight, the least that works if few are left.
+/// The next free scratch buffers: enough for several stripes in flight, the least that works if few
+/// are left.
 fn scratch<W: World>(tree: &Tree<W>, member_count: usize) -> Result<Scratch, OpenError> {
     let least = Scratch::least_count(member_count);
     let wanted = least.max(8 * u32::try_from(member_count).expect("members are counted in 16 bits"));

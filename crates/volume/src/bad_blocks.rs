@@ -1,7 +1,8 @@
 //! The bad-block log of a member: read at assembly, and kept up to date by record runs.
 //!
-//! The engine knows of the bad blocks in the data area that the array uses. A log may list others; these are kept as they
-//! are. A log that a superblock calls empty is not read: whatever lies there is old.
+//! The engine knows of the bad blocks in the data area that the array uses. A log may list others;
+//! these are kept as they are. A log that a superblock calls empty is not read: whatever lies there
+//! is old.
 
 use shoal_array::BadBlocks;
 use shoal_md::{BadBlockList, BadBlockLog, Features, Superblock};

@@ -1,8 +1,9 @@
 //! Write-intent bitmaps at rest: written when an array is made, read when it is put together.
 //!
-//! Every member in sync has a copy. A set bit on any of them counts, as an announcement may have been cut short, and a
-//! clearing may have been, too: either way the chunk is in sync already, and a needless resync harms nobody. Copies that
-//! lack bits, cannot be read, or are not believed are written anew before the array relies on them.
+//! Every member in sync has a copy. A set bit on any of them counts, as an announcement may have
+//! been cut short, and a clearing may have been, too: either way the chunk is in sync already, and
+//! a needless resync harms nobody. Copies that lack bits, cannot be read, or are not believed are
+//! written anew before the array relies on them.
 
 use shoal_array::{Array, Config, Fault, Geometry, Instant, MemberIo, MemberState, Regions, Role, Shape, ShapeError};
 use shoal_md::{
@@ -44,7 +45,8 @@ impl KeptBitmap {
         self.is_believed.then(|| self.bitmap.regions())
     }
 
-    /// Keeps it from now on. Where not all members in sync have every bit, all are to be announced again.
+    /// Keeps it from now on. Where not all members in sync have every bit, all are to be announced
+    /// again.
     pub(crate) fn into_intent(self, assembly: &Assembly, now: Instant) -> Intent {
         let is_announced = in_sync(assembly).iter().all(|candidate| self.whole.contains(candidate));
         Intent::new(now, self.bitmap, is_announced)
@@ -56,8 +58,9 @@ fn in_sync(assembly: &Assembly) -> Vec<usize> {
     in_sync.filter_map(|slot| slot.candidate).collect()
 }
 
-/// Makes an array's engine. Members that came back and had not caught up go on by the bitmap, from the start: bits of
-/// what they have caught up with are still set, and so are those of writes that were cut short.
+/// Makes an array's engine. Members that came back and had not caught up go on by the bitmap, from
+/// the start: bits of what they have caught up with are still set, and so are those of writes that
+/// were cut short.
 pub(crate) fn guided_engine(
     config: Config,
     assembly: &Assembly,
@@ -126,7 +129,8 @@ fn merged(copies: Vec<(usize, Bitmap)>, assembly: &Assembly) -> Option<KeptBitma
     let is_believed = |bitmap: &Bitmap| bitmap.header.distrust(array.array_uuid, array.events).is_none();
     let (believed, others): (Vec<_>, Vec<_>) = copies.into_iter().partition(|(_, copy)| is_believed(copy));
     let Some((_, freshest)) = believed.iter().max_by_key(|(_, copy)| copy.header.events) else {
-        // Of another array, or older than the superblocks: nothing is known but how the bitmap is laid out.
+        // Of another array, or older than the superblocks: nothing is known but how the bitmap is
+        // laid out.
         let (_, mut bitmap) = others.into_iter().next()?;
         bitmap.set_all();
         bitmap.header.array_uuid = array.array_uuid;
@@ -184,7 +188,8 @@ pub(crate) fn read_copy<W: World>(
     Ok(Ok(bitmap))
 }
 
-/// Writes the bitmap of a new array beside a member's superblock, all bits set, as mdadm does, and makes it durable.
+/// Writes the bitmap of a new array beside a member's superblock, all bits set, as mdadm does, and
+/// makes it durable.
 pub(crate) fn write_new_bitmap<W: World>(
     tree: &mut Tree<W>,
     target: Target,

@@ -1,9 +1,10 @@
 //! Which buffer lies where in the arena.
 //!
-//! The arena holds, in this order: the request buffers; the scratch buffers of the engines; the destage buffers of the
-//! write-back window; the notes: for every slot one
-//! buffer for each kind of thing that is written beside the data; the logs: for every slot one for a write to
-//! its partial parity log; and the spares, to which buffers [move](crate::homes) that a drive does not give back.
+//! The arena holds, in this order: the request buffers; the scratch buffers of the engines; the
+//! destage buffers of the write-back window; the notes: for every slot one buffer for each kind of
+//! thing that is written beside the data; the logs: for every slot one for a write to its partial
+//! parity log; and the spares, to which buffers [move](crate::homes) that a drive does not give
+//! back.
 
 use std::io;
 use std::iter::repeat_n;
@@ -12,18 +13,19 @@ use shoal_array::{BufferId, Span};
 use shoal_drive::{Arena, Memory};
 use shoal_md::{PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX};
 
-/// Size of a note: no superblock of version 1 or bad-block log is longer, and a bitmap is written in pages of so much.
+/// Size of a note: no superblock of version 1 or bad-block log is longer, and a bitmap is written
+/// in pages of so much.
 pub(crate) const NOTE_BYTES: u32 = 4096;
 /// Size of a log buffer: no write to a partial parity log is longer.
 pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
 /// Size of a destage buffer, where the window is large enough for some of them.
 const DESTAGE_BYTES: u32 = 512 << 10;
-/// Places for each buffer to move to: while a drive does not answer it may keep every buffer's place, and so may the next one.
-/// More drives than that are survived by no level with parity.
+/// Places for each buffer to move to: while a drive does not answer it may keep every buffer's
+/// place, and so may the next one. More drives than that are survived by no level with parity.
 const MOVES: usize = 2;
 
-/// What is written on a member beside the data. Each kind has a buffer of its own on every slot, so that one can be on
-/// its way while another is prepared.
+/// What is written on a member beside the data. Each kind has a buffer of its own on every slot, so
+/// that one can be on its way while another is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
     /// The superblock.
@@ -38,7 +40,8 @@ impl Note {
     const KINDS: u32 = 3;
 }
 
-/// When small writes go from the write-back window to the members as whole erase units, with all that lies between them.
+/// When small writes go from the write-back window to the members as whole erase units, with all
+/// that lies between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stretches {
     /// Where that takes these drives less time, as far as it is known.
@@ -58,7 +61,8 @@ pub struct BufferPlan {
     pub scratch_count: u32,
     /// Size of each; a multiple of 4 KiB.
     pub scratch_bytes: u32,
-    /// Slots that there may be, over all arrays; one more is for small reads and writes outside them.
+    /// Slots that there may be, over all arrays; one more is for small reads and writes outside
+    /// them.
     pub slot_count: u32,
     /// Bytes of the outermost array's write-back window, a multiple of 64 KiB; 0: there is none.
     pub write_back_bytes: u32,
@@ -67,11 +71,12 @@ pub struct BufferPlan {
 }
 
 impl BufferPlan {
-    /// Enough for `drive_count` drives in one array, or in arrays of arrays, and `request_count` requests of up to
-    /// `request_bytes` in flight.
+    /// Enough for `drive_count` drives in one array, or in arrays of arrays, and `request_count`
+    /// requests of up to `request_bytes` in flight.
     ///
-    /// Scratch: an engine works with about two buffers a member, twice of that keeps several stripes in flight. In the
-    /// worst nesting (pairs over pairs ...) there are less than twice as many members as drives.
+    /// Scratch: an engine works with about two buffers a member, twice of that keeps several
+    /// stripes in flight. In the worst nesting (pairs over pairs ...) there are less than twice as
+    /// many members as drives.
     pub fn for_drives(drive_count: usize, request_count: u32, request_bytes: u32) -> Self {
         let drives = u32::try_from(drive_count).expect("drives are counted in tens").max(2);
         Self {
@@ -85,8 +90,9 @@ impl BufferPlan {
         }
     }
 
-    /// The same, with a write-back window of so many bytes, rounded up to 64 KiB: the window's own memory, and destage
-    /// buffers of half as much. Writes are answered from it; see [`ArrayVolume`](crate::ArrayVolume).
+    /// The same, with a write-back window of so many bytes, rounded up to 64 KiB: the window's own
+    /// memory, and destage buffers of half as much. Writes are answered from it; see
+    /// [`ArrayVolume`](crate::ArrayVolume).
     #[must_use]
     pub fn with_write_back(self, bytes: u32) -> Self {
         Self { write_back_bytes: bytes.checked_next_multiple_of(64 << 10).unwrap_or(u32::MAX << 16), ..self }

@@ -13,8 +13,8 @@ const COMPARE_BYTES: usize = 4096;
 
 /// The arena, seen as bytes that the engine's spans name.
 ///
-/// The engine's contract makes the accesses sound: spans named by a computation belong to the driver until it is
-/// answered, no I/O is in flight on them, and targets do not overlap sources.
+/// The engine's contract makes the accesses sound: spans named by a computation belong to the
+/// driver until it is answered, no I/O is in flight on them, and targets do not overlap sources.
 pub(crate) struct Bytes<'a> {
     pub(crate) arena: &'a Arena,
     pub(crate) homes: &'a Homes,
@@ -23,8 +23,8 @@ pub(crate) struct Bytes<'a> {
 impl<'a> Bytes<'a> {
     fn shared(&self, span: Span) -> &'a [u8] {
         let memory = self.homes.memory(span);
-        // SAFETY: the run lies in the arena (checked by `pointer`), which outlives 'a; nobody writes to it while the
-        // computation lasts, by the engine's contract.
+        // SAFETY: the run lies in the arena (checked by `pointer`), which outlives 'a; nobody
+        // writes to it while the computation lasts, by the engine's contract.
         unsafe { std::slice::from_raw_parts(self.arena.pointer(memory), memory.length as usize) }
     }
 

@@ -1,7 +1,8 @@
 //! Which bytes of content and which bytes of drives have to do with each other.
 //!
-//! Whoever knows what happened to a drive asks what it means for the content; whoever knows of content asks where it
-//! lies. Arrays of arrays are one map. It is a picture of one moment: members that change places change the map.
+//! Whoever knows what happened to a drive asks what it means for the content; whoever knows of
+//! content asks where it lies. Arrays of arrays are one map. It is a picture of one moment: members
+//! that change places change the map.
 
 use std::ops::Range;
 
@@ -101,7 +102,8 @@ impl ContentMap {
         (0..).map(Role).zip(&self.members).find_map(of_member)
     }
 
-    /// The drives that hold a byte of content, and where: one, or one for each copy. Parity is not counted.
+    /// The drives that hold a byte of content, and where: one, or one for each copy. Parity is not
+    /// counted.
     pub fn places(&self, offset: u64) -> Vec<(DriveId, u64)> {
         let piece = self.geometry.piece(offset, 1);
         let place = |&(role, at): &(Role, u64)| {
@@ -116,8 +118,9 @@ impl ContentMap {
         piece.copies.iter().flat_map(place).collect()
     }
 
-    /// The bytes of content that a byte of a drive bears on: the one that it holds, and, where there is parity, all those
-    /// in the same column of its stripe. A drive that a member is copied to holds the same. None if it holds no content.
+    /// The bytes of content that a byte of a drive bears on: the one that it holds, and, where
+    /// there is parity, all those in the same column of its stripe. A drive that a member is copied
+    /// to holds the same. None if it holds no content.
     pub fn bears_on(&self, drive: DriveId, offset: u64) -> Vec<u64> {
         let mut content = Vec::new();
         for (role, member) in (0..).map(Role).zip(&self.members) {
@@ -134,7 +137,8 @@ impl ContentMap {
         content
     }
 
-    /// All bytes of content in the columns of a byte of content, itself included: those that one parity ties together.
+    /// All bytes of content in the columns of a byte of content, itself included: those that one
+    /// parity ties together.
     pub fn tied_to(&self, offset: u64) -> Vec<u64> {
         let mut content: Vec<_> =
             self.places(offset).into_iter().flat_map(|(drive, at)| self.bears_on(drive, at)).collect();
@@ -143,8 +147,8 @@ impl ContentMap {
         content
     }
 
-    /// The bytes of content, one in each sector, in the columns of what an outer array writes beside it on the arrays
-    /// inside.
+    /// The bytes of content, one in each sector, in the columns of what an outer array writes
+    /// beside it on the arrays inside.
     pub fn tied_to_records(&self) -> Vec<u64> {
         let mut content = Vec::new();
         for (role, member) in (0..).map(Role).zip(&self.members) {

@@ -31,12 +31,13 @@ pub struct CreateOptions {
     pub homehost: Option<String>,
     /// Use no more of each drive.
     pub drive_bytes_limit: Option<u64>,
-    /// Whether mirrors and parity agree already: the drives hold zeros, or all content will be written before it counts.
-    /// If not, the array is resynced.
+    /// Whether mirrors and parity agree already: the drives hold zeros, or all content will be
+    /// written before it counts. If not, the array is resynced.
     pub assume_clean: bool,
     /// Where the superblocks are to lie.
     pub metadata: MinorVersion,
-    /// What brings the array back in sync after a crash. In an array of arrays: each of them that can have it.
+    /// What brings the array back in sync after a crash. In an array of arrays: each of them that
+    /// can have it.
     pub consistency: ConsistencyPolicy,
 }
 
@@ -126,8 +127,8 @@ pub(crate) fn create_tree<W: World>(
     Ok(root)
 }
 
-/// Refuses what can never be made of drives of these names and sizes: too few of them, too small ones, a level without
-/// such a chunk. Nothing is read or written.
+/// Refuses what can never be made of drives of these names and sizes: too few of them, too small
+/// ones, a level without such a chunk. Nothing is read or written.
 pub fn check_creation(drives: &[(String, u64)], options: &CreateOptions) -> Result<(), CreateError> {
     match options.level {
         ArrayLevel::Plain(level) => plan_blank(drives, level, options.spare_count, options).map(drop),
@@ -176,7 +177,8 @@ fn plan_blank(
     Ok(shoal_md::plan_creation(&request)?)
 }
 
-/// In an array of arrays the arrays that can have what was asked for have it; one array alone is refused by md's rules.
+/// In an array of arrays the arrays that can have what was asked for have it; one array alone is
+/// refused by md's rules.
 fn consistency(level: Level, options: &CreateOptions) -> ConsistencyPolicy {
     let can_have = match options.consistency {
         ConsistencyPolicy::Resync => true,
@@ -280,8 +282,9 @@ fn create_node<W: World>(
     Ok(node)
 }
 
-/// Takes away superblocks of arrays that a target was a member of, so that nobody takes it for one. What cannot be read
-/// there is written too: a drive with an unreadable sector takes it for good again, and may hold a superblock in it.
+/// Takes away superblocks of arrays that a target was a member of, so that nobody takes it for one.
+/// What cannot be read there is written too: a drive with an unreadable sector takes it for good
+/// again, and may hold a superblock in it.
 pub(crate) fn clear_superblocks<W: World>(tree: &mut Tree<W>, target: Target) -> Result<(), CreateError> {
     let size_bytes = tree.size_bytes(target);
     for (_, offset) in superblock_places(size_bytes) {

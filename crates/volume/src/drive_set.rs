@@ -1,8 +1,10 @@
-//! Several drives of one world that are used at the same time, each as a volume of its own: what they do to each other, on
-//! the buses that they share, is what this is for. Nothing on the drives is interpreted.
+//! Several drives of one world that are used at the same time, each as a volume of its own: what
+//! they do to each other, on the buses that they share, is what this is for. Nothing on the drives
+//! is interpreted.
 //!
-//! The request buffers are divided: every drive has as many. Whoever submits to several drives waits for any of them with
-//! [`DriveSet::wait`], and takes each one's answers with [`DriveSet::take`].
+//! The request buffers are divided: every drive has as many. Whoever submits to several drives
+//! waits for any of them with [`DriveSet::wait`], and takes each one's answers with
+//! [`DriveSet::take`].
 
 use std::time::Duration;
 
@@ -43,7 +45,8 @@ pub struct DriveOfSet<'a, W> {
 }
 
 impl<W: World> DriveSet<W> {
-    /// Volumes over `drives`; `plan` says how the world's arena is cut. Each gets an equal share of the request buffers.
+    /// Volumes over `drives`; `plan` says how the world's arena is cut. Each gets an equal share of
+    /// the request buffers.
     ///
     /// # Panics
     /// If there are fewer request buffers than drives.
@@ -80,8 +83,8 @@ impl<W: World> DriveSet<W> {
         self.world.now()
     }
 
-    /// Starts what is queued, and waits until any drive has an answer that was not taken yet, or `timeout` is over. With
-    /// nothing in flight it returns at once.
+    /// Starts what is queued, and waits until any drive has an answer that was not taken yet, or
+    /// `timeout` is over. With nothing in flight it returns at once.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<(), VolumeError> {
         let has_answer = self.lanes.iter().any(|lane| !lane.answers.is_empty());
         let wanted = usize::from(!has_answer && self.world.pending() > 0);

@@ -1,5 +1,5 @@
-//! A single drive as a volume: what a benchmark of a plain file or device runs on. Nothing on the drive is
-//! interpreted.
+//! A single drive as a volume: what a benchmark of a plain file or device runs on. Nothing on the
+//! drive is interpreted.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

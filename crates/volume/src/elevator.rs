@@ -43,8 +43,8 @@
 //! and so it says no, unless it is told to have none.
 //!
 //! *What is taken back.* A drive that is given up takes nothing of what waits here with it: that
-//! was never begun, and is answered at once. So is a small write whose caller stops waiting, and all
-//! of arrays that are forgotten: what waits here is on its way as much as what drives have, and
+//! was never begun, and is answered at once. So is a small write whose caller stops waiting, and
+//! all of arrays that are forgotten: what waits here is on its way as much as what drives have, and
 //! nobody makes anything new of drives and buffers before it is done or taken back.
 
 use std::collections::BTreeMap;
@@ -141,7 +141,8 @@ impl Elevator {
         waiting.map(|io| io.token).collect()
     }
 
-    /// Takes one write out of the queue. Says whether it was there: the drive may have been given it.
+    /// Takes one write out of the queue. Says whether it was there: the drive may have been given
+    /// it.
     pub(crate) fn take_back_one(&mut self, token: u64) -> bool {
         let holds = self.holds(token);
         for waiting in [&mut self.sweep, &mut self.next] {

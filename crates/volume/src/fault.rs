@@ -6,8 +6,8 @@
 //! | discard | EOPNOTSUPP, ENOTTY, EINVAL | the drive cannot discard |
 //! | any | any other | the drive is gone, or takes no more writes |
 //!
-//! A drive that fell off its bus often answers reads with EIO for a moment. Healing then writes, the write fails too,
-//! and the member fails: one step later, with the same end.
+//! A drive that fell off its bus often answers reads with EIO for a moment. Healing then writes,
+//! the write fails too, and the member fails: one step later, with the same end.
 
 use std::io;
 

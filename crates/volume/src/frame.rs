@@ -1,14 +1,16 @@
 //! What is left of an array whose drives have gone away under it, until they are back.
 //!
-//! A [`Frame`] is the world, the memory of the requests, where each buffer is in it, and what this host remembers. It has
-//! no engine and no members: nothing is read or written. The drives that went are let go, those that came are taken in
-//! ([`Frame::world_mut`]), and then the array is put together anew from their superblocks, as any start does it, by the
-//! rules of any start: whatever refuses one refuses this, and nothing is forced. So there is no second way in which an
-//! array comes to be, and none of what the engine believed of its members outlives them.
+//! A [`Frame`] is the world, the memory of the requests, where each buffer is in it, and what this
+//! host remembers. It has no engine and no members: nothing is read or written. The drives that
+//! went are let go, those that came are taken in ([`Frame::world_mut`]), and then the array is put
+//! together anew from their superblocks, as any start does it, by the rules of any start: whatever
+//! refuses one refuses this, and nothing is forced. So there is no second way in which an array
+//! comes to be, and none of what the engine believed of its members outlives them.
 //!
-//! Buffers keep their numbers, places and contents from one array to the next: requests that were not answered are
-//! submitted again, by whoever held them. The first time must be over by then, or a late write could undo a newer one: an
-//! array is parted only when [it has drained](ArrayVolume::has_drained).
+//! Buffers keep their numbers, places and contents from one array to the next: requests that were
+//! not answered are submitted again, by whoever held them. The first time must be over by then, or
+//! a late write could undo a newer one: an array is parted only when [it has
+//! drained](ArrayVolume::has_drained).
 
 use std::time::Duration;
 
@@ -28,7 +30,8 @@ pub struct Frame<W> {
     unwritten_bytes: u64,
 }
 
-/// A drive that an array cannot do without unless it is told to: this host has seen it in the last update.
+/// A drive that an array cannot do without unless it is told to: this host has seen it in the last
+/// update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedOn {
     /// The array that it is a member of, which may be inside another.
@@ -44,8 +47,8 @@ pub struct CountedOn {
 }
 
 impl<W: World> ArrayVolume<W> {
-    /// The drives that this host has seen in the last update of each array that lies on drives; none of an array that it
-    /// does not remember.
+    /// The drives that this host has seen in the last update of each array that lies on drives;
+    /// none of an array that it does not remember.
     pub fn counted_on(&mut self) -> Vec<CountedOn> {
         let Tree { nodes, memory: Some(memory), .. } = &mut self.tree else { return Vec::new() };
         let lies_on_drives = |node: &&Node| node.slots.iter().any(|slot| matches!(slot.place.target, Target::Drive(_)));
@@ -53,8 +56,8 @@ impl<W: World> ArrayVolume<W> {
         on_drives.flat_map(|node| memory.counted_on(node.facts.array_uuid)).collect()
     }
 
-    /// Whether all requests are answered, no superblock is being written, and the drives have answered all that they were
-    /// asked.
+    /// Whether all requests are answered, no superblock is being written, and the drives have
+    /// answered all that they were asked.
     pub fn has_drained(&self) -> bool {
         let Tree { nodes, completions, in_flight, .. } = &self.tree;
         *in_flight == 0 && completions.is_empty() && self.tree.has_landed() && nodes.iter().all(Node::is_settled)
@@ -73,8 +76,8 @@ impl<W: World> ArrayVolume<W> {
 }
 
 impl<W: World> Frame<W> {
-    /// Makes the array anew, of drives of the world. Refused as any start would be; and nothing is believed or written
-    /// that somebody would have to say a word for.
+    /// Makes the array anew, of drives of the world. Refused as any start would be; and nothing is
+    /// believed or written that somebody would have to say a word for.
     ///
     /// # Panics
     /// If it [has not drained](Self::has_drained): a bug in the caller.
@@ -98,8 +101,8 @@ impl<W: World> Frame<W> {
         }
     }
 
-    /// Brings the updates that this process has announced of each array up to date: an attempt to put it together that
-    /// failed may have announced one, and written it to some members.
+    /// Brings the updates that this process has announced of each array up to date: an attempt to
+    /// put it together that failed may have announced one, and written it to some members.
     pub fn renew_events(&self, counted_on: &mut [CountedOn]) {
         let Some(memory) = &self.tree.memory else { return };
         for it in counted_on {
@@ -107,7 +110,8 @@ impl<W: World> Frame<W> {
         }
     }
 
-    /// There is nothing to bring to rest: says what was answered and is lost with the array, if that is the end of it.
+    /// There is nothing to bring to rest: says what was answered and is lost with the array, if
+    /// that is the end of it.
     pub fn rest(&self) -> Result<(), VolumeError> {
         match self.unwritten_bytes {
             0 => Ok(()),
@@ -120,7 +124,8 @@ impl<W: World> Frame<W> {
         self.tree.has_landed()
     }
 
-    /// Waits until what is watched can be read from, drives have answered what they were asked, or `patience` is over.
+    /// Waits until what is watched can be read from, drives have answered what they were asked, or
+    /// `patience` is over.
     pub fn turn(&mut self, patience: Duration) -> Result<(), VolumeError> {
         self.tree.turn(patience)
     }

@@ -1,9 +1,11 @@
 //! Where buffers are, once some of them had to move.
 //!
-//! A drive that was asked to read writes into memory whenever it pleases, or never. Whoever stops waiting for it must not
-//! use that memory for anything else before it has answered; and yet the request whose buffer it is goes on without it.
-//! So the *buffer moves*: its number stands for other memory from then on, with a copy of what it held, and the memory
-//! where it was is *set aside* until every I/O that was begun there has ended. A buffer that has moved stays where it is.
+//! A drive that was asked to read writes into memory whenever it pleases, or never. Whoever stops
+//! waiting for it must not use that memory for anything else before it has answered; and yet the
+//! request whose buffer it is goes on without it. So the *buffer moves*: its number stands for
+//! other memory from then on, with a copy of what it held, and the memory where it was is *set
+//! aside* until every I/O that was begun there has ended. A buffer that has moved stays where it
+//! is.
 //!
 //! | I/O that was begun before the buffer moved | when it ends |
 //! | --- | --- |
@@ -11,8 +13,8 @@
 //! | a read of another member into another part of the buffer | what it brought is copied to where the buffer is |
 //! | a write | nothing: it sent what was to be sent |
 //!
-//! Only buffers of requests and scratch buffers move. Notes and logs stay with their slots, which are given to nobody
-//! else while a drive has something of them.
+//! Only buffers of requests and scratch buffers move. Notes and logs stay with their slots, which
+//! are given to nobody else while a drive has something of them.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +71,9 @@ impl Homes {
         self.free.iter().enumerate().filter(fits).min_by_key(|(_, place)| place.length).map(|(place, _)| place)
     }
 
-    /// Moves a buffer, with what it holds. Where it was is set aside until as many I/Os have [ended](Self::ended) there as
-    /// `in_flight` counts among those that it is shown: every I/O that is under way in that memory.
+    /// Moves a buffer, with what it holds. Where it was is set aside until as many I/Os have
+    /// [ended](Self::ended) there as `in_flight` counts among those that it is shown: every I/O
+    /// that is under way in that memory.
     ///
     /// # Panics
     /// If it [cannot move](Self::can_move): a bug in the caller.

@@ -1,4 +1,5 @@
-//! Looks at arrays without running them: what they are, whatever is missing, and what they are members of.
+//! Looks at arrays without running them: what they are, whatever is missing, and what they are
+//! members of.
 //!
 //! Nothing is written. Where an array cannot run, its status is made of what its superblocks say.
 
@@ -24,7 +25,8 @@ pub fn inspect<W: World>(
     inspect_in(&mut Tree::new(world, plan, options.parity), drives, options)
 }
 
-/// The same on a host that remembers its arrays, and what people should know of that, a sentence each.
+/// The same on a host that remembers its arrays, and what people should know of that, a sentence
+/// each.
 pub fn inspect_remembered<W: World>(
     world: W,
     plan: BufferPlan,
@@ -48,8 +50,9 @@ pub struct Believed {
     pub trouble: Option<String>,
 }
 
-/// Has a host remember the array that `drives` are members of, and those inside it, as md would put them together, whatever it
-/// knew of them before, if `is_enough` says so. Nothing is written to the drives.
+/// Has a host remember the array that `drives` are members of, and those inside it, as md would put
+/// them together, whatever it knew of them before, if `is_enough` says so. Nothing is written to
+/// the drives.
 pub fn believe<W: World>(
     world: W,
     plan: BufferPlan,
@@ -110,8 +113,8 @@ fn inspect_in<W: World>(
     }
 }
 
-/// The superblock that the content of the array of `drives` carries: it is a member of an array itself. None too if too
-/// little of it is there to be read.
+/// The superblock that the content of the array of `drives` carries: it is a member of an array
+/// itself. None too if too little of it is there to be read.
 pub fn superblock_in_content<W: World>(
     world: W,
     plan: BufferPlan,
@@ -134,7 +137,8 @@ fn probe_all<W: World>(tree: &mut Tree<W>, drives: &[DriveId]) -> Result<Vec<(Ta
     Ok(members)
 }
 
-/// Nodes whose content is a member of another array, with its superblock, and those whose content is not.
+/// Nodes whose content is a member of another array, with its superblock, and those whose content
+/// is not.
 pub(crate) fn split_members<W: World>(
     tree: &mut Tree<W>,
     nodes: &[NodeId],
@@ -149,7 +153,8 @@ pub(crate) fn split_members<W: World>(
     (members, rest)
 }
 
-/// The arrays that members make: those with a shape as nodes, the others as what can be said of them.
+/// The arrays that members make: those with a shape as nodes, the others as what can be said of
+/// them.
 struct Round {
     nodes: Vec<NodeId>,
     shapeless: Vec<ArrayStatus>,

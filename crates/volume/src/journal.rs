@@ -1,22 +1,27 @@
-//! The write journal of RAID4, 5 and 6: replayed when the array is put together, and not used while it runs.
+//! The write journal of RAID4, 5 and 6: replayed when the array is put together, and not used while
+//! it runs.
 //!
-//! What the journal holds is newer than the members, so an array is not read without it. The order, when it is opened for
-//! writing:
+//! What the journal holds is newer than the members, so an array is not read without it. The order,
+//! when it is opened for writing:
 //!
 //! 1. rows with data and parity go to the members, which are flushed;
-//! 2. the array is put together, and data that had been acknowledged and not been given to the members is written to
-//!    it, as if it came from its user, and flushed;
-//! 3. an empty block goes behind the log, and is flushed; the journal's superblock names it as the log's start.
+//! 2. the array is put together, and data that had been acknowledged and not been given to the
+//!    members is written to it, as if it came from its user, and flushed;
+//! 3. an empty block goes behind the log, and is flushed; the journal's superblock names it as the
+//!    log's start.
 //!
-//! Only then may anybody else write to the array: a replay of the old log would undo it. If power is cut before that, all of it
-//! is done again. From then on the array runs as one without a journal, with a resync after a crash, and the journal's
-//! superblock is kept up to date with the members'. So Linux takes both back, and finds an empty log.
+//! Only then may anybody else write to the array: a replay of the old log would undo it. If power
+//! is cut before that, all of it is done again. From then on the array runs as one without a
+//! journal, with a resync after a crash, and the journal's superblock is kept up to date with the
+//! members'. So Linux takes both back, and finds an empty log.
 //!
-//! A member that does not take what is replayed has failed, if parity stands for it: the others say so before the log is
-//! ended. The journal itself must not fail before that: nothing is recorded then, and the array is not opened. Once all
-//! that it held is on the members it can be done without, and the superblocks say so if it fails.
+//! A member that does not take what is replayed has failed, if parity stands for it: the others say
+//! so before the log is ended. The journal itself must not fail before that: nothing is recorded
+//! then, and the array is not opened. Once all that it held is on the members it can be done
+//! without, and the superblocks say so if it fails.
 //!
-//! Opened for reading only, an array is refused if the members differ from what the journal has for them.
+//! Opened for reading only, an array is refused if the members differ from what the journal has for
+//! them.
 
 use shoal_array::{Geometry, Health, MemberIo, Shape};
 use shoal_md::{
@@ -139,7 +144,8 @@ fn end_log<W: World>(tree: &mut Tree<W>, node: NodeId, slot: usize, read: &ReadJ
     if tree.nodes[node.0].slots[slot].duty == Duty::Out { record_or_refuse(tree, node) } else { Ok(()) }
 }
 
-/// The journal, and by role the member and its replacement: their targets, and where their data start.
+/// The journal, and by role the member and its replacement: their targets, and where their data
+/// start.
 struct Io<'a, W> {
     tree: &'a mut Tree<W>,
     target: Target,

@@ -1,9 +1,10 @@
 //! Arrays that run: engine, members and event loop put together, behind one interface.
 //!
 //! * [`Volume`] is the interface upward: content that is read and written by requests.
-//! * [`DriveVolume`] is a plain drive, [`DriveSet`] several at the same time, [`ArrayVolume`] an array in md's format, of
-//!   drives or of arrays.
-//! * [`World`] is the seam downward: drives, memory and a clock, real ([`RealWorld`]) or simulated ([`SimulatedWorld`]).
+//! * [`DriveVolume`] is a plain drive, [`DriveSet`] several at the same time, [`ArrayVolume`] an
+//!   array in md's format, of drives or of arrays.
+//! * [`World`] is the seam downward: drives, memory and a clock, real ([`RealWorld`]) or simulated
+//!   ([`SimulatedWorld`]).
 //! * [`transfer`] moves ranges of content to and from byte streams.
 //!
 //! A RAID5 array of three image files, written, closed, and read again without one of them:

@@ -20,8 +20,9 @@ struct Seat {
 }
 
 impl<W: World> ArrayVolume<W> {
-    /// Takes a member out, for good; a replacement that was being filled for it becomes the member. Or stops the filling
-    /// of a replacement, or goes on without the write journal. Refused where data would be lost by it.
+    /// Takes a member out, for good; a replacement that was being filled for it becomes the member.
+    /// Or stops the filling of a replacement, or goes on without the write journal. Refused where
+    /// data would be lost by it.
     pub fn fail_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let Seat { node, slot, duty } = self.seat(drive)?;
         let now = self.tree.world.now();
@@ -42,7 +43,8 @@ impl<W: World> ArrayVolume<W> {
         Ok(self.settle_if_they_answer()?)
     }
 
-    /// Lets a drive end what it has, but not for long: who takes it out knows that it may never answer.
+    /// Lets a drive end what it has, but not for long: who takes it out knows that it may never
+    /// answer.
     fn part_with(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let now = self.tree.world.now();
         self.tree.run_until(Some(now.after_ns(GRACE_NS)), |tree| !tree.flights.awaits(drive))?;
@@ -51,8 +53,8 @@ impl<W: World> ArrayVolume<W> {
         Ok(())
     }
 
-    /// Forgets a drive that failed, or a spare: the array does not name it any more, and it can be taken away. What it
-    /// holds stays as it is.
+    /// Forgets a drive that failed, or a spare: the array does not name it any more, and it can be
+    /// taken away. What it holds stays as it is.
     pub fn remove_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
         let Ok(seat) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
@@ -83,15 +85,17 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// Copies a member that still works to another drive, which takes its place when that is done; the old one is out
-    /// then. The new one is a spare of the same array, or a drive that no array uses: what that one holds is lost.
+    /// Copies a member that still works to another drive, which takes its place when that is done;
+    /// the old one is out then. The new one is a spare of the same array, or a drive that no array
+    /// uses: what that one holds is lost.
     pub fn replace_drive(&mut self, old: DriveId, new: DriveId) -> Result<(), ManageError> {
         self.replaceable(old)?;
         self.ask_namesake_but(new, Some(old))?;
         let (node, _) = self.replaceable(old)?;
         self.make_spare_of(node, new)?;
         self.settle()?;
-        // While the spare was written down the member may have failed, and the spare may have been given its role.
+        // While the spare was written down the member may have failed, and the spare may have been
+        // given its role.
         let (node, role) = self.replaceable(old)?;
         let Seat { slot, duty: Duty::Spare, .. } = self.seat(new)? else {
             return Err(ManageError::InUse { drive: self.tree.world.facts(new).name });
@@ -100,7 +104,8 @@ impl<W: World> ArrayVolume<W> {
         Ok(self.settle_if_they_answer()?)
     }
 
-    /// The array and role of a member that can be replaced now. Nothing has been written to any drive if it cannot.
+    /// The array and role of a member that can be replaced now. Nothing has been written to any
+    /// drive if it cannot.
     fn replaceable(&self, drive: DriveId) -> Result<(NodeId, Role), ManageError> {
         let Seat { node, duty, .. } = self.seat(drive)?;
         let Duty::Member(role) = duty else { return Err(self.not_a_member(drive)) };
@@ -118,8 +123,8 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// Makes a drive that belongs to nothing a spare of this array; one that is a spare already stays what it is. Refused at
-    /// last if the array is open for reading only.
+    /// Makes a drive that belongs to nothing a spare of this array; one that is a spare already
+    /// stays what it is. Refused at last if the array is open for reading only.
     fn make_spare_of(&mut self, node: NodeId, drive: DriveId) -> Result<(), ManageError> {
         match self.seat(drive) {
             Ok(seat) if seat.node == node && seat.duty == Duty::Spare => match self.tree.nodes[node.0].writable {
@@ -148,8 +153,8 @@ impl<W: World> ArrayVolume<W> {
         Err(self.not_a_member(drive))
     }
 
-    /// The array of a drive, and what it does there. One that was out, and was added again, has two slots: it is what it
-    /// is in the one that counts.
+    /// The array of a drive, and what it does there. One that was out, and was added again, has two
+    /// slots: it is what it is in the one that counts.
     fn seat(&self, drive: DriveId) -> Result<Seat, ManageError> {
         for (index, node) in self.tree.nodes.iter().enumerate() {
             let is_here = |slot: &Slot| slot.place.target == Target::Drive(drive);

@@ -1,9 +1,11 @@
-//! What a host remembers of arrays, as they are put together and run: who is admitted, and when the book is written.
+//! What a host remembers of arrays, as they are put together and run: who is admitted, and when the
+//! book is written.
 //!
-//! [`shoal_memory`] says by which rules. An array is judged before anything is written to it. Each [record
-//! run](crate::tree::Recorder) then begins with what it is about to write being remembered, while the members settle; the
-//! superblocks wait for it, for no longer than the keeper has patience. A tree without a memory admits everybody and
-//! remembers nothing: simulated arrays, temporary ones, and those that others run.
+//! [`shoal_memory`] says by which rules. An array is judged before anything is written to it. Each
+//! [record run](crate::tree::Recorder) then begins with what it is about to write being remembered,
+//! while the members settle; the superblocks wait for it, for no longer than the keeper has
+//! patience. A tree without a memory admits everybody and remembers nothing: simulated arrays,
+//! temporary ones, and those that others run.
 
 mod doubts;
 mod flushes;
@@ -32,7 +34,8 @@ pub enum Trust {
     Known,
     /// That members are missing for good, of an array that is not known.
     Degraded,
-    /// Whatever is there: doubts are told, and the array is known by what is there from now on, if it is written to.
+    /// Whatever is there: doubts are told, and the array is known by what is there from now on, if
+    /// it is written to.
     Anything,
 }
 
@@ -47,7 +50,8 @@ pub struct HostMemory {
     found: BTreeMap<Uuid, Vec<Left>>,
     /// What was known of an array before its last update was announced.
     before: BTreeMap<Uuid, Book>,
-    /// The highest count of updates that was announced of each array: no member has a higher one by what is done here.
+    /// The highest count of updates that was announced of each array: no member has a higher one by
+    /// what is done here.
     announced: BTreeMap<Uuid, u64>,
     /// How those that were put together stand to what is remembered.
     standings: BTreeMap<Uuid, Standing>,
@@ -83,7 +87,8 @@ impl HostMemory {
         }
     }
 
-    /// What `keeper` remembers, and will as soon as [`Tree::remember_all`] is called: what there is, and nothing else.
+    /// What `keeper` remembers, and will as soon as [`Tree::remember_all`] is called: what there
+    /// is, and nothing else.
     pub(crate) fn begun_anew(keeper: Box<dyn Keeper>, found: &[Found]) -> Self {
         let mut memory = Self::new(keeper, Trust::Anything);
         for found in found {
@@ -92,8 +97,8 @@ impl HostMemory {
         memory
     }
 
-    /// Begins anew with what was kept, for an array that is put together once more: what somebody said before counts no
-    /// more.
+    /// Begins anew with what was kept, for an array that is put together once more: what somebody
+    /// said before counts no more.
     pub(crate) fn start_over(&mut self) {
         self.tell_flushed(|_| true);
         self.trust = Trust::Known;
@@ -133,8 +138,8 @@ impl HostMemory {
         book.moved_from(superblock.device_uuid, hardware).map(str::to_owned)
     }
 
-    /// The update that a former member had when it left, if it has lost that since. It was never more than one behind: what it
-    /// lacks it had flushed.
+    /// The update that a former member had when it left, if it has lost that since. It was never
+    /// more than one behind: what it lacks it had flushed.
     pub(crate) fn lost_update(&mut self, superblock: &Superblock) -> Option<u64> {
         let book = self.keeper.recall(superblock.array_uuid)?;
         let left_at = book.one_that_left(superblock.device_uuid)?.events;
@@ -261,8 +266,8 @@ impl<W: World> Tree<W> {
         memory.keeper.keep(book);
     }
 
-    /// An update that was announced is given up, and no superblock says it: what was known before is
-    /// right. Else members that lose their power together would be remembered as having left.
+    /// An update that was announced is given up, and no superblock says it: what was known before
+    /// is right. Else members that lose their power together would be remembered as having left.
     pub(crate) fn take_back(&mut self, node: NodeId) {
         let array = self.nodes[node.0].facts.array_uuid;
         let Some(memory) = &mut self.memory else { return };
@@ -271,7 +276,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// The same of one for which superblocks were written already: no drive that others rely on says that it has one.
+    /// The same of one for which superblocks were written already: no drive that others rely on
+    /// says that it has one.
     pub(crate) fn give_up_update(&mut self, node: NodeId, events: u64, time: Timestamp) {
         let given_up = GivenUp { events, update_time_unix_s: time.seconds() };
         let array = self.nodes[node.0].facts.array_uuid;
@@ -323,9 +329,10 @@ impl<W: World> Tree<W> {
         Sight { array: it.facts.array_uuid, events, members, others: Vec::new() }
     }
 
-    /// Waits until all that was to be remembered is, or has been given up: for as long as the keeper has patience. An array
-    /// that is about to go on without a member is refused if that cannot be remembered, unless somebody has said that it
-    /// may: nobody would know, when the member comes back alone, that its content is old.
+    /// Waits until all that was to be remembered is, or has been given up: for as long as the
+    /// keeper has patience. An array that is about to go on without a member is refused if that
+    /// cannot be remembered, unless somebody has said that it may: nobody would know, when the
+    /// member comes back alone, that its content is old.
     pub(crate) fn settle_memory(&mut self) -> Result<(), OpenError> {
         while !self.has_remembered() {
             std::thread::sleep(GLANCE);

@@ -1,8 +1,9 @@
-//! A world over a world that is never written: what is written stays in memory, over what is read from below.
+//! A world over a world that is never written: what is written stays in memory, over what is read
+//! from below.
 //!
-//! Its drives are *windows*: parts of the drives below, as partitions are, that may end where their image was cut off, or
-//! have ranges that could not be copied. What a window lacks answers as unreadable, so an array over it takes that from
-//! its other members.
+//! Its drives are *windows*: parts of the drives below, as partitions are, that may end where their
+//! image was cut off, or have ranges that could not be copied. What a window lacks answers as
+//! unreadable, so an array over it takes that from its other members.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -54,8 +55,8 @@ pub struct OverlayWorld<W> {
 }
 
 impl<W: World> OverlayWorld<W> {
-    /// Shows `windows` of the drives below as drives, with ids from 0 on in this order. What lies behind the end of a
-    /// drive below becomes a hole.
+    /// Shows `windows` of the drives below as drives, with ids from 0 on in this order. What lies
+    /// behind the end of a drive below becomes a hole.
     pub fn new(below: W, mut windows: Vec<Window>) -> Self {
         for window in &mut windows {
             let there = below.facts(window.drive).size_bytes.saturating_sub(window.offset);
@@ -67,7 +68,8 @@ impl<W: World> OverlayWorld<W> {
         Self { below, windows, written, reads: HashMap::new(), reading: Reading::Done, finished: Vec::new() }
     }
 
-    /// Answers reads from now on without reading: what an array over these drives can have does not depend on what they hold.
+    /// Answers reads from now on without reading: what an array over these drives can have does not
+    /// depend on what they hold.
     pub fn leave_reads(&mut self) {
         self.reading = Reading::Left;
     }

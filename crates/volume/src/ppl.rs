@@ -1,12 +1,13 @@
-//! Partial parity logs of an array at rest: read and replayed when the array is put together, made empty for a new start.
+//! Partial parity logs of an array at rest: read and replayed when the array is put together, made
+//! empty for a new start.
 //!
 //! # After a crash
 //!
-//! First every member's log is read, and nothing is written. Then, if the array was active, every entry is replayed: what
-//! the chunks that were being written hold now, together with the partial parity, is the parity. An entry of which a chunk
-//! is on a missing member is left out, as there is no telling. Parity is flushed, and the
-//! superblocks say who is missing, before the logs are made empty; until then everything can be done again, with the same
-//! result.
+//! First every member's log is read, and nothing is written. Then, if the array was active, every
+//! entry is replayed: what the chunks that were being written hold now, together with the partial
+//! parity, is the parity. An entry of which a chunk is on a missing member is left out, as there is
+//! no telling. Parity is flushed, and the superblocks say who is missing, before the logs are made
+//! empty; until then everything can be done again, with the same result.
 //!
 //! What the superblocks and the logs say decides what has to follow. The superblocks say *0*: in
 //! sync, and active; *a position*: a resync has come so far; or *the end*, which a resync has come
@@ -24,11 +25,12 @@
 //! | any | the member whose log it is is gone, and its [replacement](super::mirror) stands in for it, filled in part | | as without it; its rebuild begins anew |
 //! | any | the same, and all was copied | resync of all | refused without `--force` |
 //!
-//! A log is about parity of the member that has it, and where one member is being rebuilt all others have their data: nothing
-//! is in doubt but what the rebuild makes anew.
+//! A log is about parity of the member that has it, and where one member is being rebuilt all
+//! others have their data: nothing is in doubt but what the rebuild makes anew.
 //!
-//! Degraded, "in sync" says: what is computed for the missing member is right, but for blocks that were being written when
-//! it was lost. Who is refused may still read: the logs are replayed in memory then.
+//! Degraded, "in sync" says: what is computed for the missing member is right, but for blocks that
+//! were being written when it was lost. Who is refused may still read: the logs are replayed in
+//! memory then.
 //!
 //! # While a resync is under way
 //!
@@ -42,8 +44,8 @@
 //! write on, so a crash leaves parity below the position as good as it was; the superblocks go on
 //! to say how far it reaches, and neither shoal nor Linux takes a position that is not 0 for "in
 //! sync". Beyond the position, parity is computed from all data, and agrees with what was written;
-//! but nobody knows of which stripes that holds. All begins in this order, so that a crash in between
-//! changes nothing:
+//! but nobody knows of which stripes that holds. All begins in this order, so that a crash in
+//! between changes nothing:
 //!
 //! | step | if power is cut behind it |
 //! | --- | --- |
@@ -128,12 +130,13 @@ pub(crate) fn has_logs(superblock: &Superblock) -> bool {
     superblock.features.any_of(Features::PPL | Features::MULTIPLE_PPLS)
 }
 
-/// The roles of members that stand in for others: what was written in their rows may be in the log of the other one.
-/// What was written before a clean end is where it belongs, whoever has the log.
+/// The roles of members that stand in for others: what was written in their rows may be in the log
+/// of the other one. What was written before a clean end is where it belongs, whoever has the log.
 ///
-/// A replacement whose own superblock missed the last update stands in for nobody if that update gave the role to it alone:
-/// it did so because nothing in the other one's log was needed any more. Any other update that takes the role from the
-/// original is [told to the replacement first](crate::tree).
+/// A replacement whose own superblock missed the last update stands in for nobody if that update
+/// gave the role to it alone: it did so because nothing in the other one's log was needed any more.
+/// Any other update that takes the role from the original is [told to the replacement
+/// first](crate::tree).
 fn stand_ins(members: &[(Target, Superblock)], assembly: &Assembly) -> Vec<Role> {
     let freshest = &assembly.superblock;
     if freshest.is_clean() {

@@ -1,9 +1,10 @@
 //! A member that left comes back, and is filled only where the array has changed meanwhile.
 //!
-//! The array's write-intent bitmap has a set bit for every chunk that was written while the member was away. The member's
-//! own copy may know of more: of writes that it was the only one to see before it left, or, if somebody ran it alone in
-//! some way that its superblock does not tell, of all that it has seen since. So its set bits are added to the array's,
-//! and announced, before anything else. Then it takes its role again and is rebuilt where bits are set; its superblock
+//! The array's write-intent bitmap has a set bit for every chunk that was written while the member
+//! was away. The member's own copy may know of more: of writes that it was the only one to see
+//! before it left, or, if somebody ran it alone in some way that its superblock does not tell, of
+//! all that it has seen since. So its set bits are added to the array's, and announced, before
+//! anything else. Then it takes its role again and is rebuilt where bits are set; its superblock
 //! says so from the first record on, and a rebuild that was cut short goes on by the bitmap (see
 //! [`crate::bitmap::guided_engine`]). No bit is cleared before that is done.
 
@@ -20,8 +21,9 @@ use crate::tree::{BitmapCopy, Duty, NodeId, Place, Slot, Target, Waiter};
 use crate::world::World;
 
 impl<W: World> ArrayVolume<W> {
-    /// Takes a drive back that was a member of the array, or of one inside it, and left or failed. Only what was written
-    /// since is copied to it. Refused if the write-intent bitmap does not know all of that: then it can be added as new.
+    /// Takes a drive back that was a member of the array, or of one inside it, and left or failed.
+    /// Only what was written since is copied to it. Refused if the write-intent bitmap does not
+    /// know all of that: then it can be added as new.
     pub fn re_add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
         let target = Target::Drive(drive);
@@ -63,8 +65,9 @@ impl<W: World> ArrayVolume<W> {
         })
     }
 
-    /// Refuses a drive that has lost content, or updates which it had flushed as a member: with them it may have lost blocks whose
-    /// bits are cleared. One that has lost blocks alone shows nothing of it.
+    /// Refuses a drive that has lost content, or updates which it had flushed as a member: with
+    /// them it may have lost blocks whose bits are cleared. One that has lost blocks alone shows
+    /// nothing of it.
     fn refuse_lossy(&mut self, back: &Candidate) -> Result<(), ManageError> {
         if self.tree.memory.as_mut().is_some_and(|memory| memory.has_lost_content(&back.superblock)) {
             let problem =
@@ -106,7 +109,8 @@ impl<W: World> ArrayVolume<W> {
         Ok((membership, readmission))
     }
 
-    /// What the bitmap of an array that is only read says of the updates whose bits were cleared; none without one.
+    /// What the bitmap of an array that is only read says of the updates whose bits were cleared;
+    /// none without one.
     fn events_cleared_by_members(&mut self, node: NodeId) -> Result<Option<u64>, ManageError> {
         let it = &self.tree.nodes[node.0];
         let sync_bytes = it.array.geometry().sync_bytes();

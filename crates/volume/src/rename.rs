@@ -8,8 +8,8 @@ use crate::tree::Waiter;
 use crate::world::World;
 
 impl<W: World> ArrayVolume<W> {
-    /// Gives the array another name, put after the host's if both fit. All members that are at work say so, durably, when this
-    /// is done; arrays inside keep their names.
+    /// Gives the array another name, put after the host's if both fit. All members that are at work
+    /// say so, durably, when this is done; arrays inside keep their names.
     pub fn rename(&mut self, name: &str, homehost: Option<&str>) -> Result<(), ManageError> {
         let node = self.root;
         let it = &mut self.tree.nodes[node.0];

@@ -10,8 +10,8 @@ use crate::tree::{Activity, Node, NodeId, Target, Tree, Waiter};
 use crate::world::World;
 
 impl<W: World> ArrayVolume<W> {
-    /// Members that were taken out because they did not answer, by name, with how long they had been silent: those since
-    /// the last call.
+    /// Members that were taken out because they did not answer, by name, with how long they had
+    /// been silent: those since the last call.
     pub fn take_silences(&mut self) -> Vec<(String, Duration)> {
         std::mem::take(&mut self.tree.patience.given_up)
     }
@@ -27,8 +27,8 @@ impl<W: World> ArrayVolume<W> {
         Ok(self.tree.world)
     }
 
-    /// Brings the array to rest, as before it is closed: what was written is durable, the superblocks say clean (if the
-    /// array is) and how far rebuilds have come.
+    /// Brings the array to rest, as before it is closed: what was written is durable, the
+    /// superblocks say clean (if the array is) and how far rebuilds have come.
     pub fn rest(&mut self) -> Result<(), VolumeError> {
         self.stop_scrub();
         // Whoever brings it to rest waits for nothing else.
@@ -58,8 +58,8 @@ impl<W: World> ArrayVolume<W> {
 
     /// The same of one array. It is not at rest if its last copy refuses the flush.
     fn bring_to_rest(&mut self, node: NodeId) -> Result<(), VolumeError> {
-        // Members that do not take the flush fail, and the record run says so. If it fails as a whole, what was written
-        // is not known to be there.
+        // Members that do not take the flush fail, and the record run says so. If it fails as a
+        // whole, what was written is not known to be there.
         let is_flushed = self.tree.call(Target::Node(node), MemberIo::Flush)?.is_ok();
         self.tree.clear_idle_bits(node);
         self.settle()?;
@@ -84,8 +84,8 @@ impl<W: World> ArrayVolume<W> {
         self.tree.settle()
     }
 
-    /// [`Self::settle`], for what is done even if drives do not answer: it is recorded as soon as they do, and until then
-    /// the engine answers no write that relies on it.
+    /// [`Self::settle`], for what is done even if drives do not answer: it is recorded as soon as
+    /// they do, and until then the engine answers no write that relies on it.
     pub(crate) fn settle_if_they_answer(&mut self) -> Result<(), VolumeError> {
         match self.settle() {
             Err(VolumeError::Silent { .. }) => Ok(()),

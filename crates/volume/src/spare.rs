@@ -14,8 +14,8 @@ use crate::tree::{BitmapCopy, Duty, Node, NodeId, Place, Slot, Target, Waiter};
 use crate::world::World;
 
 impl<W: World> ArrayVolume<W> {
-    /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the array or in one inside
-    /// it, its rebuild starts. What the drive holds is lost.
+    /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the
+    /// array or in one inside it, its rebuild starts. What the drive holds is lost.
     pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         self.ask_namesake(drive)?;
         let node = self.node_in_need();
@@ -47,7 +47,8 @@ impl<W: World> ArrayVolume<W> {
         let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
         clear_superblocks(&mut self.tree, Target::Drive(drive))?;
         let log = self.clear_log_of(&place, array_uuid)?;
-        // From here on nothing is waited for: it is a spare when all that it needs is there, or not at all.
+        // From here on nothing is waited for: it is a spare when all that it needs is there, or not
+        // at all.
         let buffer = self.tree.free_notes().ok_or_else(no_room)?;
         let it = &mut self.tree.nodes[node.0];
         let dev_number = it.membership.add_spare(&member)?;
@@ -71,8 +72,9 @@ impl<W: World> ArrayVolume<W> {
         Ok(Some((log, generation)))
     }
 
-    /// Refuses a drive that carries this superblock, whatever is to become of it, if the array, or one inside it, counts on what
-    /// it holds: by the freshest table of roles, it is an active member.
+    /// Refuses a drive that carries this superblock, whatever is to become of it, if the array, or
+    /// one inside it, counts on what it holds: by the freshest table of roles, it is an active
+    /// member.
     pub fn refuse_active(&self, drive: &str, superblock: &Superblock) -> Result<(), ManageError> {
         let own = self.tree.nodes.iter().find(|node| node.facts.array_uuid == superblock.array_uuid);
         match own.filter(|node| node.membership.counts_on(superblock)) {
@@ -81,7 +83,8 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// The same of a drive of the world. One that cannot be read carries nothing that could be counted on.
+    /// The same of a drive of the world. One that cannot be read carries nothing that could be
+    /// counted on.
     fn refuse_active_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         match probe(&mut self.tree, Target::Drive(drive)) {
             Ok(superblock) => self.refuse_active(&self.tree.world.facts(drive).name, &superblock),
@@ -90,8 +93,8 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// Whether the array, or one inside it, has the drive at work, as a member, a replacement, a spare or its journal. One that
-    /// failed, and was not removed yet, is not at work.
+    /// Whether the array, or one inside it, has the drive at work, as a member, a replacement, a
+    /// spare or its journal. One that failed, and was not removed yet, is not at work.
     fn is_used(&self, drive: DriveId) -> bool {
         self.tree.nodes.iter().any(|node| {
             let of_drive = node.slots.iter().filter(|slot| slot.place.target == Target::Drive(drive));

@@ -25,9 +25,11 @@ pub struct ArrayStatus {
     pub redundancy: usize,
     /// Derived from the members, and from theirs if they are arrays.
     pub health: Health,
-    /// How mirrors or parity are made to agree with the data after a crash; `None` without redundancy.
+    /// How mirrors or parity are made to agree with the data after a crash; `None` without
+    /// redundancy.
     pub consistency: Option<Consistency>,
-    /// Mirrors and parity, here or in an array inside, may disagree with the data until a resync has gone over all of it.
+    /// Mirrors and parity, here or in an array inside, may disagree with the data until a resync
+    /// has gone over all of it.
     pub needs_resync: bool,
     /// The superblocks' count of updates.
     pub events: u64,
@@ -43,8 +45,8 @@ pub struct ArrayStatus {
     pub progress: Option<Progress>,
     /// How full its write-back window is; `None` if it has none.
     pub write_back: Option<WriteBackState>,
-    /// What its drives were asked since it was opened, those of arrays inside it as well; `None` for an array inside another
-    /// one, and where the kernel runs it.
+    /// What its drives were asked since it was opened, those of arrays inside it as well; `None`
+    /// for an array inside another one, and where the kernel runs it.
     pub traffic: Option<MemberTraffic>,
     /// Why the content can be neither read nor written, beside members that have failed.
     pub problem: Option<String>,
@@ -52,7 +54,8 @@ pub struct ArrayStatus {
     pub unattached: Vec<Self>,
 }
 
-/// What a crash leaves to be done before mirrors or parity agree with the data; mdadm's `--consistency-policy`.
+/// What a crash leaves to be done before mirrors or parity agree with the data; mdadm's
+/// `--consistency-policy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Consistency {
     /// All of the array is gone over.

@@ -13,8 +13,8 @@ pub enum ProbeError<E> {
     Read(E),
 }
 
-/// Reads the superblock from whatever `read` (offset, bytes) reads and is `size_bytes` long. If there are several, the
-/// array that was created last counts, as for mdadm.
+/// Reads the superblock from whatever `read` (offset, bytes) reads and is `size_bytes` long. If
+/// there are several, the array that was created last counts, as for mdadm.
 pub fn read_superblock<E>(
     size_bytes: u64,
     mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,

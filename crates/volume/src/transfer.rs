@@ -1,7 +1,8 @@
-//! Moves ranges of a volume's content to and from byte streams, as many requests deep as it has request buffers.
+//! Moves ranges of a volume's content to and from byte streams, as many requests deep as it has
+//! request buffers.
 //!
-//! Ranges may start and end anywhere: the transfer works on whole blocks, and reads the blocks at the ends of a write
-//! before it changes them.
+//! Ranges may start and end anywhere: the transfer works on whole blocks, and reads the blocks at
+//! the ends of a write before it changes them.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -61,8 +62,8 @@ pub fn read_to(volume: &mut dyn Volume, offset: u64, length: u64, sink: &mut dyn
     }
 }
 
-/// Writes everything that `source` yields to the content from `offset` on, makes it durable, and returns the number of
-/// bytes.
+/// Writes everything that `source` yields to the content from `offset` on, makes it durable, and
+/// returns the number of bytes.
 pub fn write_from(volume: &mut dyn Volume, offset: u64, source: &mut dyn Read) -> Result<u64, TransferError> {
     let mut pipe = Pipe::new(volume);
     let step = pipe.step as usize;
@@ -141,7 +142,8 @@ struct Pipe<'a> {
     completions: Vec<Completion>,
 }
 
-/// A transfer that ends early leaves nothing in flight: its answers would be taken for those of the next one.
+/// A transfer that ends early leaves nothing in flight: its answers would be taken for those of the
+/// next one.
 impl Drop for Pipe<'_> {
     fn drop(&mut self) {
         while !self.queue.is_empty() {
@@ -186,8 +188,8 @@ impl<'a> Pipe<'a> {
         self.queue.push_back(Step { buffer, offset, length });
     }
 
-    /// Waits for the request that was submitted first, and frees its buffer. The buffer's content stays as it is until
-    /// the next submission.
+    /// Waits for the request that was submitted first, and frees its buffer. The buffer's content
+    /// stays as it is until the next submission.
     fn finish_oldest(&mut self) -> Result<Option<Step>, TransferError> {
         let Some(&step) = self.queue.front() else { return Ok(None) };
         let slot = step.buffer as usize;

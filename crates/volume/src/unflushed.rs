@@ -11,13 +11,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-/// By what a server says whether its drives went on: a word for each, which is another one when the drive has lost its power.
-/// Drives are counted as they appear, and the words are their numbers; [`NEWEST`] has the highest number that there is by now.
-/// As text `NAME=WORD,NAME=WORD`. What does not look like that says nothing.
+/// By what a server says whether its drives went on: a word for each, which is another one when the
+/// drive has lost its power. Drives are counted as they appear, and the words are their numbers;
+/// [`NEWEST`] has the highest number that there is by now. As text `NAME=WORD,NAME=WORD`. What does
+/// not look like that says nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Incarnation(BTreeMap<String, String>);
 
-/// The name under which an [`Incarnation`] has the number of the drive that appeared last, of the array or not.
+/// The name under which an [`Incarnation`] has the number of the drive that appeared last, of the
+/// array or not.
 pub const NEWEST: &str = "newest";
 
 /// The word of what had nothing that it could lose: another word in its place costs nothing.
@@ -30,8 +32,9 @@ impl Incarnation {
         Self(text.split(',').filter_map(pair).collect())
     }
 
-    /// Takes in what is told now. Whether a drive may have lost its power since with what a client was answered: one that
-    /// was told of before, or one that has come to the array since, and appeared since.
+    /// Takes in what is told now. Whether a drive may have lost its power since with what a client
+    /// was answered: one that was told of before, or one that has come to the array since, and
+    /// appeared since.
     fn follow(&mut self, now: &Self) -> bool {
         let number = |word: &String| word.parse::<u64>().ok();
         let newest = self.0.get(NEWEST).and_then(number);
@@ -81,7 +84,8 @@ impl Unflushed {
         Self(Mutex::new(State { answered: nothing, flushed: nothing, incarnation, is_owed: false }))
     }
 
-    /// Of a client that takes the place of another, whose answers nobody knows: some of them may not be flushed.
+    /// Of a client that takes the place of another, whose answers nobody knows: some of them may
+    /// not be flushed.
     pub fn inherited(incarnation: Incarnation) -> Self {
         let this = Self::new(incarnation);
         this.answered();

@@ -1,4 +1,5 @@
-//! The seam between a volume and its drives: the one place where the real world and a simulated one differ.
+//! The seam between a volume and its drives: the one place where the real world and a simulated one
+//! differ.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -11,8 +12,8 @@ use shoal_drive::{Arena, Drive, DriveId, DriveKind, Finished, Io, IoLoop, LoopEr
 
 /// Drives, the memory that I/O goes to and from, and a clock.
 ///
-/// A world answers every I/O exactly once. Its clock never goes back. The engine above it is the same whether the
-/// world is real or simulated.
+/// A world answers every I/O exactly once. Its clock never goes back. The engine above it is the
+/// same whether the world is real or simulated.
 pub trait World {
     /// The memory that I/O goes to and from.
     fn arena(&self) -> &Arena;
@@ -25,26 +26,27 @@ pub trait World {
         let _ = drive;
         None
     }
-    /// Whether a flush has found a drive to be a file that was cut short or deleted: what was on it is lost, whatever it holds
-    /// by now.
+    /// Whether a flush has found a drive to be a file that was cut short or deleted: what was on it
+    /// is lost, whatever it holds by now.
     fn has_lost_content(&self, drive: DriveId) -> bool {
         let _ = drive;
         false
     }
-    /// Whether a flush of a drive would fail without being tried: asked where it is left out, as the drive has nothing new.
+    /// Whether a flush of a drive would fail without being tried: asked where it is left out, as
+    /// the drive has nothing new.
     fn refuses_flushes(&self, drive: DriveId) -> bool {
         let _ = drive;
         false
     }
     /// Queues an I/O; it starts at the next [`World::wait`] at the latest.
     fn submit(&mut self, io: Io);
-    /// Queues writes on one drive, each of which goes on where the one before it ends: the drive gets them in their order, in
-    /// one request where that can be. Each finishes by itself.
+    /// Queues writes on one drive, each of which goes on where the one before it ends: the drive
+    /// gets them in their order, in one request where that can be. Each finishes by itself.
     fn submit_together(&mut self, writes: &[Io]) {
         writes.iter().for_each(|&write| self.submit(write));
     }
-    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends all that
-    /// have finished.
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is
+    /// over, and appends all that have finished.
     fn wait(
         &mut self,
         at_least: usize,
@@ -57,8 +59,8 @@ pub trait World {
     fn now(&self) -> Instant;
     /// The time, for the record: seconds since 1970.
     fn unix_time_s(&self) -> u64;
-    /// Fails once the world has ended, with what every later [`World::wait`] says too: what was in flight is answered to
-    /// nobody then, so whoever is about to sleep asks first.
+    /// Fails once the world has ended, with what every later [`World::wait`] says too: what was in
+    /// flight is answered to nobody then, so whoever is about to sleep asks first.
     fn go_on(&self) -> Result<(), LoopError> {
         Ok(())
     }
@@ -77,14 +79,16 @@ pub trait World {
     fn sleep_or_wake(&mut self, duration: Duration) {
         self.sleep(duration);
     }
-    /// Makes `file` a wake source: the waits named `..._or_wake` return early while it is readable, so that an array's owner
-    /// serves its clients too. Waits for drives alone do not. A world of virtual time never waits and ignores it.
+    /// Makes `file` a wake source: the waits named `..._or_wake` return early while it is readable,
+    /// so that an array's owner serves its clients too. Waits for drives alone do not. A world of
+    /// virtual time never waits and ignores it.
     fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
         let _ = file;
         Ok(())
     }
-    /// What answering a request from memory takes beyond what it takes anyway: nothing in the real world, where
-    /// computing takes its time; a simulated one says what a processor would need, so that time passes at all.
+    /// What answering a request from memory takes beyond what it takes anyway: nothing in the real
+    /// world, where computing takes its time; a simulated one says what a processor would need, so
+    /// that time passes at all.
     fn answer_from_memory_ns(&self) -> u64 {
         0
     }
@@ -136,8 +140,8 @@ impl RealWorld {
         Ok(id)
     }
 
-    /// Gives a drive back. One that has not answered everything is none of the world's any more all the same, and is
-    /// closed once it has. Its id is never used again.
+    /// Gives a drive back. One that has not answered everything is none of the world's any more all
+    /// the same, and is closed once it has. Its id is never used again.
     pub fn remove_drive(&mut self, id: DriveId) -> Option<Drive> {
         let is_here = self.drives.contains(&id);
         self.drives.retain(|&other| other != id);
@@ -169,8 +173,9 @@ impl RealWorld {
         &self.io_loop
     }
 
-    /// A file system that is full is no fault of the file that met it, and one file after the other would. So the world ends
-    /// as if power were cut, which arrays survive: what ended then is told to nobody, and no member is taken for broken.
+    /// A file system that is full is no fault of the file that met it, and one file after the other
+    /// would. So the world ends as if power were cut, which arrays survive: what ended then is told
+    /// to nobody, and no member is taken for broken.
     fn check_room(&mut self, known: usize, finished: &mut Vec<Finished>) -> Result<(), LoopError> {
         let is_full = |error: &std::io::Error| matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT));
         if finished[known..].iter().any(|finished| finished.result.as_ref().is_err_and(is_full)) {
@@ -179,7 +184,8 @@ impl RealWorld {
             let room = |file: &&Drive| {
                 rustix::fs::fstatvfs(file).map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize))
             };
-            // A device may have a file system of its own behind it; it is for its maker to say which.
+            // A device may have a file system of its own behind it; it is for its maker to say
+            // which.
             self.full = files.min_by_key(room).map(|file| file.path().to_owned());
         }
         if self.full.is_some() {

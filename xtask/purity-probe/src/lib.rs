@@ -1,8 +1,8 @@
 //! A program's worth of the engine without the standard library under it.
 //!
-//! The standard library has a panic handler of its own, so if the engine or anything below it links the standard
-//! library, this does not build. Whatever else the engine would ask of the system is left as an undefined symbol, and
-//! `cargo xtask purity` reads those.
+//! The standard library has a panic handler of its own, so if the engine or anything below it links
+//! the standard library, this does not build. Whatever else the engine would ask of the system is
+//! left as an undefined symbol, and `cargo xtask purity` reads those.
 #![no_std]
 
 extern crate shoal_array;

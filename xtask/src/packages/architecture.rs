@@ -77,7 +77,8 @@ impl Architecture {
         root.join("target/openssl").join(self.debian())
     }
 
-    /// A command that runs one of its programs here, with the libraries of the system that lies below `system`.
+    /// A command that runs one of its programs here, with the libraries of the system that lies
+    /// below `system`.
     ///
     /// # Errors
     /// No emulator is installed.

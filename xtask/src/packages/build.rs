@@ -8,10 +8,12 @@ use anyhow::{Context, Result, bail};
 use super::architecture::{Architecture, GLIBC, Linkage};
 use crate::process;
 
-/// Packages are installed in places that are small: SD cards, initramfs. A static program has all of OpenSSL besides.
+/// Packages are installed in places that are small: SD cards, initramfs. A static program has all
+/// of OpenSSL besides.
 const SIZE_BYTES_MAX: u64 = 15_000_000;
 
-/// Builds the program as it is installed, and says where it is; loudly that it is none, where Rust's standard library is missing.
+/// Builds the program as it is installed, and says where it is; loudly that it is none, where
+/// Rust's standard library is missing.
 ///
 /// # Errors
 /// A tool or library is missing, it does not build, or it has become too large.

@@ -12,8 +12,9 @@ use super::architecture::{Architecture, GLIBC};
 use super::tree::{files_of, put};
 use crate::process;
 
-/// The time that Linux counts in 64 bits, Debian 13 and Ubuntu 24.04 count so on armhf too. A function that takes or gives a time
-/// means something else there, so a program that is to run on both must call none of these.
+/// The time that Linux counts in 64 bits, Debian 13 and Ubuntu 24.04 count so on armhf too. A
+/// function that takes or gives a time means something else there, so a program that is to run on
+/// both must call none of these.
 const TAKE_TIMES: [&str; 7] = [
     "ASN1_TIME_set",
     "ASN1_TIME_adj",
@@ -27,10 +28,12 @@ const TAKE_TIMES: [&str; 7] = [
 /// Scripts that dpkg runs.
 const SCRIPTS: [&str; 2] = ["prerm", "postrm"];
 
-/// Packs the files below `folder`, with what dpkg wants to know of them, into `DIR/shoal_VERSION_ARCH.deb`.
+/// Packs the files below `folder`, with what dpkg wants to know of them, into
+/// `DIR/shoal_VERSION_ARCH.deb`.
 ///
 /// # Errors
-/// dpkg-deb is missing or does not like it; the program asks more of its libraries than the oldest system has.
+/// dpkg-deb is missing or does not like it; the program asks more of its libraries than the oldest
+/// system has.
 pub(super) fn pack(
     root: &Path,
     folder: &Path,
@@ -99,7 +102,8 @@ fn check_symbols(program: &Path, architecture: Architecture) -> Result<()> {
     Ok(())
 }
 
-/// What Debian's own reader of packages finds wrong with it: nothing, or it is an error. Says so if it is not there.
+/// What Debian's own reader of packages finds wrong with it: nothing, or it is an error. Says so if
+/// it is not there.
 ///
 /// # Errors
 /// What it finds.

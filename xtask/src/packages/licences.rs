@@ -72,7 +72,8 @@ pub(super) fn text(root: &Path, architecture: Architecture, linkage: Linkage) ->
     Ok(text)
 }
 
-/// The crates of others whose code gets into the program. What only writes code while it is built does not.
+/// The crates of others whose code gets into the program. What only writes code while it is built
+/// does not.
 fn linked(metadata: &Metadata) -> Result<Vec<&Package>> {
     let resolve = metadata.resolve.as_ref().context("cargo names no dependencies")?;
     let shoal = metadata.packages.iter().find(|package| package.name.as_str() == "shoal").context("no shoal")?;
@@ -93,7 +94,8 @@ fn linked(metadata: &Metadata) -> Result<Vec<&Package>> {
     Ok(packages)
 }
 
-/// The texts under which a crate is taken: MIT where it is offered, and what comes with it in any case.
+/// The texts under which a crate is taken: MIT where it is offered, and what comes with it in any
+/// case.
 fn of_crate(package: &Package) -> Result<Vec<String>> {
     let says = package.license.clone().unwrap_or_default();
     let files = licence_files(package)?;

@@ -1,4 +1,5 @@
-//! What is installed: Debian packages, and archives with a program that needs nothing. All of it lies below `target/packages`.
+//! What is installed: Debian packages, and archives with a program that needs nothing. All of it
+//! lies below `target/packages`.
 
 mod architecture;
 mod build;
@@ -19,7 +20,7 @@ use architecture::{Architecture, Linkage};
 /// Which version is packed.
 struct Release {
     version: &'static str,
-    /// When its last change was made, so that packages of one commit are the same, in seconds since 1970.
+    /// When its last change was made, in seconds since 1970: packages of one commit are the same.
     written_s: u64,
     /// The same, as people and Debian's changelogs write it.
     written: String,
@@ -86,7 +87,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Installs what was built for these processors, or for all, in bare systems, tries it there, and removes it.
+/// Installs what was built for these processors, or for all, in bare systems, tries it there, and
+/// removes it.
 ///
 /// # Errors
 /// What does not work, or is left behind.

@@ -22,7 +22,8 @@ const OUT_OF_REACH: i32 = 3;
 pub(super) const SUITES: [&str; 3] = ["bookworm", "trixie", "noble"];
 const OLDEST: &str = SUITES[0];
 
-/// Installs it wherever it is to run. For another processor the oldest system is unpacked, and the program is emulated.
+/// Installs it wherever it is to run. For another processor the oldest system is unpacked, and the
+/// program is emulated.
 ///
 /// # Errors
 /// What does not work.
@@ -36,7 +37,8 @@ pub(super) fn try_package(root: &Path, package: &Path, architecture: Architectur
     SUITES.into_iter().try_for_each(|suite| install(root, package, architecture, suite))
 }
 
-/// Installs a package in a new system, tries it, purges it, and compares the system with what it was.
+/// Installs a package in a new system, tries it, purges it, and compares the system with what it
+/// was.
 ///
 /// # Errors
 /// What does not work, or is left behind.

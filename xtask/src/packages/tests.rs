@@ -4,7 +4,8 @@ use shoal_lab::Share;
 
 use super::*;
 
-/// The program that the tests of this tier were built with, without what a debugger reads, in a package.
+/// The program that the tests of this tier were built with, without what a debugger reads, in a
+/// package.
 fn package_of_tests(root: &Path, directory: &Path) -> Option<PathBuf> {
     let architecture = Architecture::native()?;
     let program = crate::target_directory(root).join("debug/shoal");

@@ -27,7 +27,8 @@ const AS_IT_IS: [(&str, &str); 3] = [
 const MANUAL: &str = "usr/share/man/man1";
 const DOCUMENTS: &str = "usr/share/doc/shoal";
 
-/// Lays out the files below an empty folder. `own` is the program in a form that runs here, which writes its manual.
+/// Lays out the files below an empty folder. `own` is the program in a form that runs here, which
+/// writes its manual.
 ///
 /// # Errors
 /// A file cannot be read or written, or the program does not run.
@@ -64,7 +65,8 @@ pub(super) fn lay_out(
     compress(&folder.join(document("changelog.Debian")))
 }
 
-/// The folder of a program that needs nothing: what it can do without a system that knows where to look.
+/// The folder of a program that needs nothing: what it can do without a system that knows where to
+/// look.
 ///
 /// # Errors
 /// A file cannot be read or written.

@@ -1,8 +1,9 @@
 //! Modules of a crate point one way: no two files use each other, directly or around a corner.
 //!
-//! A file uses another if one of its paths leads to something that is defined there; a re-export on the way is looked through, and
-//! is no use by itself. What cannot be seen in paths (a method of a type, what a macro makes) does not count, and neither does test code.
-//! Circles that the tree still has are recorded, each with its files: one may lose files and never gains any.
+//! A file uses another if one of its paths leads to something that is defined there; a re-export on
+//! the way is looked through, and is no use by itself. What cannot be seen in paths (a method of a
+//! type, what a macro makes) does not count, and neither does test code. Circles that the tree
+//! still has are recorded, each with its files: one may lose files and never gains any.
 
 use super::code::Code;
 use super::finding::Finding;

@@ -1,4 +1,5 @@
-//! A Rust file, parsed once for all rules: its flat token sequence, its syntax tree, and which lines are test code.
+//! A Rust file, parsed once for all rules: its flat token sequence, its syntax tree, and which
+//! lines are test code.
 
 use super::finding::Finding;
 use super::sources::Source;
@@ -7,7 +8,8 @@ use std::ops::RangeInclusive;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-/// One token and where it stands. Delimiters are tokens of their own; `::` is one token; comments are none.
+/// One token and where it stands. Delimiters are tokens of their own; `::` is one token; comments
+/// are none.
 pub(super) struct Token {
     /// As written.
     pub text: String,

@@ -1,4 +1,5 @@
-//! The rules that ARCHITECTURE.md states: its tables of crates and dependencies are the rules, not a copy of them.
+//! The rules that ARCHITECTURE.md states: its tables of crates and dependencies are the rules, not
+//! a copy of them.
 
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! The repository lint: what the compiler and clippy cannot know about this project.
 //!
-//! Every rule reports a [`Finding`] that says where, what, why, and how to mend it. The rules themselves are pure
-//! functions of file contents; reading the tree and asking cargo happens here.
+//! Every rule reports a [`Finding`] that says where, what, why, and how to mend it. The rules
+//! themselves are pure functions of file contents; reading the tree and asking cargo happens here.
 
 mod arrows;
 mod circles;

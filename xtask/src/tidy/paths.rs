@@ -1,4 +1,5 @@
-//! Where the paths of a crate's files lead: modules, what they define, and what they call by another name.
+//! Where the paths of a crate's files lead: modules, what they define, and what they call by
+//! another name.
 
 use super::code::Code;
 use proc_macro2::Ident;
@@ -188,7 +189,8 @@ impl Modules {
         self.0.values().map(of_module).collect()
     }
 
-    /// The file in which what a path names is defined; none if it is of another crate, or a local name.
+    /// The file in which what a path names is defined; none if it is of another crate, or a local
+    /// name.
     fn resolve(&self, place: &Path, path: &[String], hops: usize) -> Option<&str> {
         let (first, rest) = path.split_first()?;
         let here = self.0.get(place)?;

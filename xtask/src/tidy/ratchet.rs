@@ -1,7 +1,7 @@
 //! Lengths above the aim are recorded in a file and may only shrink.
 //!
-//! A record is raised by hand, in a diff that a reviewer sees; `--update` lowers records and removes those that are no
-//! longer needed. Nothing above the limit can be recorded.
+//! A record is raised by hand, in a diff that a reviewer sees; `--update` lowers records and
+//! removes those that are no longer needed. Nothing above the limit can be recorded.
 
 use super::RATCHET;
 use super::finding::Finding;
@@ -21,7 +21,8 @@ pub(super) struct Ratchet {
 }
 
 impl Ratchet {
-    /// Reads records, one a line: `file PATH LINES` or `function PATH NAME LINES`; `#` begins a comment.
+    /// Reads records, one a line: `file PATH LINES` or `function PATH NAME LINES`; `#` begins a
+    /// comment.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut records = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {

@@ -37,7 +37,8 @@ impl Source {
 
 /// Reads every tracked, and every untracked but not ignored, text file below `root`.
 pub(super) fn read_tree(root: &Path) -> Result<Vec<Source>> {
-    // Continuous integration often runs as another user than the clone's owner, which git refuses without this.
+    // Continuous integration often runs as another user than the clone's owner, which git refuses
+    // without this.
     let listing = process::stdout_of(
         Command::new("git")
             .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])

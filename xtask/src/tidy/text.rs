@@ -34,11 +34,42 @@ const WORDS: &[Word] = &[
     Word { text: concat!("index.cra", "tes.io"), why: HOST_WHY, mend: "leave the host out" },
 ];
 
+/// Where a line of a comment ends at the latest.
+const COMMENT_COLUMNS_MAX: usize = 100;
+
+/// The comments of a file, line by line: which of them are prose, that can be wrapped.
+#[derive(Default)]
+struct Comments {
+    is_in_code: bool,
+}
+
+impl Comments {
+    /// Whether the next line is prose of a comment and too long. Tables, diagrams, code, and what
+    /// has no white space cannot be wrapped.
+    fn is_too_long(&mut self, line: &str) -> bool {
+        let Some(text) = line.trim_start().strip_prefix("//") else {
+            self.is_in_code = false;
+            return false;
+        };
+        let text = text.trim_start_matches(['/', '!']);
+        let is_fence = text.trim_start().starts_with("```");
+        self.is_in_code ^= is_fence;
+        let is_fixed = self.is_in_code || is_fence || text.starts_with(" |") || text.starts_with("     ");
+        let is_prose = !is_fixed && line.is_ascii() && text.trim().contains(' ');
+        is_prose && line.len() > COMMENT_COLUMNS_MAX
+    }
+}
+
 /// Every breach in the file.
 pub(super) fn check(file: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut comments = Comments::default();
     for (index, line) in file.content.split('\n').enumerate() {
         check_line(file, index + 1, line, &mut findings);
+        if file.is_rust() && comments.is_too_long(line) {
+            let what = format!("a comment of {} columns, {COMMENT_COLUMNS_MAX} are allowed", line.chars().count());
+            findings.push(finding(file, index + 1, &what, "long lines of prose are hard to read", "wrap it"));
+        }
     }
     if !file.content.is_empty() && !file.content.ends_with('\n') {
         let line = file.content.lines().count();
@@ -111,6 +142,19 @@ mod tests {
         }
         assert_eq!(found("a.md", "one\ntwo"), [(2, "no newline at the end".to_owned())]);
         assert!(found("a.md", "").is_empty());
+    }
+
+    #[test]
+    fn comments_of_rust_end_at_a_column_unless_they_cannot_be_wrapped() {
+        let long = "word ".repeat(20);
+        let too_long = vec![(1, "a comment of 103 columns, 100 are allowed".to_owned())];
+        assert_eq!(found("a.rs", &format!("// {}\n", long.trim_end())), [(1, too_long[0].1.replace("103", "102"))]);
+        assert_eq!(found("a.rs", &format!("/// {}\n", long.trim_end())), too_long);
+        for fixed in ["/// | {} |\n", "/// ```\n/// {}.\n/// ```\n", "let text = \"{}.\";\n", "//     {}.\n"] {
+            assert!(found("a.rs", &fixed.replace("{}", &long)).is_empty(), "{fixed}");
+        }
+        assert!(found("a.rs", &format!("// {}\n", "x".repeat(120))).is_empty());
+        assert!(found("a.md", &format!("// {}\n", long.trim_end())).is_empty());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Banned code, matched on tokens so that comments and strings never count, each with its replacement.
+//! Banned code, matched on tokens so that comments and strings never count, each with its
+//! replacement.
 
 use super::code::{Code, Token};
 use super::finding::Finding;
@@ -23,7 +24,8 @@ struct Ban {
 
 const NOWHERE: &[&str] = &[];
 const PROGRAMS: &[&str] = &["crates/shoal/", "xtask/"];
-/// Programs, the harness that looks for them and waits for them, and who has mdadm, mkfs or servers do its work.
+/// Programs, the harness that looks for them and waits for them, and who has mdadm, mkfs or servers
+/// do its work.
 const RUNS_PROGRAMS: &[&str] = &[
     "crates/filesystem/src/make.rs",
     "crates/lab/",
@@ -58,8 +60,8 @@ const CLOCKS: &[&str] = &[
     "crates/unattended/src/alert/notifier.rs",        // the clock of that thread
     "xtask/",
 ];
-/// The kernels and their bench against C, the memory and the ring, the one place where the two meet, and what is asked of the
-/// kernel's loop and ublk drivers.
+/// The kernels and their bench against C, the memory and the ring, the one place where the two
+/// meet, and what is asked of the kernel's loop and ublk drivers.
 const UNSAFE: &[&str] = &[
     "crates/parity/src/",
     "crates/parity/benches/",

@@ -1,4 +1,5 @@
-//! What tests took, what they skipped, and which passed only when tried again: read from the JUnit files of cargo-nextest.
+//! What tests took, what they skipped, and which passed only when tried again: read from the JUnit
+//! files of cargo-nextest.
 
 use std::fs;
 use std::path::Path;

@@ -20,12 +20,14 @@ pub(super) struct Step {
 /// Tests whose size is a setting: short in `make test`, in full among the proofs.
 const SIZED: &str = "test(=seeds_are_clean) + test(/^engine_properties::/)";
 
-/// The proofs run one part in so many of what has many cases: the kernel's cells (shapes, states, power cuts), the places at which
-/// stories of power cuts are cut, arrays of throttled sticks, systems that packages are installed on. Another part each day;
-/// `make long` runs all. They would take longer than all other proofs together.
+/// The proofs run one part in so many of what has many cases: the kernel's cells (shapes, states,
+/// power cuts), the places at which stories of power cuts are cut, arrays of throttled sticks,
+/// systems that packages are installed on. Another part each day; `make long` runs all. They would
+/// take longer than all other proofs together.
 const SHARES: u64 = 5;
 
-/// Planted bugs that the hunter finds within some dozen seeds: of engine, superblocks, hangs, outages and misuse.
+/// Planted bugs that the hunter finds within some dozen seeds: of engine, superblocks, hangs,
+/// outages and misuse.
 const FOUND_SOON: &[&str] = &[
     "order-overtaken",
     "silence-endured",
@@ -150,7 +152,8 @@ fn long(seed: u64) -> Vec<Step> {
     ]
 }
 
-/// A new seed each day, so that over the days many stories are told. It is printed with the command of its step.
+/// A new seed each day, so that over the days many stories are told. It is printed with the command
+/// of its step.
 fn seed_of_the_day() -> Result<u64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400)
 }

@@ -1,27 +1,29 @@
 //! Bad blocks: ranges of a member that hold no data, though the member works.
 //!
-//! md keeps them in a log beside the superblock, and so does whoever drives the engine. A log has room for so many
-//! entries, of 512 sectors at most.
+//! md keeps them in a log beside the superblock, and so does whoever drives the engine. A log has
+//! room for so many entries, of 512 sectors at most.
 //!
-//! *Reading.* A read that touches a bad block is answered within the engine as unreadable, and no I/O is done. What
-//! follows is what follows on any sector that cannot be read: the range is halved down to blocks, each is taken from
-//! redundancy, and written anew where it was bad.
+//! *Reading.* A read that touches a bad block is answered within the engine as unreadable, and no
+//! I/O is done. What follows is what follows on any sector that cannot be read: the range is halved
+//! down to blocks, each is taken from redundancy, and written anew where it was bad.
 //!
-//! *A write that succeeds over a bad block* makes it good. The engine takes it out at once, tells so, and asks for a
-//! record. The answers to writes and flushes wait for that: if power were cut after the answer with the block still in
-//! the log, the data just written would not be believed, and on a degraded array it would be lost. The record must not be
-//! ahead of the data either, so the driver flushes the members before it writes their logs: a block leaves the log
-//! after its data is there.
+//! *A write that succeeds over a bad block* makes it good. The engine takes it out at once, tells
+//! so, and asks for a record. The answers to writes and flushes wait for that: if power were cut
+//! after the answer with the block still in the log, the data just written would not be believed,
+//! and on a degraded array it would be lost. The record must not be ahead of the data either, so
+//! the driver flushes the members before it writes their logs: a block leaves the log after its
+//! data is there.
 //!
-//! *A rebuild that meets a block which nobody has* leaves it out and makes it a bad block of the member that is
-//! filled. Order: the block is put among the bad ones here; then a record is asked for; only when that is done does the
-//! rebuild's position pass the block. Until then it lies beyond the position, where nobody reads, and its
-//! slice or range is held, so nobody writes there either. A crash before the record leaves a position below the
-//! block, which is met again; a crash after it leaves the block in the log. There is no moment in which the member counts
-//! as filled there and the log does not know better.
+//! *A rebuild that meets a block which nobody has* leaves it out and makes it a bad block of the
+//! member that is filled. Order: the block is put among the bad ones here; then a record is asked
+//! for; only when that is done does the rebuild's position pass the block. Until then it lies
+//! beyond the position, where nobody reads, and its slice or range is held, so nobody writes there
+//! either. A crash before the record leaves a position below the block, which is met again; a crash
+//! after it leaves the block in the log. There is no moment in which the member counts as filled
+//! there and the log does not know better.
 //!
-//! *A drive without a log, or with a full one*, cannot be told apart from a good one there: the rebuild stops at that
-//! block, as it would without all this.
+//! *A drive without a log, or with a full one*, cannot be told apart from a good one there: the
+//! rebuild stops at that block, as it would without all this.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -110,9 +112,10 @@ impl BadBlocks {
         true
     }
 
-    /// What the log is to hold: all bad ranges, cut into entries. Where a write into the middle of a bad range has made
-    /// more entries than fit, the nearest neighbours are joined over the good bytes between them: what a log names too
-    /// much is only solved for or fetched from a copy without need, what it leaves out would be taken for data.
+    /// What the log is to hold: all bad ranges, cut into entries. Where a write into the middle of
+    /// a bad range has made more entries than fit, the nearest neighbours are joined over the good
+    /// bytes between them: what a log names too much is only solved for or fetched from a copy
+    /// without need, what it leaves out would be taken for data.
     pub fn log_entries(&self) -> Vec<Range<u64>> {
         let mut ranges = self.ranges.clone();
         while entries(&ranges) > self.limit && ranges.len() > 1 {
@@ -135,8 +138,8 @@ impl BadBlocks {
 }
 
 impl Array {
-    /// What the bad-block log holds of the drive that is about to take a missing member's place; or what it is to be taken
-    /// to hold of a member in sync, if others mind that of its drives.
+    /// What the bad-block log holds of the drive that is about to take a missing member's place; or
+    /// what it is to be taken to hold of a member in sync, if others mind that of its drives.
     pub fn set_bad_blocks(&mut self, role: Role, bad_blocks: BadBlocks) -> Result<(), CommandError> {
         match self.members.states().get(role.index()) {
             None => Err(CommandError::NoSuchRole),
@@ -155,8 +158,8 @@ impl Array {
         }
     }
 
-    /// A member has moved to another drive, with all that it had flushed. `bad_blocks` is what that drive's log holds. See
-    /// [`Self::set_bad_blocks`].
+    /// A member has moved to another drive, with all that it had flushed. `bad_blocks` is what that
+    /// drive's log holds. See [`Self::set_bad_blocks`].
     pub fn move_member(&mut self, role: Role, bad_blocks: BadBlocks) -> Result<(), CommandError> {
         self.set_bad_blocks(role, bad_blocks)?;
         self.unflushed.forget(role);

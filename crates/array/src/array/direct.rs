@@ -1,9 +1,10 @@
-//! Pieces that go straight to members: everything on linear, RAID0, RAID1 and RAID10, and reads of parity levels whose
-//! member holds the data.
+//! Pieces that go straight to members: everything on linear, RAID0, RAID1 and RAID10, and reads of
+//! parity levels whose member holds the data.
 //!
-//! A read goes to one copy; if that fails, [`super::op`] takes over. A write or discard goes to every copy that works, also to
-//! one that is being rebuilt, wherever the rebuild stands. A copy whose write fails is taken out, so that what it missed
-//! is never read; the last one stays, and the request fails.
+//! A read goes to one copy; if that fails, [`super::op`] takes over. A write or discard goes to
+//! every copy that works, also to one that is being rebuilt, wherever the rebuild stands. A copy
+//! whose write fails is taken out, so that what it missed is never read; the last one stays, and
+//! the request fails.
 
 use super::{
     Array,
@@ -36,7 +37,8 @@ impl Array {
         }
     }
 
-    /// Shortens a piece that no member holds whole to what one holds from the start, if there is such a member.
+    /// Shortens a piece that no member holds whole to what one holds from the start, if there is
+    /// such a member.
     fn end_at_rebuild(&self, piece: &mut Piece) {
         let held = piece.copies.iter().map(|(role, offset)| self.members.held_from(*role, *offset, piece.length));
         piece.length = held.max().filter(|length| *length > 0).unwrap_or(piece.length);
@@ -57,7 +59,8 @@ impl Array {
         Some(copy)
     }
 
-    /// How many bytes of a request come after a piece on the same members: of every so many chunks, one.
+    /// How many bytes of a request come after a piece on the same members: of every so many chunks,
+    /// one.
     fn to_come(&self, key: Key<Active>, piece: &Piece) -> u64 {
         let sets = (self.members.states().len() / piece.copies.len()).max(1) as u64;
         let chunks = (self.requests[key].uncut() - piece.length) / u64::from(self.profile.chunk_bytes);
@@ -134,7 +137,8 @@ impl Array {
             return;
         }
         self.members.distrust(role);
-        // The last copy has old data, or a mix. A copy that is being rebuilt may have the new: it must not be read.
+        // The last copy has old data, or a mix. A copy that is being rebuilt may have the new: it
+        // must not be read.
         for &(other, at) in &self.geometry.piece(offset, length).copies {
             let is_rebuilding = matches!(self.members.state(other), MemberState::Rebuilding { .. });
             if is_rebuilding && self.members.may_hold_some(other, at..at + length) {
@@ -167,8 +171,9 @@ impl Array {
         self.piece_done(key);
     }
 
-    /// Starts an operation for a read that failed at one copy. If that was `unreadable`, halves of the range are tried
-    /// at the suspect first: only the blocks that really cannot be read are taken from elsewhere, and written anew.
+    /// Starts an operation for a read that failed at one copy. If that was `unreadable`, halves of
+    /// the range are tried at the suspect first: only the blocks that really cannot be read are
+    /// taken from elsewhere, and written anew.
     fn read_other_copy(&mut self, key: Key<Active>, offset: u64, length: u64, suspect: Option<Role>, unreadable: bool) {
         let copies = self.geometry.piece(offset, length).copies;
         let span = self.requests[key].span_of(offset, length);

@@ -42,7 +42,8 @@ pub enum Matter {
 /// What a scrub found in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The member whose block is wrong; or, as far as that is not known, whose copy, P or Q does not agree with the data.
+    /// The member whose block is wrong; or, as far as that is not known, whose copy, P or Q does
+    /// not agree with the data.
     pub role: Role,
     /// How that is known.
     pub blame: Blame,
@@ -63,13 +64,15 @@ pub struct Mismatch {
 pub enum Event {
     /// A request is answered.
     Completed(Completion),
-    /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more I/O.
+    /// A member failed (by I/O or by command); it is [`MemberState::Missing`] now and gets no more
+    /// I/O.
     MemberFailed(Role),
-    /// This member did not take a flush, and is the last that has some mirrored data: writes that were answered may be
-    /// lost. It stays, and what it may lose is written to it again. If nobody had asked for the flush, the next one of the
-    /// array fails.
+    /// This member did not take a flush, and is the last that has some mirrored data: writes that
+    /// were answered may be lost. It stays, and what it may lose is written to it again. If nobody
+    /// had asked for the flush, the next one of the array fails.
     FlushFailed(Role),
-    /// What a member may have lost when it refused a flush was written to it again, except for blocks that cannot be read.
+    /// What a member may have lost when it refused a flush was written to it again, except for
+    /// blocks that cannot be read.
     Renewed(Role),
     /// A range of a member could not be read and was written anew from redundancy.
     Healed {
@@ -99,21 +102,24 @@ pub enum Event {
         /// First array byte that is lost; as many as in the member's range.
         offset: u64,
     },
-    /// What [`super::Array::bad_blocks`] says of this member has changed. To be in its log before a record is made that
-    /// relies on it.
+    /// What [`super::Array::bad_blocks`] says of this member has changed. To be in its log before a
+    /// record is made that relies on it.
     BadBlocksChanged(Role),
     /// Parity and copies agree everywhere.
     ResyncFinished,
-    /// The resync cannot go on for want of redundancy. It is remembered, and goes on by itself when there is some again.
+    /// The resync cannot go on for want of redundancy. It is remembered, and goes on by itself when
+    /// there is some again.
     ResyncStopped {
         /// Everything below is in sync, in sync bytes.
         position: u64,
     },
-    /// The writes that an [`crate::Effect::Log`] was for have ended. Its entries may be forgotten once they are flushed.
+    /// The writes that an [`crate::Effect::Log`] was for have ended. Its entries may be forgotten
+    /// once they are flushed.
     LogReleased(EffectId),
     /// A member is fully rebuilt and in sync; the driver records it in the superblocks.
     RebuildFinished(Role),
-    /// A rebuild cannot go on: its member failed, or the data to rebuild from is gone from `member_offset` on.
+    /// A rebuild cannot go on: its member failed, or the data to rebuild from is gone from
+    /// `member_offset` on.
     RebuildStopped {
         /// Which member.
         role: Role,
@@ -138,11 +144,11 @@ pub enum CommandError {
     NoSuchRole,
     /// The member is not in a state for this.
     State(MemberState),
-    /// The array has no redundancy to do this with: nothing to rebuild from or to compare, or the member is the last
-    /// that has some mirrored data.
+    /// The array has no redundancy to do this with: nothing to rebuild from or to compare, or the
+    /// member is the last that has some mirrored data.
     NoRedundancy,
-    /// A scrub is under way, or this member's rebuild; or I/O that was given out before the member failed is not
-    /// answered yet.
+    /// A scrub is under way, or this member's rebuild; or I/O that was given out before the member
+    /// failed is not answered yet.
     Busy,
     /// The members are open for reading only.
     ReadOnly,

@@ -1,30 +1,33 @@
 //! Guides: which parts of a member that came back are out of date.
 //!
-//! A member that was away for a while missed only what was written meanwhile. Whoever kept account of that, in a
-//! write-intent bitmap, brings it back with the regions concerned, and only these are filled. Such a member *holds*
-//! everything below the rebuild's position, and beyond it everything outside the regions: there it is read, written and
-//! reckoned with as if it were in sync.
+//! A member that was away for a while missed only what was written meanwhile. Whoever kept account
+//! of that, in a write-intent bitmap, brings it back with the regions concerned, and only these are
+//! filled. Such a member *holds* everything below the rebuild's position, and beyond it everything
+//! outside the regions: there it is read, written and reckoned with as if it were in sync.
 //!
 //! *Why no write is lost on it.* Let a write come while the rebuild is under way.
-//! * Outside the regions, or below the position: the member holds these bytes, so the write goes to it as to any other. If
-//!   it fails there, the member is taken out.
-//! * Within the regions, beyond the position, on mirrors: the write goes to every copy that works, wherever the rebuild
-//!   stands. The step that fills this place later copies what a mirror has, which is the same or newer; the request order
-//!   keeps the two apart.
-//! * The same on parity levels: the member does not take part; its content follows from the others, and is brought to it
-//!   by the step that fills this slice. The slice is out of date *as a whole*, because regions are widened to whole
-//!   slices first: otherwise a write to a slice on the edge would have to change what the member holds beside what it
-//!   does not. The step cannot have come before the write and yet count: it has the slice for itself until the position has
-//!   passed it, so a write is either before the step, which sees what it wrote, or after it, below the position.
-//! * Begun before the member came back, and not answered yet: it was planned without the member, and what the driver
-//!   knows of it is not known here. So the ranges of all such requests are added to the regions when the rebuild starts, and
-//!   nothing below the position is relied on while there are any.
-//! * Not known to be in sync (see [`super::resync`]): a resync that went on without the member may have changed parity
-//!   there. These ranges are added as well.
+//! * Outside the regions, or below the position: the member holds these bytes, so the write goes to
+//!   it as to any other. If it fails there, the member is taken out.
+//! * Within the regions, beyond the position, on mirrors: the write goes to every copy that works,
+//!   wherever the rebuild stands. The step that fills this place later copies what a mirror has,
+//!   which is the same or newer; the request order keeps the two apart.
+//! * The same on parity levels: the member does not take part; its content follows from the others,
+//!   and is brought to it by the step that fills this slice. The slice is out of date *as a whole*,
+//!   because regions are widened to whole slices first: otherwise a write to a slice on the edge
+//!   would have to change what the member holds beside what it does not. The step cannot have come
+//!   before the write and yet count: it has the slice for itself until the position has passed it,
+//!   so a write is either before the step, which sees what it wrote, or after it, below the
+//!   position.
+//! * Begun before the member came back, and not answered yet: it was planned without the member,
+//!   and what the driver knows of it is not known here. So the ranges of all such requests are
+//!   added to the regions when the rebuild starts, and nothing below the position is relied on
+//!   while there are any.
+//! * Not known to be in sync (see [`super::resync`]): a resync that went on without the member may
+//!   have changed parity there. These ranges are added as well.
 //!
-//! The regions never grow after that, and need not: what is in them stays in them until the position has passed it. They are
-//! the driver's to remember over a crash: what is out of date here are bits that stay set in the bitmap until the rebuild
-//! has finished.
+//! The regions never grow after that, and need not: what is in them stays in them until the
+//! position has passed it. They are the driver's to remember over a crash: what is out of date here
+//! are bits that stay set in the bitmap until the rebuild has finished.
 
 use core::ops::Range;
 
@@ -73,7 +76,8 @@ impl Guide {
 }
 
 impl Array {
-    /// The guide of a member that starts to be filled, and from where on; `only` is what the driver knows.
+    /// The guide of a member that starts to be filled, and from where on; `only` is what the driver
+    /// knows.
     pub(super) fn guide(&mut self, role: Role, position: u64, only: Option<Regions>) -> (u64, Option<Guide>) {
         let before = self.members.take_guide(role);
         match self.members.state(role) {
@@ -119,8 +123,8 @@ impl Array {
         self.requests.values().any(|request| request.changes_content())
     }
 
-    /// How many bytes of a rebuild may be left out at the cursor, because the member holds them; or else how many from there
-    /// on it does not.
+    /// How many bytes of a rebuild may be left out at the cursor, because the member holds them; or
+    /// else how many from there on it does not.
     pub(super) fn look_ahead(&self, role: Role, cursor: u64, total: u64) -> Ahead {
         let Some(guide) = self.members.guide(role) else { return Ahead::Stale(total - cursor) };
         let end = match guide.content {

@@ -1,7 +1,8 @@
 //! The members: their states, and what follows from them. They change by one table ([`changes`]).
 //!
-//! Nothing else in the engine writes a member's state. The array's health, whether a member can be read or written at
-//! a place, and whether it may be failed out are derived here from the states, every time they are asked for.
+//! Nothing else in the engine writes a member's state. The array's health, whether a member can be
+//! read or written at a place, and whether it may be failed out are derived here from the states,
+//! every time they are asked for.
 
 mod brisk;
 mod changes;
@@ -128,9 +129,10 @@ impl Members {
         }
     }
 
-    /// A member missed a write but is kept, as it has the last copy of something. Where its mirrors have what it
-    /// missed, only they are read from now on, and none of them is taken out for errors either: each would be the last.
-    /// Of several distrusted members the one that was trusted longest knows most.
+    /// A member missed a write but is kept, as it has the last copy of something. Where its mirrors
+    /// have what it missed, only they are read from now on, and none of them is taken out for
+    /// errors either: each would be the last. Of several distrusted members the one that was
+    /// trusted longest knows most.
     pub(super) fn distrust(&mut self, role: Role) {
         if self.trust[role.index()] == FULL_TRUST {
             self.trust[role.index()] = self.next_trust;
@@ -138,8 +140,9 @@ impl Members {
         }
     }
 
-    /// The last copy of something has refused a flush, and is kept. What it had answered by then may go with its power,
-    /// whatever later flushes say: a copy that is made of it agrees with it only until then.
+    /// The last copy of something has refused a flush, and is kept. What it had answered by then
+    /// may go with its power, whatever later flushes say: a copy that is made of it agrees with it
+    /// only until then.
     pub(super) fn refused_flush(&mut self, role: Role) {
         self.distrust(role);
         self.may_lose(role);
@@ -162,8 +165,8 @@ impl Members {
         self.perishable.retain(|other| *other != role);
     }
 
-    /// The member `rebuilt` is a copy of its best mirror everywhere; where all that this one holds is mirrored there,
-    /// the two agree again.
+    /// The member `rebuilt` is a copy of its best mirror everywhere; where all that this one holds
+    /// is mirrored there, the two agree again.
     fn regain_trust(&mut self, rebuilt: Role) {
         for role in self.roles().filter(|role| *role != rebuilt) {
             let was_source = |group: &Vec<Role>| {
@@ -203,8 +206,8 @@ impl Members {
         }
     }
 
-    /// For how many of `length` bytes every one of these copies is held, or not, as it is at the start. Comparing more at
-    /// once would leave out a copy that is held in part.
+    /// For how many of `length` bytes every one of these copies is held, or not, as it is at the
+    /// start. Comparing more at once would leave out a copy that is held in part.
     pub(super) fn evenly_held(&self, copies: &[(Role, u64)], length: u64) -> u64 {
         let even =
             copies.iter().map(|&(role, offset)| match (self.held_from(role, offset, length), self.guide(role)) {
@@ -217,7 +220,8 @@ impl Members {
         even.min().unwrap_or(length)
     }
 
-    /// Whether the member holds any of its data in a range; it may be said to hold some where it does not.
+    /// Whether the member holds any of its data in a range; it may be said to hold some where it
+    /// does not.
     pub(super) fn may_hold_some(&self, role: Role, range: Range<u64>) -> bool {
         self.guide(role).is_some() || self.held_from(role, range.start, range.end - range.start) > 0
     }
@@ -256,7 +260,8 @@ impl Members {
         }
     }
 
-    /// Whether taking the member out would lose mirrored data: errors are passed on then, and the member stays.
+    /// Whether taking the member out would lose mirrored data: errors are passed on then, and the
+    /// member stays.
     pub(super) fn is_last_copy(&self, role: Role) -> bool {
         let trust = self.trust[role.index()];
         let is_as_good = |other: &Role| *other != role && self.is_in_sync(*other) && self.trust[other.index()] >= trust;
@@ -324,7 +329,8 @@ impl Members {
         self.resync.as_ref().is_none_or(|resync| resync.is_synced(range))
     }
 
-    /// The copies that may be read: present, not excepted, and of members that are trusted as far as any that has one.
+    /// The copies that may be read: present, not excepted, and of members that are trusted as far
+    /// as any that has one.
     pub(super) fn readable<'a>(
         &'a self,
         copies: impl Iterator<Item = (Role, u64)> + Clone + 'a,
@@ -340,7 +346,8 @@ impl Members {
     }
 }
 
-/// The sets of members that mirror each other. Layouts repeat after as many chunks as there are members.
+/// The sets of members that mirror each other. Layouts repeat after as many chunks as there are
+/// members.
 fn mirror_groups(geometry: &Geometry, member_count: usize) -> Vec<Vec<Role>> {
     let step = u64::from(geometry.shape().chunk_bytes.max(1));
     let mut groups: Vec<Vec<Role>> = Vec::new();

@@ -15,14 +15,16 @@
 //!                               └── jobs (rebuild, scrub) ◄ pace
 //! ```
 //!
-//! Two levels of locking keep content right. *Requests that overlap* run in the order of submission ([`order`]). *Slices of
-//! stripes* ([`slices`]) are held by one operation at a time, as parity ties its blocks together. Levels without parity
-//! need no slices: what the background does to a mirror takes its turn among the requests.
+//! Two levels of locking keep content right. *Requests that overlap* run in the order of submission
+//! ([`order`]). *Slices of stripes* ([`slices`]) are held by one operation at a time, as parity
+//! ties its blocks together. Levels without parity need no slices: what the background does to a
+//! mirror takes its turn among the requests.
 //!
-//! [`member`] has the members' states, their one table of changes, and all that is derived from them. [`record`] holds
-//! answers back until failed members are recorded, and with a partial parity log the writes of stripes too. [`races`] lets the others answer for a member that takes long to be
-//! read. [`scratch`] deals out buffers so that nobody waits for ever, and
-//! [`streams`] lets sequential writers fill their stripes.
+//! [`member`] has the members' states, their one table of changes, and all that is derived from
+//! them. [`record`] holds answers back until failed members are recorded, and with a partial parity
+//! log the writes of stripes too. [`races`] lets the others answer for a member that takes long to
+//! be read. [`scratch`] deals out buffers so that nobody waits for ever, and [`streams`] lets
+//! sequential writers fill their stripes.
 
 mod bad_blocks;
 mod config;
@@ -86,14 +88,16 @@ enum Owner {
 /// An array that runs.
 ///
 /// Methods come in four kinds:
-/// * getters: [`Array::geometry`], [`Array::member_states`], [`Array::health`], [`Array::progress`], [`Array::is_idle`];
-/// * commands: [`Array::submit`], [`Array::fail_member`], [`Array::rebuild_member`], [`Array::scrub`], ...;
+/// * getters: [`Array::geometry`], [`Array::member_states`], [`Array::health`],
+///   [`Array::progress`], [`Array::is_idle`];
+/// * commands: [`Array::submit`], [`Array::fail_member`], [`Array::rebuild_member`],
+///   [`Array::scrub`], ...;
 /// * inputs: [`Array::handle_outcome`], [`Array::handle_timeout`];
 /// * outputs: [`Array::poll_effect`], [`Array::poll_event`], [`Array::poll_timeout`].
 ///
-/// After every command or input the driver polls effects until there are none, then events until there are none, then
-/// the timeout. Several requests may be submitted in one go before that: small writes to one stripe are then done as one.
-/// Times must not go back.
+/// After every command or input the driver polls effects until there are none, then events until
+/// there are none, then the timeout. Several requests may be submitted in one go before that: small
+/// writes to one stripe are then done as one. Times must not go back.
 #[derive(Debug)]
 pub struct Array {
     geometry: Geometry,
@@ -124,8 +128,8 @@ impl Array {
     /// Makes the engine for an array whose members are in the given states.
     ///
     /// # Panics
-    /// If there is not one state for each member, or fewer or smaller buffers than [`Scratch`] asks for, or regions of
-    /// another array: bugs in the driver.
+    /// If there is not one state for each member, or fewer or smaller buffers than [`Scratch`] asks
+    /// for, or regions of another array: bugs in the driver.
     pub fn new(config: Config) -> Result<Self, ShapeError> {
         let geometry = Geometry::new(config.shape.clone())?;
         let member_count = geometry.shape().member_bytes.len();
@@ -220,14 +224,16 @@ impl Array {
         self.settle();
     }
 
-    /// Whether the member has the only copy of some mirrored data that can be relied on: it is not taken out.
+    /// Whether the member has the only copy of some mirrored data that can be relied on: it is not
+    /// taken out.
     pub fn is_last_copy(&self, role: Role) -> bool {
         self.members.is_last_copy(role)
     }
 
-    /// Takes a member out: it failed, or it is to be removed. Requests in flight go on without it. The last member that
-    /// has some mirrored data is not taken out; a level with parity, or without redundancy, loses data by the member
-    /// that is one too many, and is [`Health::Failed`] then.
+    /// Takes a member out: it failed, or it is to be removed. Requests in flight go on without it.
+    /// The last member that has some mirrored data is not taken out; a level with parity, or
+    /// without redundancy, loses data by the member that is one too many, and is [`Health::Failed`]
+    /// then.
     pub fn fail_member(&mut self, now: Instant, role: Role) -> Result<(), CommandError> {
         self.hear(now);
         match self.members.states().get(role.index()) {
@@ -245,10 +251,10 @@ impl Array {
         self.records.is_due()
     }
 
-    /// A drive has taken a missing member's place: fill it, from `position` on. What it holds below must be up to date,
-    /// and what it holds outside `only` (in sync bytes) as well: then it is a member that came back. What is being
-    /// written while it comes is added to `only`. Several members are rebuilt one after the other. Also starts a rebuild
-    /// again that had stopped.
+    /// A drive has taken a missing member's place: fill it, from `position` on. What it holds below
+    /// must be up to date, and what it holds outside `only` (in sync bytes) as well: then it is a
+    /// member that came back. What is being written while it comes is added to `only`. Several
+    /// members are rebuilt one after the other. Also starts a rebuild again that had stopped.
     pub fn rebuild_member(
         &mut self,
         now: Instant,
@@ -338,8 +344,8 @@ impl Array {
         self.now = now;
     }
 
-    /// Brings everything to rest that an event has set in motion, short of the slices: these are looked at when the
-    /// driver polls, see [`slices`].
+    /// Brings everything to rest that an event has set in motion, short of the slices: these are
+    /// looked at when the driver polls, see [`slices`].
     fn settle(&mut self) {
         loop {
             self.serve_scratch();

@@ -1,11 +1,14 @@
-//! Who may touch which array bytes now: requests that overlap run one after the other, in the order they came.
+//! Who may touch which array bytes now: requests that overlap run one after the other, in the order
+//! they came.
 //!
-//! Everything that works on array bytes enters with its range and gets a ticket. A ticket *shares* its range (reads)
-//! or has it alone (writes, discards, and the background's steps on mirrors). It waits for every earlier ticket that
-//! overlaps it unless both share. Waiting tickets count as present for those that come later, so nobody overtakes, and
-//! as each waits only for earlier ones, no circle of waiting can arise.
+//! Everything that works on array bytes enters with its range and gets a ticket. A ticket *shares*
+//! its range (reads) or has it alone (writes, discards, and the background's steps on mirrors). It
+//! waits for every earlier ticket that overlaps it unless both share. Waiting tickets count as
+//! present for those that come later, so nobody overtakes, and as each waits only for earlier ones,
+//! no circle of waiting can arise.
 //!
-//! A sharing newcomer is compared with the lone ones only: a load of pure reads costs no comparison at all.
+//! A sharing newcomer is compared with the lone ones only: a load of pure reads costs no comparison
+//! at all.
 
 use alloc::vec::Vec;
 use core::ops::Range;

@@ -1,8 +1,9 @@
 //! The pace of background work.
 //!
-//! Each step of a job has to be paid for with time: its bytes at the present rate. That is the greatest rate while no
-//! request was about in the last tenth of a second, and the least otherwise. A step starts when the one before it is
-//! paid for; so there is always progress, however busy the array is.
+//! Each step of a job has to be paid for with time: its bytes at the present rate. That is the
+//! greatest rate while no request was about in the last tenth of a second, and the least otherwise.
+//! A step starts when the one before it is paid for; so there is always progress, however busy the
+//! array is.
 
 use super::Background;
 use crate::Instant;
@@ -50,7 +51,8 @@ impl Pace {
         self.paid_from.after_ns(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// When the next step may start, if nothing happens before; `requests` says whether any are unanswered.
+    /// When the next step may start, if nothing happens before; `requests` says whether any are
+    /// unanswered.
     pub(super) fn due(&self, now: Instant, requests: bool) -> Instant {
         let at_least = self.background.rate_min_bytes_per_s.min(self.background.rate_max_bytes_per_s);
         let idle = self.paid_at(self.background.rate_max_bytes_per_s);

@@ -1,9 +1,11 @@
-//! Races: a read that its member takes long over is begun at the others as well, and the first answer wins.
+//! Races: a read that its member takes long over is begun at the others as well, and the first
+//! answer wins.
 //!
-//! When, is for the driver to say, who knows how long reads take ([`Array::overtake`]). What is read is the piece that went
-//! straight to the member; of parity levels it is solved for, of mirrors it is had from another copy. The others' blocks are
-//! read into scratch buffers, and the request's own span is touched only by the computation at the end of it. So a race
-//! can end at any time:
+//! When, is for the driver to say, who knows how long reads take ([`Array::overtake`]). What is
+//! read is the piece that went straight to the member; of parity levels it is solved for, of
+//! mirrors it is had from another copy. The others' blocks are read into scratch buffers, and the
+//! request's own span is touched only by the computation at the end of it. So a race can end at any
+//! time:
 //!
 //! | what happens | where the redundant read stands | the piece is done | the redundant read | the member's read |
 //! | --- | --- | --- | --- | --- |
@@ -13,12 +15,12 @@
 //! | the redundant read is done | | now | is over | is *overtaken* |
 //! | the redundant read cannot | | by the member, or as any read that fails | is over | goes on |
 //!
-//! A member that has been overtaken and has not answered since is *stalled*: reads go round it from the beginning, where they
-//! can, until it answers. What was overtaken stays the driver's, as any effect, until it is answered. Nothing is healed, and
-//! nobody is failed, for being slow.
+//! A member that has been overtaken and has not answered since is *stalled*: reads go round it from
+//! the beginning, where they can, until it answers. What was overtaken stays the driver's, as any
+//! effect, until it is answered. Nothing is healed, and nobody is failed, for being slow.
 //!
-//! No race begins where the others are not known to have the same: below a resync's position, and with enough members in
-//! sync, they do.
+//! No race begins where the others are not known to have the same: below a resync's position, and
+//! with enough members in sync, they do.
 
 use alloc::vec::Vec;
 
@@ -61,9 +63,10 @@ pub(super) struct Race {
 }
 
 impl Array {
-    /// Begins a race for a member's read that takes long, if it is a piece of a request that the others have as well and that
-    /// is known to be the same there. Returns whether it did. From then on the read's span is no longer this effect's alone: the driver
-    /// sees to it that an answer which comes after the race is over ([`Array::is_overtaken`]) reaches no buffer.
+    /// Begins a race for a member's read that takes long, if it is a piece of a request that the
+    /// others have as well and that is known to be the same there. Returns whether it did. From
+    /// then on the read's span is no longer this effect's alone: the driver sees to it that an
+    /// answer which comes after the race is over ([`Array::is_overtaken`]) reaches no buffer.
     pub fn overtake(&mut self, now: crate::Instant, id: EffectId) -> bool {
         self.hear(now);
         let begun = self.begin_race(id);
@@ -155,7 +158,8 @@ impl Array {
         true
     }
 
-    /// A redundant read is over; done if it computed, and if not, it could not be done or the race was over.
+    /// A redundant read is over; done if it computed, and if not, it could not be done or the race
+    /// was over.
     pub(super) fn race_part_ended(&mut self, key: Key<Race>, has_computed: bool) {
         if self.races.find(key).is_none() {
             return;
@@ -179,7 +183,8 @@ impl Array {
                 self.members.has_stalled(role);
                 self.piece_done(request);
             }
-            // What a read leaves in its span when it fails may have covered what the others had answered: all is had anew.
+            // What a read leaves in its span when it fails may have covered what the others had
+            // answered: all is had anew.
             Original::Failed(fault) => self.read_failed(request, offset, length, role, fault),
         }
     }

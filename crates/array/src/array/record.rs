@@ -1,13 +1,15 @@
 //! Failed members are recorded on the others before any write that they missed is answered.
 //!
-//! Otherwise a crash right after the answer could leave a member that looks as fresh as the rest and lacks the write. Every
-//! member that fails begins an *epoch*. A [`crate::Effect::Record`] covers the epochs begun before it was given out, and
-//! one is in flight at a time. While the newest epoch is not covered, the answers to writes, discards and flushes are
-//! held; if recording fails they are answered with [`RequestError::Failed`].
+//! Otherwise a crash right after the answer could leave a member that looks as fresh as the rest
+//! and lacks the write. Every member that fails begins an *epoch*. A [`crate::Effect::Record`]
+//! covers the epochs begun before it was given out, and one is in flight at a time. While the
+//! newest epoch is not covered, the answers to writes, discards and flushes are held; if recording
+//! fails they are answered with [`RequestError::Failed`].
 //!
-//! An array with a partial parity log also puts off the writes themselves, see [`super::op`]: it is not resynced after a
-//! crash, and the entries of a log say nothing of what a member missed that passes for one in sync. A write that is put
-//! off asks for a record if none is under way; if that fails the write does.
+//! An array with a partial parity log also puts off the writes themselves, see [`super::op`]: it is
+//! not resynced after a crash, and the entries of a log say nothing of what a member missed that
+//! passes for one in sync. A write that is put off asks for a record if none is under way; if that
+//! fails the write does.
 
 use alloc::vec::Vec;
 
@@ -61,8 +63,8 @@ pub(super) enum Renewed {
 }
 
 impl Array {
-    /// A member answered that it cannot go on. It is taken out, unless it is the last that has some mirrored data.
-    /// Returns whether it is out.
+    /// A member answered that it cannot go on. It is taken out, unless it is the last that has some
+    /// mirrored data. Returns whether it is out.
     pub(super) fn member_gave_up(&mut self, role: Role) -> bool {
         if !self.members.is_working(role) {
             return true;
@@ -74,8 +76,9 @@ impl Array {
         true
     }
 
-    /// The last copy of something has not taken a flush, and stays. Changes under way may be lost there, too: the flush
-    /// that comes after their answers fails. All flushes that are under way fail.
+    /// The last copy of something has not taken a flush, and stays. Changes under way may be lost
+    /// there, too: the flush that comes after their answers fails. All flushes that are under way
+    /// fail.
     pub(super) fn last_copy_refused_flush(&mut self, role: Role) {
         self.members.refused_flush(role);
         self.unflushed.refused(role);
@@ -84,9 +87,9 @@ impl Array {
         self.list_renewal(role);
     }
 
-    /// A flush failed that the driver made of a member beside those that it was asked for: what that member had answered may
-    /// be lost. It fails; if it is the last that has some mirrored data it stays and is renewed, and the next flush of the
-    /// array says what this one could not.
+    /// A flush failed that the driver made of a member beside those that it was asked for: what
+    /// that member had answered may be lost. It fails; if it is the last that has some mirrored
+    /// data it stays and is renewed, and the next flush of the array says what this one could not.
     pub fn flush_failed(&mut self, now: Instant, role: Role) {
         self.hear(now);
         if !self.member_gave_up(role) {
@@ -102,20 +105,22 @@ impl Array {
         self.settle();
     }
 
-    /// Working members that refused a flush and were not rewritten since: last copies in a mirror, and members with which
-    /// the array was assembled again. What they had answered before the refusal may be lost with their power.
+    /// Working members that refused a flush and were not rewritten since: last copies in a mirror,
+    /// and members with which the array was assembled again. What they had answered before the
+    /// refusal may be lost with their power.
     pub fn refused_flush(&self) -> &[Role] {
         self.members.perishable()
     }
 
-    /// Whether a member is to be renewed as a whole, as it refused a flush before it had flushed anything since the array was
-    /// assembled: flushes do not wait for that, and are worth nothing for what it had answered before the refusal.
+    /// Whether a member is to be renewed as a whole, as it refused a flush before it had flushed
+    /// anything since the array was assembled: flushes do not wait for that, and are worth nothing
+    /// for what it had answered before the refusal.
     pub fn renews_whole_members(&self) -> bool {
         self.members.perishable().iter().any(|role| self.unflushed.is_never_flushed(*role))
     }
 
-    /// What a member may have lost when it refused a flush is there again, except for blocks that cannot be read; if no more
-    /// of it is to be renewed.
+    /// What a member may have lost when it refused a flush is there again, except for blocks that
+    /// cannot be read; if no more of it is to be renewed.
     pub(super) fn end_renewal(&mut self, role: Role, extent: Renewed) {
         if self.unflushed.is_whole(role) || self.unflushed.has_to_renew(role) {
             return;
@@ -142,8 +147,8 @@ impl Array {
         }
     }
 
-    /// A last copy does not take what was to renew it. Flushes that waited for that fail: another one would find it willing to
-    /// flush, and have it renewed again, without end.
+    /// A last copy does not take what was to renew it. Flushes that waited for that fail: another
+    /// one would find it willing to flush, and have it renewed again, without end.
     pub(super) fn fail_held_flushes(&mut self) {
         for flush in core::mem::take(&mut self.records.flushes) {
             self.requests[flush].fail(0, RequestError::Failed);

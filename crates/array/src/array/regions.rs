@@ -1,7 +1,9 @@
-//! Sets of regions: which parts of an array are to be synchronised, or written to a member that came back.
+//! Sets of regions: which parts of an array are to be synchronised, or written to a member that
+//! came back.
 //!
-//! What a set goes over are *sync bytes*, as in md: bytes of a member's data area for RAID1 and the parity levels, bytes of
-//! array content for RAID10 (see [`crate::Geometry::sync_bytes`]). A write-intent bitmap has a bit for each region.
+//! What a set goes over are *sync bytes*, as in md: bytes of a member's data area for RAID1 and the
+//! parity levels, bytes of array content for RAID10 (see [`crate::Geometry::sync_bytes`]). A
+//! write-intent bitmap has a bit for each region.
 
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
@@ -19,8 +21,8 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// The empty set over `total_bytes`. It takes a bit of memory for each region: whoever takes the sizes from outside
-    /// bounds their ratio first.
+    /// The empty set over `total_bytes`. It takes a bit of memory for each region: whoever takes
+    /// the sizes from outside bounds their ratio first.
     ///
     /// # Panics
     /// If a region has no bytes: a bug in the caller.
@@ -113,7 +115,8 @@ impl Regions {
         self.next_set(range.start).is_some_and(|run| run.start < range.end)
     }
 
-    /// The next run of regions in the set at or after `from`, in bytes; it starts at `from` if that lies within it.
+    /// The next run of regions in the set at or after `from`, in bytes; it starts at `from` if that
+    /// lies within it.
     pub fn next_set(&self, from: u64) -> Option<Range<u64>> {
         let first = self.next_index(from / self.region_bytes, true)?;
         let end = self.next_index(first, false).unwrap_or_else(|| self.region_count());

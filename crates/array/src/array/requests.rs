@@ -1,8 +1,9 @@
 //! Requests, from submission to answer.
 //!
-//! A request enters the [order](super::order), and when its turn has come it is cut in pieces, a bounded number at a
-//! time. A piece either goes straight to members ([`super::direct`]) or waits for a slice of a parity stripe. Each piece is
-//! done before the request is answered, whatever befalls the others: a span is never in use after the answer.
+//! A request enters the [order](super::order), and when its turn has come it is cut in pieces, a
+//! bounded number at a time. A piece either goes straight to members ([`super::direct`]) or waits
+//! for a slice of a parity stripe. Each piece is done before the request is answered, whatever
+//! befalls the others: a span is never in use after the answer.
 
 use super::{
     Array, Event, Owner,
@@ -13,7 +14,8 @@ use super::{
 };
 use crate::{Command, Completion, Health, Instant, MemberIo, Outcome, Request, RequestError, RequestId, Role, Span};
 
-/// Pieces of one request in flight, beyond which no further ones are cut. The row of a parity level is never broken off.
+/// Pieces of one request in flight, beyond which no further ones are cut. The row of a parity level
+/// is never broken off.
 const PIECES_MAX: u32 = 1024;
 
 /// What a request does.
@@ -41,7 +43,8 @@ pub(super) struct Active {
     error: Option<(u64, RequestError)>,
     /// Discards: some member cannot.
     pub(super) is_unsupported: bool,
-    /// A last copy that may have taken its part has refused a flush since: that part may be lost when it is answered.
+    /// A last copy that may have taken its part has refused a flush since: that part may be lost
+    /// when it is answered.
     may_be_lost: bool,
     ticket: Option<Key<Ticket<Owner>>>,
     /// The stream of writes that it belongs to.
@@ -85,8 +88,8 @@ impl Active {
         matches!(self.action, Action::Write | Action::Discard)
     }
 
-    /// A last copy refuses a flush: what has begun may be lost there, though nobody has been told that it is done; and what
-    /// another flush covers may be.
+    /// A last copy refuses a flush: what has begun may be lost there, though nobody has been told
+    /// that it is done; and what another flush covers may be.
     pub(super) fn meet_refusal(&mut self) {
         match self.action {
             Action::Write | Action::Discard => self.may_be_lost |= self.cut > self.start,
@@ -199,8 +202,8 @@ impl Array {
         is_uncut && request.action == Action::Write && self.members.protection() == Protection::Parity
     }
 
-    /// Writes of parity levels are done stripe by stripe. So are long reads while members are missing: their blocks are
-    /// solved for from the others, which are read once for both purposes.
+    /// Writes of parity levels are done stripe by stripe. So are long reads while members are
+    /// missing: their blocks are solved for from the others, which are read once for both purposes.
     fn goes_by_rows(&self, key: Key<Active>) -> bool {
         let request = &self.requests[key];
         self.members.protection() == Protection::Parity
@@ -254,8 +257,8 @@ impl Array {
         self.events.push_back(Event::Completed(Completion { id, result }));
     }
 
-    /// A flush goes to every member that works. If more members are gone than the level survives, completed writes are
-    /// gone with them, and a flush must not say otherwise.
+    /// A flush goes to every member that works. If more members are gone than the level survives,
+    /// completed writes are gone with them, and a flush must not say otherwise.
     pub(super) fn start_flush(&mut self, key: Key<Active>) {
         self.requests[key].pending += 1;
         for role in self.members.roles() {
@@ -282,7 +285,8 @@ impl Array {
         if is_last && (self.records.take_lost_flush() || self.health() == Health::Failed) {
             self.requests[key].fail(0, RequestError::Failed);
         }
-        // The flush itself may have shown that a member can be renewed now; another one follows that.
+        // The flush itself may have shown that a member can be renewed now; another one follows
+        // that.
         if is_last && self.requests[key].error.is_none() && self.hold_for_renewal(key) {
             self.requests[key].pending = 0;
             return;

@@ -1,8 +1,8 @@
 //! The engine's own buffers: taken all at once or not at all, first come first served.
 //!
-//! An operation takes everything its plan needs in one go and waits for nothing else while it has it; so whoever
-//! waits here waits for operations that end by themselves, and there is no deadlock as long as the buffers suffice for
-//! the largest plan.
+//! An operation takes everything its plan needs in one go and waits for nothing else while it has
+//! it; so whoever waits here waits for operations that end by themselves, and there is no deadlock
+//! as long as the buffers suffice for the largest plan.
 
 use alloc::{collections::VecDeque, vec::Vec};
 
@@ -76,8 +76,9 @@ impl Pool {
     }
 }
 
-/// Buffers named in a plan that is being made. They are the planner's only once [`Pool::take`] succeeds with the
-/// number used; a draft may use more than there are, to find out how many are needed.
+/// Buffers named in a plan that is being made. They are the planner's only once [`Pool::take`]
+/// succeeds with the number used; a draft may use more than there are, to find out how many are
+/// needed.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     free: &'a [BufferId],

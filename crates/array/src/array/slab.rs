@@ -1,7 +1,7 @@
 //! A slab: values under small keys that are never mistaken for one another.
 //!
-//! A key carries the generation of its place, so a key kept beyond its value's life is found out at once. Places are
-//! reused, last freed first; after warming up nothing is allocated.
+//! A key carries the generation of its place, so a key kept beyond its value's life is found out at
+//! once. Places are reused, last freed first; after warming up nothing is allocated.
 
 use alloc::vec::Vec;
 use core::{fmt, marker::PhantomData};

@@ -1,14 +1,15 @@
 //! Slices of parity stripes: who works on one, and who waits for it.
 //!
-//! A slice is a range of columns of one row: as wide as a scratch buffer, or the chunk. Parity ties its blocks together, so
-//! one operation at a time has it: a batch of writes, a read that needs more than its own member, a step of a rebuild
-//! or a scrub. Plain reads from members that hold their data pass by: no operation changes data bytes other than those that
-//! it writes for a request, and overlapping requests are kept apart by [`super::order`].
+//! A slice is a range of columns of one row: as wide as a scratch buffer, or the chunk. Parity ties
+//! its blocks together, so one operation at a time has it: a batch of writes, a read that needs
+//! more than its own member, a step of a rebuild or a scrub. Plain reads from members that hold
+//! their data pass by: no operation changes data bytes other than those that it writes for a
+//! request, and overlapping requests are kept apart by [`super::order`].
 //!
-//! Slices are looked at when the driver asks for effects, not when a request comes in. Whatever was submitted before that,
-//! or arrived while the slice was busy or buffers were short, is there by then: small writes that touch each other
-//! become one batch, and sequential ones a full stripe. Slices may also be plugged for that; see [`super::streams`],
-//! which counts who waits there.
+//! Slices are looked at when the driver asks for effects, not when a request comes in. Whatever was
+//! submitted before that, or arrived while the slice was busy or buffers were short, is there by
+//! then: small writes that touch each other become one batch, and sequential ones a full stripe.
+//! Slices may also be plugged for that; see [`super::streams`], which counts who waits there.
 
 use alloc::{
     collections::{BTreeMap, VecDeque},
@@ -41,7 +42,8 @@ pub(super) enum Waiter {
 pub(super) enum Work {
     /// Writes that touch each other, and their hull.
     Write(Vec<Part>, Cols),
-    /// Reads of the same columns of different blocks: what one needs to be solved for is read for the others anyway.
+    /// Reads of the same columns of different blocks: what one needs to be solved for is read for
+    /// the others anyway.
     Read(Vec<Part>, bool),
     Race(Part, Key<Race>),
     Step(Key<Op>),
@@ -86,7 +88,8 @@ impl Slices {
         }
     }
 
-    /// Has slices left alone until they are unplugged; `false` if others than writes wait for one of them.
+    /// Has slices left alone until they are unplugged; `false` if others than writes wait for one
+    /// of them.
     pub(super) fn plug(&mut self, slices: Range<u64>) -> bool {
         let is_write = |waiter: &Waiter| matches!(waiter, Waiter::Write(_));
         if !self.busy.range(slices.clone()).all(|(_, slice)| slice.queue.iter().all(is_write)) {
@@ -177,8 +180,8 @@ impl Slices {
     }
 }
 
-/// Takes all writes out of the queue that touch the first, or each other. They come from requests that do not overlap,
-/// so their order does not matter.
+/// Takes all writes out of the queue that touch the first, or each other. They come from requests
+/// that do not overlap, so their order does not matter.
 fn gather_writes(first: Part, queue: &mut VecDeque<Waiter>) -> Work {
     let mut hull = first.cols;
     let mut parts = Vec::with_capacity(queue.len() + 1);

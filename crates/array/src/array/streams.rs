@@ -1,50 +1,60 @@
-//! Sequential writers on parity levels: the row that a writer is about to fill waits until it has, or is not about to.
+//! Sequential writers on parity levels: the row that a writer is about to fill waits until it has,
+//! or is not about to.
 //!
-//! A writer that keeps several requests in flight ends most of them in the middle of a row. Done at once, that row
-//! would be read and its parity written twice or more, the second time behind what comes after it, which is what flash
-//! hates most; a moment later the next request brings the rest. So the row where a stream of writes ends is *plugged*:
-//! its slices are not worked on.
+//! A writer that keeps several requests in flight ends most of them in the middle of a row. Done at
+//! once, that row would be read and its parity written twice or more, the second time behind what
+//! comes after it, which is what flash hates most; a moment later the next request brings the rest.
+//! So the row where a stream of writes ends is *plugged*: its slices are not worked on.
 //!
-//! **What is a stream.** A write that begins where another one ended, or ends where another one began, makes a stream of the
-//! two, upwards or downwards; then each further one that goes on at that edge joins it. Writes join in the order in which
-//! they get their turn in the request order, before anything of them is queued. One that has to wait there breaks its stream: the next
-//! begins another.
+//! **What is a stream.** A write that begins where another one ended, or ends where another one
+//! began, makes a stream of the two, upwards or downwards; then each further one that goes on at
+//! that edge joins it. Writes join in the order in which they get their turn in the request order,
+//! before anything of them is queued. One that has to wait there breaks its stream: the next begins
+//! another.
 //!
-//! **What is plugged.** The row of the stream's edge, if the edge lies within it; one row for each stream. The plug moves on
-//! with the edge. A row has one plug at most, and none if anything but writes waits for it.
+//! **What is plugged.** The row of the stream's edge, if the edge lies within it; one row for each
+//! stream. The plug moves on with the edge. A row has one plug at most, and none if anything but
+//! writes waits for it.
 //!
 //! **When a plug is pulled.** As soon as nothing keeps it in place. Two things do:
 //!
-//! * A *witness*: a write of the stream that is not answered, and no part of which waits for a plugged row, of whatever
-//!   stream. It ends by itself, however long its drives take, and its writer may then say what comes next.
-//! * *Patience*, when there is no witness, but the writer had more in flight before and so owes an answer to an answer: for as
-//!   long as the stream's last write took, within bounds. So waiting in vain costs a slow drive's writer little, and a
-//!   fast drive's writer less.
+//! * A *witness*: a write of the stream that is not answered, and no part of which waits for a
+//!   plugged row, of whatever stream. It ends by itself, however long its drives take, and its
+//!   writer may then say what comes next.
+//! * *Patience*, when there is no witness, but the writer had more in flight before and so owes an
+//!   answer to an answer: for as long as the stream's last write took, within bounds. So waiting in
+//!   vain costs a slow drive's writer little, and a fast drive's writer less.
 //!
-//! A writer that lets patience run out twice without having gone on in between submits in bursts, and waits for all of a burst. Until
-//! it answers an answer neither of the two keeps its plug: it is pulled a millisecond after the latest write of the burst, so that
-//! what has to be read is read while the rest of the burst is written.
+//! A writer that lets patience run out twice without having gone on in between submits in bursts,
+//! and waits for all of a burst. Until it answers an answer neither of the two keeps its plug: it
+//! is pulled a millisecond after the latest write of the burst, so that what has to be read is read
+//! while the rest of the burst is written.
 //!
 //! A writer with one request in flight has neither, and never waits.
 //!
-//! Plugs are looked at when the driver asks for effects, as slices are: by then whatever was to be submitted in one go is there.
+//! Plugs are looked at when the driver asks for effects, as slices are: by then whatever was to be
+//! submitted in one go is there.
 //!
-//! **Why nobody waits for ever.** A witness waits for operations that hold their slices and buffers and end by
-//! themselves, never for a plug: parts that wait for plugged rows make a write no witness, in the moment in which they
-//! are queued there or the row is plugged. So there is no circle of plugs that keep each other in place, and each one's last witness
-//! ends. Patience ends by the clock. In particular:
+//! **Why nobody waits for ever.** A witness waits for operations that hold their slices and buffers
+//! and end by themselves, never for a plug: parts that wait for plugged rows make a write no
+//! witness, in the moment in which they are queued there or the row is plugged. So there is no
+//! circle of plugs that keep each other in place, and each one's last witness ends. Patience ends
+//! by the clock. In particular:
 //!
-//! * *The stream's own next write, or anything else, waits in the request order for a write in a plugged row*: it can bring nothing, so
-//!   the rows that it waits for are unplugged when it comes. If the row is plugged later, what waits is no witness, and
-//!   the above holds.
+//! * *The stream's own next write, or anything else, waits in the request order for a write in a
+//!   plugged row*: it can bring nothing, so the rows that it waits for are unplugged when it comes.
+//!   If the row is plugged later, what waits is no witness, and the above holds.
 //! * *A flush* covers what is answered, waits for no write, and pulls no plug.
-//! * *A read that needs the slice, a race, or a step of a rebuild, resync or scrub* pulls the plug: it needs the row as it is.
+//! * *A read that needs the slice, a race, or a step of a rebuild, resync or scrub* pulls the plug:
+//!   it needs the row as it is.
 //! * *Another writer's part in a plugged row* waits with it, and goes as one batch with it.
-//! * *More streams than the table has places*: writes that nothing went on from yet make room first, then the stream that was
-//!   silent for longest. If all have something in flight the newcomer is no stream's: it is done as it comes.
+//! * *More streams than the table has places*: writes that nothing went on from yet make room
+//!   first, then the stream that was silent for longest. If all have something in flight the
+//!   newcomer is no stream's: it is done as it comes.
 //!
-//! What this cannot help: with so little in flight that all of it lies in one row, somebody has to be answered before the row is
-//! full, and then it is written in part. So a writer causes no reads if what it has in flight, less its last request, covers a row.
+//! What this cannot help: with so little in flight that all of it lies in one row, somebody has to
+//! be answered before the row is full, and then it is written in part. So a writer causes no reads
+//! if what it has in flight, less its last request, covers a row.
 
 use super::{Array, Owner, order::Ticket, plan::Part, requests::Active, slab::Key, slices::Waiter};
 use crate::Instant;
@@ -196,7 +206,8 @@ impl Streams {
             .find_map(|(index, stream)| stream.course_of(start, end).map(|course| (index, course)))
     }
 
-    /// The place for a new one: of a write that nothing went on from, or of a stream that has nothing in flight.
+    /// The place for a new one: of a write that nothing went on from, or of a stream that has
+    /// nothing in flight.
     fn place(&self) -> Option<usize> {
         let can_go = |stream: &&Stream| stream.course == Course::Any || stream.unanswered == 0;
         let age = |stream: &Stream| stream.used + if stream.course == Course::Any { 0 } else { KEPT_LONGER };
@@ -210,8 +221,8 @@ impl Streams {
 }
 
 impl Array {
-    /// A write is about to be queued at its slices: it may go on a stream. The row where it ends is plugged, the one where the stream ended
-    /// before is not any more.
+    /// A write is about to be queued at its slices: it may go on a stream. The row where it ends is
+    /// plugged, the one where the stream ended before is not any more.
     pub(super) fn stream_goes_on(&mut self, key: Key<Active>) {
         self.streams.writes += 1;
         let (start, end) = self.requests[key].range();

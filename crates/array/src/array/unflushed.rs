@@ -1,9 +1,10 @@
 //! What the members of a mirror have taken since they last took a flush.
 //!
-//! A drive that refuses a flush may lose, with its power, all that it took since its last good flush, and nothing else. A
-//! last copy stays in service after that, and is *renewed*: what it may lose is written to it again, see
-//! [`super::jobs`]. With the account kept here that is what was written in the last seconds, and not all of the drive; so
-//! a flush that comes meanwhile can wait for the renewal, and says then what it should: all that was answered is durable.
+//! A drive that refuses a flush may lose, with its power, all that it took since its last good
+//! flush, and nothing else. A last copy stays in service after that, and is *renewed*: what it may
+//! lose is written to it again, see [`super::jobs`]. With the account kept here that is what was
+//! written in the last seconds, and not all of the drive; so a flush that comes meanwhile can wait
+//! for the renewal, and says then what it should: all that was answered is durable.
 //!
 //! | event | account of the member |
 //! | --- | --- |
@@ -16,11 +17,12 @@
 //! | it fails | everything, as at the start |
 //! | what is to be renewed has been written again | nothing is to be renewed, but the member as a whole if it was |
 //!
-//! Flushes wait for what is to be renewed, also while the member is renewed as a whole beside that: so they are worth what they
-//! say from the member's first good flush on.
+//! Flushes wait for what is to be renewed, also while the member is renewed as a whole beside that:
+//! so they are worth what they say from the member's first good flush on.
 //!
-//! A write counts again at its end, because a flush that was given out between the two need not cover it. One that is under
-//! way when a flush is refused may have been with the drive, and be lost, before the drive answers it.
+//! A write counts again at its end, because a flush that was given out between the two need not
+//! cover it. One that is under way when a flush is refused may have been with the drive, and be
+//! lost, before the drive answers it.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::ops::Range;
@@ -28,12 +30,13 @@ use core::ops::Range;
 use super::regions::Regions;
 use crate::{EffectId, Geometry, MemberIo, Outcome, Role};
 
-/// Regions of a member, at most. A set takes a bit for each, 8 KiB: it is made anew for every flush.
+/// Regions of a member, at most. A set takes a bit for each, 8 KiB: it is made anew for every
+/// flush.
 const REGIONS_MAX: u64 = 1 << 16;
 /// The least bytes of a region.
 const REGION_BYTES_MIN: u64 = 64 << 10;
-/// Flushes of a member that are told apart. More are in flight only where clients flush without pause; the last ones are
-/// one then, and what they cover is durable a flush later.
+/// Flushes of a member that are told apart. More are in flight only where clients flush without
+/// pause; the last ones are one then, and what they cover is durable a flush later.
 const FLUSHES_MAX: usize = 4;
 
 /// A part of a member.
@@ -181,7 +184,8 @@ impl Unflushed {
         self.of(role).into_iter().for_each(Account::flush_is_refused);
     }
 
-    /// All that the member holds is to be renewed: it refused a flush of whatever wrote to it before.
+    /// All that the member holds is to be renewed: it refused a flush of whatever wrote to it
+    /// before.
     pub(super) fn doubt(&mut self, role: Role) {
         self.of(role).into_iter().for_each(|account| account.whole = Some(Whole::RefusedBefore));
     }
@@ -217,7 +221,8 @@ impl Unflushed {
         self.0.get(role.index()).is_some_and(|account| account.whole.is_some())
     }
 
-    /// Whether it is, and a part of what it took since the start is among that: it had flushed nothing by then.
+    /// Whether it is, and a part of what it took since the start is among that: it had flushed
+    /// nothing by then.
     pub(super) fn is_never_flushed(&self, role: Role) -> bool {
         self.0.get(role.index()).is_some_and(|account| account.whole == Some(Whole::NeverFlushed))
     }
@@ -272,7 +277,8 @@ mod tests {
         assert_eq!(to_renew(&account).len(), 3, "a second refusal adds to the first");
     }
 
-    /// It was given to the drive before a flush that did not cover it, and the drive may have it when it refuses the next one.
+    /// It was given to the drive before a flush that did not cover it, and the drive may have it
+    /// when it refuses the next one.
     #[test]
     fn what_is_under_way_is_to_be_renewed() {
         let mut account = flushed();

@@ -10,7 +10,8 @@ const INLINE: usize = 4;
 
 /// The places of a piece: (role, member offset), at least one, every one holding the same bytes.
 ///
-/// Reads as a slice. The order is md's order of copies, in which [`super::Home::Data`] numbers them.
+/// Reads as a slice. The order is md's order of copies, in which [`super::Home::Data`] numbers
+/// them.
 #[derive(Clone, Debug)]
 pub struct Copies {
     inline: [(Role, u64); INLINE],

@@ -1,5 +1,5 @@
-//! Linear: members one after the other, each rounded down to the rounding if there is one (md(4), Linux
-//! drivers/md/md-linear.c).
+//! Linear: members one after the other, each rounded down to the rounding if there is one (md(4),
+//! Linux drivers/md/md-linear.c).
 
 use alloc::vec::Vec;
 

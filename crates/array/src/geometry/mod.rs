@@ -1,13 +1,14 @@
-//! Where every byte of an array lives: pure maps between array bytes and member bytes, for md's levels and layouts.
+//! Where every byte of an array lives: pure maps between array bytes and member bytes, for md's
+//! levels and layouts.
 //!
-//! All positions and lengths are bytes. Member offsets count from the start of the member's data area (md's
-//! `data_offset`), array offsets from the start of the content. The maps are facts of md's format, from md(4) and the
-//! Linux drivers named in each level's module.
+//! All positions and lengths are bytes. Member offsets count from the start of the member's data
+//! area (md's `data_offset`), array offsets from the start of the content. The maps are facts of
+//! md's format, from md(4) and the Linux drivers named in each level's module.
 //!
 //! What holds for every geometry, and is tested exhaustively for small ones:
 //! * every array byte has as many places as the level keeps copies, each on another member;
-//! * every member byte below [`Geometry::used_bytes`] has exactly one [`Home`], and [`Geometry::piece`] and
-//!   [`Geometry::homes`] are each other's inverse;
+//! * every member byte below [`Geometry::used_bytes`] has exactly one [`Home`], and
+//!   [`Geometry::piece`] and [`Geometry::homes`] are each other's inverse;
 //! * nothing lives at or above [`Geometry::used_bytes`].
 
 mod copies;
@@ -104,8 +105,8 @@ pub enum Home {
 
 /// The geometry of one array. See the methods.
 ///
-/// Roles given to methods are below the member count; array offsets are below the capacity. Whoever takes them from
-/// outside checks them first: the maps panic or answer nonsense for others.
+/// Roles given to methods are below the member count; array offsets are below the capacity. Whoever
+/// takes them from outside checks them first: the maps panic or answer nonsense for others.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     shape: Shape,
@@ -157,8 +158,8 @@ impl Geometry {
         }
     }
 
-    /// How many members may be lost in any combination without losing data (RAID0, linear 0; RAID4, RAID5 1; RAID6 2;
-    /// RAID1 n-1; RAID10 copies-1).
+    /// How many members may be lost in any combination without losing data (RAID0, linear 0; RAID4,
+    /// RAID5 1; RAID6 2; RAID1 n-1; RAID10 copies-1).
     pub fn redundancy(&self) -> usize {
         match self.shape.level {
             Level::Linear | Level::Raid0(_) => 0,
@@ -169,8 +170,9 @@ impl Geometry {
         }
     }
 
-    /// The first piece of the array range `offset..offset+length` (levels without parity: all copies; parity levels:
-    /// the data chunk). Pieces end at chunk boundaries, in linear at the end of a member, in RAID1 nowhere.
+    /// The first piece of the array range `offset..offset+length` (levels without parity: all
+    /// copies; parity levels: the data chunk). Pieces end at chunk boundaries, in linear at the end
+    /// of a member, in RAID1 nowhere.
     pub fn piece(&self, offset: u64, length: u64) -> Piece {
         debug_assert!(offset < self.capacity_bytes(), "array offset {offset} is beyond the array");
         match &self.map {
@@ -201,7 +203,8 @@ impl Geometry {
         self.stripe_into(row, &mut stripe).then_some(stripe)
     }
 
-    /// As [`Geometry::stripe`], into a stripe that is used again and again. False if there is no such row.
+    /// As [`Geometry::stripe`], into a stripe that is used again and again. False if there is no
+    /// such row.
     pub fn stripe_into(&self, row: u64, stripe: &mut Stripe) -> bool {
         let Map::Parity(parity) = &self.map else { return false };
         if row >= parity.rows() {
@@ -240,8 +243,9 @@ impl Geometry {
         self.homes(role, member_offset, 1).0
     }
 
-    /// What the bytes from `member_offset` of a member on are for, and for how many bytes, at most `length`, that goes
-    /// on: data then lies in ascending array bytes, parity in one row. Walks a member for rebuild and scrub.
+    /// What the bytes from `member_offset` of a member on are for, and for how many bytes, at most
+    /// `length`, that goes on: data then lies in ascending array bytes, parity in one row. Walks a
+    /// member for rebuild and scrub.
     pub fn homes(&self, role: Role, member_offset: u64, length: u64) -> (Home, u64) {
         if member_offset >= self.used_bytes(role) {
             return (Home::Unused, length);
@@ -270,8 +274,9 @@ impl Geometry {
         }
     }
 
-    /// What a resync goes over, as md counts it in `resync_offset` and in bitmaps: bytes of a member's data area for RAID1
-    /// and the parity levels, array bytes for RAID10; nothing for levels without redundancy.
+    /// What a resync goes over, as md counts it in `resync_offset` and in bitmaps: bytes of a
+    /// member's data area for RAID1 and the parity levels, array bytes for RAID10; nothing for
+    /// levels without redundancy.
     pub fn sync_bytes(&self) -> u64 {
         match &self.map {
             Map::Linear(_) | Map::Raid0(_) => 0,
@@ -280,8 +285,8 @@ impl Geometry {
         }
     }
 
-    /// The sync bytes whose parity or copies a write of this array range concerns; of a parity level's range that spans
-    /// chunks, whole rows.
+    /// The sync bytes whose parity or copies a write of this array range concerns; of a parity
+    /// level's range that spans chunks, whole rows.
     pub fn sync_range(&self, offset: u64, length: u64) -> Range<u64> {
         match &self.map {
             Map::Linear(_) | Map::Raid0(_) => 0..0,

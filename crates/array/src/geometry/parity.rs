@@ -1,10 +1,11 @@
-//! RAID4, RAID5 and RAID6: rows of one chunk per member, of which one or two hold parity (md(4), Linux
-//! drivers/md/raid5.c).
+//! RAID4, RAID5 and RAID6: rows of one chunk per member, of which one or two hold parity (md(4),
+//! Linux drivers/md/raid5.c).
 //!
-//! A layout says where P and Q are in a row, and in which order the other members hold data: going round from the one
-//! after the parity (symmetric, "continue"), or from role 0 in every row, skipping parity (asymmetric, "restart").
-//! Q's exponents count the data members upward, going round from the one after Q; in the DDF layouts a member's
-//! exponent is its role, as if P and Q were data blocks of zeros.
+//! A layout says where P and Q are in a row, and in which order the other members hold data: going
+//! round from the one after the parity (symmetric, "continue"), or from role 0 in every row,
+//! skipping parity (asymmetric, "restart"). Q's exponents count the data members upward, going
+//! round from the one after Q; in the DDF layouts a member's exponent is its role, as if P and Q
+//! were data blocks of zeros.
 
 use core::ops::Range;
 
@@ -192,7 +193,8 @@ impl Parity {
         RowParity { p, q }
     }
 
-    /// The first data member of a row that is counted going round: the one after P, and after Q if that comes next.
+    /// The first data member of a row that is counted going round: the one after P, and after Q if
+    /// that comes next.
     fn first_of_continued(&self, parity: RowParity) -> u16 {
         let parity_in_a_row = if self.rules.q == QRule::AfterP { 2 } else { 1 };
         (parity.p + parity_in_a_row) % self.rotating_count

@@ -1,9 +1,10 @@
 //! RAID0: chunks in turn over the members, in zones where members are of unequal size (md(4), Linux
 //! drivers/md/raid0.c).
 //!
-//! A zone ends where the smallest member that still has room ends; the next goes on with the rest, in role order. The
-//! layouts differ in the chunk count that is taken modulo the number of a zone's members: from the array's start
-//! (original) or from the zone's (alternate). Either way each row of a zone holds every one of its members once.
+//! A zone ends where the smallest member that still has room ends; the next goes on with the rest,
+//! in role order. The layouts differ in the chunk count that is taken modulo the number of a zone's
+//! members: from the array's start (original) or from the zone's (alternate). Either way each row
+//! of a zone holds every one of its members once.
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,10 @@
-//! RAID10: each chunk `near * far` times, always on different members (md(4), Linux drivers/md/raid10.c).
+//! RAID10: each chunk `near * far` times, always on different members (md(4), Linux
+//! drivers/md/raid10.c).
 //!
-//! Near copies fill consecutive slots; slots run over the members row by row. A far copy is the same pattern again,
-//! shifted by `near` roles for each copy: one section of the member further on, or, with `offset`, in the next row.
-//! With far sets the shift goes round within groups of `near * far` members; the last group takes the remainder.
+//! Near copies fill consecutive slots; slots run over the members row by row. A far copy is the
+//! same pattern again, shifted by `near` roles for each copy: one section of the member further on,
+//! or, with `offset`, in the next row. With far sets the shift goes round within groups of
+//! `near * far` members; the last group takes the remainder.
 
 use alloc::vec::Vec;
 
@@ -115,8 +117,9 @@ impl Raid10 {
     }
 }
 
-/// Refuses layouts without copies, and those in which md itself would put two chunks in one place: near copies that
-/// wrap into the next row meet offset copies there, and those before a longer last far set step into it.
+/// Refuses layouts without copies, and those in which md itself would put two chunks in one place:
+/// near copies that wrap into the next row meet offset copies there, and those before a longer last
+/// far set step into it.
 fn check_layout(layout: Raid10Layout, member_count: usize) -> Result<(), ShapeError> {
     let near_wraps = !member_count.is_multiple_of(usize::from(layout.near.max(1)));
     let set_length = layout.copies().max(1);

@@ -75,7 +75,8 @@ pub struct Raid10Layout {
     pub far: u8,
     /// Far copies lie one row on, not in the member's next section.
     pub offset: bool,
-    /// Far copies rotate within sets of `near * far` members (md's bit 17 value 2), not among all members.
+    /// Far copies rotate within sets of `near * far` members (md's bit 17 value 2), not among all
+    /// members.
     pub far_sets: bool,
 }
 
@@ -91,17 +92,19 @@ impl Raid10Layout {
 pub struct Shape {
     /// Level and layout.
     pub level: Level,
-    /// Chunk in bytes: a power of two of at least 4 KiB; ignored by RAID1; for linear 0 or the rounding of member sizes.
+    /// Chunk in bytes: a power of two of at least 4 KiB; ignored by RAID1; for linear 0 or the
+    /// rounding of member sizes.
     pub chunk_bytes: u32,
-    /// Bytes of each member's data area, in role order. Levels other than linear and RAID0 use the smallest of all
-    /// (rounded down to the chunk).
+    /// Bytes of each member's data area, in role order. Levels other than linear and RAID0 use the
+    /// smallest of all (rounded down to the chunk).
     pub member_bytes: Vec<u64>,
 }
 
 /// Most members that md's superblock has room to name.
 pub(super) const MEMBERS_MAX: usize = 1920;
 
-/// Most members of a RAID6: 2 generates 255 different coefficients, and the DDF layouts count every role.
+/// Most members of a RAID6: 2 generates 255 different coefficients, and the DDF layouts count every
+/// role.
 pub(super) const RAID6_MEMBERS_MAX: usize = 255;
 
 /// Largest data area of a member, 8 PiB: sums over all members still fit 64 bits.
@@ -161,7 +164,8 @@ impl Shape {
         self.member_bytes.iter().map(move |bytes| bytes - bytes % rounding_bytes)
     }
 
-    /// Bytes of the smallest member, rounded down: what levels with members of one size use of each.
+    /// Bytes of the smallest member, rounded down: what levels with members of one size use of
+    /// each.
     pub(super) fn smallest_member_bytes(&self) -> u64 {
         self.rounded_member_bytes().min().unwrap_or(0)
     }

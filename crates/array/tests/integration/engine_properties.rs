@@ -1,8 +1,9 @@
-//! The engine against a flat array of bytes, on every level and layout: random requests up to sixteen at a time, drives
-//! that fail and sectors that cannot be read, rebuilds and scrubs meanwhile, with effects carried out in any order.
+//! The engine against a flat array of bytes, on every level and layout: random requests up to
+//! sixteen at a time, drives that fail and sectors that cannot be read, rebuilds and scrubs
+//! meanwhile, with effects carried out in any order.
 //!
-//! `SHOAL_SEED` sets the first seed, and `SHOAL_OPERATIONS` how many operations there are in all. A story that fails
-//! says how to tell it again; `SHOAL_TRACE=1` shows every step.
+//! `SHOAL_SEED` sets the first seed, and `SHOAL_OPERATIONS` how many operations there are in all. A
+//! story that fails says how to tell it again; `SHOAL_TRACE=1` shows every step.
 
 use std::env;
 

@@ -1,7 +1,9 @@
-//! Exhaustive checks of small geometries: every level and layout, one to eight members, a few sizes, odd ones too.
+//! Exhaustive checks of small geometries: every level and layout, one to eight members, a few
+//! sizes, odd ones too.
 //!
-//! For each: pieces cover the array without gaps; every array byte has as many places as it should, on different
-//! members; every member byte has one home; map and unmap are inverse; the capacity is what the level promises.
+//! For each: pieces cover the array without gaps; every array byte has as many places as it should,
+//! on different members; every member byte has one home; map and unmap are inverse; the capacity is
+//! what the level promises.
 use shoal_array::{Geometry, Home, Level, ParityLayout, Raid0Layout, Raid10Layout, Role, Shape, ShapeError};
 
 /// The unit in which homes are looked at. Every map keeps sectors whole.
@@ -146,8 +148,8 @@ fn check_raid0(layout: Raid0Layout, chunk_bytes: u64, member_chunks: &[u64]) {
     check(shape(Level::Raid0(layout), chunk_bytes, member_bytes), 1, member_chunks.iter().sum::<u64>() * chunk_bytes);
 }
 
-/// Five members of 16, 24, 40, 24 and 31 MiB, less what the superblock takes, against a dealer who knows only rows:
-/// he gives each row's chunks to the members that still have room.
+/// Five members of 16, 24, 40, 24 and 31 MiB, less what the superblock takes, against a dealer who
+/// knows only rows: he gives each row's chunks to the members that still have room.
 #[test]
 fn raid0_of_unequal_members_is_dealt_as_md_deals_it() {
     const MIB: u64 = 1 << 20;

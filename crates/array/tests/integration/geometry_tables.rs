@@ -1,5 +1,5 @@
-//! Layouts against tables written by hand from md(4): every parity layout for four and five members, RAID10's
-//! patterns, RAID0's zones; and names.
+//! Layouts against tables written by hand from md(4): every parity layout for four and five
+//! members, RAID10's patterns, RAID0's zones; and names.
 use shoal_array::{Geometry, Home, Level, ParityLayout, Raid0Layout, Raid10Layout, Role, Shape};
 
 const CHUNK: u64 = 4096;
@@ -9,8 +9,8 @@ fn geometry(level: Level, member_chunks: &[u64]) -> Geometry {
     Geometry::new(Shape { level, chunk_bytes: CHUNK as u32, member_bytes }).unwrap()
 }
 
-/// Rows of a parity layout, one word per role: `P`, `Q`, or the data chunk's index in the row, with `/` and its
-/// exponent where there is a Q. Later rows repeat the table.
+/// Rows of a parity layout, one word per role: `P`, `Q`, or the data chunk's index in the row, with
+/// `/` and its exponent where there is a Q. Later rows repeat the table.
 fn assert_parity(level: Level, table: &[&str]) {
     let member_count = table[0].split(' ').count();
     let geometry = geometry(level, &vec![2 * table.len() as u64; member_count]);

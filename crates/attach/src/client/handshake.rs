@@ -1,12 +1,12 @@
-//! The handshake from the client's side, as a machine without hands: what the server says goes in, what it is to be told
-//! comes out.
+//! The handshake from the client's side, as a machine without hands: what the server says goes in,
+//! what it is to be told comes out.
 //!
 //! ```text
 //!  greeting ──► flags, STRUCTURED_REPLY, LIST_META_CONTEXT, GO ──► answer to each ──► terms
 //! ```
 //!
-//! The options go out together: a client that knows what it wants need not wait for each answer. Whatever comes, no more than
-//! one answer of [`ANSWER_BYTES_MAX`] is kept.
+//! The options go out together: a client that knows what it wants need not wait for each answer.
+//! Whatever comes, no more than one answer of [`ANSWER_BYTES_MAX`] is kept.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,8 @@ pub struct Terms {
     /// What people, and clients that come again, are told of the export; empty if nothing.
     pub(crate) description: String,
     pub(crate) block_bytes: BlockBytes,
-    /// Whose content it is at this moment; unlike the rest it may be another when the server comes again.
+    /// Whose content it is at this moment; unlike the rest it may be another when the server comes
+    /// again.
     pub(crate) incarnation: Incarnation,
 }
 
@@ -133,8 +134,8 @@ impl Handshake {
         Self { export, wants_structured, input, is_greeted: false, answers: 0, terms, has_export: false }
     }
 
-    /// Takes in what was received, and appends what is to be said. The terms, once they are there: from then on requests
-    /// may be sent.
+    /// Takes in what was received, and appends what is to be said. The terms, once they are there:
+    /// from then on requests may be sent.
     pub(crate) fn receive(&mut self, bytes: &[u8], output: &mut Vec<u8>) -> Result<Option<Terms>, HandshakeError> {
         self.input.extend_from_slice(bytes);
         if !self.is_greeted {

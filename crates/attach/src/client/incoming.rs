@@ -1,7 +1,8 @@
-//! What a server answers, as a machine without hands: bytes go in; which request they are about, and what of it, comes out.
+//! What a server answers, as a machine without hands: bytes go in; which request they are about,
+//! and what of it, comes out.
 //!
-//! Nothing that a server says decides how much memory is taken: content goes where the client has asked for it, and what is
-//! longer than that, or said of nobody's request, ends the connection.
+//! Nothing that a server says decides how much memory is taken: content goes where the client has
+//! asked for it, and what is longer than that, or said of nobody's request, ends the connection.
 
 use rustix::io::Errno;
 use shoal_serve::protocol::{SIMPLE_REPLY, STRUCTURED_REPLY, chunk};
@@ -13,7 +14,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// Where content goes, and what is known of the request that it answers.
 pub(crate) trait Requests {
-    /// Whether this request is a read: its first byte and its length. None if there is no such request.
+    /// Whether this request is a read: its first byte and its length. None if there is no such
+    /// request.
     fn shape(&self, cookie: u64) -> Option<Shape>;
     /// The content of a read, all of it, to be filled.
     fn content(&mut self, cookie: u64) -> &mut [u8];
@@ -73,7 +75,8 @@ impl Incoming {
         Self { buffer, start: 0, end: 0, is_structured, expected: Expected::Head }
     }
 
-    /// Content that is better received straight into its place: only if nothing is left in the buffer.
+    /// Content that is better received straight into its place: only if nothing is left in the
+    /// buffer.
     pub(crate) fn missing(&self) -> Option<Missing> {
         match self.expected {
             Expected::Content { cookie, at, left, .. } if self.start == self.end => {
@@ -211,7 +214,8 @@ fn place(shape: Shape, offset: u64, bytes: u32) -> Result<usize, Nonsense> {
     Ok(usize::try_from(at).expect("it lies within a read"))
 }
 
-/// The protocol's numbers are those of Linux; one that is not in its list means a request that was not understood.
+/// The protocol's numbers are those of Linux; one that is not in its list means a request that was
+/// not understood.
 fn errno_of(error: u32) -> Errno {
     match error {
         1 => Errno::PERM,

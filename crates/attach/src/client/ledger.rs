@@ -92,7 +92,8 @@ impl Ledger {
         std::mem::take(&mut self.finished)
     }
 
-    /// Answers those whose time is over. Whether one of them has gone out, so that it may still be carried out.
+    /// Answers those whose time is over. Whether one of them has gone out, so that it may still be
+    /// carried out.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         let mut has_gone_out = false;
         while let Some(entry) = self.pending.first_entry().filter(|entry| entry.get().deadline <= now) {
@@ -108,7 +109,8 @@ impl Ledger {
         has_gone_out
     }
 
-    /// The connection is gone: all of them are to be sent on the next one, in the order in which they were submitted.
+    /// The connection is gone: all of them are to be sent on the next one, in the order in which
+    /// they were submitted.
     pub(super) fn forget_connection(&mut self) {
         for pending in self.pending.values_mut() {
             (pending.content, pending.covered, pending.error) = (Vec::new(), 0, None);
@@ -227,7 +229,8 @@ impl Requests for Ledger {
     fn complete(&mut self, cookie: u64) -> Result<(), Nonsense> {
         let Some(pending) = self.pending.get_mut(&cookie) else { return Ok(()) };
         if self.outlives_servers && pending.error == Some(Errno::SHUTDOWN) {
-            // It is sent again when the server, which is about to end the connection, is there again.
+            // It is sent again when the server, which is about to end the connection, is there
+            // again.
             (pending.content, pending.covered, pending.error) = (Vec::new(), 0, None);
             return Ok(());
         }

@@ -6,8 +6,9 @@
 //!    └────────────┴─────────────────┘
 //! ```
 //!
-//! Whoever submits sends at once, as far as the socket takes it; the thread receives, sends what was left, watches the time
-//! and gives answers. Nothing is called while the lock is held, and nothing that holds it waits.
+//! Whoever submits sends at once, as far as the socket takes it; the thread receives, sends what
+//! was left, watches the time and gives answers. Nothing is called while the lock is held, and
+//! nothing that holds it waits.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,7 +85,8 @@ struct Waiting {
 }
 
 impl Line {
-    /// On a socket on which everything is agreed, and whether answers are structured there; without one it is to be connected.
+    /// On a socket on which everything is agreed, and whether answers are structured there; without
+    /// one it is to be connected.
     pub(super) fn start(
         agreed: Option<(OwnedFd, bool)>,
         again: Option<Again>,
@@ -177,7 +179,8 @@ impl Line {
 }
 
 impl State {
-    /// From when on the time of an operation counts that is submitted now: of what waits for a server that is gone, from when the first began to.
+    /// From when on the time of an operation counts that is submitted now: of what waits for a
+    /// server that is gone, from when the first began to.
     fn waits_since(&mut self, now: Instant) -> Instant {
         if let Link::Up { .. } | Link::Over = self.link { now } else { *self.waits_since.get_or_insert(now) }
     }
@@ -185,7 +188,8 @@ impl State {
     /// Does all that can be done now.
     fn advance(&mut self, again: Option<&Again>, now: Instant) {
         if self.ledger.expire(now) {
-            // What was asked may still be carried out, unless the server hears that nobody waits for it.
+            // What was asked may still be carried out, unless the server hears that nobody waits
+            // for it.
             self.lose(again, now, "no answer came in time");
         }
         match &self.link {
@@ -200,7 +204,8 @@ impl State {
         self.is_closing && self.ledger.is_empty()
     }
 
-    /// The connection is over. What was not answered is sent on the next one, or fails if there is none.
+    /// The connection is over. What was not answered is sent on the next one, or fails if there is
+    /// none.
     fn lose(&mut self, again: Option<&Again>, now: Instant, why: &str) {
         if let Link::Up { socket, .. } | Link::Shaking { socket, .. } = &self.link {
             // The server sees this before it sees that we have come again.

@@ -1,5 +1,5 @@
-//! A client of one export of an NBD server, which outlives the server: it connects again, and asks again for what was not
-//! answered. Every operation is answered within its deadline.
+//! A client of one export of an NBD server, which outlives the server: it connects again, and asks
+//! again for what was not answered. Every operation is answered within its deadline.
 //!
 //! ```text
 //!  submit ──► room ──► line ──► ledger ──► socket ──► server
@@ -9,52 +9,69 @@
 //!
 //! # What asking again means
 //!
-//! An operation that was not answered may have been carried out, in part, or not at all; it is carried out again. That is safe
-//! under four conditions, and each is seen to:
+//! An operation that was not answered may have been carried out, in part, or not at all; it is
+//! carried out again. That is safe under four conditions, and each is seen to:
 //!
-//! **Twice is the same as once.** All operations say what is to be where, none of them how it is to change.
+//! **Twice is the same as once.** All operations say what is to be where, none of them how it is to
+//! change.
 //!
-//! **The first time is over before the second begins.** Else an old write could undo a newer one, which was submitted when the
-//! second time had been answered. If the server's process is gone, what it had under way is too: its successor cannot claim the
-//! array's members before the kernel has ended the I/O of the process that had claimed them. If the process lives on, the end of the old
-//! connection is in its hands before the new one is made; of what a connection that has ended left unread it begins nothing once
-//! another has come (`shoal_serve`), and what it had begun went to the volume first, which keeps the order of writes that overlap.
-//! So there is one rule on this side: a connection is shut down before another is made, and *an operation that runs out of time
+//! **The first time is over before the second begins.** Else an old write could undo a newer one,
+//! which was submitted when the second time had been answered. If the server's process is gone,
+//! what it had under way is too: its successor cannot claim the array's members before the kernel
+//! has ended the I/O of the process that had claimed them. If the process lives on, the end of the
+//! old connection is in its hands before the new one is made; of what a connection that has ended
+//! left unread it begins nothing once another has come (`shoal_serve`), and what it had begun went
+//! to the volume first, which keeps the order of writes that overlap. So there is one rule on this
+//! side: a connection is shut down before another is made, and *an operation that runs out of time
 //! takes its connection along*, as nobody may find it carried out later.
 //!
-//! **Order is nobody's promise.** Operations under way at the same time have no order among each other, neither here nor the second time;
-//! whoever wants one waits for an answer, as the kernel's block layer does. Should two writes that are under way together overlap, they are
-//! sent again in the order in which they were submitted, and what is left is one of the two outcomes that were allowed before.
+//! **Order is nobody's promise.** Operations under way at the same time have no order among each
+//! other, neither here nor the second time; whoever wants one waits for an answer, as the kernel's
+//! block layer does. Should two writes that are under way together overlap, they are sent again in
+//! the order in which they were submitted, and what is left is one of the two outcomes that were
+//! allowed before.
 //!
-//! **What was answered and not flushed is still there, or a flush fails.** A write that was answered lies in the drives or their caches, below the
-//! server's process, and a flush through the next process covers it as one through the first would have. This holds as long as the *machine* and its
-//! *drives* go on: had one of them lost its power, writes would be gone that nobody asks for again, and the flush that follows would claim
-//! otherwise. A Unix socket has both ends on one machine, which lose power together. A TCP connection has not: so **over TCP nothing is
-//! ever asked again**; TCP itself retransmits what a bad link has dropped, and when it gives up everything fails (`EIO`).
+//! **What was answered and not flushed is still there, or a flush fails.** A write that was
+//! answered lies in the drives or their caches, below the server's process, and a flush through the
+//! next process covers it as one through the first would have. This holds as long as the *machine*
+//! and its *drives* go on: had one of them lost its power, writes would be gone that nobody asks
+//! for again, and the flush that follows would claim otherwise. A Unix socket has both ends on one
+//! machine, which lose power together. A TCP connection has not: so **over TCP nothing is ever
+//! asked again**; TCP itself retransmits what a bad link has dropped, and when it gives up
+//! everything fails (`EIO`).
 //!
-//! Drives may lose their power under a machine that goes on: a hub with a supply of its own is unplugged. A server that lives through it has members
-//! that fail, and says so; one that ends with it is followed by another that knows nothing. So a server tells at the handshake by which
-//! *incarnation* each drive is known (`x-shoal:incarnation`, see `shoal_serve`): for a drive of this kernel, the number that it had when it appeared, which is
-//! never given twice (`diskseq`). The client compares, drive by drive, when it comes again. If a drive that it knew is another incarnation, and
-//! something was answered that no flush has covered ([`Unflushed`]), the next flush fails with `EIO`, once: what a kernel's device does whose cache was
-//! lost, and what file systems and databases know what to do with. What was flushed is on the medium, so nobody is told of a drive that lost its power
-//! with nothing in its cache. A drive that is missing is no reason: the array knows that it lacks what was written meanwhile. Nor is a drive that is new to
-//! the client and was plugged in before the last handshake, as the server tells the highest number of all disks with it. It is a reason, though no content may be
-//! lost, if a drive was plugged in and became a member, or a member was pulled and taken back, and then the server is killed, all with something unflushed:
-//! the client hears of incarnations at handshakes only. A front that takes the place of a killed one believes that something was not flushed.
+//! Drives may lose their power under a machine that goes on: a hub with a supply of its own is
+//! unplugged. A server that lives through it has members that fail, and says so; one that ends with
+//! it is followed by another that knows nothing. So a server tells at the handshake by which
+//! *incarnation* each drive is known (`x-shoal:incarnation`, see `shoal_serve`): for a drive of
+//! this kernel, the number that it had when it appeared, which is never given twice (`diskseq`).
+//! The client compares, drive by drive, when it comes again. If a drive that it knew is another
+//! incarnation, and something was answered that no flush has covered ([`Unflushed`]), the next
+//! flush fails with `EIO`, once: what a kernel's device does whose cache was lost, and what file
+//! systems and databases know what to do with. What was flushed is on the medium, so nobody is told
+//! of a drive that lost its power with nothing in its cache. A drive that is missing is no reason:
+//! the array knows that it lacks what was written meanwhile. Nor is a drive that is new to the
+//! client and was plugged in before the last handshake, as the server tells the highest number of
+//! all disks with it. It is a reason, though no content may be lost, if a drive was plugged in and
+//! became a member, or a member was pulled and taken back, and then the server is killed, all with
+//! something unflushed: the client hears of incarnations at handshakes only. A front that takes the
+//! place of a killed one believes that something was not flushed.
 //!
 //! # Who is there
 //!
-//! A socket's path may lead to another array the next time. The description, size and abilities of the export have to be what they were
-//! (`shoal serve` puts the array's UUID into the description); otherwise it is as if nobody were there.
+//! A socket's path may lead to another array the next time. The description, size and abilities of
+//! the export have to be what they were (`shoal serve` puts the array's UUID into the description);
+//! otherwise it is as if nobody were there.
 //!
 //! # Time and memory
 //!
-//! What is not answered in time fails with `ETIMEDOUT`, whether the server is gone, or stands still. While it is gone there is one deadline for all that
-//! waits: it counts from when the first began to, and when it is over, what comes later fails at once. Had each request its own, a program that makes
-//! them one after the other would wait for days. When a server is there again all is as before. No more than 256 operations and 64 MiB
-//! are under way; whoever submits more waits, no longer than the deadline as those before are answered by then. What a server
-//! says never decides how much memory is taken (`incoming`).
+//! What is not answered in time fails with `ETIMEDOUT`, whether the server is gone, or stands
+//! still. While it is gone there is one deadline for all that waits: it counts from when the first
+//! began to, and when it is over, what comes later fails at once. Had each request its own, a
+//! program that makes them one after the other would wait for days. When a server is there again
+//! all is as before. No more than 256 operations and 64 MiB are under way; whoever submits more
+//! waits, no longer than the deadline as those before are answered by then. What a server says
+//! never decides how much memory is taken (`incoming`).
 
 mod handshake;
 mod incoming;
@@ -93,7 +110,8 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(60);
 pub struct ClientOptions {
     /// The export's name; empty for the server's first.
     pub export: String,
-    /// How long one operation may take, with all that it takes to connect again; and how long a server may be gone before operations fail at once.
+    /// How long one operation may take, with all that it takes to connect again; and how long a
+    /// server may be gone before operations fail at once.
     pub deadline: Duration,
     /// How many connections; more than one only where the server allows it.
     pub connections: u32,
@@ -165,8 +183,9 @@ impl Client {
         Ok(Self(Arc::new(Inner { terms, deadline: options.deadline, lines, turn, room })))
     }
 
-    /// A client of a server at a Unix socket that promised `terms` to another client, which is gone. It need not be there yet: it is
-    /// connected to as if a connection had just broken, and operations wait for that until their deadline.
+    /// A client of a server at a Unix socket that promised `terms` to another client, which is
+    /// gone. It need not be there yet: it is connected to as if a connection had just broken, and
+    /// operations wait for that until their deadline.
     pub fn expect(socket: &Path, terms: Terms, options: &ClientOptions) -> Result<Self, ClientError> {
         let address = Address::Unix(socket.to_owned());
         let again = Again { address, export: options.export.clone(), terms: terms.clone() };
@@ -224,8 +243,8 @@ impl Client {
         self.0.lines.iter().find_map(|line| line.trouble())
     }
 
-    /// Has something done. `done` is called exactly once, from a thread of the client's, and within the deadline; it must
-    /// neither block nor submit. Waits while too much is under way.
+    /// Has something done. `done` is called exactly once, from a thread of the client's, and within
+    /// the deadline; it must neither block nor submit. Waits while too much is under way.
     pub fn submit(&self, operation: Operation, done: Done) {
         let inner = &*self.0;
         let line = &inner.lines[inner.turn.fetch_add(1, Ordering::Relaxed) % inner.lines.len()];

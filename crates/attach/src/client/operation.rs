@@ -39,7 +39,8 @@ pub enum Operation {
         /// Whether the room may be given up.
         may_discard: bool,
     },
-    /// Zeros, by giving up the room; refused with `EOPNOTSUPP` where content would have to be written. Some of it may be zeros then.
+    /// Zeros, by giving up the room; refused with `EOPNOTSUPP` where content would have to be
+    /// written. Some of it may be zeros then.
     FastZeroes {
         /// First byte.
         offset: u64,

@@ -1,4 +1,5 @@
-//! How much may be under way at a time: whoever submits more waits, so memory is bounded by this and not by who asks.
+//! How much may be under way at a time: whoever submits more waits, so memory is bounded by this
+//! and not by who asks.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +26,8 @@ pub(super) struct Share {
 }
 
 impl Room {
-    /// Waits until there is room. As every operation is answered within its deadline, nobody waits for longer than that.
+    /// Waits until there is room. As every operation is answered within its deadline, nobody waits
+    /// for longer than that.
     pub(super) fn enter(self: &Arc<Self>, bytes: usize) -> Share {
         let mut taken = self.taken();
         while taken.operations >= OPERATIONS_MAX || (taken.operations > 0 && taken.bytes + bytes > OPERATION_BYTES_MAX)

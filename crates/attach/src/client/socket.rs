@@ -34,7 +34,8 @@ pub(crate) fn open(address: &Address) -> io::Result<OwnedFd> {
         Address::Unix(path) => {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-            // More in flight than the system's default, which long writes would wait for; if it is granted.
+            // More in flight than the system's default, which long writes would wait for; if it is
+            // granted.
             let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, 1 << 20);
             connect(&socket, &SocketAddrUnix::new(path)?)?;
             Ok(socket)

@@ -104,7 +104,8 @@ impl Filesystem for ArrayFile {
         }
     }
 
-    /// As with a disk: its size is what it is, so opening it with `O_TRUNC` (which is asked for as the size 0) does nothing, and times are not kept.
+    /// As with a disk: its size is what it is, so opening it with `O_TRUNC` (which is asked for as
+    /// the size 0) does nothing, and times are not kept.
     fn setattr(
         &self,
         _request: &Request,
@@ -170,7 +171,8 @@ impl Filesystem for ArrayFile {
         _owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // The kernel adds them for single writes that are to be durable (RWF_DSYNC), too. O_SYNC contains O_DSYNC.
+        // The kernel adds them for single writes that are to be durable (RWF_DSYNC), too. O_SYNC
+        // contains O_DSYNC.
         let flags = OFlags::from_bits_retain(flags.0.cast_unsigned());
         self.requests.write(offset, data, flags.intersects(OFlags::DSYNC), reply);
     }

@@ -1,4 +1,5 @@
-//! An array as one file in a directory, through FUSE: for kernels that have neither ublk nor nbd, and for users who are not root.
+//! An array as one file in a directory, through FUSE: for kernels that have neither ublk nor nbd,
+//! and for users who are not root.
 //!
 //! ```text
 //!  program ─► VFS ─► /dev/fuse ─► threads of the session ─► Client ─► server
@@ -6,39 +7,45 @@
 //!     └── answer ────────┴──── the client's thread ◄──────────┘
 //! ```
 //!
-//! A request occupies a session's thread only until the client has taken it, so as many are under way as the kernel asks for;
-//! the client's thread answers. As every operation of the client is answered within its deadline, so is every request here,
-//! with an errno if need be, and nobody hangs for longer.
+//! A request occupies a session's thread only until the client has taken it, so as many are under
+//! way as the kernel asks for; the client's thread answers. As every operation of the client is
+//! answered within its deadline, so is every request here, with an errno if need be, and nobody
+//! hangs for longer.
 //!
 //! # What the kernel may keep
 //!
-//! Nothing. The file is opened for direct I/O whatever the program asks for: every read comes from the array, and a write that has
-//! returned is the array's. A page cache on this file would be a second one below that of a file system on a loop device, and
-//! would hold content back that nobody has flushed. Mapping the file shared is refused by the kernel for the same reason.
+//! Nothing. The file is opened for direct I/O whatever the program asks for: every read comes from
+//! the array, and a write that has returned is the array's. A page cache on this file would be a
+//! second one below that of a file system on a loop device, and would hold content back that nobody
+//! has flushed. Mapping the file shared is refused by the kernel for the same reason.
 //!
 //! # What is durable when
 //!
-//! As on a disk: what was written before an `fsync` that succeeded, and each write through a descriptor with `O_DSYNC` or `O_SYNC`
-//! (the kernel leaves those to us: the flags come with the write). A loop device turns flushes into `fsync`.
+//! As on a disk: what was written before an `fsync` that succeeded, and each write through a
+//! descriptor with `O_DSYNC` or `O_SYNC` (the kernel leaves those to us: the flags come with the
+//! write). A loop device turns flushes into `fsync`.
 //!
 //! # Holes
 //!
-//! Whoever punches a hole (`FALLOC_FL_PUNCH_HOLE`) reads zeros there afterwards, and a loop device relies on it, as it turns both "write zeros" and
-//! "discard" into the same call. NBD's trim promises no zeros. So a hole is asked for as zeros that are *fast*: an array without parity whose members can
-//! discard gives up the room. Where the array cannot, as with parity, it is refused, and who wants zeros writes them, as the kernel does by
-//! itself. So a file system that trims its free space never has all of it written. `FALLOC_FL_ZERO_RANGE` writes zeros, however many. Both go in parts,
-//! and the deadline is that of each part.
+//! Whoever punches a hole (`FALLOC_FL_PUNCH_HOLE`) reads zeros there afterwards, and a loop device
+//! relies on it, as it turns both "write zeros" and "discard" into the same call. NBD's trim
+//! promises no zeros. So a hole is asked for as zeros that are *fast*: an array without parity
+//! whose members can discard gives up the room. Where the array cannot, as with parity, it is
+//! refused, and who wants zeros writes them, as the kernel does by itself. So a file system that
+//! trims its free space never has all of it written. `FALLOC_FL_ZERO_RANGE` writes zeros, however
+//! many. Both go in parts, and the deadline is that of each part.
 //!
 //! # Interrupts
 //!
-//! A request that has reached the array cannot be taken back, as with any disk: a killed program goes when its requests are
-//! answered, which the deadline bounds.
+//! A request that has reached the array cannot be taken back, as with any disk: a killed program
+//! goes when its requests are answered, which the deadline bounds.
 //!
 //! # The end
 //!
-//! Told to stop, the file is taken out of the tree at once, and whoever has it open is served until it is closed; told again, the session
-//! ends where it stands, and they get `ENOTCONN`. A mount whose process was killed answers `ENOTCONN` for ever: [`undo_stale`]
-//! knows it and takes it away, and [`run`] does so by itself.
+//! Told to stop, the file is taken out of the tree at once, and whoever has it open is served until
+//! it is closed; told again, the session ends where it stands, and they get `ENOTCONN`. A mount
+//! whose process was killed answers `ENOTCONN` for ever: [`undo_stale`] knows it and takes it away,
+//! and [`run`] does so by itself.
 
 mod file;
 mod mount_point;
@@ -58,8 +65,8 @@ use requests::Requests;
 
 pub use mount_point::undo_stale;
 
-/// Threads that take requests from the kernel. One is enough for small requests; the second copies a long write while the
-/// first takes the next.
+/// Threads that take requests from the kernel. One is enough for small requests; the second copies
+/// a long write while the first takes the next.
 const THREADS: usize = 2;
 
 /// How the file looks.
@@ -77,8 +84,8 @@ pub enum Access {
     /// The user who mounts it, and nobody else, not even root.
     #[default]
     Owner,
-    /// That user and root, who may want a loop device on it. Unless root mounts it, `user_allow_other` has to be set in
-    /// `/etc/fuse.conf`.
+    /// That user and root, who may want a loop device on it. Unless root mounts it,
+    /// `user_allow_other` has to be set in `/etc/fuse.conf`.
     OwnerAndRoot,
     /// Everybody on this machine, with the same condition.
     Everybody,
@@ -129,8 +136,9 @@ pub fn probe() -> Result<(), FuseError> {
     std::fs::File::options().read(true).write(true).open("/dev/fuse").map(drop).map_err(FuseError::Missing)
 }
 
-/// Shows the array as a file in `directory`, tells `ready` its path, and serves it until a message comes over `stop` (or nobody is left who could send
-/// one), or somebody unmounts it. The module's documentation says what happens to those who have it open then.
+/// Shows the array as a file in `directory`, tells `ready` its path, and serves it until a message
+/// comes over `stop` (or nobody is left who could send one), or somebody unmounts it. The module's
+/// documentation says what happens to those who have it open then.
 pub fn run(
     client: &Client,
     directory: &Path,

@@ -21,7 +21,8 @@ struct Mounted {
     source: String,
 }
 
-/// Takes away a mount of ours whose process is gone; true if there was one. Whatever else is there stays.
+/// Takes away a mount of ours whose process is gone; true if there was one. Whatever else is there
+/// stays.
 pub fn undo_stale(directory: &Path) -> Result<bool, FuseError> {
     // What the kernel remembers of files outlives the process; room it asks for each time.
     let is_dead = matches!(rustix::fs::statfs(directory), Err(Errno::NOTCONN | Errno::CONNABORTED));
@@ -41,8 +42,8 @@ pub(super) fn refuse_occupied(directory: &Path) -> Result<(), FuseError> {
     topmost(directory).map_or(Ok(()), |mounted| Err(occupied(mounted)))
 }
 
-/// Takes the mount at `directory` out of the tree, whoever uses it. Without the right to, fusermount3 does it, which has it for mounts of
-/// the user's own.
+/// Takes the mount at `directory` out of the tree, whoever uses it. Without the right to,
+/// fusermount3 does it, which has it for mounts of the user's own.
 pub(super) fn detach(directory: &Path) -> Result<(), FuseError> {
     let fails = |source| FuseError::Unmount { directory: directory.to_owned(), source };
     match rustix::mount::unmount(directory, UnmountFlags::DETACH) {
@@ -82,7 +83,8 @@ impl Mounted {
     }
 }
 
-/// proc_pid_mountinfo(5): `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`, with spaces as `\040`.
+/// proc_pid_mountinfo(5): `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root
+/// rw`, with spaces as `\040`.
 fn parse(table: &[u8]) -> Vec<Mounted> {
     let lines = table.split(|&byte| byte == b'\n');
     lines

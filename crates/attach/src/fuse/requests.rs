@@ -63,7 +63,8 @@ impl Requests {
         self.client.submit(Operation::Write { offset, data: data[..fits].to_vec(), fua }, Box::new(done));
     }
 
-    /// Makes durable what was answered before, for this opener. A server that cannot has nothing that could be lost.
+    /// Makes durable what was answered before, for this opener. A server that cannot has nothing
+    /// that could be lost.
     pub(super) fn flush(&self, opener: u64, reply: ReplyEmpty) {
         if !self.client.can(Ability::Flush) {
             return reply.ok();

@@ -1,4 +1,5 @@
-//! One of the driver's devices, as sysfs shows it: whose it is, how large, and how often its requests are looked at.
+//! One of the driver's devices, as sysfs shows it: whose it is, how large, and how often its
+//! requests are looked at.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 const SECTOR_BYTES: u64 = 512;
 
-/// `/dev/nbdN`, by its number. Numbers are used again, so that one says nothing of whose the device is.
+/// `/dev/nbdN`, by its number. Numbers are used again, so that one says nothing of whose the device
+/// is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Device(pub(super) u32);
 
@@ -25,8 +27,9 @@ impl Device {
         format!("/dev/nbd{}", self.0).into()
     }
 
-    /// Whether it is what a front of this array made of it, with or without a front at this moment; false if nothing is connected there. An error
-    /// if it is somebody else's. The driver keeps the identifier from the making of a device to its end (since Linux 5.14).
+    /// Whether it is what a front of this array made of it, with or without a front at this moment;
+    /// false if nothing is connected there. An error if it is somebody else's. The driver keeps the
+    /// identifier from the making of a device to its end (since Linux 5.14).
     pub(super) fn is_of(self, identifier: &str) -> Result<bool, NbdError> {
         match (self.attribute("backend"), self.attribute("pid")) {
             (Some(backend), _) if backend == identifier => Ok(true),
@@ -56,7 +59,8 @@ impl Device {
         Ok(())
     }
 
-    /// Has the driver look so often at requests without an answer. A kernel that cannot (before Linux 5.0) looks every 30 s.
+    /// Has the driver look so often at requests without an answer. A kernel that cannot (before
+    /// Linux 5.0) looks every 30 s.
     pub(super) fn look_every(self, interval: Duration) -> Result<(), NbdError> {
         let path = format!("/sys/block/nbd{}/queue/io_timeout", self.0);
         match std::fs::write(path, interval.as_millis().to_string()) {

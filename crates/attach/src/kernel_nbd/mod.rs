@@ -6,13 +6,15 @@
 //!
 //! # Why the kernel does not talk to the server itself
 //!
-//! It could: a socket on which hands have been shaken is handed to the driver, and when the server was restarted another one. What
-//! the driver does in between is the trouble. When a socket ends it leaves requests that were sent on it where they are until
-//! their own timeout, so a restart of a second costs as long as the slowest request may ever take; a read that the end cuts in the middle of
-//! its payload fails at once where there is but one socket; and the timeout itself ends a connection to a server that is
-//! alive and slow. Here the driver talks to this process, whose sockets do not end, and [`crate::Client`] does the waiting: it
-//! asks again within milliseconds of the server's return, and answers everything within the deadline. The price is a copy of the content
-//! through this process.
+//! It could: a socket on which hands have been shaken is handed to the driver, and when the server
+//! was restarted another one. What the driver does in between is the trouble. When a socket ends it
+//! leaves requests that were sent on it where they are until their own timeout, so a restart of a
+//! second costs as long as the slowest request may ever take; a read that the end cuts in the
+//! middle of its payload fails at once where there is but one socket; and the timeout itself ends a
+//! connection to a server that is alive and slow. Here the driver talks to this process, whose
+//! sockets do not end, and [`crate::Client`] does the waiting: it asks again within milliseconds of
+//! the server's return, and answers everything within the deadline. The price is a copy of the
+//! content through this process.
 //!
 //! # When something is killed
 //!
@@ -21,20 +23,24 @@
 //! | the server | stays; requests wait for it, and fail after the deadline |
 //! | this process | stays; requests wait for [`run`] with the device to recover: new ones for the deadline, those that it had not answered without end |
 //!
-//! A successor hands the driver a socket in place of the dead one (`NBD_CMD_RECONFIGURE`). New requests go over it at once. Those that were
-//! sent over the dead one the driver moves when it looks at requests that take long, which it does every `LOOK_DISTANCE`; that
-//! they are not answered twice is the driver's business, which knows over which socket it has sent what.
+//! A successor hands the driver a socket in place of the dead one (`NBD_CMD_RECONFIGURE`). New
+//! requests go over it at once. Those that were sent over the dead one the driver moves when it
+//! looks at requests that take long, which it does every `LOOK_DISTANCE`; that they are not
+//! answered twice is the driver's business, which knows over which socket it has sent what.
 //!
-//! What the driver does to a request that takes long depends on two numbers. With a timeout, or with several sockets, it takes the
-//! socket for dead, however alive the process at its other end is, which may have a server to wait for: so a timeout would have to be longer
-//! than the deadline, and a request that a killed process had not answered would be moved that much later. **With one socket and the
-//! timeout 0** it moves what was sent over another socket than there is now, and leaves the rest alone, with a line in the kernel's log. Time is kept on
-//! this side: this process answers everything within the deadline.
+//! What the driver does to a request that takes long depends on two numbers. With a timeout, or
+//! with several sockets, it takes the socket for dead, however alive the process at its other end
+//! is, which may have a server to wait for: so a timeout would have to be longer than the deadline,
+//! and a request that a killed process had not answered would be moved that much later. **With one
+//! socket and the timeout 0** it moves what was sent over another socket than there is now, and
+//! leaves the rest alone, with a line in the kernel's log. Time is kept on this side: this process
+//! answers everything within the deadline.
 //!
 //! # Whose a device is
 //!
-//! `/dev/nbd0` is whatever was connected last. A device is made with the export's description, in which the array's UUID is, as its
-//! identifier; who takes a device over, or away, looks whether it has that one.
+//! `/dev/nbd0` is whatever was connected last. A device is made with the export's description, in
+//! which the array's UUID is, as its identifier; who takes a device over, or away, looks whether it
+//! has that one.
 
 mod device;
 mod netlink;
@@ -152,8 +158,9 @@ enum Told {
     Left,
 }
 
-/// Makes a device (or takes over one whose front is gone), tells `ready` its path, and serves it until a message comes over `stop`, or
-/// nobody is left who could send one. Told once, it ends when nobody uses the device any more; told again, at once.
+/// Makes a device (or takes over one whose front is gone), tells `ready` its path, and serves it
+/// until a message comes over `stop`, or nobody is left who could send one. Told once, it ends when
+/// nobody uses the device any more; told again, at once.
 pub fn run(
     client: &Client,
     options: &NbdOptions,
@@ -177,7 +184,8 @@ pub fn remove(device: &Path, description: &str) -> Result<(), NbdError> {
     disconnect(&mut open()?, Device::of(device)?, description)
 }
 
-/// Whether a device is what a front made of the export with this description; false if nothing is connected there.
+/// Whether a device is what a front made of the export with this description; false if nothing is
+/// connected there.
 ///
 /// # Errors
 ///
@@ -218,7 +226,8 @@ fn make(netlink: &mut Netlink, client: &Client, options: &NbdOptions, tell: &Sen
     is_there.map(|()| device)
 }
 
-/// Serves a device whose front is gone. What it is is looked at before: with a socket of another array it would be that array.
+/// Serves a device whose front is gone. What it is is looked at before: with a socket of another
+/// array it would be that array.
 fn take_over(netlink: &mut Netlink, client: &Client, device: Device, tell: &Sender<Told>) -> Result<Device, NbdError> {
     if !device.is_of(client.description())? {
         return Err(NbdError::Gone(device.path()));
@@ -228,7 +237,8 @@ fn take_over(netlink: &mut Netlink, client: &Client, device: Device, tell: &Send
     }
     let attributes = attributes(client).short(netlink::INDEX, device.0);
     let begun = Instant::now();
-    // It takes the driver a moment to see that a socket is dead, and until then it has no use for another.
+    // It takes the driver a moment to see that a socket is dead, and until then it has no use for
+    // another.
     while offer(netlink, Command::Reconfigure, attributes.clone(), client, tell)?.is_none() {
         if begun.elapsed() > TAKING_PATIENCE {
             return Err(NbdError::Served(device.path()));
@@ -238,8 +248,8 @@ fn take_over(netlink: &mut Netlink, client: &Client, device: Device, tell: &Send
     Ok(device)
 }
 
-/// Offers the kernel one end of a socket pair, and serves the other: the answer to the command, or none if the kernel did not take it, as its own is not
-/// dead; it does not say so.
+/// Offers the kernel one end of a socket pair, and serves the other: the answer to the command, or
+/// none if the kernel did not take it, as its own is not dead; it does not say so.
 fn offer(
     netlink: &mut Netlink,
     command: Command,
@@ -270,7 +280,8 @@ fn attributes(client: &Client) -> Attributes {
         .text(netlink::BACKEND_IDENTIFIER, client.description())
 }
 
-/// What the device can do. Zeros are left to the block layer, which writes them in pieces that a deadline can be held for.
+/// What the device can do. Zeros are left to the block layer, which writes them in pieces that a
+/// deadline can be held for.
 fn flags(client: &Client) -> u16 {
     let can = |ability, flag| if client.can(ability) { flag } else { 0 };
     transmission::HAS_FLAGS
@@ -300,7 +311,8 @@ fn serve(device: &Path, told: &Receiver<Told>) -> Result<(), NbdError> {
     }
     let exclusive = OFlags::EXCL.bits().cast_signed();
     loop {
-        // Opened alone, it is mounted nowhere; and closing it writes back what is left of it in memory.
+        // Opened alone, it is mounted nowhere; and closing it writes back what is left of it in
+        // memory.
         match File::options().read(true).custom_flags(exclusive).open(device) {
             Err(error) if error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {}
             Err(error) => return Err(error.into()),
@@ -313,7 +325,8 @@ fn serve(device: &Path, told: &Receiver<Told>) -> Result<(), NbdError> {
     }
 }
 
-/// Has all of it made durable, which a server that is gone keeps waiting; whoever tells to end once more does not wait for it.
+/// Has all of it made durable, which a server that is gone keeps waiting; whoever tells to end once
+/// more does not wait for it.
 fn flush(alone: File, told: &Receiver<Told>) -> Result<(), NbdError> {
     let (report, reported) = channel();
     let thread = std::thread::Builder::new().name("shoal-nbd-flush".to_owned());

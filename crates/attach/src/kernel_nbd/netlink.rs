@@ -1,5 +1,5 @@
-//! The kernel's nbd driver, spoken to by generic netlink: one question for the family's number, and three commands. Numbers are
-//! those of linux/netlink.h, linux/genetlink.h and linux/nbd-netlink.h.
+//! The kernel's nbd driver, spoken to by generic netlink: one question for the family's number, and
+//! three commands. Numbers are those of linux/netlink.h, linux/genetlink.h and linux/nbd-netlink.h.
 //!
 //! ```text
 //!  length, type, flags, sequence, port │ command, version, 0 │ attributes: length, type, payload, padding to 4 bytes

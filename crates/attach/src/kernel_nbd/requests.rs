@@ -1,11 +1,12 @@
-//! One of the sockets that the kernel talks over: its requests become the client's operations, and answers go back.
+//! One of the sockets that the kernel talks over: its requests become the client's operations, and
+//! answers go back.
 //!
 //! ```text
 //!  kernel ──► reader (thread) ──► Client ─── done ──► channel ──► writer (thread) ──► kernel
 //! ```
 //!
-//! The reader waits while the client has no room; the writer while the kernel does not read, which it always does. So neither
-//! waits for the other, and the client's thread for none of them.
+//! The reader waits while the client has no room; the writer while the kernel does not read, which
+//! it always does. So neither waits for the other, and the client's thread for none of them.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,9 +1,11 @@
 //! A loop device on the array's file: a block device where the kernel has neither ublk nor nbd.
 //!
-//! Direct I/O, so that there is one page cache (the file system's, above) and none below it; a flush of the device is an `fsync` of the
-//! file. It is let go of only when it is told to be, not when its last user closes it. The driver makes of discards what it makes of writing zeros: holes in the
-//! file ([`crate::fuse`] says what those are). An array that cannot discard refuses them, which the driver passes on. They are not turned off at the
-//! device: the kernel would keep that for the device's number, whoever has it next, and Linux 6.18 does not take it back.
+//! Direct I/O, so that there is one page cache (the file system's, above) and none below it; a
+//! flush of the device is an `fsync` of the file. It is let go of only when it is told to be, not
+//! when its last user closes it. The driver makes of discards what it makes of writing zeros: holes
+//! in the file ([`crate::fuse`] says what those are). An array that cannot discard refuses them,
+//! which the driver passes on. They are not turned off at the device: the kernel would keep that
+//! for the device's number, whoever has it next, and Linux 6.18 does not take it back.
 //!
 //! Needs root, or the right to administer devices.
 
@@ -133,14 +135,15 @@ impl LoopDevice {
         format!("/dev/loop{}", self.number).into()
     }
 
-    /// Lets go of the file. Everything that was written is in it then, and durable. Refuses while the device is used, as a
-    /// detachment would then come at any later time.
+    /// Lets go of the file. Everything that was written is in it then, and durable. Refuses while
+    /// the device is used, as a detachment would then come at any later time.
     pub fn detach(&self) -> Result<(), LoopError> {
         self.let_go(|device| rustix::fs::fsync(device))
     }
 
-    /// The same where nobody is there who could make anything durable: it is not waited for. Refuses while the device is used; and what was written
-    /// by somebody who has closed it has gone to the file when it was closed.
+    /// The same where nobody is there who could make anything durable: it is not waited for.
+    /// Refuses while the device is used; and what was written by somebody who has closed it has
+    /// gone to the file when it was closed.
     pub fn abandon(&self) -> Result<(), LoopError> {
         self.let_go(|_| Ok(()))
     }
@@ -151,7 +154,8 @@ impl LoopDevice {
         }
         let opened = |source| LoopError::Open { path: self.device(), source };
         let mut left = PATIENCE;
-        // Opened alone, it is mounted nowhere and in no array; and while it is, nobody can mount it.
+        // Opened alone, it is mounted nowhere and in no array; and while it is, nobody can mount
+        // it.
         let exclusive = OFlags::EXCL.bits().cast_signed();
         let device = loop {
             match File::options().read(true).custom_flags(exclusive).open(self.device()) {

@@ -1,5 +1,6 @@
-//! What the kernel's loop driver is asked for: ioctl(2), as in loop(4) and `linux/loop.h`. No library has these without bindings that are
-//! made by a C compiler, so they are here, and this is all of them.
+//! What the kernel's loop driver is asked for: ioctl(2), as in loop(4) and `linux/loop.h`. No
+//! library has these without bindings that are made by a C compiler, so they are here, and this is
+//! all of them.
 
 #![allow(unsafe_code, reason = "system calls that rustix knows only by number")]
 
@@ -76,7 +77,8 @@ pub(super) fn configure(device: &File, file: &File, options: LoopOptions) -> Res
         information,
         reserved: [0; 8],
     };
-    // SAFETY: the request reads a structure of this layout, and the file that it names stays open meanwhile.
+    // SAFETY: the request reads a structure of this layout, and the file that it names stays open
+    // meanwhile.
     unsafe { ioctl(device, Setter::<CONFIGURE, Configuration>::new(configuration)) }
 }
 

@@ -27,10 +27,12 @@ pub struct Attachment {
     /// The file that the loop device is of; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The kernel's number of that disk, by which it is known again (`diskseq`); left out where there is none.
+    /// The kernel's number of that disk, by which it is known again (`diskseq`); left out where
+    /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_sequence: Option<u64>,
-    /// What the server says of the array, by which a device of the kernel's nbd is known again; it is in the front's own record.
+    /// What the server says of the array, by which a device of the kernel's nbd is known again; it
+    /// is in the front's own record.
     #[serde(skip)]
     pub description: Option<String>,
     /// Whether that is a block device.
@@ -48,20 +50,22 @@ pub struct Attachment {
     pub socket: PathBuf,
     /// The process that keeps the device.
     pub front: ProcessDocument,
-    /// The one that takes its place when it is killed; left out where the device goes with its process.
+    /// The one that takes its place when it is killed; left out where the device goes with its
+    /// process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor: Option<ProcessDocument>,
     /// The process that runs the array, if it was started for this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ProcessDocument>,
-    /// It was attached to be mounted, and is detached when it is unmounted: as whoever attached it wanted.
+    /// It was attached to be mounted, and is detached when it is unmounted: as whoever attached it
+    /// wanted.
     #[serde(default)]
     pub until_unmounted: bool,
 }
 
 impl Attachment {
-    /// Where a file system on it is mounted: by /proc/self/mountinfo, at this moment. Partitions of it count; what is mounted of a device that is
-    /// not this array's any more does not.
+    /// Where a file system on it is mounted: by /proc/self/mountinfo, at this moment. Partitions of
+    /// it count; what is mounted of a device that is not this array's any more does not.
     pub fn mounted_at(&self) -> Result<Vec<PathBuf>, RecordError> {
         if !self.is_block_device || !self.is_there() {
             return Ok(Vec::new());
@@ -75,7 +79,8 @@ impl Attachment {
         Ok(mounts.into_iter().filter(|mount| is_own(&mount.source)).map(|mount| mount.place).collect())
     }
 
-    /// What is to be typed to have it served again: with all of its drives, as one is enough only where somebody runs it.
+    /// What is to be typed to have it served again: with all of its drives, as one is enough only
+    /// where somebody runs it.
     pub fn attach_command(&self) -> String {
         let mut command = String::from("shoal attach");
         if self.read_only {

@@ -14,7 +14,8 @@ use super::process::ProcessDocument;
 /// How such a file's name ends.
 const SUFFIX: &str = ".attached";
 
-/// Who keeps a device at this moment: written by the front, as one follows the other without anybody's command.
+/// Who keeps a device at this moment: written by the front, as one follows the other without
+/// anybody's command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fronts {
     /// The process that keeps the device.

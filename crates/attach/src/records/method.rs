@@ -24,8 +24,9 @@ impl Method {
         self != Self::Fuse
     }
 
-    /// The best one first: the fewest copies and switches between processes for a request, and what becomes of the device when its
-    /// process is killed. ublk's requests wait for another process, nbd's too, but may fail; a FUSE file is gone.
+    /// The best one first: the fewest copies and switches between processes for a request, and what
+    /// becomes of the device when its process is killed. ublk's requests wait for another process,
+    /// nbd's too, but may fail; a FUSE file is gone.
     pub const ALL: [Self; 3] = [Self::Ublk, Self::Nbd, Self::Fuse];
 
     /// What it is called in commands and documents.

@@ -77,7 +77,8 @@ impl Stat {
     /// None if it is gone, or has ended and is not waited for.
     fn of(process_id: u32) -> Option<Self> {
         let line = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
-        // The name, in parentheses, may hold anything; proc_pid_stat(5): state is the first field behind it, starttime the 20th.
+        // The name, in parentheses, may hold anything; proc_pid_stat(5): state is the first field
+        // behind it, starttime the 20th.
         let (_, fields) = line.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
         let state = fields.next()?;

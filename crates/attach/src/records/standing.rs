@@ -1,7 +1,8 @@
-//! How an attachment is at this moment: whether what its record names is still the array's, and who serves it.
+//! How an attachment is at this moment: whether what its record names is still the array's, and who
+//! serves it.
 //!
-//! A record is a file, and what it names are names: `/dev/loop0` is whatever got that number last. So before a device is shown, mounted, formatted or let go
-//! of, it is looked at:
+//! A record is a file, and what it names are names: `/dev/loop0` is whatever got that number last.
+//! So before a device is shown, mounted, formatted or let go of, it is looked at:
 //!
 //! | device | it is the array's if |
 //! | --- | --- |
@@ -10,8 +11,10 @@
 //! | ublk | the kernel's number of the disk is the recorded one |
 //! | the file alone | a FUSE file system is mounted where it lies, a directory of this array's own |
 //!
-//! A device that is not is *gone*: the next `attach` or `mount` makes another, and what is at its name now is left alone. Who is about to use a device holds
-//! it open meanwhile ([`Attachment::hold`]): the kernel gives its number to nobody else as long as somebody has it open.
+//! A device that is not is *gone*: the next `attach` or `mount` makes another, and what is at its
+//! name now is left alone. Who is about to use a device holds it open meanwhile
+//! ([`Attachment::hold`]): the kernel gives its number to nobody else as long as somebody has it
+//! open.
 
 use std::fs::File;
 use std::path::Path;
@@ -64,7 +67,8 @@ impl Attachment {
         }
     }
 
-    /// Whether it is there, and served or about to be: by the process that takes the place of one that was killed.
+    /// Whether it is there, and served or about to be: by the process that takes the place of one
+    /// that was killed.
     pub fn is_alive(&self) -> bool {
         self.has_front() && self.is_there()
     }
@@ -84,7 +88,8 @@ impl Attachment {
         Ok(Held(file))
     }
 
-    /// Whether somebody listens where the front looks for the array's server. Never waited for: a server that stands still has a queue that fills.
+    /// Whether somebody listens where the front looks for the array's server. Never waited for: a
+    /// server that stands still has a queue that fills.
     pub fn has_server(&self) -> bool {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let connected = SocketAddrUnix::new(&self.socket).and_then(|address| {

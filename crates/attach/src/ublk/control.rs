@@ -10,8 +10,8 @@ use super::kernel::ControlRing;
 use super::protocol::{ANY_DEVICE, CommandCode, INFORMATION_BYTES, Information, Parameters};
 use super::{UblkError, device_of};
 
-/// How often, and with which pauses, something is tried that takes the kernel a moment: Linux 6.6 and older look every five seconds whether a
-/// front is gone.
+/// How often, and with which pauses, something is tried that takes the kernel a moment: Linux 6.6
+/// and older look every five seconds whether a front is gone.
 const TRIES: u32 = 150;
 const PAUSE: Duration = Duration::from_millis(100);
 

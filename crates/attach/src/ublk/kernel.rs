@@ -1,8 +1,9 @@
-//! The two rings over which the kernel's ublk driver is spoken to, and the memory that it shares with us. All of it that is
-//! `unsafe` is here; whoever uses it cannot do harm.
+//! The two rings over which the kernel's ublk driver is spoken to, and the memory that it shares
+//! with us. All of it that is `unsafe` is here; whoever uses it cannot do harm.
 //!
-//! What a tag's buffer holds is the kernel's business from the moment at which the tag is handed to it until its request
-//! comes, and ours until it is answered. [`QueueRing`] keeps account of that, and shows a buffer only while it is ours.
+//! What a tag's buffer holds is the kernel's business from the moment at which the tag is handed to
+//! it until its request comes, and ours until it is answered. [`QueueRing`] keeps account of that,
+//! and shows a buffer only while it is ours.
 
 #![allow(
     unsafe_code,
@@ -59,7 +60,8 @@ impl ControlRing {
         let bytes = control_bytes(device, length, address, data);
         let control = types::Fd(self.control.as_raw_fd());
         let entry = opcode::UringCmd80::new(control, code.number()).cmd(bytes).build();
-        // SAFETY: what is lent is not freed before the completion has been seen, below, and never without one.
+        // SAFETY: what is lent is not freed before the completion has been seen, below, and never
+        // without one.
         unsafe { self.ring.submission().push(&entry) }.expect("the ring is empty between commands");
         loop {
             match self.ring.submit_and_wait(1) {
@@ -163,7 +165,8 @@ impl QueueRing {
             });
         }
         if is_woken {
-            // Emptied before anybody looks for what it was called for, so that no later call is missed.
+            // Emptied before anybody looks for what it was called for, so that no later call is
+            // missed.
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
             self.wait_for_wake();
             events.push(Event::Woken);
@@ -207,15 +210,17 @@ impl QueueRing {
     }
 
     fn push(&mut self, entry: &squeue::Entry) {
-        // SAFETY: the buffer that an entry names lives until its tag has come back (see `drop`), and nobody else looks at it
-        // meanwhile (`Holder`); the file of the wake-up lives as long as this.
+        // SAFETY: the buffer that an entry names lives until its tag has come back (see `drop`),
+        // and nobody else looks at it meanwhile (`Holder`); the file of the wake-up lives as long
+        // as this.
         unsafe { self.ring.submission().push(entry) }.expect("there is room for every tag and the wake-up");
     }
 }
 
 impl Drop for QueueRing {
     fn drop(&mut self) {
-        // A ring is taken down in the background. Memory that the kernel may yet write to is given up rather than freed.
+        // A ring is taken down in the background. Memory that the kernel may yet write to is given
+        // up rather than freed.
         if !self.tags.contains(&Holder::Kernel) {
             // SAFETY: nothing uses the buffers afterwards.
             unsafe { ManuallyDrop::drop(&mut self.buffers) };
@@ -252,7 +257,8 @@ impl Descriptors {
     fn read(&self, tag: u16) -> Descriptor {
         let offset = usize::from(tag) * DESCRIPTOR_BYTES;
         assert!(offset + DESCRIPTOR_BYTES <= self.length_bytes);
-        // SAFETY: within the mapping, whose descriptors are aligned to eight bytes; the kernel does not change that of a request that we have.
+        // SAFETY: within the mapping, whose descriptors are aligned to eight bytes; the kernel does
+        // not change that of a request that we have.
         let words =
             unsafe { self.start.as_ptr().byte_add(offset).cast::<[u64; DESCRIPTOR_BYTES / 8]>().read_volatile() };
         Descriptor::parse(words)

@@ -1,4 +1,5 @@
-//! An array as a block device of this machine, through the kernel's ublk driver (Linux 6.4 and later): the best of the three ways.
+//! An array as a block device of this machine, through the kernel's ublk driver (Linux 6.4 and
+//! later): the best of the three ways.
 //!
 //! ```text
 //!  file system ─► block layer ─► ublk_drv ═ io_uring ═ queue's thread ─► Client ─► server
@@ -6,8 +7,8 @@
 //!                                                          └── answer ─────┘  (an eventfd wakes the queue)
 //! ```
 //!
-//! One queue of 64 requests, as one client and one array serve them all anyway. Content is copied by the driver to and from a
-//! buffer of the request's tag.
+//! One queue of 64 requests, as one client and one array serve them all anyway. Content is copied
+//! by the driver to and from a buffer of the request's tag.
 //!
 //! # When something is killed
 //!
@@ -17,18 +18,20 @@
 //! | this process (the front) | stays, and requests wait, until [`run`] is called with the device to recover, or [`remove`]; the driver gives the new front what the old one had not answered. Until then there is no deadline |
 //! | both | as with the front |
 //!
-//! A request that is done twice does no harm: all operations are idempotent, and the server carries out nothing of a connection
-//! that is gone once it has taken a new one.
+//! A request that is done twice does no harm: all operations are idempotent, and the server carries
+//! out nothing of a connection that is gone once it has taken a new one.
 //!
 //! # What ends a request
 //!
-//! Every request gets an errno that the block layer knows within the client's deadline. A result that is none would leave a request under way for ever,
-//! and the device could not be taken down; `protocol::failure` has the list.
+//! Every request gets an errno that the block layer knows within the client's deadline. A result
+//! that is none would leave a request under way for ever, and the device could not be taken down;
+//! `protocol::failure` has the list.
 //!
 //! # Why not libublk
 //!
-//! Its bindings are made at build time by libclang, which who builds shoal need not have; it brings an asynchronous runtime and fifty packages, and keeps
-//! a directory that everybody may write to. What is needed of the driver is nine commands and two requests.
+//! Its bindings are made at build time by libclang, which who builds shoal need not have; it brings
+//! an asynchronous runtime and fifty packages, and keeps a directory that everybody may write to.
+//! What is needed of the driver is nine commands and two requests.
 
 mod control;
 mod kernel;
@@ -58,7 +61,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How the device is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UblkOptions {
-    /// A power of two from 512 to 4096. Partition tables count in it, so an array should always have the same.
+    /// A power of two from 512 to 4096. Partition tables count in it, so an array should always
+    /// have the same.
     pub logical_block_bytes: u32,
     /// A device whose front is gone, to be served again instead of a new one.
     pub recovered: Option<PathBuf>,
@@ -123,8 +127,9 @@ pub fn probe() -> Result<(), UblkError> {
     Control::open().map(drop)
 }
 
-/// Makes a device (or takes over one whose front is gone), tells `ready` its path, and serves it until a message comes over `stop`, or nobody is
-/// left who could send one. Told once, it ends when nobody uses the device any more; told again, at once.
+/// Makes a device (or takes over one whose front is gone), tells `ready` its path, and serves it
+/// until a message comes over `stop`, or nobody is left who could send one. Told once, it ends when
+/// nobody uses the device any more; told again, at once.
 pub fn run(
     client: &Client,
     options: &UblkOptions,
@@ -162,7 +167,8 @@ pub fn run(
     end(&mut control, number, &told, queue)
 }
 
-/// Tells that the device is to end. Whoever can no longer say so is gone, and then it should be, too.
+/// Tells that the device is to end. Whoever can no longer say so is gone, and then it should be,
+/// too.
 fn forward(stop: &Receiver<()>, tell: &Sender<Told>) {
     let _ = stop.recv();
     let _ = tell.send(Told::Stop);
@@ -215,7 +221,8 @@ enum Told {
     Ended(io::Result<()>),
 }
 
-/// Makes the disk, or goes on with it. The queue has to be there before, as the kernel reads the partitions at once.
+/// Makes the disk, or goes on with it. The queue has to be there before, as the kernel reads the
+/// partitions at once.
 fn start(
     control: &mut Control,
     number: u32,
@@ -229,7 +236,8 @@ fn start(
     Ok(queue)
 }
 
-/// Waits for the end, and takes the device away; or leaves it for another front, if this one can no longer serve it.
+/// Waits for the end, and takes the device away; or leaves it for another front, if this one can no
+/// longer serve it.
 fn end(control: &mut Control, number: u32, told: &Receiver<Told>, queue: JoinHandle<()>) -> Result<(), UblkError> {
     let device = device_of(number);
     match wait_for_end(told, &device) {

@@ -1,5 +1,6 @@
-//! The driver's words as bytes: `linux/ublk_cmd.h` and the kernel's `Documentation/block/ublk.rst`. No library has these without bindings that a C
-//! compiler's front end makes at build time, and they are few.
+//! The driver's words as bytes: `linux/ublk_cmd.h` and the kernel's `Documentation/block/ublk.rst`.
+//! No library has these without bindings that a C compiler's front end makes at build time, and
+//! they are few.
 
 use rustix::io::Errno;
 
@@ -18,8 +19,8 @@ pub(super) const INFORMATION_BYTES: usize = 64;
 /// `struct ublk_params`, up to what is said of discards, and a multiple of eight.
 pub(super) const PARAMETER_BYTES: usize = 64;
 
-/// The front may be killed and another take its place, and then gets what was not answered once more: all that we are asked is
-/// the same when it is done twice.
+/// The front may be killed and another take its place, and then gets what was not answered once
+/// more: all that we are asked is the same when it is done twice.
 pub(super) const FEATURES: u64 = USER_RECOVERY | USER_RECOVERY_REISSUE;
 const USER_RECOVERY: u64 = 1 << 3;
 const USER_RECOVERY_REISSUE: u64 = 1 << 4;
@@ -231,7 +232,8 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// `struct ublksrv_io_desc` as three words: two of 32 bits (flags over the operation, and sectors), the first sector, and an address.
+    /// `struct ublksrv_io_desc` as three words: two of 32 bits (flags over the operation, and
+    /// sectors), the first sector, and an address.
     pub(super) fn parse(words: [u64; DESCRIPTOR_BYTES / 8]) -> Self {
         let first = words[0].to_ne_bytes();
         let (flags, sectors) = (u32::from_ne_bytes(take(&first, 0)), u32::from_ne_bytes(take(&first, 4)));
@@ -253,8 +255,8 @@ impl Descriptor {
     }
 }
 
-/// The result of a failed request. The block layer knows a handful of errors, and tries some of the others again and again or lets them hang: what is not
-/// sure to end a request is an I/O error.
+/// The result of a failed request. The block layer knows a handful of errors, and tries some of the
+/// others again and again or lets them hang: what is not sure to end a request is an I/O error.
 pub(super) fn failure(errno: Errno) -> i32 {
     const ENDING: [Errno; 4] = [Errno::TIMEDOUT, Errno::NOSPC, Errno::OPNOTSUPP, Errno::IO];
     -ENDING.into_iter().find(|&known| known == errno).unwrap_or(Errno::IO).raw_os_error()

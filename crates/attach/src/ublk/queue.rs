@@ -44,7 +44,8 @@ impl Answers {
 }
 
 impl Queue {
-    /// Offers to serve `device`, the character device. An error if the kernel does not take the offer.
+    /// Offers to serve `device`, the character device. An error if the kernel does not take the
+    /// offer.
     pub(super) fn open(device: File, client: Client) -> io::Result<Self> {
         let wake = Arc::new(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let buffer_bytes = usize::try_from(BUFFER_BYTES).expect("it fits");

@@ -1,4 +1,5 @@
-//! A server that is gone for longer than anybody waits, or comes back with drives that have lost their power.
+//! A server that is gone for longer than anybody waits, or comes back with drives that have lost
+//! their power.
 
 use std::time::{Duration, Instant};
 

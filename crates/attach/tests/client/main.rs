@@ -1,4 +1,5 @@
-//! The client against a real server that is killed, stands still, or is another one; and against servers that make no sense.
+//! The client against a real server that is killed, stands still, or is another one; and against
+//! servers that make no sense.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
@@ -193,7 +194,8 @@ fn what_cannot_be_done_is_refused_here() {
     assert!(error.contains("is the array served there?"), "{error}");
 }
 
-/// Writers, each with its own part of the content, write and read it back while the server is killed and started again.
+/// Writers, each with its own part of the content, write and read it back while the server is
+/// killed and started again.
 #[test]
 fn a_server_that_is_killed_again_and_again_costs_no_byte_and_no_answer() {
     const WRITERS: u64 = 4;
@@ -276,7 +278,8 @@ fn whoever_is_not_answered_in_time_is_told_so() {
         for answer in asked {
             assert_eq!(answer.recv_timeout(SLACK), Ok(Err(Errno::TIMEDOUT)));
         }
-        // Three hundred are more than there is room for: the last ones have waited for the first ones' answers.
+        // Three hundred are more than there is room for: the last ones have waited for the first
+        // ones' answers.
         assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
         if stands_still {
             server.as_ref().unwrap().go_on();
@@ -339,7 +342,8 @@ fn whoever_drops_the_client_is_still_answered() {
     server.kill();
 }
 
-/// Servers that come to terms and then say anything: as the kernel would, the client only ever ends the connection.
+/// Servers that come to terms and then say anything: as the kernel would, the client only ever ends
+/// the connection.
 #[test]
 fn servers_that_make_no_sense_cost_time_and_nothing_else() {
     let structured = |kind: u16, cookie: u64, length: u32, rest: &[u8]| {

@@ -1,4 +1,5 @@
-//! Content in memory, served at a Unix socket by a server that can be killed and started again, stand still, or be somebody else.
+//! Content in memory, served at a Unix socket by a server that can be killed and started again,
+//! stand still, or be somebody else.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,8 @@ impl Medium {
     }
 }
 
-/// Carries out requests in order, a few at a time; those that it has when it is killed are carried out as chance has it.
+/// Carries out requests in order, a few at a time; those that it has when it is killed are carried
+/// out as chance has it.
 struct SlowVolume {
     medium: Medium,
     arena: Arena,

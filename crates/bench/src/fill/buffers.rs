@@ -1,8 +1,8 @@
 //! Request buffers kept full of writable content at little cost.
 //!
-//! Each buffer is filled once. Before a write every unit's stamp is made anew, and one slice of one unit's payload, in
-//! turn. So no two units written are alike; but writes that follow each other through one buffer share most of their
-//! payloads, a whole round of buffers apart.
+//! Each buffer is filled once. Before a write every unit's stamp is made anew, and one slice of one
+//! unit's payload, in turn. So no two units written are alike; but writes that follow each other
+//! through one buffer share most of their payloads, a whole round of buffers apart.
 
 use shoal_volume::{Arena, Memory};
 

@@ -1,13 +1,15 @@
 //! What is written: bytes that no drive can compress or share, and that say where they belong.
 //!
-//! Content is made of *units* of 4 KiB (512 bytes where a workload is aligned to no more). Each begins with a stamp:
-//! whose it is, its offset, the pass that wrote it, the number of its payload, and a checksum over these. The rest is
-//! the payload: random bits in *slices* of 512 bytes, all of which follow from that number. So every unit is distinct,
-//! and whoever finds one can tell where and when it was meant to be.
+//! Content is made of *units* of 4 KiB (512 bytes where a workload is aligned to no more). Each
+//! begins with a stamp: whose it is, its offset, the pass that wrote it, the number of its payload,
+//! and a checksum over these. The rest is the payload: random bits in *slices* of 512 bytes, all of
+//! which follow from that number. So every unit is distinct, and whoever finds one can tell where
+//! and when it was meant to be.
 //!
-//! Where every byte counts ([`Fill::write`]), the payload's number follows from offset and pass. Under load
-//! ([`WriteBuffers`](buffers::WriteBuffers)) making all of it anew would cost more CPU than the I/O itself, so one
-//! slice is renewed for each write; the stamps, always. A payload's number then says how often its slices were renewed.
+//! Where every byte counts ([`Fill::write`]), the payload's number follows from offset and pass.
+//! Under load ([`WriteBuffers`](buffers::WriteBuffers)) making all of it anew would cost more CPU
+//! than the I/O itself, so one slice is renewed for each write; the stamps, always. A payload's
+//! number then says how often its slices were renewed.
 
 pub(crate) mod buffers;
 
@@ -67,8 +69,8 @@ pub enum Found {
     Garbage,
 }
 
-/// Names a payload: a stream of random bits, and how often a slice of it was renewed. The slices take turns, so the
-/// number of renewals tells how often each was.
+/// Names a payload: a stream of random bits, and how often a slice of it was renewed. The slices
+/// take turns, so the number of renewals tells how often each was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Payload {
     stream: u32,
@@ -106,8 +108,8 @@ struct Stamp {
 }
 
 impl Fill {
-    /// The fill of a seed, for content whose offsets and lengths are all multiples of `alignment_bytes` (itself a
-    /// multiple of 512).
+    /// The fill of a seed, for content whose offsets and lengths are all multiples of
+    /// `alignment_bytes` (itself a multiple of 512).
     pub fn new(seed: u64, alignment_bytes: u64) -> Self {
         let large = alignment_bytes.is_multiple_of(u64::from(LARGE_UNIT_BYTES));
         let unit_bytes = if large { LARGE_UNIT_BYTES } else { SMALL_UNIT_BYTES };
@@ -124,15 +126,16 @@ impl Fill {
         self.unit_bytes
     }
 
-    /// The content of `bytes.len()` bytes at `offset`, as a pass writes it; both are multiples of the unit.
+    /// The content of `bytes.len()` bytes at `offset`, as a pass writes it; both are multiples of
+    /// the unit.
     pub fn write(&self, offset: u64, pass: u64, bytes: &mut [u8]) {
         for (place, unit) in self.units(offset, bytes) {
             self.write_unit(self.whole_stamp(place, pass), unit);
         }
     }
 
-    /// Compares `bytes` with what [`Fill::write`] made for `offset` and `pass`, and tells `wrong` of every unit that
-    /// differs.
+    /// Compares `bytes` with what [`Fill::write`] made for `offset` and `pass`, and tells `wrong`
+    /// of every unit that differs.
     pub fn check(&self, offset: u64, pass: u64, bytes: &[u8], wrong: &mut dyn FnMut(WrongUnit)) {
         let mut expected = [0; LARGE_UNIT_BYTES as usize];
         let expected = &mut expected[..self.unit_bytes as usize];
@@ -145,7 +148,8 @@ impl Fill {
         }
     }
 
-    /// Checks `bytes`, read at `offset`, against their own stamps: what a load wrote there, in whichever pass.
+    /// Checks `bytes`, read at `offset`, against their own stamps: what a load wrote there, in
+    /// whichever pass.
     pub fn check_stamped(&self, offset: u64, bytes: &[u8], wrong: &mut dyn FnMut(WrongUnit)) {
         let mut expected = [0; LARGE_UNIT_BYTES as usize];
         let expected = &mut expected[..self.unit_bytes as usize];
@@ -252,8 +256,8 @@ fn write_random(key: u64, bytes: &mut [u8]) {
     }
 }
 
-/// Turns a number into another that looks unrelated to it: a permutation of the 64-bit numbers (the finisher of
-/// splitmix64).
+/// Turns a number into another that looks unrelated to it: a permutation of the 64-bit numbers (the
+/// finisher of splitmix64).
 pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,5 @@
-//! Runs a workload on a volume, or one on each of several drives at the same time, and makes measurements of it.
+//! Runs a workload on a volume, or one on each of several drives at the same time, and makes
+//! measurements of it.
 
 mod repetition;
 
@@ -53,7 +54,8 @@ pub struct Bench {
 
 /// Who watches a benchmark, and who stops it.
 pub struct Watch<'a> {
-    /// Once true, the run ends as soon as the requests in flight are answered, and keeps what it has.
+    /// Once true, the run ends as soon as the requests in flight are answered, and keeps what it
+    /// has.
     pub interrupt: &'a AtomicBool,
     /// Told of progress about ten times a second.
     pub progress: &'a mut dyn FnMut(Progress),
@@ -62,9 +64,9 @@ pub struct Watch<'a> {
 }
 
 impl Bench {
-    /// Runs all repetitions, by the volume's own time. One that is interrupted is the last, and is kept if it measured
-    /// anything. A repetition goes on where the one before stopped: none finds in the drive's cache what another left
-    /// there.
+    /// Runs all repetitions, by the volume's own time. One that is interrupted is the last, and is
+    /// kept if it measured anything. A repetition goes on where the one before stopped: none finds
+    /// in the drive's cache what another left there.
     pub fn run<V: Volume + ?Sized>(
         &self,
         volume: &mut V,
@@ -115,8 +117,9 @@ fn finish<V: Volume + ?Sized>(
     Ok(repetition.measurement(watch.interrupt.load(Ordering::Relaxed)))
 }
 
-/// Runs a bench on each drive of a set, all at the same time and each once: the first on the first drive, and so on. None for
-/// a drive that was interrupted before it measured anything. Progress is told drive by drive.
+/// Runs a bench on each drive of a set, all at the same time and each once: the first on the first
+/// drive, and so on. None for a drive that was interrupted before it measured anything. Progress is
+/// told drive by drive.
 ///
 /// # Panics
 /// If there is not one bench for each drive.

@@ -1,5 +1,5 @@
-//! One repetition of a workload, a turn at a time: warm-up, flush, what is measured, flush. Whoever turns it waits for answers
-//! in between, for one repetition or for several side by side.
+//! One repetition of a workload, a turn at a time: warm-up, flush, what is measured, flush. Whoever
+//! turns it waits for answers in between, for one repetition or for several side by side.
 
 use std::sync::atomic::Ordering;
 
@@ -124,8 +124,9 @@ impl<'a> Repetition<'a> {
         }
     }
 
-    /// Submits what may be in flight, and goes on to the next stage when nothing is left of one. Whether there is anything
-    /// to wait for; if not, it is over. `now_ns` is when the last answers came.
+    /// Submits what may be in flight, and goes on to the next stage when nothing is left of one.
+    /// Whether there is anything to wait for; if not, it is over. `now_ns` is when the last answers
+    /// came.
     pub(super) fn submit<V: Volume + ?Sized>(&mut self, volume: &mut V, watch: &mut Watch<'_>, now_ns: u64) -> bool {
         loop {
             let waits = match self.stage {

@@ -116,7 +116,8 @@ fn time_ends_a_run_and_the_warm_up_counts_nowhere() {
     let limit = Limit::DurationNs(1_000_000_000);
     let workload = Workload { warm_up_ns: 500_000_000, ..workload(Pattern::Random, 0, limit) };
     let measurements = run(&bench(workload, 1), &mut volume, &mut ()).unwrap();
-    // 5000 in a second, and those in flight at its end; the warm-up has as many of its own, and its own flush.
+    // 5000 in a second, and those in flight at its end; the warm-up has as many of its own, and its
+    // own flush.
     assert_eq!(measurements[0].ios, 5003);
     let flushes = volume.requests.iter().filter(|request| request.command == Command::Flush).count();
     assert_eq!((flushes, volume.requests.len()), (2, 5003 + 2503 + 2));

@@ -6,7 +6,8 @@ pub use unwritten::{UnwrittenProbe, probe_unwritten};
 
 use crate::{Limit, Measurement, Reason, ReasonCode, Validity, Verdict};
 
-/// What is known of a target that bears on its numbers. The default is a target that nothing speaks against.
+/// What is known of a target that bears on its numbers. The default is a target that nothing speaks
+/// against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The page cache is between us and the drive: it could not be opened for direct I/O.
@@ -26,7 +27,8 @@ pub(crate) struct Circumstances {
     pub(crate) flush_failed: bool,
     /// The most requests per second that the load generator could make; 0 if that is not known.
     pub(crate) ceiling_iops: u64,
-    /// What the measuring process used of processors meanwhile; 0 where that has no part in the time.
+    /// What the measuring process used of processors meanwhile; 0 where that has no part in the
+    /// time.
     pub(crate) processor_ns: u64,
 }
 
@@ -34,11 +36,13 @@ pub(crate) struct Circumstances {
 const FEWEST_IOS: u64 = 30;
 /// A shorter run says little.
 const SHORTEST_NS: u64 = 100_000_000;
-/// A run is held to be limited by the generator if it reached this part of what the generator can do.
+/// A run is held to be limited by the generator if it reached this part of what the generator can
+/// do.
 const GENERATOR_PERCENT: u64 = 33;
 /// A run is held to be limited by the processor if the measuring process used this much of one.
 const CPU_PERCENT: u64 = 95;
-/// No single thing one can buy, and no bus that shoal's drives hang on, moves as many bytes in a second.
+/// No single thing one can buy, and no bus that shoal's drives hang on, moves as many bytes in a
+/// second.
 const IMPLAUSIBLE_BYTES_PER_S: u64 = 30_000_000_000;
 /// No drive answers a single request as fast; memory does.
 const IMPLAUSIBLE_LATENCY_NS: u64 = 4_000;
@@ -60,7 +64,8 @@ pub(crate) fn judge(measurement: &Measurement, conditions: &Conditions, run: &Ci
         enough(measurement, &mut reasons);
         limited_elsewhere(measurement, run, &mut reasons);
         if measurement.target.simulated.is_none() {
-            // A model has no cache but those that it is meant to have, and does not know what was written.
+            // A model has no cache but those that it is meant to have, and does not know what was
+            // written.
             answered_elsewhere(measurement, conditions, &mut reasons);
         }
         array_at_rest(conditions, &mut reasons);

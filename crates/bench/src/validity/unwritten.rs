@@ -1,5 +1,5 @@
-//! Looks whether a range was ever written: unwritten flash, trimmed blocks and holes of files read as zeros, at once,
-//! without the drive having to look for anything.
+//! Looks whether a range was ever written: unwritten flash, trimmed blocks and holes of files read
+//! as zeros, at once, without the drive having to look for anything.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;

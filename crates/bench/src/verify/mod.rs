@@ -49,7 +49,8 @@ impl Verified {
     }
 }
 
-/// What a caller may do between requests, given the volume and the bytes done so far: show progress, fail a member.
+/// What a caller may do between requests, given the volume and the bytes done so far: show
+/// progress, fail a member.
 pub type BetweenRequests<'a, V> = &'a mut dyn FnMut(&mut V, u64);
 
 impl Verification {
@@ -77,8 +78,8 @@ impl Verification {
         self.run(volume, Task::Compare, interrupt, between)
     }
 
-    /// Reads the range and compares it with what a [`Bench`](crate::Bench) of the same seed and block size wrote there,
-    /// in whichever repetition.
+    /// Reads the range and compares it with what a [`Bench`](crate::Bench) of the same seed and
+    /// block size wrote there, in whichever repetition.
     pub fn compare_load<V: Volume + ?Sized>(
         &self,
         volume: &mut V,

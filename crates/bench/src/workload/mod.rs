@@ -1,4 +1,5 @@
-//! Which block comes next, and whether it is read or written: a function of the workload and its seed.
+//! Which block comes next, and whether it is read or written: a function of the workload and its
+//! seed.
 
 mod permutation;
 
@@ -90,8 +91,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of `length` bytes from `offset` on a target (0: up to its end); a last part that holds no whole
-    /// block is left out.
+    /// The blocks of `length` bytes from `offset` on a target (0: up to its end); a last part that
+    /// holds no whole block is left out.
     pub fn of_range(
         offset: u64,
         length: u64,

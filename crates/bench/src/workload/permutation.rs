@@ -1,8 +1,9 @@
 //! A random order in which every block comes once, without a map of the blocks visited.
 //!
-//! A four-round Feistel network permutes the numbers of an even number of bits; a result that is too large is
-//! permuted again until it fits ("cycle walking"), which keeps it a permutation of `0..count`. The power of four that
-//! covers `count` is less than four times as large, so that takes fewer than four steps on average.
+//! A four-round Feistel network permutes the numbers of an even number of bits; a result that is
+//! too large is permuted again until it fits ("cycle walking"), which keeps it a permutation of
+//! `0..count`. The power of four that covers `count` is less than four times as large, so that
+//! takes fewer than four steps on average.
 
 const ROUNDS: u64 = 4;
 

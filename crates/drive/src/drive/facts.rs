@@ -12,11 +12,13 @@ use super::key::DeviceNumber;
 use super::order::WriteOrder;
 use super::synchronous::AlignedBuffer;
 
-/// Block size where nothing demands a larger one: the unit in which Linux counts, and the least that any drive has.
+/// Block size where nothing demands a larger one: the unit in which Linux counts, and the least
+/// that any drive has.
 const SMALLEST_BLOCK_BYTES: u32 = 512;
 /// The next block size that drives and file systems demand.
 const LARGE_BLOCK_BYTES: u32 = 4096;
-/// File systems that live in the page cache: they take O_DIRECT, and read and write memory all the same.
+/// File systems that live in the page cache: they take O_DIRECT, and read and write memory all the
+/// same.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const RAMFS_MAGIC: u64 = 0x8584_58f6;
 
@@ -73,12 +75,14 @@ pub(super) fn size_bytes(mut file: &File, logical_block_bytes: u32) -> io::Resul
     Ok(size_bytes - size_bytes % u64::from(logical_block_bytes))
 }
 
-/// What direct I/O has to be aligned to: offset, length and memory alike; nothing if it does not work here.
+/// What direct I/O has to be aligned to: offset, length and memory alike; nothing if it does not
+/// work here.
 fn direct_alignment(file: &File, kind: DriveKind) -> io::Result<Option<u32>> {
     if kind == DriveKind::BlockDevice {
         return Ok(Some(rustix::fs::ioctl_blksszget(file)?));
     }
-    // Kernels and sandboxes without statx say so, and are probed like file systems that do not fill the field in.
+    // Kernels and sandboxes without statx say so, and are probed like file systems that do not fill
+    // the field in.
     if let Ok(statx) = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
         && statx.stx_mask & StatxFlags::DIOALIGN.bits() != 0
     {
@@ -102,7 +106,8 @@ fn lives_in_page_cache(file: &File, kind: DriveKind) -> bool {
     kind == DriveKind::File && matches!(magic, Ok(TMPFS_MAGIC | RAMFS_MAGIC))
 }
 
-/// Whether somebody else has to answer before I/O of the file is so much as begun: by the type of its file system.
+/// Whether somebody else has to answer before I/O of the file is so much as begun: by the type of
+/// its file system.
 fn waits_in_submission(file: &File, kind: DriveKind) -> bool {
     /// FUSE, NFS, SMB 2 and 1, 9P, Ceph: `f_type` of statfs(2).
     const ELSEWHERE: [u64; 6] = [0x6573_5546, 0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
@@ -136,7 +141,8 @@ fn write_order(kind: DriveKind, stat: &Stat) -> WriteOrder {
     }
 }
 
-/// A limit of a device's queue from sysfs; partitions have their disk's. Nothing found is no ability.
+/// A limit of a device's queue from sysfs; partitions have their disk's. Nothing found is no
+/// ability.
 fn queue_limit(number: DeviceNumber, name: &str) -> u64 {
     let device = PathBuf::from(format!("/sys/dev/block/{number}"));
     let places = [device.join("queue").join(name), device.join("../queue").join(name)];
@@ -144,7 +150,8 @@ fn queue_limit(number: DeviceNumber, name: &str) -> u64 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Whether the file's file system punches holes, by its type: trying would count as a change of the file.
+/// Whether the file's file system punches holes, by its type: trying would count as a change of the
+/// file.
 fn punches_holes(file: &File) -> bool {
     /// ext2/3/4, XFS, btrfs, tmpfs, F2FS: `f_type` of statfs(2).
     const PUNCHING: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];

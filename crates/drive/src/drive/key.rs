@@ -5,8 +5,9 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Stat};
 
-/// What stays the same whichever path leads to a drive: symbolic links, hard links, `/dev/disk/by-id`. It tells drives
-/// apart while they are plugged in, and means nothing afterwards.
+/// What stays the same whichever path leads to a drive: symbolic links, hard links,
+/// `/dev/disk/by-id`. It tells drives apart while they are plugged in, and means nothing
+/// afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DriveKey(Key);
 
@@ -38,7 +39,8 @@ impl std::fmt::Display for DeviceNumber {
 }
 
 impl DriveKey {
-    /// The key of what a path leads to, without opening it: a claimed device cannot be opened twice.
+    /// The key of what a path leads to, without opening it: a claimed device cannot be opened
+    /// twice.
     pub fn of_path(path: &Path) -> io::Result<Self> {
         Ok(Self::from_stat(&rustix::fs::stat(path)?))
     }

@@ -1,7 +1,8 @@
-//! Keeps programs that open files as drives out of each other's way, as O_EXCL does for block devices.
+//! Keeps programs that open files as drives out of each other's way, as O_EXCL does for block
+//! devices.
 //!
-//! The lock is advisory (flock) and belongs to the open file. Invariant: whoever opens a file for writing through this
-//! crate has it alone among writers, until the drive is dropped.
+//! The lock is advisory (flock) and belongs to the open file. Invariant: whoever opens a file for
+//! writing through this crate has it alone among writers, until the drive is dropped.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// A ring that a process left open at its end lets go of its files a moment later than the process itself.
+/// A ring that a process left open at its end lets go of its files a moment later than the process
+/// itself.
 const PATIENCE_TRIES: u32 = 25;
 const PATIENCE_STEP: Duration = Duration::from_millis(10);
 
@@ -23,7 +25,8 @@ pub(super) enum Kind {
     Shared,
 }
 
-/// A locked file; dropping it unlocks at once, even if an I/O loop keeps the file open a little longer.
+/// A locked file; dropping it unlocks at once, even if an I/O loop keeps the file open a little
+/// longer.
 #[derive(Debug)]
 pub(super) struct FileLock(Arc<File>);
 

@@ -1,7 +1,8 @@
-//! One open drive: what it is, how large, which blocks, and how it is read and written outside a loop.
+//! One open drive: what it is, how large, which blocks, and how it is read and written outside a
+//! loop.
 //!
-//! Facts are found at opening and do not change afterwards. Nothing here ever makes a file longer: I/O beyond
-//! [`Drive::size_bytes`] is refused before it reaches the kernel.
+//! Facts are found at opening and do not change afterwards. Nothing here ever makes a file longer:
+//! I/O beyond [`Drive::size_bytes`] is refused before it reaches the kernel.
 
 mod below;
 mod facts;
@@ -32,8 +33,8 @@ pub use order::WriteOrder;
 pub enum Access {
     /// Reads only; nothing can be written through it.
     Read,
-    /// Reads and writes; a block device is claimed exclusively (O_EXCL), a file is locked against other writers. So is what
-    /// lies below a loop device.
+    /// Reads and writes; a block device is claimed exclusively (O_EXCL), a file is locked against
+    /// other writers. So is what lies below a loop device.
     Write,
 }
 
@@ -159,9 +160,9 @@ impl Drive {
         Ok(drive)
     }
 
-    /// Keeps writers that open drives as this crate does away while this drive is open, or says who is there. For what
-    /// is only right while nothing changes, like a comparison of members. Block devices are not held: a claim for
-    /// reading would keep other readers away too.
+    /// Keeps writers that open drives as this crate does away while this drive is open, or says who
+    /// is there. For what is only right while nothing changes, like a comparison of members. Block
+    /// devices are not held: a claim for reading would keep other readers away too.
     pub fn keep_writers_out(&mut self) -> Result<(), OpenError> {
         if self.lock.is_some() { Ok(()) } else { self.lock(lock::Kind::Shared) }
     }
@@ -225,12 +226,14 @@ impl Drive {
         self.facts.is_direct
     }
 
-    /// Whether it is a file whose content is in memory and nowhere else (tmpfs), so that I/O on it waits for nothing.
+    /// Whether it is a file whose content is in memory and nowhere else (tmpfs), so that I/O on it
+    /// waits for nothing.
     pub fn is_in_memory(&self) -> bool {
         self.facts.is_in_memory
     }
 
-    /// Whether whoever submits I/O of this file waits for another process or machine: FUSE, and file systems of the network.
+    /// Whether whoever submits I/O of this file waits for another process or machine: FUSE, and
+    /// file systems of the network.
     pub(crate) fn waits_in_submission(&self) -> bool {
         self.facts.waits_in_submission
     }
@@ -250,9 +253,9 @@ impl Drive {
         self.key.device_number().map(Identity::of_device).unwrap_or_default()
     }
 
-    /// By what the drive is known again wherever it is plugged in, whatever leads to it: its maker, model and serial number, or
-    /// a file's number and age. None if nothing does. Cheap sticks share theirs with their whole batch. Whoever asks waits for
-    /// nobody.
+    /// By what the drive is known again wherever it is plugged in, whatever leads to it: its maker,
+    /// model and serial number, or a file's number and age. None if nothing does. Cheap sticks
+    /// share theirs with their whole batch. Whoever asks waits for nobody.
     pub fn hardware(&self) -> Option<String> {
         self.hardware.clone()
     }
@@ -278,7 +281,8 @@ impl Drive {
         self.file = Arc::new(file);
     }
 
-    /// Why I/O there cannot be: outside the drive, or a change to what was opened for reading or has lost content.
+    /// Why I/O there cannot be: outside the drive, or a change to what was opened for reading or
+    /// has lost content.
     pub(crate) fn refusal(&self, offset: u64, length: u64, changes: bool) -> Option<io::Error> {
         if changes && self.access == Access::Read {
             let why = format!("{}: opened for reading only", self.path.display());
@@ -295,13 +299,14 @@ impl Drive {
         })
     }
 
-    /// Whether a flush has found the file cut short or deleted since it was opened, whatever it is by now.
+    /// Whether a flush has found the file cut short or deleted since it was opened, whatever it is
+    /// by now.
     pub fn has_lost_content(&self) -> bool {
         self.loss.get().is_some()
     }
 
-    /// Why a flush must fail: the file has lost content since it was opened. From then on it takes no changes either: what is
-    /// written to it again stands beside what nobody has any more.
+    /// Why a flush must fail: the file has lost content since it was opened. From then on it takes
+    /// no changes either: what is written to it again stands beside what nobody has any more.
     pub fn flush_refusal(&self) -> Option<io::Error> {
         if self.kind() == DriveKind::BlockDevice {
             return None;

@@ -55,7 +55,8 @@ impl WriteOrder {
         Self::Ascending { request_bytes: request_bytes(&disk.join("queue")) }
     }
 
-    /// Of a device that is made of others: the first of these that is to be given one at a time decides.
+    /// Of a device that is made of others: the first of these that is to be given one at a time
+    /// decides.
     fn of_those_below(slaves: &Path) -> Self {
         let Ok(below) = std::fs::read_dir(slaves) else { return Self::Any };
         let orders = below.filter_map(Result::ok).map(|device| Self::of_device(&device.path()));

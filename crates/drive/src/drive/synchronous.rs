@@ -1,7 +1,7 @@
 //! Reads and writes outside a loop, at any offset and of any length: superblocks and signatures.
 //!
-//! Direct I/O wants whole blocks in aligned memory, so bytes go through an aligned buffer; blocks that are written in
-//! part are read first.
+//! Direct I/O wants whole blocks in aligned memory, so bytes go through an aligned buffer; blocks
+//! that are written in part are read first.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,8 @@ impl Drive {
         Ok(())
     }
 
-    /// Writes synchronously, outside any loop, any offset and length; durable only after [`Drive::sync`].
+    /// Writes synchronously, outside any loop, any offset and length; durable only after
+    /// [`Drive::sync`].
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.refuse(offset, bytes.len(), true)?;
         let mut done = 0;

@@ -9,8 +9,8 @@ use shoal_topology::attribute::text as attribute;
 use super::Identity;
 use crate::drive::DeviceNumber;
 
-/// What a block device says of itself, and which partition of it this is; none if it has neither serial number nor
-/// world-wide identifier.
+/// What a block device says of itself, and which partition of it this is; none if it has neither
+/// serial number nor world-wide identifier.
 pub(crate) fn of_device(number: DeviceNumber) -> Option<String> {
     let partition = attribute(&PathBuf::from(format!("/sys/dev/block/{number}")), "partition");
     of_identity(&Identity::of_device(number), partition.as_deref())

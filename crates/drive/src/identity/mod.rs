@@ -1,4 +1,5 @@
-//! What the system knows of a device: who made it, and where it is plugged in. Reads sysfs, and takes what is there.
+//! What the system knows of a device: who made it, and where it is plugged in. Reads sysfs, and
+//! takes what is there.
 
 pub(crate) mod hardware;
 
@@ -11,7 +12,8 @@ use crate::drive::DeviceNumber;
 /// In which the kernel tells the speed of a USB device.
 const MEGABIT: u64 = 1_000_000;
 
-/// Who a drive is. Everything is optional: sticks lie, card readers hide their cards, files have no identity.
+/// Who a drive is. Everything is optional: sticks lie, card readers hide their cards, files have no
+/// identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Manufacturer, as the drive reports it.
@@ -35,7 +37,8 @@ pub struct Identity {
 /// A place on a USB bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsbPort {
-    /// Bus and chain of ports as the kernel writes it: `2-1.4` is port 4 of the hub at port 1 of bus 2.
+    /// Bus and chain of ports as the kernel writes it: `2-1.4` is port 4 of the hub at port 1 of
+    /// bus 2.
     pub path: String,
     /// The hub it hangs on, in the same notation: `2-1`; drives with the same hub share its uplink.
     pub hub: String,
@@ -44,8 +47,8 @@ pub struct UsbPort {
 }
 
 impl Identity {
-    /// What the system knows of the block device at a path, which is not opened: a drive that hangs is known, too. Nothing
-    /// of what is no block device, or not there.
+    /// What the system knows of the block device at a path, which is not opened: a drive that hangs
+    /// is known, too. Nothing of what is no block device, or not there.
     pub fn of_path(path: &Path) -> Self {
         let Ok(stat) = rustix::fs::stat(path) else { return Self::default() };
         if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::BlockDevice {

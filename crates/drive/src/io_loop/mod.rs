@@ -1,16 +1,20 @@
-//! Submission and completion of I/O on many drives from one thread: io_uring, or threads where it is refused.
+//! Submission and completion of I/O on many drives from one thread: io_uring, or threads where it
+//! is refused.
 //!
-//! Every I/O that is submitted finishes exactly once, in any order. At most `depth` I/Os are in flight, the others wait
-//! inside; so the rings can never overflow. On one drive no more are in flight than leave something to the others: a drive
-//! that does not answer holds up nobody else. What can be seen to fail (outside the drive, a change to a drive that was
-//! opened for reading, a drive that is gone) never reaches the kernel. Dropping the loop forgets what has not been
-//! started and waits for the rest, but not for ever: what a drive has not answered by then is left behind, with the memory
-//! of all, which is never given back, so that no drive writes into memory that is gone.
+//! Every I/O that is submitted finishes exactly once, in any order. At most `depth` I/Os are in
+//! flight, the others wait inside; so the rings can never overflow. On one drive no more are in
+//! flight than leave something to the others: a drive that does not answer holds up nobody else.
+//! What can be seen to fail (outside the drive, a change to a drive that was opened for reading, a
+//! drive that is gone) never reaches the kernel. Dropping the loop forgets what has not been
+//! started and waits for the rest, but not for ever: what a drive has not answered by then is left
+//! behind, with the memory of all, which is never given back, so that no drive writes into memory
+//! that is gone.
 //!
-//! Files that live in memory (tmpfs) are read and written on the spot, in [`IoLoop::submit`], unless an engine was asked
-//! for: nothing is waited for there but the copy itself. io_uring hands each such I/O to a worker thread, as those
-//! file systems cannot say that they would not block, and two switches of threads cost more than a copy of 4 KiB. What
-//! takes longer to copy than to switch is the workers' all the same, where there is a second processor for them.
+//! Files that live in memory (tmpfs) are read and written on the spot, in [`IoLoop::submit`],
+//! unless an engine was asked for: nothing is waited for there but the copy itself. io_uring hands
+//! each such I/O to a worker thread, as those file systems cannot say that they would not block,
+//! and two switches of threads cost more than a copy of 4 KiB. What takes longer to copy than to
+//! switch is the workers' all the same, where there is a second processor for them.
 
 mod registered;
 mod request;
@@ -60,11 +64,13 @@ pub struct IoLoop {
     /// I/O of up to so many bytes on files that live in memory needs no engine.
     at_once_bytes_max: u32,
     watched: Option<Arc<OwnedFd>>,
-    /// io_uring completes I/O on the thread that submitted it, so the loop cannot be sent to another.
+    /// io_uring completes I/O on the thread that submitted it, so the loop cannot be sent to
+    /// another.
     stays_on_its_thread: PhantomData<*mut ()>,
 }
 
-/// To copy so much takes 5 to 15 us, as long as to hand it to another thread and to hear of its end.
+/// To copy so much takes 5 to 15 us, as long as to hand it to another thread and to hear of its
+/// end.
 const AT_ONCE_BYTES_MAX: u32 = 64 << 10;
 
 /// How long drives may take over what they have when a loop is dropped.
@@ -80,8 +86,8 @@ enum Engine {
 }
 
 impl IoLoop {
-    /// Makes a loop over `arena` for up to `depth` I/Os in flight (more are queued inside). `None` probes: io_uring
-    /// on systems of 64 bits, if the kernel lets us, else threads.
+    /// Makes a loop over `arena` for up to `depth` I/Os in flight (more are queued inside). `None`
+    /// probes: io_uring on systems of 64 bits, if the kernel lets us, else threads.
     pub fn new(engine: Option<IoEngine>, arena: Arena, depth: u32) -> Result<Self, LoopError> {
         let depth = depth.clamp(1, MAX_DEPTH);
         let at_once_bytes_max = if engine.is_some() { 0 } else { at_once_bytes_max() };
@@ -131,7 +137,8 @@ impl IoLoop {
         self.present(id).expect("the owner knows which drives it took in")
     }
 
-    /// Finds anew how large a drive is that was taken in. Panics if it was never, or was given back.
+    /// Finds anew how large a drive is that was taken in. Panics if it was never, or was given
+    /// back.
     pub fn measure_drive(&mut self, id: DriveId) -> io::Result<()> {
         let drive = self.drives.get_mut(id.0 as usize).and_then(Option::as_mut);
         drive.expect("the owner knows which drives it took in").measure()
@@ -153,7 +160,8 @@ impl IoLoop {
         self.drives[id.0 as usize].take()
     }
 
-    /// Queues an I/O; it starts at the next wait at the latest. Panics if its memory is outside the arena.
+    /// Queues an I/O; it starts at the next wait at the latest. Panics if its memory is outside the
+    /// arena.
     pub fn submit(&mut self, io: Io) {
         if let Some(refusal) = self.refusal(&io) {
             self.settled.push(Finished { token: io.token, result: Err(refusal) });
@@ -164,8 +172,8 @@ impl IoLoop {
         }
     }
 
-    /// Queues writes on one drive, each of which goes on where the one before it ends: the drive gets them in their order, in one
-    /// request where that can be. Each finishes by itself.
+    /// Queues writes on one drive, each of which goes on where the one before it ends: the drive
+    /// gets them in their order, in one request where that can be. Each finishes by itself.
     ///
     /// # Panics
     /// If they are something else, or their memory is outside the arena.
@@ -195,8 +203,9 @@ impl IoLoop {
         }
     }
 
-    /// Makes `file` a wake source: [`IoLoop::wait_or_wake`] and [`IoLoop::rest_or_wake`] end early while it is readable.
-    /// One thread can so wait for drives and for whatever else an epoll or event file stands for.
+    /// Makes `file` a wake source: [`IoLoop::wait_or_wake`] and [`IoLoop::rest_or_wake`] end early
+    /// while it is readable. One thread can so wait for drives and for whatever else an epoll or
+    /// event file stands for.
     pub fn watch(&mut self, file: Arc<OwnedFd>) -> Result<(), LoopError> {
         self.watched = Some(Arc::clone(&file));
         match &mut self.engine {
@@ -206,7 +215,8 @@ impl IoLoop {
         Ok(())
     }
 
-    /// Lets so much time pass while nothing is pending, or less if what is [watched](IoLoop::watch) can be read from.
+    /// Lets so much time pass while nothing is pending, or less if what is [watched](IoLoop::watch)
+    /// can be read from.
     pub fn rest_or_wake(&self, duration: Duration) -> Result<(), LoopError> {
         match &self.watched {
             None => std::thread::sleep(duration),
@@ -220,9 +230,9 @@ impl IoLoop {
         self.queued.len() + self.in_flight() + self.settled.len() + self.together.hidden()
     }
 
-    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is over, and appends
-    /// everything that has finished to `finished`. With `at_least` 0 it never blocks; it never waits for more than is
-    /// pending.
+    /// Starts what is queued, waits until at least `at_least` I/Os have finished or `timeout` is
+    /// over, and appends everything that has finished to `finished`. With `at_least` 0 it never
+    /// blocks; it never waits for more than is pending.
     pub fn wait(
         &mut self,
         at_least: usize,
@@ -294,7 +304,8 @@ impl IoLoop {
         }
     }
 
-    /// Reads or writes a little of a file that lives in memory; nothing if it does not, or if something else is asked for.
+    /// Reads or writes a little of a file that lives in memory; nothing if it does not, or if
+    /// something else is asked for.
     fn do_at_once(&self, io: &Io) -> Option<io::Result<()>> {
         let (IoKind::Read(memory) | IoKind::Write(memory)) = io.kind else { return None };
         let drive = self.present(io.drive)?;
@@ -366,7 +377,8 @@ fn at_once_bytes_max() -> u32 {
     if has_company { AT_ONCE_BYTES_MAX } else { u32::MAX }
 }
 
-/// Waits until one of the files is ready or the time is over. Being interrupted is no error: the caller looks again.
+/// Waits until one of the files is ready or the time is over. Being interrupted is no error: the
+/// caller looks again.
 fn wait_until_ready(files: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<()> {
     // More than poll takes is for ever.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -376,7 +388,8 @@ fn wait_until_ready(files: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::
     }
 }
 
-/// Whether a drive has said that it is not there any more: none of what it was asked together is worth another try.
+/// Whether a drive has said that it is not there any more: none of what it was asked together is
+/// worth another try.
 fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NODEV | Errno::NXIO))
 }

@@ -1,7 +1,9 @@
-//! The part of an arena that the kernel has pinned and translated, so that it need not do so with every I/O.
+//! The part of an arena that the kernel has pinned and translated, so that it need not do so with
+//! every I/O.
 //!
-//! Pinned memory is there, whether anybody uses it or not. So it is registered piece by piece, each with the first I/O that goes to
-//! it: an array that rests, or whose clients ask for little at a time, takes no memory for the largest requests of as many as there may be.
+//! Pinned memory is there, whether anybody uses it or not. So it is registered piece by piece, each
+//! with the first I/O that goes to it: an array that rests, or whose clients ask for little at a
+//! time, takes no memory for the largest requests of as many as there may be.
 
 use io_uring::IoUring;
 
@@ -26,14 +28,16 @@ enum Piece {
 pub(super) struct Registered(Vec<Piece>);
 
 impl Registered {
-    /// Makes an empty table, without the arena's reserve. Kernels before 5.19 cannot fill one later, and have none.
+    /// Makes an empty table, without the arena's reserve. Kernels before 5.19 cannot fill one
+    /// later, and have none.
     pub(super) fn new(ring: &IoUring, arena: &Arena) -> Self {
         let count = arena.registered_bytes().div_ceil(PIECE_BYTES).min(PIECES_MAX);
         let is_there = ring.submitter().register_buffers_sparse(count as u32).is_ok();
         Self(vec![Piece::Untouched; if is_there { count } else { 0 }])
     }
 
-    /// The place in the kernel's table of the piece in which a run lies; none if it crosses a cut, or lies in the reserve.
+    /// The place in the kernel's table of the piece in which a run lies; none if it crosses a cut,
+    /// or lies in the reserve.
     pub(super) fn piece_of(&mut self, memory: Memory, ring: &IoUring, arena: &Arena) -> Option<u16> {
         let last = memory.offset + (memory.length as usize).saturating_sub(1);
         let number = memory.offset / PIECE_BYTES;
@@ -53,7 +57,8 @@ fn register(number: usize, ring: &IoUring, arena: &Arena) -> Piece {
     let length = PIECE_BYTES.min(arena.registered_bytes() - offset);
     let pointer = arena.pointer(Memory { offset, length: length as u32 });
     let vector = libc::iovec { iov_base: pointer.cast(), iov_len: length };
-    // SAFETY: the piece lies in the arena, and the engine keeps a clone of it for as long as it keeps the ring.
+    // SAFETY: the piece lies in the arena, and the engine keeps a clone of it for as long as it
+    // keeps the ring.
     let answer = unsafe { ring.submitter().register_buffers_update(number as u32, &[vector], None) };
     if answer.is_ok() { Piece::Registered } else { Piece::Refused }
 }

@@ -1,4 +1,5 @@
-//! Both engines, through the same tests: over a real file system with O_DIRECT, and over the page cache.
+//! Both engines, through the same tests: over a real file system with O_DIRECT, and over the page
+//! cache.
 
 mod together;
 mod waiting;
@@ -99,7 +100,8 @@ struct Run {
     writes: bool,
 }
 
-/// Picks runs of blocks that do not overlap, so that the order in which they are done does not matter.
+/// Picks runs of blocks that do not overlap, so that the order in which they are done does not
+/// matter.
 fn disjoint_runs(numbers: &mut Numbers, block: u64) -> Vec<Run> {
     const COUNT: u64 = 12;
     let share = MIB / block / COUNT;

@@ -1,7 +1,8 @@
-//! The thread engine: a pool that reads and writes with pread and pwrite, for where io_uring is refused.
+//! The thread engine: a pool that reads and writes with pread and pwrite, for where io_uring is
+//! refused.
 //!
-//! Jobs go to the pool in batches, under one lock, at each turn; threads are made when there are jobs for them. A
-//! worker lets go of a job's file before it tells that the job is done.
+//! Jobs go to the pool in batches, under one lock, at each turn; threads are made when there are
+//! jobs for them. A worker lets go of a job's file before it tells that the job is done.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -131,8 +132,8 @@ impl Threads {
         self.starting.push(Job { io, parts: parts.to_vec(), file: Arc::clone(drive.file()), kind: drive.kind() });
     }
 
-    /// Hands over what was started, waits until `at_least` have finished or the time is over, and takes all finished. If
-    /// it may be woken: returns whether what is watched can be read from.
+    /// Hands over what was started, waits until `at_least` have finished or the time is over, and
+    /// takes all finished. If it may be woken: returns whether what is watched can be read from.
     pub(super) fn turn(
         &mut self,
         at_least: usize,
@@ -173,7 +174,8 @@ impl Threads {
         self.max_workers = max_workers;
     }
 
-    /// Makes a thread for every I/O in flight, up to the limit. With at least one, the work gets done.
+    /// Makes a thread for every I/O in flight, up to the limit. With at least one, the work gets
+    /// done.
     fn hire(&mut self) -> io::Result<()> {
         while self.workers.len() < self.in_flight.min(self.max_workers) {
             let shared = Arc::clone(&self.shared);
@@ -200,8 +202,8 @@ impl Drop for Threads {
         let waited = self.shared.enough_finished.wait_timeout_while(state, FAREWELL, are_busy);
         let are_stuck = waited.unwrap_or_else(PoisonError::into_inner).1.timed_out();
         for worker in self.workers.drain(..).filter(|_| !are_stuck) {
-            // A worker that panicked is not doing I/O any more, which is all that matters here. Those that are stuck in
-            // the kernel are left there, with the memory that they share.
+            // A worker that panicked is not doing I/O any more, which is all that matters here.
+            // Those that are stuck in the kernel are left there, with the memory that they share.
             let _ = worker.join();
         }
     }

@@ -9,7 +9,8 @@ use rustix::io::Errno;
 use super::request::{Io, IoKind};
 use crate::{Arena, DriveKind, Memory};
 
-/// The kernel moves whole sectors in direct I/O; a transfer that ends within one has met the end of the file.
+/// The kernel moves whole sectors in direct I/O; a transfer that ends within one has met the end of
+/// the file.
 const SECTOR_BYTES: u32 = 512;
 
 /// An I/O in flight. The kernel may move less than was asked for; the rest is asked for again.

@@ -1,8 +1,9 @@
-//! The io_uring engine: files and memory registered, and one system call to submit a batch and wait.
+//! The io_uring engine: files and memory registered, and one system call to submit a batch and
+//! wait.
 //!
-//! A place in `places` belongs to an I/O from [`Uring::start`] until its last completion was reaped; its index travels
-//! through the kernel as user data. There are no more places than entries in the submission ring, and the completion
-//! ring has twice as many, so that neither can overflow.
+//! A place in `places` belongs to an I/O from [`Uring::start`] until its last completion was
+//! reaped; its index travels through the kernel as user data. There are no more places than entries
+//! in the submission ring, and the completion ring has twice as many, so that neither can overflow.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -23,7 +24,8 @@ use crate::{Arena, Drive, DriveKind, Memory};
 /// Drives with a place in the kernel's table; further ones are reached by their descriptors.
 const REGISTERED_FILES: u32 = 64;
 
-// The io-uring crate has the kernel's types as they are for 64 bits; their size on others is the same.
+// The io-uring crate has the kernel's types as they are for 64 bits; their size on others is the
+// same.
 const _: () = assert!(size_of::<Entry>() == 64 && size_of::<Timespec>() == 16);
 
 /// Kernel workers that a ring may have: more than one drive is given at a time.
@@ -35,8 +37,8 @@ const POLLIN: u32 = libc::POLLIN as u32;
 /// The user data of the one entry that is no I/O: the wait for what is watched.
 const WATCH: u64 = u64::MAX;
 
-/// So many I/Os are told to the kernel without waiting for more: drives that sit idle until a large batch is complete
-/// cost more than the calls (4 KiB reads at depth 32: a seventh of the IOPS).
+/// So many I/Os are told to the kernel without waiting for more: drives that sit idle until a large
+/// batch is complete cost more than the calls (4 KiB reads at depth 32: a seventh of the IOPS).
 const SLICE: usize = 4;
 
 /// The engine.
@@ -88,7 +90,8 @@ impl std::fmt::Debug for Uring {
 }
 
 impl Uring {
-    /// Makes a ring with room for `depth` I/Os. Memory is registered as it is used, as far as limits allow.
+    /// Makes a ring with room for `depth` I/Os. Memory is registered as it is used, as far as
+    /// limits allow.
     pub(super) fn new(arena: Arena, depth: u32) -> io::Result<Self> {
         let ring = build_ring(depth)?;
         if !ring.params().is_feature_ext_arg() {
@@ -96,8 +99,9 @@ impl Uring {
         }
         let files_are_registered = ring.submitter().register_files(&[-1; REGISTERED_FILES as usize]).is_ok();
         let registered = Registered::new(&ring, &arena);
-        // What cannot be begun without waiting (flushes, some files' reads and writes) is done by the kernel's own workers,
-        // a few for each processor. Those that a drive keeps are to leave some to the others; older kernels do not ask.
+        // What cannot be begun without waiting (flushes, some files' reads and writes) is done by
+        // the kernel's own workers, a few for each processor. Those that a drive keeps are to leave
+        // some to the others; older kernels do not ask.
         let _ = ring.submitter().register_iowq_max_workers(&mut [depth.min(WORKERS), 0]);
         let nothing = Io { token: 0, drive: DriveId(0), kind: IoKind::Flush, offset: 0 };
         let file = Target { number: -1, is_registered: false, kind: DriveKind::File, is_for_workers: false };
@@ -119,7 +123,8 @@ impl Uring {
         self.watch = Some(Watch { file, is_armed: false, has_fired: false });
     }
 
-    /// Asks the kernel for a completion when what is watched can be read from, unless it was asked already, or has told.
+    /// Asks the kernel for a completion when what is watched can be read from, unless it was asked
+    /// already, or has told.
     fn arm_watch(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         if watch.has_fired || std::mem::replace(&mut watch.is_armed, true) {
@@ -143,7 +148,8 @@ impl Uring {
 
     fn update_file(&mut self, id: DriveId, descriptor: RawFd) {
         if self.files_are_registered && id.0 < REGISTERED_FILES {
-            // A table that cannot be kept up to date is not used any more: the descriptors do as well.
+            // A table that cannot be kept up to date is not used any more: the descriptors do as
+            // well.
             self.files_are_registered = self.ring.submitter().register_files_update(id.0, &[descriptor]).is_ok();
         }
     }
@@ -176,8 +182,9 @@ impl Uring {
         }
     }
 
-    /// Submits what was started, waits until `at_least` completions have come or the time is over, and reaps all. If it
-    /// may be woken, it waits for one at most; returns whether what is watched could be read from.
+    /// Submits what was started, waits until `at_least` completions have come or the time is over,
+    /// and reaps all. If it may be woken, it waits for one at most; returns whether what is watched
+    /// could be read from.
     pub(super) fn turn(
         &mut self,
         at_least: usize,
@@ -213,7 +220,8 @@ impl Uring {
         may_wake && self.watch.as_mut().is_some_and(|watch| std::mem::take(&mut watch.has_fired))
     }
 
-    /// The one system call. Being interrupted, or out of time or memory, is no error: the caller looks and comes again.
+    /// The one system call. Being interrupted, or out of time or memory, is no error: the caller
+    /// looks and comes again.
     fn enter(&mut self, at_least: usize, timeout: Option<Duration>) -> io::Result<()> {
         self.untold = 0;
         let submitter = self.ring.submitter();
@@ -236,7 +244,8 @@ impl Uring {
     }
 
     fn reap(&mut self, finished: &mut Vec<Finished>) {
-        // One batch; what arrives meanwhile is the next turn's. Continued transfers go back into the submission ring.
+        // One batch; what arrives meanwhile is the next turn's. Continued transfers go back into
+        // the submission ring.
         let ready = self.ring.completion().len();
         for _ in 0..ready {
             let Some(completion) = self.ring.completion().next() else { return };
@@ -273,9 +282,10 @@ impl Uring {
             IoKind::Flush | IoKind::Discard(_) => None,
         };
         let entry = self.entry_for(&self.places[index as usize], piece).user_data(u64::from(index));
-        // SAFETY: the memory that the entry names lies in `arena`, which outlives the I/O: `drop` waits for the last
-        // completion; the list of a write's parts lies in its place, untouched until then. The owner leaves it alone until then by the contract of `Io`. The file is open or registered, for
-        // a drive leaves only when nothing is in flight on it.
+        // SAFETY: the memory that the entry names lies in `arena`, which outlives the I/O: `drop`
+        // waits for the last completion; the list of a write's parts lies in its place, untouched
+        // until then. The owner leaves it alone until then by the contract of `Io`. The file is
+        // open or registered, for a drive leaves only when nothing is in flight on it.
         unsafe { self.ring.submission().push(&entry) }.expect("the ring has an entry for every place");
     }
 
@@ -331,15 +341,16 @@ impl Drop for Uring {
         while self.in_flight() > 0 {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || self.turn(1, Some(left), &mut forgotten, false).is_err() {
-                // The ring is broken, or a drive does not answer: the kernel may still write, so the memory is never given
-                // back. The files of the other drives are.
+                // The ring is broken, or a drive does not answer: the kernel may still write, so
+                // the memory is never given back. The files of the other drives are.
                 std::mem::forget(self.arena.clone());
                 (0..REGISTERED_FILES).for_each(|number| self.update_file(DriveId(number), -1));
                 return;
             }
         }
         if self.files_are_registered {
-            // The kernel takes a ring down after its owner has gone on, and a claim on a device would last as long.
+            // The kernel takes a ring down after its owner has gone on, and a claim on a device
+            // would last as long.
             let _ = self.ring.submitter().unregister_files();
         }
     }
@@ -357,8 +368,8 @@ fn skip(parts: &mut Vec<libc::iovec>, moved_bytes: u32) {
     });
 }
 
-/// Makes the cheapest ring that the kernel knows: completions are worked off when this thread asks for them, else at
-/// least without interrupting it.
+/// Makes the cheapest ring that the kernel knows: completions are worked off when this thread asks
+/// for them, else at least without interrupting it.
 fn build_ring(depth: u32) -> io::Result<IoUring> {
     let entries = (depth + 1).next_power_of_two(); // one for the watch
     let mut deferred = IoUring::builder();

@@ -1,4 +1,5 @@
-//! What a regular file holds that carries no signature of a drive: nothing, or something that people keep in files.
+//! What a regular file holds that carries no signature of a drive: nothing, or something that
+//! people keep in files.
 
 use std::fs::File;
 use std::io;
@@ -25,16 +26,18 @@ pub enum FileContent {
 pub(super) const LOOK_BYTES: u64 = 4096;
 /// So much of what a file has is read, holes left out, before it is only looked at here and there.
 const READ_BYTES: u64 = 64 << 20;
-/// So much at the end is read in any case: what ends a drive's former life overwrites no more than that.
+/// So much at the end is read in any case: what ends a drive's former life overwrites no more than
+/// that.
 const LAST_BYTES: u64 = 4 << 20;
 /// So many looks are all over the rest, at equal distances.
 const MORE_LOOKS: u64 = 1024;
 
-/// Reads what a regular file has: all of it up to 64 MiB that are no holes; of a longer one the beginning, the end, and a
-/// thousand places between. None for a block device.
+/// Reads what a regular file has: all of it up to 64 MiB that are no holes; of a longer one the
+/// beginning, the end, and a thousand places between. None for a block device.
 ///
-/// `is_own` is asked of the first 4096 bytes that are not all zeros (fewer at the end of the file), which begin at a multiple of
-/// 4096: what is there was there first, or was written last, and says whose file it is.
+/// `is_own` is asked of the first 4096 bytes that are not all zeros (fewer at the end of the file),
+/// which begin at a multiple of 4096: what is there was there first, or was written last, and says
+/// whose file it is.
 ///
 /// # Errors
 /// If the file cannot be opened or read.
@@ -48,8 +51,8 @@ pub fn survey_file(path: &Path, is_own: impl Fn(&[u8]) -> bool) -> io::Result<Op
     look_at(looks(&file, metadata.len()), metadata.len(), is_own, read).map(Some)
 }
 
-/// Looks at what `read` (offset, bytes) reads of `size_bytes`: 4 MiB at the beginning and at the end, and a thousand places
-/// between. `is_own` as for [`survey_file`].
+/// Looks at what `read` (offset, bytes) reads of `size_bytes`: 4 MiB at the beginning and at the
+/// end, and a thousand places between. `is_own` as for [`survey_file`].
 ///
 /// # Errors
 /// Those of `read`.
@@ -107,7 +110,8 @@ fn scattered_looks(size_bytes: u64) -> impl Iterator<Item = u64> {
     (0..count).step_by(distance).chain(last).map(|look| look * LOOK_BYTES)
 }
 
-/// The first place to look at from here on that is no hole; none at the end. Where a file system knows no holes all is data.
+/// The first place to look at from here on that is no hole; none at the end. Where a file system
+/// knows no holes all is data.
 fn next_data(file: &File, offset: u64) -> Option<u64> {
     match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
         Ok(data) => Some((data - data % LOOK_BYTES).max(offset)),
@@ -116,7 +120,8 @@ fn next_data(file: &File, offset: u64) -> Option<u64> {
     }
 }
 
-/// What files of a kind have at one place near their beginning, each as its own documentation or file(1) has it.
+/// What files of a kind have at one place near their beginning, each as its own documentation or
+/// file(1) has it.
 const MARKS: [(&str, usize, &[u8]); 25] = [
     ("a tar archive", 257, b"ustar"),
     ("a gzip file", 0, b"\x1f\x8b"),

@@ -114,9 +114,10 @@ fn uses_of_file(key: DriveKey, tables: &Tables) -> Vec<String> {
     uses
 }
 
-/// Whether a path leads into a file system that another process or machine answers for, and that the file is not in. Such
-/// a path is not to be looked at: who does not answer would be waited for without limit. For these kinds stat(2) has the
-/// number that the table of mounts has; btrfs and overlays have others, but answer by themselves.
+/// Whether a path leads into a file system that another process or machine answers for, and that
+/// the file is not in. Such a path is not to be looked at: who does not answer would be waited for
+/// without limit. For these kinds stat(2) has the number that the table of mounts has; btrfs and
+/// overlays have others, but answer by themselves.
 fn is_elsewhere(path: &Path, file: DriveKey, mounts: &[Mount]) -> bool {
     let below = mounts.iter().filter(|mount| path.starts_with(&mount.place));
     let Some(mount) = below.max_by_key(|mount| mount.place.components().count()) else { return false };
@@ -124,7 +125,8 @@ fn is_elsewhere(path: &Path, file: DriveKey, mounts: &[Mount]) -> bool {
     is_answered_for && file.file_system().is_some_and(|number| number.to_string() != mount.number)
 }
 
-/// Whether somebody holds a device exclusively. A claim for reading changes nothing and ends at once.
+/// Whether somebody holds a device exclusively. A claim for reading changes nothing and ends at
+/// once.
 fn is_claimed(path: &Path) -> bool {
     let is_device = path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;

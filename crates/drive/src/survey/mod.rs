@@ -21,7 +21,8 @@ pub enum Finding {
         /// As a clause: `mounted on /media/x`, `in use by md0`.
         how: String,
     },
-    /// It carries a signature: a file system, partition table, md, LUKS, LVM, ...: overridden by force.
+    /// It carries a signature: a file system, partition table, md, LUKS, LVM, ...: overridden by
+    /// force.
     Signature {
         /// The format's name.
         what: String,
@@ -71,8 +72,8 @@ pub fn uses(path: &Path) -> Vec<Finding> {
     in_use::uses_of(path).into_iter().map(|how| Finding::InUse { how }).collect()
 }
 
-/// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads; if it has none, whether it begins as
-/// files do that people keep: archives, images, text.
+/// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads; if it has
+/// none, whether it begins as files do that people keep: archives, images, text.
 pub fn survey_content(
     size_bytes: u64,
     mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,

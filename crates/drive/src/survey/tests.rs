@@ -52,7 +52,8 @@ fn a_directory_is_not_surveyed() {
     assert!(survey(Path::new("/dev/null")).is_err());
 }
 
-/// Images made by the formats' own tools: blkid(8) and we recognise the same. A tool that is missing is told.
+/// Images made by the formats' own tools: blkid(8) and we recognise the same. A tool that is
+/// missing is told.
 #[test]
 fn needs_mkfs_and_blkid_images_are_recognised_as_blkid_does() {
     let tools: [(&str, &[&str], &str, &str); 17] = [

@@ -6,7 +6,8 @@ use super::MkfsPlan;
 use crate::geometry::{Geometry, Stripes};
 
 const BLOCK_BYTES: u64 = 4096;
-/// `s_raid_stride` has 16 bits, `s_raid_stripe_width` 32: kernel, Documentation/filesystems/ext4/super.rst.
+/// `s_raid_stride` has 16 bits, `s_raid_stripe_width` 32: kernel,
+/// Documentation/filesystems/ext4/super.rst.
 const STRIDE_BLOCKS_MAX: u64 = u16::MAX as u64;
 const WIDTH_BLOCKS_MAX: u64 = u32::MAX as u64;
 

@@ -1,4 +1,5 @@
-//! F2FS: a section is what it writes one after the other and cleans as a whole, so a section is made of whole erase units.
+//! F2FS: a section is what it writes one after the other and cleans as a whole, so a section is
+//! made of whole erase units.
 
 use shoal_text::format_size;
 
@@ -7,7 +8,8 @@ use crate::geometry::{Alignment, Geometry, least_common_multiple};
 
 /// Kernel, Documentation/filesystems/f2fs.rst: a segment is 2 MiB.
 const SEGMENT_BYTES: u64 = 2 << 20;
-/// Six logs are open at a time, and some sections are kept free for cleaning: of fewer too large a part would be lost.
+/// Six logs are open at a time, and some sections are kept free for cleaning: of fewer too large a
+/// part would be lost.
 const SECTIONS_MIN: u64 = 128;
 
 pub(super) fn fit(plan: &mut MkfsPlan, geometry: &Geometry) {

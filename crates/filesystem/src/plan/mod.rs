@@ -1,4 +1,5 @@
-//! Which command makes a file system that fits an array, and why each of its arguments is what it is.
+//! Which command makes a file system that fits an array, and why each of its arguments is what it
+//! is.
 //!
 //! | kind | what it is told of the array |
 //! | --- | --- |

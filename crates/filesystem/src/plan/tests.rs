@@ -138,7 +138,8 @@ fn first_cluster_byte(path: &Path) -> u64 {
     (number(14, 2) + number(16, 1) * table + root) * number(11, 2)
 }
 
-/// The places from which each kind is made: the smallest, one that is as ragged as can be, and some of each level.
+/// The places from which each kind is made: the smallest, one that is as ragged as can be, and some
+/// of each level.
 fn places(kind: Kind) -> Vec<Geometry> {
     let least = kind.limits().least_bytes;
     let stripes = |parity_members, chunk, members| Stripes::of(Level::Striped { parity_members }, chunk, members);

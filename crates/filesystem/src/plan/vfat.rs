@@ -1,7 +1,9 @@
-//! FAT: what can be chosen is the cluster, and the reserved sectors before the tables, which decide where clusters begin.
+//! FAT: what can be chosen is the cluster, and the reserved sectors before the tables, which decide
+//! where clusters begin.
 //!
-//! The first cluster lies behind the reserved sectors and two tables, whose length follows from the number of clusters. It is
-//! computed here as mkfs.fat 4.2 does, and the reserved sectors are made as many as bring it to the place that is wanted.
+//! The first cluster lies behind the reserved sectors and two tables, whose length follows from the
+//! number of clusters. It is computed here as mkfs.fat 4.2 does, and the reserved sectors are made
+//! as many as bring it to the place that is wanted.
 
 use shoal_text::format_size;
 
@@ -15,8 +17,8 @@ const RESERVED_SECTORS_MAX: u64 = u16::MAX as u64;
 const ROOT_BYTES: u64 = 512 * 32;
 /// Below, FAT16 is the usual choice, and FAT32 has too few clusters: mkfs.fat(8).
 const FAT32_FROM_BYTES: u64 = 512 << 20;
-/// Clusters for sizes from the first on, which keep their number in bounds: FAT16 ends at 65524 of them, and FAT32 begins
-/// there. From 512 MiB on as Windows chooses, KB 140365.
+/// Clusters for sizes from the first on, which keep their number in bounds: FAT16 ends at 65524 of
+/// them, and FAT32 begins there. From 512 MiB on as Windows chooses, KB 140365.
 const CLUSTERS: [(u64, u64); 7] = [
     (0, 2 << 10),
     (120 << 20, 4 << 10),
@@ -76,7 +78,8 @@ impl Layout {
         Self { fat32: size_bytes >= FAT32_FROM_BYTES, sector_bytes, cluster_bytes: usual.max(sector_bytes), size_bytes }
     }
 
-    /// The number of reserved sectors with which clusters begin at a multiple of `alignment_bytes`, if there is one.
+    /// The number of reserved sectors with which clusters begin at a multiple of `alignment_bytes`,
+    /// if there is one.
     fn reserved_sectors(&self, alignment_bytes: u64) -> Option<u64> {
         let cluster = self.cluster_bytes / self.sector_bytes;
         let alignment = alignment_bytes / self.sector_bytes;
@@ -99,7 +102,8 @@ impl Layout {
         None
     }
 
-    /// Where the first cluster begins. Tables and root are rounded up to clusters, as mkfs.fat does unless told not to.
+    /// Where the first cluster begins. Tables and root are rounded up to clusters, as mkfs.fat does
+    /// unless told not to.
     fn first_cluster_sector(&self, reserved: u64) -> Option<u64> {
         let cluster = self.cluster_bytes / self.sector_bytes;
         let sectors = self.size_bytes / self.sector_bytes;

@@ -8,7 +8,8 @@ use crate::geometry::{Geometry, Stripes};
 const BLOCK_BYTES: u64 = 4096;
 /// mkfs.xfs refuses a log unit beyond 256 KiB, and takes this instead.
 const LOG_UNIT_BYTES_MAX: u64 = 32 << 10;
-/// With stripes, mkfs.xfs 6.1 makes eight groups of a small file system, in which its log of 64 MB has no room.
+/// With stripes, mkfs.xfs 6.1 makes eight groups of a small file system, in which its log of 64 MB
+/// has no room.
 const FEW_GROUPS_BELOW_BYTES: u64 = 640 << 20;
 /// mkfs.xfs counts 512-byte units in a signed number of 32 bits.
 const CHUNK_BYTES_MAX: u64 = 1 << 30;

@@ -1,4 +1,5 @@
-//! The guest's root, as the archive that a kernel unpacks into memory: cpio's "new" format, not compressed.
+//! The guest's root, as the archive that a kernel unpacks into memory: cpio's "new" format, not
+//! compressed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -62,8 +63,8 @@ impl Archive {
         }
     }
 
-    /// A header of thirteen numbers in hexadecimal, the name with a zero behind it, and the content, both filled up to
-    /// four bytes.
+    /// A header of thirteen numbers in hexadecimal, the name with a zero behind it, and the
+    /// content, both filled up to four bytes.
     fn add_entry(&mut self, path: &Path, mode: u32, device: (u32, u32), content: &[u8]) {
         self.entries += 1;
         let name = path.to_string_lossy();

@@ -14,7 +14,8 @@ use crate::{Guest, GuestError, Missing};
 pub(crate) struct Kernel {
     /// Where `scripts/setup test` unpacks Debian's, and where one is that was installed.
     places: [&'static str; 2],
-    /// The modules that tests need, by file name; what these need in turn is found. Checksums are asked for by name only.
+    /// The modules that tests need, by file name; what these need in turn is found. Checksums are
+    /// asked for by name only.
     wanted: &'static [&'static str],
     /// The one of them without which it is not the kernel that is wanted.
     proof: &'static str,
@@ -113,8 +114,8 @@ impl Parts {
         Ok(root.finish())
     }
 
-    /// Starts it as [`Self::start`] does, and waits until it takes scripts. A kernel that dies before, as emulated ones now
-    /// and then do on a busy host, is started anew.
+    /// Starts it as [`Self::start`] does, and waits until it takes scripts. A kernel that dies
+    /// before, as emulated ones now and then do on a busy host, is started anew.
     pub(crate) fn boot(
         &self,
         directory: &Path,
@@ -135,8 +136,8 @@ impl Parts {
         Err(GuestError::Lost { what: "dies each time", script: "starting".to_owned(), output: earlier })
     }
 
-    /// Starts it, in a process group of its own, with its console as standard input and output. `directory` holds its
-    /// root, what the kernel says, and the control socket.
+    /// Starts it, in a process group of its own, with its console as standard input and output.
+    /// `directory` holds its root, what the kernel says, and the control socket.
     pub(crate) fn start(&self, directory: &Path, buses: usize, sticks: &[Stick]) -> io::Result<Child> {
         // It has no end of its own: it goes with the thread that starts it, however that ends.
         let mut command = Command::new("setpriv");
@@ -148,7 +149,8 @@ impl Parts {
             .args(["-serial", "file:kernel.log", "-serial", "stdio", "-qmp", "unix:control,server=on,wait=off"])
             .arg("-kernel")
             .arg(&self.kernel)
-            // On a host that does much else timers seem broken to the guest's kernel, which gives up then unless told not to look.
+            // On a host that does much else timers seem broken to the guest's kernel, which gives
+            // up then unless told not to look.
             .args([
                 "-initrd",
                 "root",

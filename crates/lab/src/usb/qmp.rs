@@ -1,4 +1,5 @@
-//! QEMU's control socket: one JSON object a line. What is said here is so little that it is written out.
+//! QEMU's control socket: one JSON object a line. What is said here is so little that it is written
+//! out.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

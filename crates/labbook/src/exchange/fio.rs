@@ -1,8 +1,9 @@
 //! What fio measured: the document of `fio --output-format=json`, version 3, as a run.
 //!
-//! fio's completion latency (`clat`) is what is called latency here: from submission to completion. It keeps no histogram and judges
-//! nothing; what went through the page cache is called suspect. The run's UUID follows from the document, so that it is the same run
-//! however often it is imported.
+//! fio's completion latency (`clat`) is what is called latency here: from submission to completion.
+//! It keeps no histogram and judges nothing; what went through the page cache is called suspect.
+//! The run's UUID follows from the document, so that it is the same run however often it is
+//! imported.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use shoal_bench::{Reason, ReasonCode, Validity, Verdict};
 use crate::RunUuid;
 use crate::model::{Ending, Heading, Measured, Origin, Run, Target};
 
-/// The beginning of the versions whose documents are understood: before it latencies were in other units.
+/// The beginning of the versions whose documents are understood: before it latencies were in other
+/// units.
 const UNDERSTOOD: &str = "fio-3";
 const NS_PER_MS: u64 = 1_000_000;
 const NS_PER_S: u64 = 1_000_000_000;

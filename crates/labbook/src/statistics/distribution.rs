@@ -9,13 +9,14 @@ const NORMAL_975: f64 = 1.959_963_984_540_054;
 pub(super) enum Distribution {
     /// The probability of each value.
     Exact(Vec<f64>),
-    /// The largest value that is 2.5 % from the lower end, by the normal approximation; none if even 0 is not.
+    /// The largest value that is 2.5 % from the lower end, by the normal approximation; none if
+    /// even 0 is not.
     Normal(Option<usize>),
 }
 
 impl Distribution {
-    /// The Mann-Whitney statistic of two groups: in how many of the pairs the one of the first group is the larger. The numbers of orders are
-    /// the Gaussian binomial coefficients.
+    /// The Mann-Whitney statistic of two groups: in how many of the pairs the one of the first
+    /// group is the larger. The numbers of orders are the Gaussian binomial coefficients.
     pub(super) fn of_groups(first: usize, second: usize) -> Self {
         let (first_real, second_real) = (first as f64, second as f64);
         if first.max(second) > EXACT_MAX {
@@ -47,7 +48,8 @@ impl Distribution {
         Self::exact(counts)
     }
 
-    /// The probability of that value or a smaller one. Of the approximation all that is known is on which side of 2.5 % it is.
+    /// The probability of that value or a smaller one. Of the approximation all that is known is on
+    /// which side of 2.5 % it is.
     pub(super) fn at_most(&self, value: usize) -> f64 {
         match self {
             Self::Exact(probabilities) => probabilities.iter().take(value.saturating_add(1)).sum(),

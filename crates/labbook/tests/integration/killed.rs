@@ -1,5 +1,5 @@
-//! A process that measures and writes is killed at random moments, again and again on one lab book. It opens every time, and has all that
-//! was finished.
+//! A process that measures and writes is killed at random moments, again and again on one lab book.
+//! It opens every time, and has all that was finished.
 //!
 //! `SHOAL_KILLS` says how many times; the long tier takes 200.
 
@@ -33,8 +33,9 @@ fn child_measures_until_it_is_killed() {
     }
 }
 
-/// Starts a child, waits until it has finished so many runs, and a while longer, kills it, and returns the runs that it has said to be
-/// finished. So however slow the machine is, runs are finished, and cut off.
+/// Starts a child, waits until it has finished so many runs, and a while longer, kills it, and
+/// returns the runs that it has said to be finished. So however slow the machine is, runs are
+/// finished, and cut off.
 fn lives(path: &Path, first: u64, (runs, life): (usize, Duration)) -> Vec<u64> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "killed::child_measures_until_it_is_killed", "--nocapture"]);

@@ -3,12 +3,13 @@
 use super::{Candidate, assemble};
 use crate::superblock::MemberUse;
 
-/// Whether `newcomer` would be used for its data if the array were put together of `members` and it: by the freshest table of
-/// all of them, whichever has it. Members of other arrays do not matter; if there is none of the newcomer's array, or one of
-/// them is the same member, the answer is no.
+/// Whether `newcomer` would be used for its data if the array were put together of `members` and
+/// it: by the freshest table of all of them, whichever has it. Members of other arrays do not
+/// matter; if there is none of the newcomer's array, or one of them is the same member, the answer
+/// is no.
 ///
-/// Where tables of one number contradict each other what the newcomer says of itself counts: it may hold what the others do
-/// not, and those may be about to be written.
+/// Where tables of one number contradict each other what the newcomer says of itself counts: it may
+/// hold what the others do not, and those may be about to be written.
 pub fn counts_on(members: &[Candidate], newcomer: &Candidate) -> bool {
     let own = &newcomer.superblock;
     let of_its_array = members.iter().filter(|member| member.superblock.array_uuid == own.array_uuid);

@@ -1,4 +1,5 @@
-//! What keeps an array from being written, or used at all: features that are known and not supported.
+//! What keeps an array from being written, or used at all: features that are known and not
+//! supported.
 
 use crate::{Features, MetadataVersion, Superblock};
 
@@ -17,7 +18,8 @@ pub enum ReadOnlyReason {
     /// A field that nobody used when this was written.
     #[error("its superblock uses a field that is not known")]
     UnknownField,
-    /// No array gets there by itself. What cannot be counted cannot be told from what was there before.
+    /// No array gets there by itself. What cannot be counted cannot be told from what was there
+    /// before.
     #[error("a superblock's count of updates is at the end of what can be counted: it is damaged or forged")]
     CountedOut,
 }

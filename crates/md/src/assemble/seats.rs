@@ -16,8 +16,8 @@ pub struct Slot {
     pub candidate: Option<usize>,
     /// Its state.
     pub state: MemberState,
-    /// It is being rebuilt, and what it needs is what the write-intent bitmap says. Where the bitmap is not to be
-    /// believed, everything beyond its position is.
+    /// It is being rebuilt, and what it needs is what the write-intent bitmap says. Where the
+    /// bitmap is not to be believed, everything beyond its position is.
     pub by_bitmap: bool,
     /// The candidate that is to take its place.
     pub replacement: Option<Replacement>,
@@ -32,8 +32,9 @@ pub struct Replacement {
     pub position_bytes: u64,
 }
 
-/// Gives every role to the freshest candidate that has it, and a replacement its place beside it. A replacement
-/// without a member to replace takes the role itself, as far as it has come; its verdict changes accordingly.
+/// Gives every role to the freshest candidate that has it, and a replacement its place beside it. A
+/// replacement without a member to replace takes the role itself, as far as it has come; its
+/// verdict changes accordingly.
 pub(super) fn seat(
     candidates: &[Candidate],
     verdicts: &mut [Verdict],
@@ -71,8 +72,8 @@ pub(super) fn seat(
     Ok(slots)
 }
 
-/// A spare was made a replacement in an update that did not reach itself: the freshest table gives it a role that
-/// another member has too, and only its own superblock could have said why.
+/// A spare was made a replacement in an update that did not reach itself: the freshest table gives
+/// it a role that another member has too, and only its own superblock could have said why.
 fn recognise_replacements(candidates: &[Candidate], verdicts: &mut [Verdict]) {
     for index in 0..candidates.len() {
         let Verdict::Rebuilding { role, position_bytes: 0, by_bitmap: false } = verdicts[index] else { continue };
@@ -83,8 +84,9 @@ fn recognise_replacements(candidates: &[Candidate], verdicts: &mut [Verdict]) {
     }
 }
 
-/// Every number is one candidate's: of a member with a role, of its replacement, of the freshest spare or journal that has
-/// it, in this order. Whoever else carries it, or one that no table has room for, is a copy of somebody.
+/// Every number is one candidate's: of a member with a role, of its replacement, of the freshest
+/// spare or journal that has it, in this order. Whoever else carries it, or one that no table has
+/// room for, is a copy of somebody.
 pub(super) fn send_strays_away(candidates: &[Candidate], verdicts: &mut [Verdict], slots: &mut [Slot]) {
     let rank = |index: &usize| match verdicts[*index] {
         Verdict::InSync(_) | Verdict::Rebuilding { .. } => Some(0),

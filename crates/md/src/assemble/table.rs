@@ -1,5 +1,5 @@
-//! What becomes of a candidate: one table, read by [`decide`] and by its test, which wants exactly one row for
-//! everything that can be.
+//! What becomes of a candidate: one table, read by [`decide`] and by its test, which wants exactly
+//! one row for everything that can be.
 
 use shoal_array::Role;
 
@@ -13,7 +13,8 @@ use crate::{Features, Superblock};
 enum Freshness {
     /// None.
     Current,
-    /// One: power was cut while the superblocks were written, after those of others. No write was acknowledged since.
+    /// One: power was cut while the superblocks were written, after those of others. No write was
+    /// acknowledged since.
     OneBehind,
     /// More.
     Stale,
@@ -51,8 +52,8 @@ enum Own {
     Apart,
 }
 
-/// What its feature bits say of its data; the first that applies. (A bad-block log with entries changes nothing here: it
-/// is the member's, and its other blocks are good.)
+/// What its feature bits say of its data; the first that applies. (A bad-block log with entries
+/// changes nothing here: it is the member's, and its other blocks are good.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     /// It is to replace another member, and holds that one's data up to its recovery offset.
@@ -116,8 +117,9 @@ const TABLE: &[Row] = {
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::RecoveryBitmap], decision: D::RebuildByBitmap },
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Replacing], decision: D::ReplaceOn },
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Same], mark: &[M::Replaced], decision: D::ReplaceDone },
-        // It was a spare, and its superblock was not written any more when it got its role. One that was made a spare in an
-        // update that was cut short is as fresh as the next one, as spares elect nobody. It holds nothing in either case.
+        // It was a spare, and its superblock was not written any more when it got its role. One
+        // that was made a spare in an update that was cut short is as fresh as the next one, as
+        // spares elect nobody. It holds nothing in either case.
         Row { listed: &[L::Active], freshness: RECENT, own: &[O::Spare], mark: ANY_MARK, decision: D::RebuildAnew },
         // Its number was given to another one.
         Row { listed: &[L::Active], freshness: &[OneBehind], own: OTHER, mark: ANY_MARK, decision: D::Stale },
@@ -130,8 +132,8 @@ const TABLE: &[Row] = {
         Row { listed: &[L::Spare], freshness: &[OneBehind, Stale], own: OTHER, mark: ANY_MARK, decision: D::Stale },
         Row { listed: &[L::Spare], freshness: &[Current], own: &[O::Earlier], mark: ANY_MARK, decision: D::Stale },
         Row { listed: &[L::Spare], freshness: &[Current], own: &[O::Apart], mark: ANY_MARK, decision: D::Conflict },
-        // The others saw it fail. It is as fresh if it had the update before theirs, which was cut short on its way to them, and
-        // they were started without it then.
+        // The others saw it fail. It is as fresh if it had the update before theirs, which was cut
+        // short on its way to them, and they were started without it then.
         Row { listed: &[L::Faulty], freshness: &[OneBehind, Stale], own: &[], mark: ANY_MARK, decision: D::Faulty },
         Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Same, O::Earlier], mark: ANY_MARK, decision: D::Faulty },
         Row { listed: &[L::Faulty], freshness: &[Current], own: &[O::Spare, O::Apart], mark: ANY_MARK, decision: D::Conflict },
@@ -139,7 +141,8 @@ const TABLE: &[Row] = {
         Row { listed: &[L::Journal], freshness: RECENT, own: &[O::Same], mark: ANY_MARK, decision: D::Journal },
         Row { listed: &[L::Journal], freshness: &[Stale], own: &[], mark: ANY_MARK, decision: D::Stale },
         Row { listed: &[L::Journal], freshness: &[OneBehind], own: &[O::Spare, O::Earlier, O::Apart], mark: ANY_MARK, decision: D::Stale },
-        // A spare that was not there when its number was given to the journal; spares elect nobody, so it may be as fresh.
+        // A spare that was not there when its number was given to the journal; spares elect nobody,
+        // so it may be as fresh.
         Row { listed: &[L::Journal], freshness: &[Current], own: &[O::Spare], mark: ANY_MARK, decision: D::Stale },
         Row { listed: &[L::Journal], freshness: &[Current], own: OTHER, mark: ANY_MARK, decision: D::Conflict },
         // A role that the array does not have, or a number that means nothing.
@@ -173,7 +176,8 @@ impl Case {
     }
 }
 
-/// Decides about the candidate with the superblock `own`; none if it cannot be true together with the freshest one.
+/// Decides about the candidate with the superblock `own`; none if it cannot be true together with
+/// the freshest one.
 pub(super) fn decide(freshest: &Superblock, own: &Superblock) -> Option<Verdict> {
     let listed = freshest.member_use(own.dev_number);
     let case = Case {

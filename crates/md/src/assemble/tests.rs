@@ -322,7 +322,8 @@ proptest! {
         }
         let mut membership = Membership::of_assembly(&assembly, &members);
         let numbers: Vec<u32> = membership.superblocks().iter().map(|member| member.dev_number).collect();
-        // Two members that claim one number leave together, and then there is none for the second time.
+        // Two members that claim one number leave together, and then there is none for the second
+        // time.
         let are_distinct = (1..numbers.len()).all(|place| !numbers[..place].contains(&numbers[place]));
         for dev_number in numbers {
             let begun = membership.start_rebuild(dev_number, Role(0));
@@ -333,7 +334,8 @@ proptest! {
     }
 }
 
-/// A copy under another UUID, with a number that nobody has or can have, is no spare; nor is a second one of a number.
+/// A copy under another UUID, with a number that nobody has or can have, is no spare; nor is a
+/// second one of a number.
 #[test]
 fn changed_copies_of_a_superblock_are_strays() {
     let mut members = array(1, RAID5, 3, 1);

@@ -113,7 +113,8 @@ proptest! {
         prop_assert_eq!(BadBlockList::decode(PAGE, &bytes), Ok(list));
     }
 
-    /// Whatever the log holds, the ranges lie in the data area, in order, and putting them back changes nothing.
+    /// Whatever the log holds, the ranges lie in the data area, in order, and putting them back
+    /// changes nothing.
     #[test]
     fn any_bytes_make_a_list(bytes in prop::collection::vec(any::<u8>(), 4096)) {
         let mut list = BadBlockList::decode(PAGE, &bytes).unwrap();

@@ -9,20 +9,23 @@ use crate::place::SECTOR_BYTES;
 
 /// A bitmap in memory, of the size of the array that it is for.
 ///
-/// Bits behind the last one belong to nobody: they are set when a bitmap is made, as mdadm does, and kept as they were read.
+/// Bits behind the last one belong to nobody: they are set when a bitmap is made, as mdadm does,
+/// and kept as they were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitmap {
     /// The header, as it goes in front of the bits.
     pub header: BitmapHeader,
-    /// So many bits were covered by the header that was read: what lies behind is not known to be in sync.
+    /// So many bits were covered by the header that was read: what lies behind is not known to be
+    /// in sync.
     covered_bits: u64,
     /// All pages, one behind the other; the header's place in the first is empty.
     pages: Vec<u8>,
 }
 
 impl Bitmap {
-    /// A bitmap with all bits set for an array of `sync_sectors`, which is to lie in `room_bytes`. It is what a new array
-    /// gets; one that is read from a drive starts so, and then gets its pages by [`Bitmap::decode_page`].
+    /// A bitmap with all bits set for an array of `sync_sectors`, which is to lie in `room_bytes`.
+    /// It is what a new array gets; one that is read from a drive starts so, and then gets its
+    /// pages by [`Bitmap::decode_page`].
     pub fn all_set(mut header: BitmapHeader, sync_sectors: u64, room_bytes: u64) -> Result<Self, BitmapError> {
         let covered_bits = header.bits();
         header.sync_sectors = sync_sectors;
@@ -45,8 +48,9 @@ impl Bitmap {
         self.pages.len() / BITMAP_PAGE_BYTES
     }
 
-    /// The bytes of a page that are read and written, counted from the start of the bitmap, on a drive with blocks of
-    /// `block_bytes`: the last page ends with the block that holds the last bit. A bitmap may lie in less than whole pages.
+    /// The bytes of a page that are read and written, counted from the start of the bitmap, on a
+    /// drive with blocks of `block_bytes`: the last page ends with the block that holds the last
+    /// bit. A bitmap may lie in less than whole pages.
     pub fn page_range(&self, page: usize, block_bytes: u64) -> Range<u64> {
         let page_bytes = BITMAP_PAGE_BYTES as u64;
         let start = page as u64 * page_bytes;
@@ -69,7 +73,8 @@ impl Bitmap {
         (range.start / chunk_bytes).min(end)..end
     }
 
-    /// The bytes that a bit stands for, of what a resync goes over. The limit on bits keeps them far from overflowing.
+    /// The bytes that a bit stands for, of what a resync goes over. The limit on bits keeps them
+    /// far from overflowing.
     pub fn bytes_of(&self, bit: u64) -> Range<u64> {
         let chunk_bytes = u64::from(self.header.chunk_bytes);
         let end = self.header.sync_sectors * SECTOR_BYTES;
@@ -142,8 +147,8 @@ impl Bitmap {
         bytes
     }
 
-    /// Takes the bits of a page that was read: its first [`Bitmap::page_range`] bytes. Bits that the header did not
-    /// cover stay set.
+    /// Takes the bits of a page that was read: its first [`Bitmap::page_range`] bytes. Bits that
+    /// the header did not cover stay set.
     pub fn decode_page(&mut self, page: usize, bytes: &[u8]) {
         let start = page * BITMAP_PAGE_BYTES;
         let header = if page == 0 { BITMAP_HEADER_BYTES } else { 0 };

@@ -1,9 +1,10 @@
 //! Where mdadm puts what, on the members of a new array.
 //!
-//! With metadata at the start of the drive (1.1, 1.2) there follow the superblock, bitmap or PPL, the bad-block log, free
-//! space for later reshapes, and the data up to the drive's end. With metadata at the end (1.0) the data come first,
-//! and bitmap or PPL, the bad-block log and the superblock close the drive. How much is kept for a bitmap goes by the
-//! drive's size when the data are placed, and by the `size` field when the log is placed behind it.
+//! With metadata at the start of the drive (1.1, 1.2) there follow the superblock, bitmap or PPL,
+//! the bad-block log, free space for later reshapes, and the data up to the drive's end. With
+//! metadata at the end (1.0) the data come first, and bitmap or PPL, the bad-block log and the
+//! superblock close the drive. How much is kept for a bitmap goes by the drive's size when the data
+//! are placed, and by the `size` field when the log is placed behind it.
 
 use shoal_array::{Level, Raid10Layout};
 
@@ -25,7 +26,8 @@ const BAD_BLOCK_LOG_SECTORS: u16 = 8;
 /// Sectors of a new PPL: room for several logs.
 const PPL_SECTORS: u16 = 2048;
 
-/// Where the data of all members start, and how much of each the array uses (none: all that there is).
+/// Where the data of all members start, and how much of each the array uses (none: all that there
+/// is).
 pub(super) struct DataPlace {
     pub(super) data_offset_sectors: u64,
     pub(super) size_sectors: Option<u64>,
@@ -102,9 +104,9 @@ fn bitmap_space_sectors(size_sectors: u64) -> u64 {
     }
 }
 
-/// Where the data of a new array start with metadata at the start, on all members, judged by the first of them: after
-/// the superblock, what is kept beside it and 128 MiB for later reshapes; of these rather a thousandth of small
-/// drives, but no less than two chunks.
+/// Where the data of a new array start with metadata at the start, on all members, judged by the
+/// first of them: after the superblock, what is kept beside it and 128 MiB for later reshapes; of
+/// these rather a thousandth of small drives, but no less than two chunks.
 fn data_offset_sectors(first_drive_sectors: u64, chunk_sectors: u64, consistency: ConsistencyPolicy) -> u64 {
     let mut headroom = HEADROOM_SECTORS;
     while headroom * 1024 > first_drive_sectors && (chunk_sectors == 0 || headroom / 2 >= 2 * chunk_sectors) {
@@ -117,7 +119,8 @@ fn data_offset_sectors(first_drive_sectors: u64, chunk_sectors: u64, consistency
 /// What lies beside the data, the same on all members.
 pub(super) struct Beside {
     pub(super) bitmap: Option<NewBitmap>,
-    /// The `bitmap_offset` field (or that of the PPL, by [`Superblock::set_ppl_place`]), in sectors from the superblock.
+    /// The `bitmap_offset` field (or that of the PPL, by [`Superblock::set_ppl_place`]), in sectors
+    /// from the superblock.
     offset_sectors: i32,
     /// Sectors between that and the bad-block log.
     size_sectors: u64,
@@ -152,7 +155,8 @@ impl Beside {
         }
     }
 
-    /// Writes into a member's superblock where everything lies on its drive. Its place of the data is known.
+    /// Writes into a member's superblock where everything lies on its drive. Its place of the data
+    /// is known.
     pub(super) fn place(&self, superblock: &mut Superblock, minor: MinorVersion, drive_sectors: u64) {
         let at = minor.superblock_sector(drive_sectors).expect("a drive with room for data has room for a superblock");
         superblock.super_offset_sectors = at;

@@ -1,6 +1,7 @@
 //! Why a journal cannot be replayed.
 
-/// Why a journal cannot be replayed. Nothing is on any drive then that a whole replay would not have put there.
+/// Why a journal cannot be replayed. Nothing is on any drive then that a whole replay would not
+/// have put there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     /// Its superblock leads nowhere.
@@ -11,7 +12,8 @@ pub enum JournalError {
         /// Where it should start.
         sector: u64,
     },
-    /// The array has no parity, or chunks that are no multiple of a block: it cannot have a journal.
+    /// The array has no parity, or chunks that are no multiple of a block: it cannot have a
+    /// journal.
     #[error("an array of this shape has no journal: its superblocks are damaged")]
     NoParity,
     /// Checksums are right, and the block means nothing on this array.

@@ -9,7 +9,8 @@ use super::block::{MetaBlock, Payload, flushed};
 use super::{BLOCK_SECTORS, JOURNAL_BLOCK_BYTES, Journal, JournalBlock, JournalError, SEQUENCE_JUMP};
 use crate::place::SECTOR_BYTES;
 
-/// So many blocks are remembered before complete rows are written: their places, not they themselves.
+/// So many blocks are remembered before complete rows are written: their places, not they
+/// themselves.
 pub const JOURNAL_PENDING_LIMIT: usize = 1 << 18;
 
 /// What a replay needs of the outside.
@@ -20,7 +21,8 @@ pub trait JournalIo {
     /// Reads the journal's block at this sector of its data area.
     fn read(&mut self, sector: u64, block: &mut JournalBlock) -> Result<(), Self::Error>;
 
-    /// Writes the journal's block at `row.journal_sector` to a member. A member that is not there is passed over.
+    /// Writes the journal's block at `row.journal_sector` to a member. A member that is not there
+    /// is passed over.
     fn write(&mut self, row: RowBlock) -> Result<(), Self::Error>;
 }
 
@@ -57,7 +59,8 @@ pub struct JournalEnd {
     pub sequence: u64,
 }
 
-/// Walks through the log of an array of this geometry, and hands out the rows that are to be written.
+/// Walks through the log of an array of this geometry, and hands out the rows that are to be
+/// written.
 pub fn replay_journal<I: JournalIo>(
     journal: &Journal,
     geometry: &Geometry,
@@ -118,7 +121,8 @@ impl<I: JournalIo> Walk<'_, I> {
         Ok(Ok(JournalEnd { data, row_blocks, sector, sequence: sequence.wrapping_add(SEQUENCE_JUMP) }))
     }
 
-    /// How many blocks belong to a meta block, if all have their checksums; `Err` if it is not understood.
+    /// How many blocks belong to a meta block, if all have their checksums; `Err` if it is not
+    /// understood.
     fn blocks_are_whole(&mut self, sector: u64, meta: &MetaBlock<'_>) -> Result<Result<Option<u64>, ()>, I::Error> {
         let mut blocks = 0;
         for payload in meta.payloads() {
@@ -182,8 +186,8 @@ struct Rows<'a> {
     geometry: &'a Geometry,
     pending: BTreeMap<(u64, Role), Newest>,
     limit: usize,
-    /// Rows have been written before the end of the log. From then on no flush is heeded: were newer blocks of such a row
-    /// dropped, it would be left as it was written, which is older.
+    /// Rows have been written before the end of the log. From then on no flush is heeded: were
+    /// newer blocks of such a row dropped, it would be left as it was written, which is older.
     is_short: bool,
     written: u64,
 }
@@ -200,7 +204,8 @@ impl Rows<'_> {
         Some(())
     }
 
-    /// P lies at `p`, and Q at `q`: with them, all data before is settled. None if the array has no such row, or no Q.
+    /// P lies at `p`, and Q at `q`: with them, all data before is settled. None if the array has no
+    /// such row, or no Q.
     fn take_parity(&mut self, member_sector: u64, p: u64, q: Option<u64>) -> Option<()> {
         let stripe = self.stripe(member_sector)?;
         if !member_sector.is_multiple_of(BLOCK_SECTORS) || stripe.q.is_some() != q.is_some() {

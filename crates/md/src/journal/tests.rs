@@ -184,7 +184,8 @@ fn what_was_flushed_is_on_the_members_already() {
     let mut log = Log::new(0, false);
     log.write(&[Data(0), Parity(0), Data(8), Parity(8)]).write(&[Flush(0)]).write(&[Data(40)]);
     assert_eq!(log.rows(), [(0, 4096, 24), (3, 4096, 32)]);
-    // A flush between the data and the parity of a row: neither is newer than what the members have.
+    // A flush between the data and the parity of a row: neither is newer than what the members
+    // have.
     let mut split = Log::new(0, false);
     split.write(&[Data(0)]).write(&[Flush(0)]).write(&[Parity(0)]);
     assert_eq!(split.rows(), []);
@@ -217,7 +218,8 @@ fn what_is_remembered_is_bounded() {
     let mut log = Log::new(0, false);
     log.write(&[Data(0), Parity(0)]).write(&[Data(8), Parity(8)]).write(&[Data(8), Parity(8)]).write(&[Flush(8)]);
     let end = log.replay_within(3).unwrap();
-    // The second row was written before its flush was seen: its newest content follows all the same.
+    // The second row was written before its flush was seen: its newest content follows all the
+    // same.
     assert_eq!(end.row_blocks, 6);
     let newest = log.rows.iter().rev().find(|row| (row.role.0, row.member_offset) == (0, 4096));
     assert_eq!(newest.map(|row| row.journal_sector), Some(56));

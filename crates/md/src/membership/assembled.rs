@@ -7,8 +7,8 @@ use crate::superblock::MemberUse;
 use crate::{Assembly, Candidate, Features, Replacement, Slot, Superblock};
 
 impl Membership {
-    /// The members that an assembly found good, their replacements, and the spares that have a number of their own.
-    /// `candidates` are those it was made of.
+    /// The members that an assembly found good, their replacements, and the spares that have a
+    /// number of their own. `candidates` are those it was made of.
     pub fn of_assembly(assembly: &Assembly, candidates: &[Candidate]) -> Self {
         let mut table = assembly.superblock.clone();
         for number in 0..table.max_dev() {
@@ -41,13 +41,13 @@ impl Membership {
         membership
     }
 
-    /// Whether these superblocks say something that the members' own do not say yet, even [levelled](Self::levelled): one
-    /// that the freshest table knows is not there, or a member is something else from now on. That spares hold nothing they
-    /// say with the next update.
+    /// Whether these superblocks say something that the members' own do not say yet, even
+    /// [levelled](Self::levelled): one that the freshest table knows is not there, or a member is
+    /// something else from now on. That spares hold nothing they say with the next update.
     ///
-    /// It has to be written before the array is, and in more than one update: until then whoever is absent looks like a
-    /// member in sync that missed nothing. One update alone may be cut short when a single member has it; that member
-    /// would be as fresh as others that go on without it.
+    /// It has to be written before the array is, and in more than one update: until then whoever is
+    /// absent looks like a member in sync that missed nothing. One update alone may be cut short
+    /// when a single member has it; that member would be as fresh as others that go on without it.
     pub fn says_more(&self, assembly: &Assembly, candidates: &[Candidate]) -> bool {
         let known = &assembly.superblock;
         let levelled = Self::levelled(assembly, candidates);
@@ -62,12 +62,13 @@ impl Membership {
         (0..known.max_dev()).any(differs) || self.members.iter().filter(has_role).any(own)
     }
 
-    /// What brings members that are one update behind up to the freshest one, by index of their candidates: to be
-    /// written, and flushed, before the next update of all. Power may be cut during that one again, and a member must
-    /// never be two behind because of it: it would be taken for stale.
+    /// What brings members that are one update behind up to the freshest one, by index of their
+    /// candidates: to be written, and flushed, before the next update of all. Power may be cut
+    /// during that one again, and a member must never be two behind because of it: it would be
+    /// taken for stale.
     ///
-    /// They get the freshest table as it is, and a replacement that has lost its original stays one. Whatever has changed
-    /// since belongs to the next update.
+    /// They get the freshest table as it is, and a replacement that has lost its original stays
+    /// one. Whatever has changed since belongs to the next update.
     pub fn levelled(assembly: &Assembly, candidates: &[Candidate]) -> Vec<(usize, Superblock)> {
         let is_behind = |index: &usize| candidates[*index].superblock.events < assembly.superblock.events;
         let mut levelled = Vec::new();

@@ -1,13 +1,15 @@
 //! More members, and another shape.
 //!
-//! A mirror gets another copy, and a linear array another piece, by one update: nothing that is stored moves. Parity
-//! arrays are reshaped: all superblocks say, in md's fields for it, what the new shape is, by how much the start of the
-//! data moves down on each member, and up to which position of the content the new shape holds. Level, layout, chunk and
-//! the start of the data stay those of the old shape until [`Membership::finish_reshape`]; the number of members and the
-//! table of roles are those of the new one from the start.
+//! A mirror gets another copy, and a linear array another piece, by one update: nothing that is
+//! stored moves. Parity arrays are reshaped: all superblocks say, in md's fields for it, what the
+//! new shape is, by how much the start of the data moves down on each member, and up to which
+//! position of the content the new shape holds. Level, layout, chunk and the start of the data stay
+//! those of the old shape until [`Membership::finish_reshape`]; the number of members and the table
+//! of roles are those of the new one from the start.
 //!
-//! Power may be cut between the members' writes of one update. At the start nothing has moved yet, and at the end
-//! everything has: so a member that is behind can be told what the others know ([`in_one_voice`]).
+//! Power may be cut between the members' writes of one update. At the start nothing has moved yet,
+//! and at the end everything has: so a member that is behind can be told what the others know
+//! ([`in_one_voice`]).
 
 use shoal_array::{Level, Role};
 
@@ -20,8 +22,8 @@ use crate::{Candidate, DiskLevel, Features, Reshape, Superblock};
 /// The features of a reshape under way.
 const RESHAPE_FEATURES: Features = Features(Features::RESHAPE_ACTIVE.0 | Features::NEW_OFFSET.0);
 
-/// The last update of a reshape counts as so many: a member that did not hear of it is stale to everybody else, Linux
-/// too, who would else look for its data where they were before.
+/// The last update of a reshape counts as so many: a member that did not hear of it is stale to
+/// everybody else, Linux too, who would else look for its data where they were before.
 const LAST_UPDATES: u64 = 2;
 
 /// What a reshape is to make of an array, besides the number of its members.
@@ -36,7 +38,8 @@ pub struct ReshapeTarget {
 }
 
 impl Membership {
-    /// A drive joins an array of any level but RAID0, without a role yet. What it needs of bitmap or PPL is the caller's.
+    /// A drive joins an array of any level but RAID0, without a role yet. What it needs of bitmap
+    /// or PPL is the caller's.
     pub fn add_newcomer(&mut self, drive: &NewMember) -> Result<u32, AddError> {
         let own = self.newcomer(drive)?;
         let dev_number = own.dev_number;
@@ -45,8 +48,8 @@ impl Membership {
         Ok(dev_number)
     }
 
-    /// The array has so many members more: these, in this order, behind all others. Those of a mirror are to be rebuilt
-    /// from the start; those of other levels hold nothing that counts yet.
+    /// The array has so many members more: these, in this order, behind all others. Those of a
+    /// mirror are to be rebuilt from the start; those of other levels hold nothing that counts yet.
     pub fn widen(&mut self, newcomers: &[u32]) -> Result<(), super::NotAMember> {
         for &dev_number in newcomers {
             self.superblock(dev_number)?;
@@ -65,7 +68,8 @@ impl Membership {
         Ok(())
     }
 
-    /// A reshape starts: [`Membership::widen`] with these newcomers, and the target's shape behind position 0.
+    /// A reshape starts: [`Membership::widen`] with these newcomers, and the target's shape behind
+    /// position 0.
     pub fn start_reshape(&mut self, target: ReshapeTarget, newcomers: &[u32]) -> Result<(), super::NotAMember> {
         self.widen(newcomers)?;
         let DiskLevel { level, layout } = DiskLevel::new(target.level);
@@ -123,9 +127,9 @@ impl Superblock {
         self.features = self.features.with(RESHAPE_FEATURES, false);
     }
 
-    /// Sectors before the data in which nothing lies: a reshape may move the data into them. As Linux has it, 36 KiB from
-    /// the start of the superblock are left alone, and what lies beside the data. None if the superblock lies behind the
-    /// data.
+    /// Sectors before the data in which nothing lies: a reshape may move the data into them. As
+    /// Linux has it, 36 KiB from the start of the superblock are left alone, and what lies beside
+    /// the data. None if the superblock lies behind the data.
     pub fn free_sectors_before_data(&self) -> u64 {
         /// What Linux leaves alone from the start of the superblock on.
         const KEPT_SECTORS: u64 = 72;
@@ -136,12 +140,13 @@ impl Superblock {
     }
 }
 
-/// Power was cut while a reshape's first or last update was written: members that are behind are made to say what the
-/// freshest does. At the start nothing has moved, so it does not matter that they had not heard; at the end all has.
-/// Others are given back as they are.
+/// Power was cut while a reshape's first or last update was written: members that are behind are
+/// made to say what the freshest does. At the start nothing has moved, so it does not matter that
+/// they had not heard; at the end all has. Others are given back as they are.
 pub fn in_one_voice(candidates: &[Candidate]) -> Vec<Candidate> {
     let mut settled = candidates.to_vec();
-    // A member: a spare's data do not move, so it cannot say where to, and one that has heard alone proves nothing.
+    // A member: a spare's data do not move, so it cannot say where to, and one that has heard alone
+    // proves nothing.
     let is_member = |superblock: &&Superblock| matches!(superblock.own_use(), MemberUse::Active(_));
     let fresh = settled.iter().map(|candidate| &candidate.superblock);
     let fresh = fresh.filter(is_member).max_by_key(|superblock| superblock.events);

@@ -1,7 +1,7 @@
 //! The superblock of a drive that joins an array that exists.
 //!
-//! Everything lies where it lies on the members, counted from the superblock: Linux keeps one place of the bitmap for
-//! all of them. Only what depends on the drive's size is made anew.
+//! Everything lies where it lies on the members, counted from the superblock: Linux keeps one place
+//! of the bitmap for all of them. Only what depends on the drive's size is made anew.
 
 use super::{AddError, Membership, OWN_FEATURES};
 use crate::create::NewMember;

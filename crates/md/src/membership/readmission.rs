@@ -1,8 +1,9 @@
 //! A member that left comes back.
 //!
-//! While it was away, a write-intent bitmap has kept a bit for every chunk that was written without it: bits are not
-//! cleared while a member is missing. So what it holds is good except for those chunks, if it has seen every update up
-//! to the last time that bits were cleared (`events_cleared`). Everything else has to be added as new.
+//! While it was away, a write-intent bitmap has kept a bit for every chunk that was written without
+//! it: bits are not cleared while a member is missing. So what it holds is good except for those
+//! chunks, if it has seen every update up to the last time that bits were cleared
+//! (`events_cleared`). Everything else has to be added as new.
 
 use shoal_array::Role;
 
@@ -84,8 +85,8 @@ impl ReAddProblem {
 }
 
 impl Membership {
-    /// A member that left comes back, as its own superblock says. `events_cleared` is what the bitmap's header says; none
-    /// if there is no bitmap, or none that may be believed.
+    /// A member that left comes back, as its own superblock says. `events_cleared` is what the
+    /// bitmap's header says; none if there is no bitmap, or none that may be believed.
     pub fn re_add(&mut self, back: &Candidate, events_cleared: Option<u64>) -> Result<Readmission, ReAddError> {
         let refused = |why| ReAddError { drive: back.drive.clone(), why };
         let role = self.role_to_take_again(&back.superblock, events_cleared).map_err(refused)?;
@@ -139,9 +140,9 @@ impl Membership {
         }
     }
 
-    /// Whether it has gone on without us: by its own table a member that is in sync here had failed, or a role of such a
-    /// member was nobody's, or nobody but itself was left. A role that was nobody's may have been filled later; then it is
-    /// no loss to fill this one too.
+    /// Whether it has gone on without us: by its own table a member that is in sync here had
+    /// failed, or a role of such a member was nobody's, or nobody but itself was left. A role that
+    /// was nobody's may have been filled later; then it is no loss to fill this one too.
     fn ran_without_us(&self, own: &Superblock) -> bool {
         let seen = |number: &u32| own.member_use(*number);
         let others: Vec<_> = (0..own.max_dev()).filter(|number| *number != own.dev_number).collect();

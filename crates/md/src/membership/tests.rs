@@ -221,7 +221,8 @@ fn a_replacement_inherits_the_role_of_a_member_that_fails_first() {
     assert_eq!(verdicts(members.superblocks())[1], Verdict::InSync(Role(1)), "only the replacement is lost");
 }
 
-/// The original is away at assembly: the replacement is all there is of it, and comes to its role by the next update.
+/// The original is away at assembly: the replacement is all there is of it, and comes to its role
+/// by the next update.
 #[test]
 fn a_replacement_alone_is_a_member_that_is_being_rebuilt() {
     let mut members = raid5_with_bitmap();

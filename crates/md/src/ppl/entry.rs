@@ -23,7 +23,8 @@ pub struct PplEntry {
     pub checksum: u32,
 }
 
-/// How to make parity anew in some columns of a stripe: the XOR of what `data` hold there, and of the partial parity.
+/// How to make parity anew in some columns of a stripe: the XOR of what `data` hold there, and of
+/// the partial parity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PplRun {
     /// The member that holds the parity.
@@ -46,7 +47,8 @@ struct Segment {
 }
 
 impl PplEntry {
-    /// The entry of a write; `checksum` is that of its partial parity. `None` if it is too long for one.
+    /// The entry of a write; `checksum` is that of its partial parity. `None` if it is too long for
+    /// one.
     pub fn new(write: &PartialParity, parity: Role, checksum: u32) -> Option<Self> {
         Some(Self {
             data_sector: write.offset / SECTOR_BYTES,
@@ -67,7 +69,8 @@ impl PplEntry {
         crc32c::crc32c_append(checksum, more)
     }
 
-    /// What is to be done to replay it, on an array of this geometry (RAID5): at most four runs, all in one stripe.
+    /// What is to be done to replay it, on an array of this geometry (RAID5): at most four runs,
+    /// all in one stripe.
     pub fn runs(&self, geometry: &Geometry) -> Result<Vec<PplRun>, PplEntryError> {
         let first = self.data_sector.checked_mul(SECTOR_BYTES).ok_or(PplEntryError::Place)?;
         if first >= geometry.capacity_bytes() {

@@ -6,7 +6,8 @@ pub enum PplError {
     /// Another array's, or none.
     #[error("there is no partial parity log of this array")]
     Foreign,
-    /// Its checksum is wrong: it was being written when the power was cut, or the drive has damaged it.
+    /// Its checksum is wrong: it was being written when the power was cut, or the drive has damaged
+    /// it.
     #[error("the header of the partial parity log is damaged")]
     Torn,
     /// More entries than a header has.

@@ -12,9 +12,9 @@ pub struct PplWrite {
     pub offset_bytes: u64,
 }
 
-/// The newest write in an area of `area_bytes`, which `read` (offset in the area, bytes) reads. `is_chain`: each lies
-/// behind the one before it, and each at a multiple of `block_bytes`. If the first header is not believed, there is
-/// no other way to find one. `Err` is what `read` says.
+/// The newest write in an area of `area_bytes`, which `read` (offset in the area, bytes) reads.
+/// `is_chain`: each lies behind the one before it, and each at a multiple of `block_bytes`. If the
+/// first header is not believed, there is no other way to find one. `Err` is what `read` says.
 pub fn newest_ppl<E>(
     area_bytes: u64,
     is_chain: bool,

@@ -113,7 +113,7 @@ fn entries_as_linux_writes_them() {
 #[test]
 fn entries_that_only_others_write() {
     let geometry = geometry();
-    // An array range of 24 KiB from 12 KiB on: the end of chunk 0, chunk 1, and the start of chunk 2.
+    // An array range of 24 KiB from 12 KiB on: the end of chunk 0, chunk 1, the start of chunk 2.
     let runs = entry(24, CHUNK, 24 << 10).runs(&geometry).unwrap();
     let expected =
         [run(&[0, 1], 12288, 4096, Some(0)), run(&[1, 2], 0, 4096, Some(4096)), run(&[1], 4096, 8192, Some(8192))];

@@ -1,12 +1,14 @@
-//! The superblock of version 0.90, as old systems and old NAS boxes still have it: read, and never written.
+//! The superblock of version 0.90, as old systems and old NAS boxes still have it: read, and never
+//! written.
 //!
-//! It lies in the last 64 KiB of the drive that start at a multiple of 64 KiB; the data start at sector 0. It is 1024
-//! words of 32 bits in the byte order of the machine that wrote it; only little-endian ones are understood. There are at
-//! most 27 drives, and each superblock describes all of them: what version 1 keeps in its table of roles is in their
-//! state bits here. A member has no UUID of its own, so one is made of the array's UUID and its number.
+//! It lies in the last 64 KiB of the drive that start at a multiple of 64 KiB; the data start at
+//! sector 0. It is 1024 words of 32 bits in the byte order of the machine that wrote it; only
+//! little-endian ones are understood. There are at most 27 drives, and each superblock describes
+//! all of them: what version 1 keeps in its table of roles is in their state bits here. A member
+//! has no UUID of its own, so one is made of the array's UUID and its number.
 //!
-//! What is read is told in the words of version 1, so that assembly has nothing to learn. It goes back to the drive, if
-//! anybody should try, as the bytes that were read.
+//! What is read is told in the words of version 1, so that assembly has nothing to learn. It goes
+//! back to the drive, if anybody should try, as the bytes that were read.
 
 use shoal_array::Role;
 
@@ -108,7 +110,8 @@ impl Words<'_> {
     }
 }
 
-/// Reads and checks the superblock found in the place of version 0.90 on a drive of `drive_sectors`.
+/// Reads and checks the superblock found in the place of version 0.90 on a drive of
+/// `drive_sectors`.
 pub(super) fn read(bytes: &[u8; SUPERBLOCK_BYTES], drive_sectors: u64) -> Result<Superblock, SuperblockError> {
     let words = Words(bytes);
     match words.at(word::MAGIC) {

@@ -47,8 +47,8 @@ impl Unverified {
         })
     }
 
-    /// Checks everything that one superblock alone allows to check. `minor` is where it was found on a drive of
-    /// `drive_bytes`.
+    /// Checks everything that one superblock alone allows to check. `minor` is where it was found
+    /// on a drive of `drive_bytes`.
     pub fn verify(self, minor: MinorVersion, drive_bytes: u64) -> Result<Superblock, SuperblockError> {
         let Self { superblock, zero, stored_checksum, computed_checksum } = self;
         if stored_checksum != computed_checksum {
@@ -85,7 +85,8 @@ impl Unverified {
         }
     }
 
-    /// Whether some version's superblock starts with these bytes, whole or not: others would take it for one.
+    /// Whether some version's superblock starts with these bytes, whole or not: others would take
+    /// it for one.
     pub fn has_magic(bytes: &[u8; SUPERBLOCK_BYTES]) -> bool {
         let magic = u32::read(&bytes[MAGIC_PLACE..MAGIC_PLACE + 4]);
         magic == MAGIC || magic.swap_bytes() == MAGIC

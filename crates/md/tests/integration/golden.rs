@@ -1,4 +1,5 @@
-//! Superblocks that Linux wrote: we read them right, write them back unchanged, and would have made the same.
+//! Superblocks that Linux wrote: we read them right, write them back unchanged, and would have made
+//! the same.
 //!
 //! `tests/fixtures/README.md` says how they were made.
 use std::path::Path;
@@ -127,7 +128,8 @@ fn resynced_arrays_differ_in_events_and_time() {
     }
 }
 
-/// mdadm starts a RAID5 without its last member and adds that as a spare, so it gets a number further on.
+/// mdadm starts a RAID5 without its last member and adds that as a spare, so it gets a number
+/// further on.
 #[test]
 fn a_rebuilt_raid5_differs_in_the_number_of_its_last_member() {
     let sizes = [B, C, D, E];

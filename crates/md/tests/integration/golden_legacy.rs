@@ -1,6 +1,8 @@
-//! Superblocks of version 0.90 that Linux wrote, read in the words of version 1, and held against what mdadm says of them.
+//! Superblocks of version 0.90 that Linux wrote, read in the words of version 1, and held against
+//! what mdadm says of them.
 //!
-//! `tests/fixtures/README.md` says how they were made. `mdadm --examine` needs no privileges; without mdadm its part says so.
+//! `tests/fixtures/README.md` says how they were made. `mdadm --examine` needs no privileges;
+//! without mdadm its part says so.
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;

@@ -1,5 +1,5 @@
-//! Bitmaps, a bad-block log and a partial-parity log that Linux and mdadm wrote: we read them right, write them back unchanged, and would have
-//! made the same; and mdadm reads ours.
+//! Bitmaps, a bad-block log and a partial-parity log that Linux and mdadm wrote: we read them
+//! right, write them back unchanged, and would have made the same; and mdadm reads ours.
 //!
 //! `tests/fixtures/README.md` says how they were made.
 use std::io::Write;
@@ -101,7 +101,8 @@ fn a_bad_block_log_is_read_and_written_back() {
     assert!(superblock.features.any_of(Features::BAD_BLOCKS));
     let log = superblock.bad_block_log;
     let mut list = BadBlockList::decode(log, bytes).unwrap();
-    // 300 to 900 lie before the data, which start at sector 2048: there, Linux refuses to read from array sector 100.
+    // 300 to 900 lie before the data, which start at sector 2048: there, Linux refuses to read from
+    // array sector 100.
     assert_eq!(list.within_data(&superblock).as_slice(), std::slice::from_ref(&(51200..55296)));
     // Linux had them in another order.
     assert_eq!(sorted_entries(&list.encode(log).unwrap()), sorted_entries(bytes));

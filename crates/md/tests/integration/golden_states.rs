@@ -1,5 +1,6 @@
-//! Members as Linux left them in the middle of something: a replacement being copied, a member away, the same being
-//! brought back by the bitmap, a journal. What we would have recorded is what Linux did.
+//! Members as Linux left them in the middle of something: a replacement being copied, a member
+//! away, the same being brought back by the bitmap, a journal. What we would have recorded is what
+//! Linux did.
 //!
 //! `tests/fixtures/README.md` says how they were made.
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! mdadm's superblocks of every minor version, with and without bitmap and PPL: what is planned for the same request is
-//! the same, byte by byte.
+//! mdadm's superblocks of every minor version, with and without bitmap and PPL: what is planned for
+//! the same request is the same, byte by byte.
 //!
 //! `tests/fixtures/README.md` says how they were made.
 use std::path::Path;

@@ -70,7 +70,8 @@ fn a_replacement_and_a_member_that_is_missing() {
     assert_eq!((failed.health, failed.members[1].state), (Health::Degraded, MemberState::Missing));
 }
 
-/// Two of four are missing: one of each pair of copies, so all is there still. The same two would be too many for RAID5.
+/// Two of four are missing: one of each pair of copies, so all is there still. The same two would
+/// be too many for RAID5.
 #[test]
 fn health_is_that_of_the_level() {
     assert_eq!(status(&base(NEAR_2, 1, 4), "raid10-two-failed").health, Health::Degraded);

@@ -27,8 +27,8 @@ pub enum Suspicion {
     LostContent,
 }
 
-/// Why an array should not be started without a word from somebody. Shown, it is the fact; [`Doubt::way_out`] is what can
-/// be done.
+/// Why an array should not be started without a word from somebody. Shown, it is the fact;
+/// [`Doubt::way_out`] is what can be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// No member is there of the last update that this host has seen.
@@ -44,7 +44,8 @@ pub enum Doubt {
         /// The drives that have it, as they were called then.
         with: Vec<String>,
     },
-    /// A drive would win the election against all that this host knows of the array, and members are missing.
+    /// A drive would win the election against all that this host knows of the array, and members
+    /// are missing.
     Rival {
         /// The drive.
         drive: String,
@@ -66,7 +67,8 @@ pub enum Doubt {
         /// The last one that it had flushed.
         flushed_events: u64,
     },
-    /// The file of a member that the array cannot do without was cut short or deleted while the array ran.
+    /// The file of a member that the array cannot do without was cut short or deleted while the
+    /// array ran.
     LostContent {
         /// The drive.
         drive: String,
@@ -86,7 +88,8 @@ pub enum Doubt {
         /// What the member was called when it was last seen.
         was: String,
     },
-    /// Members are missing that the freshest one counts on, and this host does not know what became of them.
+    /// Members are missing that the freshest one counts on, and this host does not know what became
+    /// of them.
     Degraded {
         /// How many.
         missing: usize,

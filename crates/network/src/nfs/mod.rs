@@ -1,5 +1,6 @@
-//! A client of NFS 4.0, as far as copying one file takes: it does what a kernel's client does for `cp`, where there is no
-//! kernel with one, and where every write's stability and the number of requests in flight have to be known.
+//! A client of NFS 4.0, as far as copying one file takes: it does what a kernel's client does for
+//! `cp`, where there is no kernel with one, and where every write's stability and the number of
+//! requests in flight have to be known.
 //!
 //! ```text
 //! SETCLIENTID, SETCLIENTID_CONFIRM   who we are
@@ -35,9 +36,11 @@ use xdr::{Reader, Writer};
 
 /// What is read or written at once: the most that Linux asks for.
 const BLOCK_BYTES: usize = 1 << 20;
-/// How many such are in flight, unless each has to be durable: what Linux's client began with per connection.
+/// How many such are in flight, unless each has to be durable: what Linux's client began with per
+/// connection.
 const IN_FLIGHT: usize = 16;
-/// A server that is asked again later: it started a moment ago (NFS4ERR_GRACE), or has to look first (NFS4ERR_DELAY).
+/// A server that is asked again later: it started a moment ago (NFS4ERR_GRACE), or has to look
+/// first (NFS4ERR_DELAY).
 const LATER: [u32; 2] = [10_013, 10_008];
 /// For how long it is asked again.
 const PATIENCE: Duration = Duration::from_secs(100);

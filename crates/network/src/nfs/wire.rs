@@ -1,4 +1,5 @@
-//! Compounds of NFS version 4.0 (RFC 7530) over remote procedure calls (RFC 5531) on a TCP connection.
+//! Compounds of NFS version 4.0 (RFC 7530) over remote procedure calls (RFC 5531) on a TCP
+//! connection.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -47,7 +48,8 @@ impl Wire {
         Ok(number)
     }
 
-    /// Waits for an answer, whichever comes: its number; what the operations came to is put into `answer`.
+    /// Waits for an answer, whichever comes: its number; what the operations came to is put into
+    /// `answer`.
     pub(super) fn receive(&mut self, answer: &mut Vec<u8>) -> Result<u32, NfsError> {
         answer.clear();
         loop {
@@ -68,7 +70,8 @@ impl Wire {
         Reader { bytes: answer }.word().ok_or(NfsError::Malformed("an empty answer"))
     }
 
-    /// A compound to its end: sent, and its answer checked by `read`, which gets what the operations came to.
+    /// A compound to its end: sent, and its answer checked by `read`, which gets what the
+    /// operations came to.
     pub(super) fn call<T>(
         &mut self,
         count: u32,

@@ -1,4 +1,5 @@
-//! The link between two hosts is what it says, and nothing of them stays behind, even if who made them is killed.
+//! The link between two hosts is what it says, and nothing of them stays behind, even if who made
+//! them is killed.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,7 +10,8 @@ use shoal_network::{LinkSpeed, Pair};
 
 use crate::is_root;
 
-/// Says to a copy of this program that it is to start hosts and wait, and which directory is to go with them.
+/// Says to a copy of this program that it is to start hosts and wait, and which directory is to go
+/// with them.
 const HOLD: &str = "SHOAL_TEST_HOLD";
 
 #[test]
@@ -24,7 +26,8 @@ fn needs_root_a_stream_gets_what_the_link_has_and_no_more() {
         // The bucket is passed once.
         let most = speed.most_bytes_in(2_000_000_000) / 2;
         let least = speed.payload_bytes_per_s() / 2;
-        // On a machine that does much else the sender is slow: one of many is right, and none is too fast.
+        // On a machine that does much else the sender is slow: one of many is right, and none is
+        // too fast.
         let is_right = (0..30).any(|_| {
             let found = pair.calibrate(speed, Duration::from_secs(2)).unwrap();
             eprintln!("{found:?}");

@@ -1,4 +1,5 @@
-//! Every way of transferring files, once, with the real servers and clients; on a directory of this machine.
+//! Every way of transferring files, once, with the real servers and clients; on a directory of this
+//! machine.
 
 use std::path::Path;
 use std::process::Command;

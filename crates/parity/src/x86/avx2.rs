@@ -1,5 +1,5 @@
-//! AVX2: 32 bytes at a time. Multiplication by a constant looks up the products of both halves of a byte; doubling,
-//! which is all that generation needs, is a shift and a masked XOR.
+//! AVX2: 32 bytes at a time. Multiplication by a constant looks up the products of both halves of a
+//! byte; doubling, which is all that generation needs, is a shift and a masked XOR.
 
 use core::arch::x86_64::*;
 
@@ -34,7 +34,8 @@ unsafe fn recover(syndromes: Syndromes<'_>, outputs: &mut [Output<'_>]) {
     unsafe { lane::recover::<__m256i, 4>(syndromes, outputs) }
 }
 
-/// The products of one factor with the low and with the high half of a byte; each table twice, once per 128 bits.
+/// The products of one factor with the low and with the high half of a byte; each table twice, once
+/// per 128 bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Tables {
     low: __m256i,
@@ -99,7 +100,8 @@ unsafe impl Lane for __m256i {
     }
 }
 
-/// Twice every byte: those with the highest bit set, which are negative, are reduced by the polynomial.
+/// Twice every byte: those with the highest bit set, which are negative, are reduced by the
+/// polynomial.
 ///
 /// # Safety
 ///

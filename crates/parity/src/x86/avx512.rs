@@ -1,6 +1,6 @@
-//! AVX-512 with GFNI: 64 bytes at a time. Multiplication by a constant is linear over the bits of a byte, hence one
-//! instruction, which multiplies by an 8x8 matrix of bits. The field that other GFNI instructions know is AES's, which
-//! is not ours.
+//! AVX-512 with GFNI: 64 bytes at a time. Multiplication by a constant is linear over the bits of a
+//! byte, hence one instruction, which multiplies by an 8x8 matrix of bits. The field that other
+//! GFNI instructions know is AES's, which is not ours.
 
 use core::arch::x86_64::*;
 
@@ -50,8 +50,8 @@ const fn power_matrices() -> [u64; gf::ORDER] {
     matrices
 }
 
-/// The matrix that multiplies by `value`. Byte `7 - i` of it is the row for bit `i` of the product: its bit `j` says
-/// whether bit `j` of the other factor counts.
+/// The matrix that multiplies by `value`. Byte `7 - i` of it is the row for bit `i` of the product:
+/// its bit `j` says whether bit `j` of the other factor counts.
 const fn matrix(value: u8) -> u64 {
     let mut rows = [0u8; 8];
     let mut column = 0;
@@ -117,8 +117,8 @@ unsafe impl Lane for __m512i {
         unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(self, factor) }
     }
 
-    /// Every block is multiplied by its own power: chains of dependent instructions stay short, and blocks of zeros
-    /// cost nothing. Two blocks at a time, to have their sum by one instruction.
+    /// Every block is multiplied by its own power: chains of dependent instructions stay short, and
+    /// blocks of zeros cost nothing. Two blocks at a time, to have their sum by one instruction.
     #[inline(always)]
     unsafe fn sums<const N: usize>(data: Data<'_>, offset: usize) -> Sums<Self, N> {
         // SAFETY: the processor has the instructions, and the vectors lie in the blocks.

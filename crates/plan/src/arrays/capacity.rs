@@ -1,4 +1,5 @@
-//! What an array holds: md's own placement of superblocks and data, and the engine's own geometry over it.
+//! What an array holds: md's own placement of superblocks and data, and the engine's own geometry
+//! over it.
 
 use shoal_array::{Geometry, Level, Role, Shape};
 use shoal_md::{

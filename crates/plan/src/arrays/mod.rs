@@ -1,4 +1,5 @@
-//! Which arrays of given drives are worth a look, and what each holds: as md would place it, by the code that does.
+//! Which arrays of given drives are worth a look, and what each holds: as md would place it, by the
+//! code that does.
 
 mod arrangement;
 mod capacity;
@@ -14,7 +15,8 @@ pub use arrangement::Arrangement;
 pub use capacity::{Capacity, capacity};
 pub use places::plug_in;
 
-/// Drives that can be sorted into more groups than this are not: nobody runs a RAID50 of many small RAID5.
+/// Drives that can be sorted into more groups than this are not: nobody runs a RAID50 of many small
+/// RAID5.
 const GROUPS_MAX: usize = 4;
 /// Most drives that a plan is made for: the studies had twelve.
 pub const DRIVES_MAX: usize = 64;
@@ -28,8 +30,8 @@ struct Variant {
     spares: usize,
 }
 
-/// All arrays worth a look. Where members have to be equal, larger drives are taken first, and smaller ones are left out
-/// if that gives more room.
+/// All arrays worth a look. Where members have to be equal, larger drives are taken first, and
+/// smaller ones are left out if that gives more room.
 pub fn sensible_arrangements(inventory: &Inventory) -> Vec<Arrangement> {
     let mut by_size: Vec<usize> = (0..inventory.drives.len()).collect();
     by_size.sort_by_key(|&drive| std::cmp::Reverse(inventory.drives[drive].model.size_bytes));

@@ -1,11 +1,11 @@
 //! Where each drive is to be plugged in, and which role it is to have.
 //!
 //! Two aims, in this order of making, which do not get in each other's way:
-//! * **every bus gets its share of the load**: drives are dealt out, the fastest first, each to the bus of its kind that
-//!   has least to carry so far;
-//! * **what stands in for each other hangs on different buses**, so that a hub that fails takes as few members of a set as can
-//!   be: roles are dealt out over the buses in turn. So the two copies of a RAID10's chunk, which are neighbours, are apart,
-//!   and so are reads of neighbouring chunks.
+//! * **every bus gets its share of the load**: drives are dealt out, the fastest first, each to the
+//!   bus of its kind that has least to carry so far;
+//! * **what stands in for each other hangs on different buses**, so that a hub that fails takes as
+//!   few members of a set as can be: roles are dealt out over the buses in turn. So the two copies
+//!   of a RAID10's chunk, which are neighbours, are apart, and so are reads of neighbouring chunks.
 //!
 //! A drive stays on buses of the kind that it was given: a stick does not fit a SATA port.
 

@@ -1,7 +1,8 @@
-//! Every cost figure that the studies print, in the order of their tables, beside what it comes out as here.
+//! Every cost figure that the studies print, in the order of their tables, beside what it comes out
+//! as here.
 //!
-//! A figure is an input (a price that somebody asked for), or derived from inputs; then `how` has the sum, and the
-//! tolerance says how the study rounded.
+//! A figure is an input (a price that somebody asked for), or derived from inputs; then `how` has
+//! the sum, and the tolerance says how the study rounded.
 
 use super::{ARRAYS_2004, DISKS_2004, Purchase, SSDS_2008, cents_per_tb, price_ratio, usd_per_gb, usd_per_tb};
 use crate::units::{CENTS_PER_USD, GB, TB};
@@ -68,7 +69,8 @@ pub(crate) const EIDE_SOFTWARE: Purchase = Purchase { base_cents: BASE_CENTS, dr
 pub(crate) const EIDE_HARDWARE: Purchase = Purchase { base_cents: BASE_CENTS, drives_cents: 3_800 * CENTS_PER_USD };
 /// What each disk of the `eide` study's arrays holds.
 const EIDE_DISK_BYTES: u64 = 250 * GB;
-/// "2000 USD per terabyte": the study's round figure for its own arrays, which it compares others with.
+/// "2000 USD per terabyte": the study's round figure for its own arrays, which it compares others
+/// with.
 const PARTS_CENTS_PER_TB: u64 = 2_000 * CENTS_PER_USD;
 /// A stick of the `cruzer` study: 20 USD for 2 GB.
 const STICK_CENTS: u64 = 20 * CENTS_PER_USD;

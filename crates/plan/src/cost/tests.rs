@@ -1,7 +1,7 @@
 use super::*;
 
-/// The studies' cost rows as their tables have them: study, configuration, metric, unit, value. Written down from the
-/// printed text, apart from the code.
+/// The studies' cost rows as their tables have them: study, configuration, metric, unit, value.
+/// Written down from the printed text, apart from the code.
 #[expect(clippy::approx_constant, reason = "a price of 3.14 USD")]
 const PRINTED: [(&str, &str, &str, &str, f64); 31] = [
     ("cruzer", "one drive", "street price", "USD", 20.0),

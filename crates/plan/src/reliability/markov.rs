@@ -1,9 +1,11 @@
-//! The closed forms: a Markov chain over the number of failed drives, and the mean time to data loss.
+//! The closed forms: a Markov chain over the number of failed drives, and the mean time to data
+//! loss.
 //!
-//! The chain is that of Patterson, Gibson and Katz (SIGMOD 1988) without their simplifications: state `k` is `k` failed
-//! drives of `n`; failures lead from `k` to `k + 1` at `(n - k)` times the rate of one, repairs back at `k` times theirs, and
-//! the state beyond the tolerance is never left. Its probability at a time is found by uniformisation (Jensen 1953): the
-//! chain is looked at as a walk with steps at random times, so that everything is a sum of positive numbers, and chances
+//! The chain is that of Patterson, Gibson and Katz (SIGMOD 1988) without their simplifications:
+//! state `k` is `k` failed drives of `n`; failures lead from `k` to `k + 1` at `(n - k)` times the
+//! rate of one, repairs back at `k` times theirs, and the state beyond the tolerance is never left.
+//! Its probability at a time is found by uniformisation (Jensen 1953): the chain is looked at as a
+//! walk with steps at random times, so that everything is a sum of positive numbers, and chances
 //! far below the rounding error of 1 come out right.
 
 /// `n` equal drives, of which `tolerance` may be lost, each repaired by itself.
@@ -19,8 +21,8 @@ pub struct Chain {
     pub repairs_per_year: f64,
 }
 
-/// Steps expected between two looks at the walk: few enough for `exp` of it to be exact, and the rest after
-/// [`MOST_STEPS`] to be nothing.
+/// Steps expected between two looks at the walk: few enough for `exp` of it to be exact, and the
+/// rest after [`MOST_STEPS`] to be nothing.
 const EXPECTED_STEPS: f64 = 8.0;
 /// The Poisson distribution of mean 8 has less than 1e-17 beyond.
 const MOST_STEPS: u32 = 48;
@@ -70,8 +72,8 @@ impl Chain {
     }
 }
 
-/// Mean time to data loss of RAID5 by Patterson, Gibson and Katz: `MTTF^2 / (n (n - 1) MTTR)`. Told for comparison with
-/// other tools only: no array is meant to run that long.
+/// Mean time to data loss of RAID5 by Patterson, Gibson and Katz: `MTTF^2 / (n (n - 1) MTTR)`. Told
+/// for comparison with other tools only: no array is meant to run that long.
 pub fn mean_years_to_loss_raid5(drives: usize, failures_per_year: f64, repair_years: f64) -> f64 {
     let n = drives as f64;
     1.0 / (failures_per_year * failures_per_year * n * (n - 1.0) * repair_years)

@@ -1,4 +1,5 @@
-//! Trials of a year, with failures made likely and weighed for it. The method is described in the parent module.
+//! Trials of a year, with failures made likely and weighed for it. The method is described in the
+//! parent module.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -7,7 +8,8 @@ use super::{Loss, Probability, RepairTimes, Survival};
 
 /// Half of a 95 % interval, in standard errors.
 const STANDARD_ERRORS: f64 = 1.96;
-/// Failures are made so likely that this many are to be expected before what would otherwise come first.
+/// Failures are made so likely that this many are to be expected before what would otherwise come
+/// first.
 const EXPECTED_FAILURES: f64 = 0.8;
 
 /// The chances of loss within `years`, from `trials` trials.
@@ -114,8 +116,8 @@ struct Trial<'a> {
     now: f64,
     /// Of each member, if it has failed.
     repairs: Vec<Option<Repair>>,
-    /// Bits read so far, for a member's rebuild, that nothing else could have stood in for, times their chance to be
-    /// unreadable.
+    /// Bits read so far, for a member's rebuild, that nothing else could have stood in for, times
+    /// their chance to be unreadable.
     exposure: Vec<f64>,
     /// When each spare is there (again).
     spares: Vec<f64>,

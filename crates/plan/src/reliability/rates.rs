@@ -15,7 +15,8 @@ const fn rate(name: &'static str, yearly: f64, source: &'static str) -> FailureR
     FailureRate { name, yearly, source }
 }
 
-/// All of them. `backblaze-disks`, `backblaze-ssds` and `sticks` are taken for drives that say nothing themselves.
+/// All of them. `backblaze-disks`, `backblaze-ssds` and `sticks` are taken for drives that say
+/// nothing themselves.
 pub const PRESETS: [FailureRate; 6] = [
     // 1 - 0.75^(1/3)
     rate("eide", 0.091_440, "`eide` study: over 25 % of 40 EIDE disks failed within 3 years (2001 to 2004)"),
@@ -31,8 +32,8 @@ pub fn find_rate(name: &str) -> Option<FailureRate> {
     PRESETS.into_iter().find(|rate| rate.name == name)
 }
 
-/// Which fraction of a drive's failures is taken to strike all of its bus: the middle, on a logarithmic scale, of the 1 to
-/// 10 % of IEC 61508-6, annex D. An assumption.
+/// Which fraction of a drive's failures is taken to strike all of its bus: the middle, on a
+/// logarithmic scale, of the 1 to 10 % of IEC 61508-6, annex D. An assumption.
 pub const fn shared_cause() -> f64 {
     0.03
 }

@@ -1,4 +1,5 @@
-//! Which members may be lost together: every level as sets of members, each of which survives the loss of some.
+//! Which members may be lost together: every level as sets of members, each of which survives the
+//! loss of some.
 
 use shoal_array::Level;
 use shoal_volume::ArrayLevel;
@@ -14,8 +15,8 @@ pub struct RedundancySet {
     pub bytes_per_member: u64,
 }
 
-/// The sets of an array of `member_count` drives, of each of which `bytes_per_member` are in use. The content is lost if
-/// any set loses more than it tolerates.
+/// The sets of an array of `member_count` drives, of each of which `bytes_per_member` are in use.
+/// The content is lost if any set loses more than it tolerates.
 pub fn redundancy_sets(level: ArrayLevel, member_count: usize, bytes_per_member: u64) -> Vec<RedundancySet> {
     match level {
         ArrayLevel::Plain(level) => plain_sets(level, 0, member_count, bytes_per_member),
@@ -42,9 +43,9 @@ fn plain_sets(level: Level, first: usize, count: usize, bytes_per_member: u64) -
     }
 }
 
-/// RAID10 keeps the copies of a chunk on members that follow each other: in layout "near" in groups that share nothing
-/// if they come out even; else, and in layouts "far" and "offset", in every run of as many as there are copies, around the
-/// circle (md(4)).
+/// RAID10 keeps the copies of a chunk on members that follow each other: in layout "near" in groups
+/// that share nothing if they come out even; else, and in layouts "far" and "offset", in every run
+/// of as many as there are copies, around the circle (md(4)).
 fn neighbours(
     first: usize,
     count: usize,

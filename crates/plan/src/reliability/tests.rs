@@ -96,7 +96,8 @@ fn unreadable_sectors_cost_blocks_where_no_redundancy_is_left() {
     raid5.members.iter_mut().for_each(|member| member.unreadable_per_bit = 1e-14);
     raid5.repair_times = RepairTimes::Fixed;
     let found = estimate(&raid5, 1.0, TRIALS, 3);
-    // 24e12 bits read in each rebuild: one in five meets one. Rebuilds a year: 0.2, less those cut short.
+    // 24e12 bits read in each rebuild: one in five meets one. Rebuilds a year: 0.2, less those cut
+    // short.
     let once = 1.0 - (-0.24_f64).exp();
     let expected = 1.0 - (-0.2 * once).exp();
     assert!((found.blocks.estimate / expected - 1.0).abs() < 0.03, "{found:?}, not {expected}");

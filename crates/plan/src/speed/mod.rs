@@ -1,13 +1,16 @@
-//! How fast an array will be: the engine that ships, on simulated drives, under the benchmark that measures real ones.
+//! How fast an array will be: the engine that ships, on simulated drives, under the benchmark that
+//! measures real ones.
 //!
-//! Each prediction is a run of [`ArrayVolume`] over a [`SimulatedWorld`] in virtual time, with what `shoal bench` does by
-//! default: 1 MiB requests one after the other, four in flight, and 4 KiB requests anywhere, 32 in flight. A member then
-//! fails and all is measured again; then another drive takes its place, and the rebuild is watched, first alone, then under
-//! the same load. What drives hold is thrown away, as only time matters; parity is computed all the same.
+//! Each prediction is a run of [`ArrayVolume`] over a [`SimulatedWorld`] in virtual time, with what
+//! `shoal bench` does by default: 1 MiB requests one after the other, four in flight, and 4 KiB
+//! requests anywhere, 32 in flight. A member then fails and all is measured again; then another
+//! drive takes its place, and the rebuild is watched, first alone, then under the same load. What
+//! drives hold is thrown away, as only time matters; parity is computed all the same.
 //!
-//! A window is a number of requests, large enough for each member to pause as often as it does in the long run, so
-//! slow drives are simulated for longer than fast ones and cost as much of ours. A rebuild is watched for a window and
-//! extrapolated over the member, for disks by how their rate falls from the first zone to the last.
+//! A window is a number of requests, large enough for each member to pause as often as it does in
+//! the long run, so slow drives are simulated for longer than fast ones and cost as much of ours. A
+//! rebuild is watched for a window and extrapolated over the member, for disks by how their rate
+//! falls from the first zone to the last.
 
 mod load;
 mod rebuild;
@@ -52,7 +55,8 @@ pub struct Speeds {
 pub struct Rebuild {
     /// How long it takes if nobody uses the array.
     pub alone_ns: u64,
-    /// How long it takes if somebody never stops using it: md's least rate, unless the drives allow more.
+    /// How long it takes if somebody never stops using it: md's least rate, unless the drives allow
+    /// more.
     pub under_load_ns: u64,
 }
 

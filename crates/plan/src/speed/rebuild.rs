@@ -12,7 +12,8 @@ use super::{Rebuild, SpeedError, Speeds};
 const LOOK: Duration = Duration::from_millis(200);
 /// So much of the member is watched.
 const WATCHED_BYTES: u64 = 64 << 20;
-/// Looks that are taken at most: a rebuild slower than [`WATCHED_BYTES`] in 1000 s is seen to be slow by then.
+/// Looks that are taken at most: a rebuild slower than [`WATCHED_BYTES`] in 1000 s is seen to be
+/// slow by then.
 const LOOKS_MAX: u32 = 5_000;
 
 /// Watches a rebuild that has just begun, alone and under load.
@@ -26,7 +27,8 @@ pub(super) fn watch(
     let rebuilding = load.speeds(volume)?;
     let under_load = Stretch::between(before, Look::of(volume));
     let slower = slowing(model);
-    // What nobody watched to the end under load cannot have taken longer than it did alone by nothing.
+    // What nobody watched to the end under load cannot have taken longer than it did alone by
+    // nothing.
     let alone_ns = alone.whole_ns(slower);
     let under_load_ns = under_load.map_or(alone_ns, |stretch| stretch.whole_ns(slower)).max(alone_ns);
     Ok((Rebuild { alone_ns, under_load_ns }, rebuilding))
@@ -88,7 +90,8 @@ fn watch_alone(volume: &mut ArrayVolume<SimulatedWorld>) -> Result<Stretch, Spee
     Ok(Stretch::between(before, last).unwrap_or(nothing))
 }
 
-/// How much longer all of a drive takes than its beginning lets one expect: disks are slower towards their end.
+/// How much longer all of a drive takes than its beginning lets one expect: disks are slower
+/// towards their end.
 fn slowing(model: &DriveModel) -> f64 {
     let Medium::Disk(disk) = &model.medium else { return 1.0 };
     let Some(first) = disk.zones.first().filter(|zone| zone.bytes_per_s > 0) else { return 1.0 };

@@ -1,8 +1,9 @@
-//! The rates of a medium out of what a drive does: somebody who says that a stick reads 20 MB/s has seen what commands and
-//! bus leave of it.
+//! The rates of a medium out of what a drive does: somebody who says that a stick reads 20 MB/s has
+//! seen what commands and bus leave of it.
 //!
-//! What they take away is a time for each byte, which hardly depends on the medium. So each round moves the medium's time
-//! for a byte by what the drive's is off, and two or three rounds are enough.
+//! What they take away is a time for each byte, which hardly depends on the medium. So each round
+//! moves the medium's time for a byte by what the drive's is off, and two or three rounds are
+//! enough.
 
 use shoal_sim::{HostModel, Medium, PerDirection};
 
@@ -11,10 +12,12 @@ use crate::drives::Inventory;
 
 /// Rounds of moving closer.
 const ROUNDS: u32 = 4;
-/// A medium is taken to be at most so many times as fast as its drive: beyond that the bus does not let it be seen.
+/// A medium is taken to be at most so many times as fast as its drive: beyond that the bus does not
+/// let it be seen.
 const FASTEST: f64 = 8.0;
 
-/// Sets the medium's rates of all drives, of one model and flash, so that one alone reads and writes as fast as is said.
+/// Sets the medium's rates of all drives, of one model and flash, so that one alone reads and
+/// writes as fast as is said.
 pub fn solve_rates(
     inventory: &mut Inventory,
     said: PerDirection<Option<u64>>,

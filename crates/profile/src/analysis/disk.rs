@@ -72,7 +72,8 @@ impl Analysis<'_> {
         let mut zones: Vec<Zone> = Vec::new();
         let mut spread = 0;
         for (steps, latencies_ns) in places {
-            // The first reads wait for the seek and the turn, and may find more read than they want.
+            // The first reads wait for the seek and the turn, and may find more read than they
+            // want.
             let rest = &latencies_ns[latencies_ns.len() / 4..];
             let bytes = u64::from(steps[0].length) * rest.len() as u64;
             let bytes_per_s = rate(bytes, rest.iter().sum());

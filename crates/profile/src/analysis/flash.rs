@@ -63,7 +63,8 @@ impl Analysis<'_> {
         Some(())
     }
 
-    /// A drive that is faster than its bus: large pages and many, so that nothing but the bus shows.
+    /// A drive that is faster than its bus: large pages and many, so that nothing but the bus
+    /// shows.
     fn stand_in_for_read_rate(&mut self, model: &mut DriveModel) {
         model.page_bytes = LARGE_PAGE_BYTES;
         model.page_buffers = 64;
@@ -79,8 +80,9 @@ impl Analysis<'_> {
         rate(4 * u64::from(FLASH_PAGE_BYTES), self.bus_page_ns).min(20_000_000_000)
     }
 
-    /// Pages that were read ahead in a rest: the stream's fast beginning, less what the medium delivered meanwhile. Where a
-    /// reader waits until half of its buffers are empty before it reads on, `halves` is 2. None if the buffers never ran empty.
+    /// Pages that were read ahead in a rest: the stream's fast beginning, less what the medium
+    /// delivered meanwhile. Where a reader waits until half of its buffers are empty before it
+    /// reads on, `halves` is 2. None if the buffers never ran empty.
     pub(super) fn read_ahead_pages(&self, halves: u64) -> Option<u32> {
         let latencies_ns = self.of(Question::ReadAhead)?.latencies_ns.get(1..)?;
         let quarter = latencies_ns.len() / 4;
@@ -95,7 +97,8 @@ impl Analysis<'_> {
         let bytes = pieces * crate::probe::PIECE_BYTES;
         let from_buffers = u128::from(bytes) * u128::from(slow_ns - fast_ns) / u128::from(slow_ns);
         let from_buffers = u64::try_from(from_buffers).unwrap_or(bytes);
-        // With halves: half of D at once, half of D with what comes anew; bytes = D/2 + D/2 * slow / (slow - fast).
+        // With halves: half of D at once, half of D with what comes anew; bytes = D/2 + D/2 * slow
+        // / (slow - fast).
         let buffered = if halves == 1 {
             from_buffers
         } else {
@@ -144,8 +147,9 @@ pub(super) fn set_flash(model: &mut DriveModel, change: impl FnOnce(&mut Flash))
     }
 }
 
-/// The rate at which a simulated drive takes `target_ns` for the first steps of an observation, by `statistic`, within a
-/// hundredth. None if no rate does: then something else than the medium holds the drive back.
+/// The rate at which a simulated drive takes `target_ns` for the first steps of an observation, by
+/// `statistic`, within a hundredth. None if no rate does: then something else than the medium holds
+/// the drive back.
 pub(super) fn solve(
     model: &DriveModel,
     observation: &Observation,
@@ -168,7 +172,8 @@ pub(super) fn solve(
         let middle = (low * high).sqrt();
         if time_ns(middle as u64)? > target_ns { low = middle } else { high = middle }
     }
-    // At the bus's pace the last few hundredths of the time decide about everything, so they are not believed.
+    // At the bus's pace the last few hundredths of the time decide about everything, so they are
+    // not believed.
     (target_ns > fastest_ns + fastest_ns / 50).then_some(high.round() as u64)
 }
 

@@ -63,7 +63,8 @@ const FLASH_PAGE_BYTES: u32 = 4096;
 /// A disk's cache is filled in segments.
 const DISK_PAGE_BYTES: u32 = 64 << 10;
 
-/// Finds the model that does what was observed. None if the observations lack what `plan` always asks for.
+/// Finds the model that does what was observed. None if the observations lack what `plan` always
+/// asks for.
 #[must_use]
 pub fn analyse(given: &Given, observations: &[Observation]) -> Option<Profile> {
     let mut analysis = Analysis {

@@ -1,7 +1,7 @@
 //! What a command costs, and a page, from transfers of growing size after a rest.
 //!
-//! After a rest the buffers of a reader are full, and those of a writer empty. So the first pages move at the bus's pace
-//! `b`, as many as there are buffers, and then the medium's `m` shows:
+//! After a rest the buffers of a reader are full, and those of a writer empty. So the first pages
+//! move at the bus's pace `b`, as many as there are buffers, and then the medium's `m` shows:
 //!
 //! ```text
 //! T(1 page)       = o + b                       the command, and nothing waited for
@@ -9,10 +9,12 @@
 //! more buffers B  : each takes b up to B pages, then the larger of b and m
 //! ```
 //!
-//! A machine that has rested takes longer itself, which shows with drives that are as fast as memory. A drive that did not rest
-//! never takes less than o + b for a page, so o follows from the shorter of the two times.
+//! A machine that has rested takes longer itself, which shows with drives that are as fast as
+//! memory. A drive that did not rest never takes less than o + b for a page, so o follows from the
+//! shorter of the two times.
 //!
-//! So the first step of T tells one buffer from more, the place of its bend how many, and its slope behind the bend m.
+//! So the first step of T tells one buffer from more, the place of its bend how many, and its slope
+//! behind the bend m.
 
 use crate::measure::Observation;
 use crate::probe::TRANSFER_PAGES;

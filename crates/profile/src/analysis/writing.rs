@@ -1,4 +1,5 @@
-//! What flash does when it is written to: its rate, the fast area and its cliff, pauses, allocation units.
+//! What flash does when it is written to: its rate, the fast area and its cliff, pauses, allocation
+//! units.
 
 use shoal_sim::{AllocationUnits, DriveModel, FastArea, Stall};
 
@@ -130,7 +131,8 @@ impl Analysis<'_> {
         Some(())
     }
 
-    /// The most regions that can be written in turn without a write taking `slow_ns` more than one in a row.
+    /// The most regions that can be written in turn without a write taking `slow_ns` more than one
+    /// in a row.
     fn open_units(&self, slow_ns: u64) -> u32 {
         let typical_ns = |regions: u64| {
             let observation = self.of(Question::Interleaved(regions))?;
@@ -158,8 +160,8 @@ impl Analysis<'_> {
     }
 }
 
-/// What a write that jumps waits longer for the last page of the one before than a write that goes on: all but the end of one
-/// command has to be over, not just what commands hide.
+/// What a write that jumps waits longer for the last page of the one before than a write that goes
+/// on: all but the end of one command has to be over, not just what commands hide.
 fn wait_for_last_page_ns(model: &DriveModel) -> u64 {
     let shoal_sim::Medium::Flash(flash) = &model.medium else { return 0 };
     let page_ns = u64::from(model.page_bytes) * 1_000_000_000 / flash.bytes_per_s.write.max(1);
@@ -176,8 +178,8 @@ struct Cliff {
     between_ns: u64,
 }
 
-/// Slower means at least by a quarter, in the median of the last quarter against the first steps, and not just now and then:
-/// nearly all of the one are slower than nearly all of the other.
+/// Slower means at least by a quarter, in the median of the last quarter against the first steps,
+/// and not just now and then: nearly all of the one are slower than nearly all of the other.
 fn cliff(latencies_ns: &[u64]) -> Option<Cliff> {
     let first = latencies_ns.get(1..latencies_ns.len().min(13))?;
     let last = &latencies_ns[latencies_ns.len() / 4 * 3..];
@@ -208,7 +210,8 @@ fn jumps(observation: &Observation) -> Vec<Jump> {
     jumps
 }
 
-/// Size and copy rate of allocation units, if there are any: closing one of which `c` is written takes `(unit - c) / rate`.
+/// Size and copy rate of allocation units, if there are any: closing one of which `c` is written
+/// takes `(unit - c) / rate`.
 fn units(jumps: &[Jump]) -> Option<(u64, u64)> {
     let (first, last) = (jumps.first()?, jumps.last()?);
     let closing_ns = |jump: &Jump| jump.extra_ns.saturating_sub(last.extra_ns);

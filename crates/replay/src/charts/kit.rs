@@ -1,4 +1,5 @@
-//! Two kinds of picture in one style: lines with published points on them, and published bars with predictions across them.
+//! Two kinds of picture in one style: lines with published points on them, and published bars with
+//! predictions across them.
 
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;

@@ -1,4 +1,5 @@
-//! A chart for each study, as SVG, in the shape of the study's own: what was published beside what the replay predicts.
+//! A chart for each study, as SVG, in the shape of the study's own: what was published beside what
+//! the replay predicts.
 
 mod kit;
 mod pictures;

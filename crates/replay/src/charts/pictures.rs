@@ -46,7 +46,8 @@ fn cruzer_marks(figures: &[&Replayed]) -> Result<Vec<Mark>, String> {
     ])
 }
 
-/// Four curves over numbers of drives and chunks: where each lies on the axis, how many drives there are, and of which chunk.
+/// Four curves over numbers of drives and chunks: where each lies on the axis, how many drives
+/// there are, and of which chunk.
 fn cruzer_curves(outcomes: &Outcomes, setups: impl Fn(&str) -> Vec<(f64, usize, u32)>) -> Result<Vec<Line>, String> {
     let kinds = [("one bus", "read"), ("one bus", "write"), ("two buses", "read"), ("two buses", "write")];
     let curve_of = |(colour, (buses, what)): (usize, (&str, &str))| {
@@ -189,7 +190,8 @@ const SOFTWARE: &str = "software RAID5, 8 disks";
 const HARDWARE: &str = "hardware RAID";
 const NETWORK: &str = "Gigabit network to software RAID5";
 
-/// A group of bars: its name, and for each bar the experiment, the configuration and what is written below it.
+/// A group of bars: its name, and for each bar the experiment, the configuration and what is
+/// written below it.
 type Rows = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
 
 const EIDE_BARS: [Rows; 3] = [

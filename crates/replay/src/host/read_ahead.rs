@@ -26,7 +26,8 @@ impl<V: Timed> ReadAhead<V> {
         self.requests.now_ns()
     }
 
-    /// Reads the next `length` bytes. Copying them to the program overlaps with the drives' work, or costs what the turn costs.
+    /// Reads the next `length` bytes. Copying them to the program overlaps with the drives' work,
+    /// or costs what the turn costs.
     pub(crate) fn read(&mut self, length: u64) -> Result<(), ReplayError> {
         self.position += length;
         while self.cached < self.position {

@@ -1,4 +1,5 @@
-//! Requests in flight: ranges of any length go to a volume in as many requests as its buffers make of them.
+//! Requests in flight: ranges of any length go to a volume in as many requests as its buffers make
+//! of them.
 
 use std::collections::VecDeque;
 

@@ -6,12 +6,14 @@ use super::{PAGE_BYTES, Requests};
 use crate::ReplayError;
 use crate::rig::Timed;
 
-/// What write-back keeps in flight: the 128 requests of a queue (`nr_requests`), of at most 120 KiB on USB 2.0.
+/// What write-back keeps in flight: the 128 requests of a queue (`nr_requests`), of at most 120 KiB
+/// on USB 2.0.
 const IN_FLIGHT_BYTES: u64 = 16 << 20;
 /// It asks for pages by the batch.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Writes from the start of a volume, a batch at a time, while the program is ahead by what may be dirty.
+/// Writes from the start of a volume, a batch at a time, while the program is ahead by what may be
+/// dirty.
 pub(crate) struct WriteBack<V> {
     requests: Requests<V>,
     dirty_limit_bytes: u64,
@@ -69,8 +71,8 @@ impl<V: Timed> WriteBack<V> {
     }
 }
 
-/// Writes `length` bytes from the start of a volume as onto a mount with `-o sync`: page by page, each waited for.
-/// Returns how long that takes.
+/// Writes `length` bytes from the start of a volume as onto a mount with `-o sync`: page by page,
+/// each waited for. Returns how long that takes.
 pub(crate) fn write_pages_in_step<V: Timed>(volume: V, length: u64) -> Result<u64, ReplayError> {
     let mut requests = Requests::new(volume);
     let begun_ns = requests.now_ns();

@@ -1,4 +1,5 @@
-//! `hdparm -t`: buffered reads from the start, 2 MiB at a time, until three seconds are over. Its "MB" are MiB.
+//! `hdparm -t`: buffered reads from the start, 2 MiB at a time, until three seconds are over. Its
+//! "MB" are MiB.
 
 use crate::ReplayError;
 use crate::host::ReadAhead;

@@ -1,4 +1,5 @@
-//! Methods that keep a number of requests in flight without a cache between: workloads of [`shoal_bench`].
+//! Methods that keep a number of requests in flight without a cache between: workloads of
+//! [`shoal_bench`].
 
 use std::sync::atomic::AtomicBool;
 
@@ -56,7 +57,8 @@ pub(crate) fn overlapped<V: Timed>(
     run(volume, workload)
 }
 
-/// `seeker`: for thirty seconds, one sector somewhere on the device, of which the page cache makes a page.
+/// `seeker`: for thirty seconds, one sector somewhere on the device, of which the page cache makes
+/// a page.
 pub(crate) fn seeker<V: Timed>(volume: &mut V) -> Result<Loaded, ReplayError> {
     let workload = Workload {
         pattern: Pattern::Random,
@@ -66,7 +68,8 @@ pub(crate) fn seeker<V: Timed>(volume: &mut V) -> Result<Loaded, ReplayError> {
     run(volume, workload)
 }
 
-/// HD Tune's reads: one request of 64 KiB at a time, and the program's own work after each. In MB/s.
+/// HD Tune's reads: one request of 64 KiB at a time, and the program's own work after each. In
+/// MB/s.
 pub(crate) fn hd_tune<V: Timed>(volume: V, bytes: u64, gap_ns: u64) -> Result<f64, ReplayError> {
     const BLOCK_BYTES: u64 = 64 << 10;
     let mut requests = Requests::new(volume);

@@ -1,15 +1,17 @@
-//! Programs that write files on a host whose own work sets the pace: one, two at a time, or over a network.
+//! Programs that write files on a host whose own work sets the pace: one, two at a time, or over a
+//! network.
 //!
-//! Write-back takes a batch of pages of one file, then of the next that is dirty. The host works on a batch (the program's
-//! pages, the file system, copies in memory), then the drives write it. What a single writer loses to the drives is part of
-//! the pace that was published for it.
+//! Write-back takes a batch of pages of one file, then of the next that is dirty. The host works on
+//! a batch (the program's pages, the file system, copies in memory), then the drives write it. What
+//! a single writer loses to the drives is part of the pace that was published for it.
 //!
-//! A batch seldom ends with a stripe. As long as the same file goes on, RAID5 holds the last stripe back until the next
-//! batch completes it (md delays stripes that are not full; a controller has its cache). When the other file's turn comes that
-//! stripe is written as it is, and so is the first of the next batch: data or parity have to be read for them, and
-//! these reads wait for seek and rotation. That is what two writers lose: seeks before writes alone would hide in the
-//! drives' caches. How much they lose depends on when the RAID of the day turned to such stripes, which is not known; shoal's
-//! engine, which plays it here, reads for them while it writes the others.
+//! A batch seldom ends with a stripe. As long as the same file goes on, RAID5 holds the last stripe
+//! back until the next batch completes it (md delays stripes that are not full; a controller has
+//! its cache). When the other file's turn comes that stripe is written as it is, and so is the
+//! first of the next batch: data or parity have to be read for them, and these reads wait for seek
+//! and rotation. That is what two writers lose: seeks before writes alone would hide in the drives'
+//! caches. How much they lose depends on when the RAID of the day turned to such stripes, which is
+//! not known; shoal's engine, which plays it here, reads for them while it writes the others.
 
 use shoal_bench::Direction;
 
@@ -74,7 +76,8 @@ impl Paced {
         Self { batch_bytes, row_bytes, work_ns: 0 }
     }
 
-    /// Writes `total_bytes`, shared evenly by files that begin at these offsets. Returns MB/s, all files together.
+    /// Writes `total_bytes`, shared evenly by files that begin at these offsets. Returns MB/s, all
+    /// files together.
     pub(crate) fn write<V: Timed>(
         &self,
         volume: V,

@@ -21,7 +21,8 @@ pub(crate) fn claims(study: Study) -> Vec<Claim> {
     }
 }
 
-/// All experiments of a study. The longest come first, so that no processor waits for another at the end.
+/// All experiments of a study. The longest come first, so that no processor waits for another at
+/// the end.
 pub(crate) fn experiments(study: Study) -> Vec<Experiment> {
     match study {
         Study::Cruzer => cruzer::experiments(),

@@ -120,8 +120,9 @@ impl Resumable {
         EngineError::Absent { array: self.last.status.name.clone(), absence }
     }
 
-    /// Puts aside what failed and may be a matter of drives that are gone, and flushes that ended beside a flush of those:
-    /// nobody hears that all is durable before everybody hears that it may not be. Notes what was answered.
+    /// Puts aside what failed and may be a matter of drives that are gone, and flushes that ended
+    /// beside a flush of those: nobody hears that all is durable before everybody hears that it may
+    /// not be. Notes what was answered.
     pub(super) fn sift(&mut self, completions: &mut Vec<Completion>, known: usize) {
         if matches!(self.course, Course::Over { .. }) {
             return completions[known..].iter().for_each(|completion| self.held.answered(completion));
@@ -322,8 +323,8 @@ impl Resumable {
         }
     }
 
-    /// What the members had not taken from the old array's window is lost with it, also if a flush has said so before: later
-    /// ones have tried it again.
+    /// What the members had not taken from the old array's window is lost with it, also if a flush
+    /// has said so before: later ones have tried it again.
     fn resume(&mut self, mut array: ArrayVolume<HostWorld>, unwritten: Result<(), VolumeError>) {
         let now = array.now();
         if let Course::Paused(pause) = &self.course {

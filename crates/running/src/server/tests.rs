@@ -131,7 +131,8 @@ fn who_is_told_that_an_array_has_stopped_can_start_it() {
     client.join().unwrap().unwrap();
 }
 
-/// Whoever waits for what was submitted to a process that is gone is told each time: nothing of it is ever answered.
+/// Whoever waits for what was submitted to a process that is gone is told each time: nothing of it
+/// is ever answered.
 #[test]
 fn a_client_whose_server_is_gone_waits_for_nothing() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,9 +1,11 @@
 //! How the owner waits for a client's next bytes: asleep, or, for a moment, awake.
 //!
-//! To be woken takes a thread longer than a small request takes that memory or a fast drive answers. So an owner that has nothing
-//! else to do looks at its sockets for a moment before it sleeps, as long as that pays: as long as what ended the last
-//! sleep came soon enough that a moment's look would have found it. A client that thinks between its requests, or is done, costs one
-//! moment; QEMU's I/O threads do the same (`poll-max-ns`). With one processor nobody looks, as the client could send nothing meanwhile.
+//! To be woken takes a thread longer than a small request takes that memory or a fast drive
+//! answers. So an owner that has nothing else to do looks at its sockets for a moment before it
+//! sleeps, as long as that pays: as long as what ended the last sleep came soon enough that a
+//! moment's look would have found it. A client that thinks between its requests, or is done, costs
+//! one moment; QEMU's I/O threads do the same (`poll-max-ns`). With one processor nobody looks, as
+//! the client could send nothing meanwhile.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -12,9 +14,11 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event};
 use shoal_volume::{Instant, Volume};
 
-/// The longest look. A client on another processor takes 10 to 30 us from an answer to its next request.
+/// The longest look. A client on another processor takes 10 to 30 us from an answer to its next
+/// request.
 const MOMENT: Duration = Duration::from_micros(50);
-/// What comes so soon after the owner fell asleep would have been seen by one that looks: being woken takes a while, too.
+/// What comes so soon after the owner fell asleep would have been seen by one that looks: being
+/// woken takes a while, too.
 const SOON: Duration = Duration::from_micros(100);
 /// The bound on looks where time does not move by itself.
 const LOOKS_MAX: u32 = 1000;

@@ -1,11 +1,13 @@
-//! What clients say, as far as there is room for it: requests are judged, begun, and cut into parts.
+//! What clients say, as far as there is room for it: requests are judged, begun, and cut into
+//! parts.
 //!
-//! A connection goes on until it has nothing more to read, waits for a buffer or for something of its own to end, or has
-//! had its turn. Requests longer than a buffer are begun part by part, and the next request is not read before the
-//! last part is begun; so a connection has one of them in the making at a time. A long read whose answer is not
-//! structured must come as one uninterrupted run of bytes: it goes alone, after all that was under way on its
-//! connection has been answered, and before any other request is read. Who does not take its answers is not asked for more: all that a client can have the
-//! owner keep is bounded.
+//! A connection goes on until it has nothing more to read, waits for a buffer or for something of
+//! its own to end, or has had its turn. Requests longer than a buffer are begun part by part, and
+//! the next request is not read before the last part is begun; so a connection has one of them in
+//! the making at a time. A long read whose answer is not structured must come as one uninterrupted
+//! run of bytes: it goes alone, after all that was under way on its connection has been answered,
+//! and before any other request is read. Who does not take its answers is not asked for more: all
+//! that a client can have the owner keep is bounded.
 
 use rustix::event::epoll::EventFlags;
 use shoal_volume::{Command, Volume};
@@ -21,9 +23,11 @@ use crate::slab::Key;
 
 /// Steps that a connection goes before others have their turn.
 const STEPS: u32 = 64;
-/// Bytes of content that are begun in one turn: drives are at work on the first requests while the next ones are received.
+/// Bytes of content that are begun in one turn: drives are at work on the first requests while the
+/// next ones are received.
 pub(super) const BATCH_BYTES: u32 = 1 << 20;
-/// What a step counts for in that, whatever its content: requests without any keep the owner busy, too.
+/// What a step counts for in that, whatever its content: requests without any keep the owner busy,
+/// too.
 const STEP_BYTES: u32 = 512;
 /// The one metadata context's number.
 const ALLOCATION_ID: u32 = 1;
@@ -281,7 +285,8 @@ impl Exporter {
         if left == 0 { Went::On } else { self.receive(key) }
     }
 
-    /// A part of a write goes around what is being put together elsewhere; others go straight to the volume.
+    /// A part of a write goes around what is being put together elsewhere; others go straight to
+    /// the volume.
     fn submit_part(&mut self, volume: &mut dyn Volume, piece: Piece) {
         match (piece.role, piece.part) {
             (Role::Write, Some(part)) if part.is_ragged() => self.mend(volume, piece, part),

@@ -6,9 +6,10 @@
 //!     └────── replies ◄── finish ◄── completions ◄───┘  volume.turn, which also wakes for the sockets
 //! ```
 //!
-//! A *transaction* is a client's request until it is answered. It is cut into *parts* that fit a buffer; each part that
-//! is on its way through the volume is a *piece*. Everything is found by keys that outlive what they name, so a client
-//! may vanish at any time: its pieces end unheard, and their buffers go back to the pool.
+//! A *transaction* is a client's request until it is answered. It is cut into *parts* that fit a
+//! buffer; each part that is on its way through the volume is a *piece*. Everything is found by
+//! keys that outlive what they name, so a client may vanish at any time: its pieces end unheard,
+//! and their buffers go back to the pool.
 
 mod attention;
 mod intake;
@@ -88,8 +89,8 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// For exports of a volume, of whose request buffers those in `buffers` are the exporter's: at least
-    /// [`BUFFERS_MIN`], each of [`BUFFER_BYTES_MIN`](crate::BUFFER_BYTES_MIN) or more.
+    /// For exports of a volume, of whose request buffers those in `buffers` are the exporter's: at
+    /// least [`BUFFERS_MIN`], each of [`BUFFER_BYTES_MIN`](crate::BUFFER_BYTES_MIN) or more.
     pub fn new(exports: Exports, mut buffers: std::ops::Range<u32>) -> io::Result<Self> {
         assert!(buffers.len() >= BUFFERS_MIN as usize, "an exporter needs {BUFFERS_MIN} buffers, not {buffers:?}");
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -125,7 +126,7 @@ impl Exporter {
         })
     }
 
-    /// Requests of which nothing has moved for so long are answered with an error, instead of after [`DEADLINE`].
+    /// Answers requests of which nothing has moved for so long with an error; else [`DEADLINE`].
     pub fn with_deadline(self, deadline: Duration) -> Self {
         Self { deadline: deadline.max(DEADLINE_MIN), ..self }
     }
@@ -156,8 +157,8 @@ impl Exporter {
         self.connections.iter().filter(|(_, it)| it.transport.end() != End::Closed).count()
     }
 
-    /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long the owner may wait
-    /// for its volume and for [`Exporter::file`].
+    /// Takes in what clients have sent, submits it, and sends what they can take. Returns how long
+    /// the owner may wait for its volume and for [`Exporter::file`].
     pub fn serve(&mut self, volume: &mut dyn Volume) -> Duration {
         if volume.size_bytes() != self.exports.size_bytes() {
             self.exports = Arc::new(self.exports.resized(volume.size_bytes()));
@@ -207,14 +208,15 @@ impl Exporter {
         self.ended_at = self.now;
     }
 
-    /// Whether nothing is under way after [`Exporter::end`], or clients have taken too long over it.
+    /// Whether nothing is under way after [`Exporter::end`], or clients took too long over it.
     pub fn has_ended(&self) -> bool {
         let owed = self.connections.iter().any(|(_, it)| !it.output.is_empty());
         let is_answered = self.transactions.iter().all(|(_, it)| it.is_given_up);
         is_answered && (!owed || self.since(self.ended_at) > FAREWELL)
     }
 
-    /// Whether the volume still has something of the exporter's, which may be because a drive does not answer.
+    /// Whether the volume still has something of the exporter's, which may be because a drive does
+    /// not answer.
     pub fn is_waiting_for_the_volume(&self) -> bool {
         self.pieces.len() > 0
     }
@@ -227,7 +229,7 @@ impl Exporter {
     fn heed(&mut self, volume: &mut dyn Volume, key: Key, flags: EventFlags) {
         let Some(connection) = self.connections.at_mut(key) else { return };
         let is_busy = connection.is_paused || connection.is_in_line || connection.is_leaving;
-        // These cannot be left unasked for. What is said last is still read, if that can be done now.
+        // These cannot be left unasked for. What is said last is read, if that can be done now.
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) && (is_busy || !flags.contains(EventFlags::IN)) {
             return self.drop_connection(volume, key);
         }
@@ -245,8 +247,9 @@ impl Exporter {
         }
     }
 
-    /// Drops connections whose clients have ended them, with what was not read of them. A client that was not answered may
-    /// connect again and ask again: what it asked the first time must not be begun after what it asks the second time.
+    /// Drops connections whose clients have ended them, with what was not read of them. A client
+    /// that was not answered may connect again and ask again: what it asked the first time must not
+    /// be begun after what it asks the second time.
     fn forget_the_gone(&mut self, volume: &mut dyn Volume) {
         let all: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
         for key in all {
@@ -279,7 +282,8 @@ impl Exporter {
             moved_at: self.now,
             seat,
         };
-        // Handshakes may end in another order than that in which clients came, so one that has gone may come in last.
+        // Handshakes may end in another order than that in which clients came, so one that has gone
+        // may come in last.
         if connection.transport.end() == End::Closed || self.connections.len() > 0 && connection.has_gone() {
             return;
         }
@@ -373,7 +377,8 @@ impl Exporter {
         }
     }
 
-    /// Ends a connection. What the volume has of it goes on, unheard; what has not got there is forgotten.
+    /// Ends a connection. What the volume has of it goes on, unheard; what has not got there is
+    /// forgotten.
     fn drop_connection(&mut self, volume: &mut dyn Volume, key: Key) {
         let Some(mut connection) = self.connections.remove(key) else { return };
         connection.output.forget().into_iter().for_each(|buffer| self.pool.give_back(buffer));

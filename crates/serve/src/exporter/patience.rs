@@ -1,14 +1,15 @@
 //! What time does to clients and to their requests.
 //!
-//! A client that keeps others' buffers and moves no byte is sent away. And a request is answered in time, whatever becomes
-//! of the drives: one of which nothing has moved for [`DEADLINE`] (no part of it was begun, none has ended, nothing of it
-//! was received) is *given up*. Its client is told that it failed, and may go on. What the volume has of it, it keeps until
-//! its drives answer: the buffers are used for nothing else before. Until then the rule that they belong to the client
-//! holds as well, so whoever asks a dead drive for more than its share is told at once that there is no buffer for it,
-//! and everybody else has what is theirs.
+//! A client that keeps others' buffers and moves no byte is sent away. And a request is answered in
+//! time, whatever becomes of the drives: one of which nothing has moved for [`DEADLINE`] (no part
+//! of it was begun, none has ended, nothing of it was received) is *given up*. Its client is told
+//! that it failed, and may go on. What the volume has of it, it keeps until its drives answer: the
+//! buffers are used for nothing else before. Until then the rule that they belong to the client
+//! holds as well, so whoever asks a dead drive for more than its share is told at once that there
+//! is no buffer for it, and everybody else has what is theirs.
 //!
-//! What was given up may still come to pass, as may any write that failed; but nothing of it is handed to the volume
-//! afterwards, or it could undo what its client has written since.
+//! What was given up may still come to pass, as may any write that failed; but nothing of it is
+//! handed to the volume afterwards, or it could undo what its client has written since.
 
 use std::time::Duration;
 
@@ -21,10 +22,12 @@ use crate::output::Reply;
 use crate::protocol::Errno;
 use crate::slab::Key;
 
-/// How long nothing of a request may move until it is answered with an error, unless told otherwise. A drive is given up by
-/// the kernel after 30 s (`/sys/block/*/device/timeout`), and its command is tried again; this leaves room for that.
+/// How long nothing of a request may move until it is answered with an error, unless told
+/// otherwise. A drive is given up by the kernel after 30 s (`/sys/block/*/device/timeout`), and its
+/// command is tried again; this leaves room for that.
 pub const DEADLINE: Duration = Duration::from_secs(60);
-/// A client that has begun a request, or is to take an answer, and has moved no byte for so long is sent away.
+/// A client that has begun a request, or is to take an answer, and has moved no byte for so long is
+/// sent away.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// With nothing to do, the owner may sleep for so long.
 const LONG: Duration = Duration::from_secs(3600);
@@ -34,7 +37,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const NO_ANSWER: &str = "the drives have not answered in time";
 
 impl Exporter {
-    /// Sends away who keeps others' buffers, gives up what is overdue, and says how long the owner may wait.
+    /// Sends away who keeps others' buffers, gives up what is overdue, and says how long the owner
+    /// may wait.
     pub(super) fn patience(&mut self, volume: &mut dyn Volume) -> Duration {
         let owes = |it: &Connection| {
             let is_late = !it.input.is_empty() || matches!(it.reading, Reading::Payload { .. } | Reading::Refused(_));
@@ -71,8 +75,8 @@ impl Exporter {
         }
     }
 
-    /// Whether all that a transaction waits for is its client: for more of what it brings, or for it to take what it has
-    /// asked for before.
+    /// Whether all that a transaction waits for is its client: for more of what it brings, or for
+    /// it to take what it has asked for before.
     fn waits_for_client(&self, transaction: Key) -> bool {
         let Some(it) = self.transactions.get(transaction) else { return false };
         let Some(connection) = self.connections.get(it.connection) else { return false };
@@ -84,7 +88,8 @@ impl Exporter {
             }
     }
 
-    /// Answers a request with an error, whatever the volume still has of it; nothing more of it is begun.
+    /// Answers a request with an error, whatever the volume still has of it; nothing more of it is
+    /// begun.
     pub(super) fn give_up(&mut self, volume: &mut dyn Volume, transaction: Key) {
         let Some(it) = self.transactions.at_mut(transaction) else { return };
         let (key, cookie, is_structured) = (it.connection, it.cookie, it.structured);
@@ -115,8 +120,8 @@ impl Exporter {
         }
     }
 
-    /// What a client still brings for a request is passed over: what it has brought of the present part, and of which
-    /// `to_come` bytes follow.
+    /// What a client still brings for a request is passed over: what it has brought of the present
+    /// part, and of which `to_come` bytes follow.
     fn read_past(&mut self, key: Key, transaction: Key, to_come: u32) {
         let Some(connection) = self.connections.at_mut(key) else { return };
         if connection.reading.transaction() != Some(transaction) {

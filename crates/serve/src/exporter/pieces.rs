@@ -60,7 +60,8 @@ pub(super) enum Role {
     Write,
     /// Writes zeros, out of the buffer of zeros.
     Zeros,
-    /// Makes zeros of content by giving it up; writes them where that cannot be had, unless that is too slow.
+    /// Makes zeros of content by giving it up; writes them where that cannot be had, unless that is
+    /// too slow.
     Hole {
         /// Whether it is.
         is_fast: bool,
@@ -224,7 +225,8 @@ impl Exporter {
         self.to_send.push(key);
     }
 
-    /// The client of a request has gone before all of it was begun, and took so many parts of its payload along.
+    /// The client of a request has gone before all of it was begun, and took so many parts of its
+    /// payload along.
     pub(super) fn cut_short(&mut self, transaction: Key, parts_lost: u32) {
         let Some(it) = self.transactions.at_mut(transaction) else { return };
         it.end = it.next;

@@ -1,16 +1,18 @@
 //! Writes that begin or end within a block of the volume.
 //!
-//! The client's bytes are in a buffer, with room around them for the rest of the first and the last block. That rest is
-//! read, put beside them, and whole blocks are written. Between reading and writing nobody else may write those blocks,
-//! or what they wrote would be undone. So such a part is *mended* alone with its blocks:
+//! The client's bytes are in a buffer, with room around them for the rest of the first and the last
+//! block. That rest is read, put beside them, and whole blocks are written. Between reading and
+//! writing nobody else may write those blocks, or what they wrote would be undone. So such a part
+//! is *mended* alone with its blocks:
 //!
 //! ```text
 //!  waits for a slot ──► waits until no write is under way on its blocks ──► reads its edges ──► writes
 //!                       └──────── writes that overlap it are held meanwhile, and let go at the end ───┘
 //! ```
 //!
-//! Several are mended at a time, each in a *slot*: a place for two blocks in the one buffer for edges, which is always
-//! there. No two of them overlap, and none overtakes a write that it overlaps and that came first:
+//! Several are mended at a time, each in a *slot*: a place for two blocks in the one buffer for
+//! edges, which is always there. No two of them overlap, and none overtakes a write that it
+//! overlaps and that came first:
 //!
 //! | a part that waits for a slot | waits on while |
 //! | --- | --- |
@@ -19,10 +21,11 @@
 //! | overlaps a write that is held | that one is held |
 //! | is its client's second or later | its client has as many slots as are free |
 //!
-//! Who is being mended waits for the drives alone, and who is held for who is being mended: so nobody waits in a ring. A drive that
-//! does not answer keeps the slots of those who wait for it, even after their requests were given up; by the last rule a
-//! client that asks it for everything leaves others half of them. (It is the rule by which the buffers are shared, too.)
-//! What waits here is dropped when its request is given up, or its client has gone.
+//! Who is being mended waits for the drives alone, and who is held for who is being mended: so
+//! nobody waits in a ring. A drive that does not answer keeps the slots of those who wait for it,
+//! even after their requests were given up; by the last rule a client that asks it for everything
+//! leaves others half of them. (It is the rule by which the buffers are shared, too.) What waits
+//! here is dropped when its request is given up, or its client has gone.
 
 use std::collections::VecDeque;
 
@@ -72,7 +75,8 @@ impl Ragged {
         self.mended().any(|it| overlap(it.part, part))
     }
 
-    /// What is being mended, while its edges are read: it has a buffer, and is not with the volume itself.
+    /// What is being mended, while its edges are read: it has a buffer, and is not with the volume
+    /// itself.
     pub(super) fn being_read(&self) -> impl Iterator<Item = &Piece> {
         self.mended().filter(|it| matches!(it.stage, Stage::Reads { .. })).map(|it| &it.piece)
     }
@@ -121,7 +125,8 @@ impl Exporter {
         self.mend_next(volume);
     }
 
-    /// Lets those go whom nobody bars any more: before anybody else is mended there, as they were there first.
+    /// Lets those go whom nobody bars any more: before anybody else is mended there, as they were
+    /// there first.
     fn let_go(&mut self, volume: &mut dyn Volume) {
         for piece in std::mem::take(&mut self.ragged.held) {
             if piece.part.is_some_and(|part| self.ragged.bars(part)) {
@@ -221,8 +226,8 @@ impl Exporter {
         waiting.into_iter().any(is_its) && is_silent()
     }
 
-    /// Drops what waits of clients that have gone: begun later, it could undo what they have asked for since, when they came
-    /// again, and was answered.
+    /// Drops what waits of clients that have gone: begun later, it could undo what they have asked
+    /// for since, when they came again, and was answered.
     pub(super) fn forget_waiting(&mut self, volume: &mut dyn Volume) {
         let is_gone = |it: &Transaction| self.connections.get(it.connection).is_none();
         let gone: Vec<Key> = self.transactions.iter().filter(|(_, it)| is_gone(it)).map(|(key, _)| key).collect();
@@ -233,8 +238,8 @@ impl Exporter {
         }
     }
 
-    /// Drops what waits of these requests, and has not reached the volume. Returns the request of each part of which that is
-    /// so.
+    /// Drops what waits of these requests, and has not reached the volume. Returns the request of
+    /// each part of which that is so.
     pub(super) fn drop_waiting(&mut self, volume: &mut dyn Volume, transactions: &[Key]) -> Vec<Key> {
         let mut dropped = Vec::new();
         let mut stays = |piece: &Piece| {

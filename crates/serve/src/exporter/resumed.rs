@@ -1,15 +1,17 @@
-//! What clients hear when what was answered and not flushed may be lost: when their volume has outlived
-//! its drives' power, and goes on, and when it has refused a flush, which it says once.
+//! What clients hear when what was answered and not flushed may be lost: when their volume has
+//! outlived its drives' power, and goes on, and when it has refused a flush, which it says once.
 //!
 //! A flush covers all that was answered before it, on whichever connection
 //! (`NBD_FLAG_CAN_MULTI_CONN`). So every connection that is there is told, and once: by the flushes
 //! that are under way on it, or else by the next. A write that is under way may have been written
 //! in part before: if it was to be durable it fails, and else it is answered after the flushes that
-//! are under way have failed, so that the next flush fails as well, of every connection. Who connects later has been
-//! told of no write, or knows by the [incarnation](crate::Exports::with_incarnation).
+//! are under way have failed, so that the next flush fails as well, of every connection. Who
+//! connects later has been told of no write, or knows by the
+//! [incarnation](crate::Exports::with_incarnation).
 //!
-//! Of flushes that are refused one after the other, and no change of content between them, the first tells everybody: by
-//! the others nothing is lost that could be counted on. Those who asked for them hear it, and nobody else again.
+//! Of flushes that are refused one after the other, and no change of content between them, the
+//! first tells everybody: by the others nothing is lost that could be counted on. Those who asked
+//! for them hear it, and nobody else again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,19 +25,21 @@ use crate::handshakes::Arrival;
 use crate::request::Order;
 
 impl Exporter {
-    /// The volume's drives are others than before, or have been without power: clients that come are told this word.
+    /// The volume's drives are others than before, or have been without power: clients that come
+    /// are told this word.
     pub fn reincarnate(&mut self, word: &str) {
         self.exports = Arc::new(Exports::clone(&self.exports).with_incarnation(word));
         self.handshakes.show(Arc::clone(&self.exports));
     }
 
-    /// From now on clients who come are not served, as it is not known yet what drives the volume has: until
-    /// [`Exporter::take_arrivals`]. Those who are there are.
+    /// From now on clients who come are not served, as it is not known yet what drives the volume
+    /// has: until [`Exporter::take_arrivals`]. Those who are there are.
     pub fn hold_arrivals(&mut self) {
         self.losses.are_arrivals_held = true;
     }
 
-    /// The word that is told now is true: who has come meanwhile and was told another one hears of it.
+    /// The word that is told now is true: who has come meanwhile and was told another one hears of
+    /// it.
     pub fn take_arrivals(&mut self) {
         self.losses.are_arrivals_held = false;
     }
@@ -50,8 +54,8 @@ impl Exporter {
         self.exports.incarnation()
     }
 
-    /// What becomes of the first flush of a client that comes: one that was told of other drives may count on what it wrote
-    /// to those before it came again.
+    /// What becomes of the first flush of a client that comes: one that was told of other drives
+    /// may count on what it wrote to those before it came again.
     pub(super) fn first_flush(&self, told: &Exports) -> Result<(), RequestError> {
         match told.incarnation() == self.exports.incarnation() {
             true => Ok(()),
@@ -61,8 +65,9 @@ impl Exporter {
 
     /// What was answered and not flushed may be lost.
     ///
-    /// All who are there are told, by requests that are to be durable, which fail, or by their next flush. If nothing was
-    /// changed since they were told last, or owed it, there is nothing to tell but to whoever asked.
+    /// All who are there are told, by requests that are to be durable, which fail, or by their next
+    /// flush. If nothing was changed since they were told last, or owed it, there is nothing to
+    /// tell but to whoever asked.
     pub fn lose_unflushed(&mut self) {
         let is_news = self.losses.is_untold;
         if is_news {
@@ -79,7 +84,8 @@ impl Exporter {
             self.losses.is_untold = self.transactions.iter().any(|(_, it)| changes(it) && it.error.is_none());
         }
         if self.losses.is_untold {
-            // It is answered after those flushes, and the next one covers it, whoever asks for that.
+            // It is answered after those flushes, and the next one covers it, whoever asks for
+            // that.
             told.clear();
         }
         let keys: Vec<_> = self.connections.iter().map(|(key, _)| key).collect();
@@ -93,8 +99,8 @@ impl Exporter {
         }
     }
 
-    /// The volume has refused a flush, which it says once: whoever asked for this one is told, and what others were answered
-    /// may be lost as well.
+    /// The volume has refused a flush, which it says once: whoever asked for this one is told, and
+    /// what others were answered may be lost as well.
     pub(super) fn flush_refused(&mut self) {
         self.lose_unflushed();
         self.losses.has_refused = true;

@@ -1,4 +1,5 @@
-//! The handshake, as a machine without hands: what the client sends goes in, what it is to be sent comes out.
+//! The handshake, as a machine without hands: what the client sends goes in, what it is to be sent
+//! comes out.
 //!
 //! ```text
 //!  greeting ──► flags ──► option ─┬─► GO, EXPORT_NAME ──► transmission
@@ -7,8 +8,8 @@
 //!                                 └─► ABORT, or what the protocol has no answer for ──► end
 //! ```
 //!
-//! Whatever comes, at most one option of [`OPTION_BYTES_MAX`] is kept; a longer one is passed over and answered as too
-//! big. Who waits how long for which bytes is decided elsewhere.
+//! Whatever comes, at most one option of [`OPTION_BYTES_MAX`] is kept; a longer one is passed over
+//! and answered as too big. Who waits how long for which bytes is decided elsewhere.
 
 mod option;
 
@@ -112,7 +113,8 @@ impl<'a> Negotiation<'a> {
             match self.advance(replies) {
                 Some(step) => {
                     self.input.extend_from_slice(bytes);
-                    // What follows in the clear must not pass for something that was said under TLS.
+                    // What follows in the clear must not pass for something that was said under
+                    // TLS.
                     return if step == Step::StartTls && !self.input.is_empty() { Step::End } else { step };
                 }
                 None if bytes.is_empty() => return Step::Receive,

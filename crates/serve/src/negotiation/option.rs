@@ -119,7 +119,8 @@ impl Negotiation<'_> {
             inform(info::DESCRIPTION, export.description.as_bytes());
         }
         if wanted.contains(&info::BLOCK_SIZE) {
-            // Requests of any size and place are served; those that are not made of blocks cost a read before the write.
+            // Requests of any size and place are served; those that are not made of blocks cost a
+            // read before the write.
             let sizes = [1, self.exports.preferred_block_bytes(), PAYLOAD_BYTES_MAX];
             inform(info::BLOCK_SIZE, sizes.map(u32::to_be_bytes).as_flattened());
         }

@@ -1,4 +1,5 @@
-//! The handshake word by word, in pieces of any size, and with bytes that nobody would send in earnest.
+//! The handshake word by word, in pieces of any size, and with bytes that nobody would send in
+//! earnest.
 
 use proptest::prelude::*;
 

@@ -134,7 +134,8 @@ impl Client {
             .map_or_else(|error| error.kind() != std::io::ErrorKind::WouldBlock, |count| count == 0)
     }
 
-    /// The next answer, whole; `read_bytes` of content follow one that is not structured and no error.
+    /// The next answer, whole; `read_bytes` of content follow one that is not structured and no
+    /// error.
     pub(crate) fn answer(&mut self, read_bytes: usize) -> (u64, Answer) {
         let mut content = Vec::new();
         loop {

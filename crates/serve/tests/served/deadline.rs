@@ -33,7 +33,8 @@ fn what_a_drive_never_answers_fails_in_time_and_nothing_else_waits() {
         client.request(0, kind, 1, FROZEN_BLOCK, length as u32, &payload);
         client
     });
-    // The clients themselves and others go on meanwhile, while no time passes, with parts of blocks too.
+    // The clients themselves and others go on meanwhile, while no time passes, with parts of blocks
+    // too.
     let bytes = pattern(5000, 3);
     clients[0].write(0, &bytes);
     assert!(clients[1].read(0, 5000) == bytes);
@@ -72,7 +73,8 @@ fn a_client_that_asks_a_dead_drive_for_everything_is_answered_and_takes_nothing_
     for _ in 0..REQUESTS {
         assert_eq!(greedy.answer(0).1, Answer::Error(EIO));
     }
-    // Its buffers are not used for anything else before the drive has given them back, and then they are.
+    // Its buffers are not used for anything else before the drive has given them back, and then
+    // they are.
     assert!(other.read(1000, 300_000) == bytes);
     served.thaw();
     served.rest();
@@ -87,7 +89,8 @@ fn a_client_that_asks_a_dead_drive_for_everything_is_answered_and_takes_nothing_
 fn a_write_that_was_given_up_before_it_began_does_not_undo_a_later_one() {
     let served = Served::start(33);
     let mut client = client(&served, true);
-    // The first is being put together with a block that does not come; the second, of two blocks, waits for it.
+    // The first is being put together with a block that does not come; the second, of two blocks,
+    // waits for it.
     client.request(0, WRITE, 1, FROZEN_BLOCK + 5, 10, &[1; 10]);
     client.request(0, WRITE, 2, FROZEN_BLOCK - 4096 + 5, 4096, &[2; 4096]);
     give_up(&served, &[&client]);

@@ -1,5 +1,5 @@
-//! A volume that outlives the power of its drives, or refuses a flush: what was answered and not flushed may be lost, and every
-//! client hears of it.
+//! A volume that outlives the power of its drives, or refuses a flush: what was answered and not
+//! flushed may be lost, and every client hears of it.
 
 use crate::client::{Answer, Client, FLUSH, FUA, WRITE};
 use crate::volume::{FROZEN_BLOCK, Served};

@@ -1,6 +1,7 @@
-//! A volume in memory that answers in any order: each request is carried out when it is answered, after a delay by chance,
-//! so that two writes of one block which are under way together show. All chance follows from a seed. Its time stands
-//! still but for [`Served::pass`], so that no stall of the machine is taken for one of a drive.
+//! A volume in memory that answers in any order: each request is carried out when it is answered,
+//! after a delay by chance, so that two writes of one block which are under way together show. All
+//! chance follows from a seed. Its time stands still but for [`Served::pass`], so that no stall of
+//! the machine is taken for one of a drive.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -300,7 +301,8 @@ impl Served {
         }
     }
 
-    /// Lets the volume's time pass, after all that could be done before, and until all is done that could be then.
+    /// Lets the volume's time pass, after all that could be done before, and until all is done that
+    /// could be then.
     pub(crate) fn pass(&self, time: Duration) {
         self.rest();
         self.shared.now_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);

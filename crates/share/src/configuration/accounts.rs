@@ -1,7 +1,8 @@
 //! Accounts that only the servers see: laid over the system's own files where a server runs.
 //!
-//! Nobody can log in to them, and no file belongs to any of them but the owner. The numbers of SMB's users are all different, as
-//! Samba takes two accounts of one number for one; files are the owner's all the same (`force user`).
+//! Nobody can log in to them, and no file belongs to any of them but the owner. The numbers of
+//! SMB's users are all different, as Samba takes two accounts of one number for one; files are the
+//! owner's all the same (`force user`).
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ pub enum Numbering {
     Owners,
 }
 
-/// `/etc/passwd`, with accounts for the owners, for users, and for guests under the names that a protocol has for them.
+/// `/etc/passwd`, with accounts for the owners, for users, and for guests under the names that a
+/// protocol has for them.
 pub fn passwd(owners: &BTreeSet<Owner>, users: &BTreeSet<UserName>, guests: &[&str], numbering: Numbering) -> String {
     let account = |name: &str, user_id, group_id| format!("{name}:x:{user_id}:{group_id}::/:/usr/sbin/nologin\n");
     let Owner { user_id, group_id } = owners.first().copied().unwrap_or(NOBODY);

@@ -1,8 +1,8 @@
 //! Configurations, out of shares and a site: pure, and the same bytes each time.
 //!
-//! A configuration is a table of [`Setting`]s, each with its reason, which is written before it. No value can end its line or
-//! its quotes: what comes from outside is a number, an address, or a name out of [`crate::ShareName`], [`crate::UserName`] or
-//! [`crate::PlainPath`], which see to that.
+//! A configuration is a table of [`Setting`]s, each with its reason, which is written before it. No
+//! value can end its line or its quotes: what comes from outside is a number, an address, or a name
+//! out of [`crate::ShareName`], [`crate::UserName`] or [`crate::PlainPath`], which see to that.
 
 pub mod accounts;
 pub mod exports;
@@ -29,8 +29,9 @@ fn set(key: &'static str, value: impl Into<String>, reason: &'static str) -> Set
     Setting { key, value: value.into(), reason }
 }
 
-/// How long an NFS client's locks outlive its last sign of life. After a restart a server waits as long for clients that
-/// held some, unless all have come back before; Linux's 90 s would be a long silence at home.
+/// How long an NFS client's locks outlive its last sign of life. After a restart a server waits as
+/// long for clients that held some, unless all have come back before; Linux's 90 s would be a long
+/// silence at home.
 const LEASE_SECONDS: u32 = 30;
 
 /// What every file begins with.

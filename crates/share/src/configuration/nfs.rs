@@ -7,8 +7,9 @@ use crate::Site;
 
 /// The whole file.
 ///
-/// Clients see a tree of the servers' own, in which each share stands at its name: the machine's root need not be a file system that NFS
-/// can export, which the ones of containers and live systems are not, and no path of the machine is shown to anybody.
+/// Clients see a tree of the servers' own, in which each share stands at its name: the machine's
+/// root need not be a file system that NFS can export, which the ones of containers and live
+/// systems are not, and no path of the machine is shown to anybody.
 pub fn file(site: &Site, root: &Path) -> String {
     let exports =
         [set("rootdir", root.display().to_string(), "clients see shares by name, and nothing else of this machine")];

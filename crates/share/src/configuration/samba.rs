@@ -110,7 +110,8 @@ fn settings(share: &Share, owner: &str) -> Vec<Setting> {
     settings
 }
 
-/// Networks as Samba reads them: of three digits behind a slash it makes an address, so there is written what it is to make of them.
+/// Networks as Samba reads them: of three digits behind a slash it makes an address, so there is
+/// written what it is to make of them.
 fn hosts(networks: &[Network]) -> String {
     let host = |network: &Network| match (network.address(), network.prefix_bits()) {
         (IpAddr::V6(address), bits @ 100..) => format!("{address}/{}", Ipv6Addr::from_bits(u128::MAX << (128 - bits))),

@@ -29,8 +29,9 @@ pub fn user_list(share: &Share) -> String {
     users.chain(guests(share).iter().map(|&guest| guest.to_owned())).map(|name| name + "\n").collect()
 }
 
-/// The names under which guests come in. To vsftpd they are users like others, only that PAM wants no password of them: its own
-/// anonymous users could not share a directory with users, as they must not own it.
+/// The names under which guests come in. To vsftpd they are users like others, only that PAM wants
+/// no password of them: its own anonymous users could not share a directory with users, as they
+/// must not own it.
 pub fn guests(share: &Share) -> &'static [&'static str] {
     if share.guests == Guests::Refused { &[] } else { &["anonymous", "ftp"] }
 }

@@ -9,7 +9,8 @@ use super::error::{MachineError, at};
 use super::record::{Record, ShareStatus};
 use crate::Places;
 
-/// This machine's shares: the directories in which all that is known of them lies, and the program that keeps their servers.
+/// This machine's shares: the directories in which all that is known of them lies, and the program
+/// that keeps their servers.
 #[derive(Clone, Debug)]
 pub struct Machine {
     state: PathBuf,
@@ -18,13 +19,14 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `state` outlives a restart of the machine, `runtime` does not; they need not be there yet. `program share --serve` becomes
-    /// the keeper.
+    /// `state` outlives a restart of the machine, `runtime` does not; they need not be there yet.
+    /// `program share --serve` becomes the keeper.
     pub fn new(state: &Path, runtime: &Path, program: &Path) -> Self {
         Self { state: state.to_owned(), runtime: runtime.join("sharing"), program: program.to_owned() }
     }
 
-    /// All shares that are written down, by name. A file that is no record is an error: nobody knows what it was to say.
+    /// All shares that are written down, by name. A file that is no record is an error: nobody
+    /// knows what it was to say.
     pub fn records(&self) -> Result<Vec<Record>, MachineError> {
         let directory = self.state.join("shares");
         let entries = match fs::read_dir(&directory) {

@@ -25,7 +25,8 @@ use crate::{Entry, HostName, Interface, News, Ports, Protocol, Servers, Share, S
 /// What is mounted; the kernel wakes who waits for a change of it.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// How long the keeper looks away at most: servers that end, and addresses, tell nobody of themselves.
+/// How long the keeper looks away at most: servers that end, and addresses, tell nobody of
+/// themselves.
 const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Whoever has a lock on this file is the keeper; it says which process that is.
@@ -74,8 +75,8 @@ impl Keeper {
         })
     }
 
-    /// Keeps the servers until the process is told to end; then they are stopped in order. `elapsed` is the time since some
-    /// moment, by a clock that never goes back.
+    /// Keeps the servers until the process is told to end; then they are stopped in order.
+    /// `elapsed` is the time since some moment, by a clock that never goes back.
     pub fn keep(mut self, elapsed: impl Fn() -> Duration) -> Result<(), MachineError> {
         let (ends, called) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
@@ -91,7 +92,8 @@ impl Keeper {
             looks += 1;
             let status = self.look(elapsed());
             self.tell_of(status)?;
-            // The kernel says when something is mounted or unmounted; a signal ends the wait as well.
+            // The kernel says when something is mounted or unmounted; a signal ends the wait as
+            // well.
             let mut changes = [PollFd::new(&table, PollFlags::PRI)];
             let _ = poll(&mut changes, Some(&LOOK));
         }
@@ -221,7 +223,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Has the keeper follow the records, and waits until it says that it does; without any record it ends.
+    /// Has the keeper follow the records, and waits until it says that it does; without any record
+    /// it ends.
     pub fn settle_keeper(&self) -> Result<(), MachineError> {
         let records = self.records()?;
         if records.is_empty() {

@@ -1,8 +1,9 @@
 //! A file system that is about to be unmounted: its shares wait, although it is still there.
 //!
-//! Servers hold what they share, in namespaces that nobody else sees. So they have to let go before it is unmounted, not after. Whoever
-//! unmounts writes down where and holds a lock on that for as long as it takes; if it fails, or is killed, the lock is gone, and what is
-//! mounted is served again.
+//! Servers hold what they share, in namespaces that nobody else sees. So they have to let go before
+//! it is unmounted, not after. Whoever unmounts writes down where and holds a lock on that for as
+//! long as it takes; if it fails, or is killed, the lock is gone, and what is mounted is served
+//! again.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

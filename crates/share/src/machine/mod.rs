@@ -6,14 +6,15 @@
 //!                        /proc/self/mountinfo, addresses ┘        ▼
 //! ```
 //!
-//! The records are all there is: the keeper makes the servers be what follows from them, from what is mounted and from this machine's
-//! addresses at that moment. So there is one way by which a server is started, stopped or told of a change, whether somebody typed a
-//! command, a file system vanished, or the machine came up:
+//! The records are all there is: the keeper makes the servers be what follows from them, from what
+//! is mounted and from this machine's addresses at that moment. So there is one way by which a
+//! server is started, stopped or told of a change, whether somebody typed a command, a file system
+//! vanished, or the machine came up:
 //!
-//! - A share whose file system is not mounted where it should be is not served; when it is mounted, it is. What is shared is never the empty
-//!   directory below.
-//! - The order is array, mount, servers; and the reverse to stop. A keeper that is started first waits for the mount; and `shoal unmount` has
-//!   it let go first.
+//! - A share whose file system is not mounted where it should be is not served; when it is mounted,
+//!   it is. What is shared is never the empty directory below.
+//! - The order is array, mount, servers; and the reverse to stop. A keeper that is started first
+//!   waits for the mount; and `shoal unmount` has it let go first.
 //! - Servers die with the keeper, and the next keeper starts from the records.
 
 mod directories;

@@ -18,7 +18,8 @@ pub struct FileSystem {
     pub uuid: Option<String>,
 }
 
-/// The mount that holds a directory: of those above it the nearest, and of several at one place the last.
+/// The mount that holds a directory: of those above it the nearest, and of several at one place the
+/// last.
 pub fn home_of(directory: &Path, mounts: &[Mount]) -> Option<Mount> {
     let above = mounts.iter().filter(|mount| directory.starts_with(&mount.place));
     above.max_by_key(|mount| mount.place.components().count()).cloned()

@@ -1,4 +1,5 @@
-//! What is written down of a share: all that it follows from, as JSON, in a directory that outlives a restart of the machine.
+//! What is written down of a share: all that it follows from, as JSON, in a directory that outlives
+//! a restart of the machine.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -79,7 +80,8 @@ pub enum GuestsWord {
 }
 
 impl Record {
-    /// What the servers are to do. Everything is looked at again: a record is a file, and anybody may have been at it.
+    /// What the servers are to do. Everything is looked at again: a record is a file, and anybody
+    /// may have been at it.
     pub fn share(&self, interfaces: &[Interface]) -> Result<Share, MachineError> {
         self.parsed(interfaces).map_err(|fault| MachineError::Record { name: self.name.clone(), fault })
     }

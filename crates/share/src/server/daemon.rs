@@ -1,8 +1,9 @@
 //! Commands and daemons, each with files laid over the system's own.
 //!
-//! A command line is built up from the outside in: the site's entry (into a network namespace), `setpriv` (dies with its parent), `unshare`
-//! (a mount namespace of its own, into which unmounting outside still reaches), a few lines of shell that mount, and then the program itself,
-//! which takes the place of all of them: there is one process.
+//! A command line is built up from the outside in: the site's entry (into a network namespace),
+//! `setpriv` (dies with its parent), `unshare` (a mount namespace of its own, into which unmounting
+//! outside still reaches), a few lines of shell that mount, and then the program itself, which
+//! takes the place of all of them: there is one process.
 
 use std::ffi::OsString;
 use std::fs;
@@ -75,7 +76,8 @@ impl Command {
         let mut command = self.prepared(entry);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
-        // What is written is a password or nothing, far less than a pipe holds. A child that does not read it says why itself.
+        // What is written is a password or nothing, far less than a pipe holds. A child that does
+        // not read it says why itself.
         let _ = child.stdin.take().map(|mut pipe| pipe.write_all(input));
         let output = child.wait_with_output().map_err(failed)?;
         if output.status.success() {
@@ -98,7 +100,8 @@ impl Command {
     }
 }
 
-/// What libraries are told of this machine's processor holds for servers too; nothing else of the caller's variables does.
+/// What libraries are told of this machine's processor holds for servers too; nothing else of the
+/// caller's variables does.
 const OF_THE_PROCESSOR: [&str; 3] = ["GLIBC_TUNABLES", "GNUTLS_CPUID_OVERRIDE", "OPENSSL_ia32cap"];
 
 /// Where servers are, whoever calls.
@@ -201,8 +204,8 @@ impl Child {
         }
     }
 
-    /// Whether it has asked the kernel to be told of new files. Where the way in is into a process namespace the daemon is a
-    /// child of that.
+    /// Whether it has asked the kernel to be told of new files. Where the way in is into a process
+    /// namespace the daemon is a child of that.
     fn is_watching(&self) -> bool {
         let way_in = self.process.id();
         let children = fs::read_to_string(format!("/proc/{way_in}/task/{way_in}/children")).unwrap_or_default();

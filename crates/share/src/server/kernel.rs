@@ -6,8 +6,8 @@
 //! | `rpc.mountd` | tells the kernel who may have what, as `exportfs` left it |
 //! | `rpc.nfsd` | starts the kernel's threads, or ends them |
 //!
-//! The kernel's threads are no child of anybody and do not die with one: a marker says that they are ours, so that they are ended before
-//! the next start.
+//! The kernel's threads are no child of anybody and do not die with one: a marker says that they
+//! are ours, so that they are ended before the next start.
 
 use std::path::{Path, PathBuf};
 

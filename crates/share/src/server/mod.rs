@@ -1,7 +1,8 @@
 //! Servers that run: in the foreground, as children of whoever started them.
 //!
-//! What a server needs is a [`Plan`](plan::Plan): files, directories, daemons, and commands before and after. A daemon dies with the thread
-//! that started it, whatever becomes of that; so no server outlives whoever looks after it.
+//! What a server needs is a [`Plan`](plan::Plan): files, directories, daemons, and commands before
+//! and after. A daemon dies with the thread that started it, whatever becomes of that; so no server
+//! outlives whoever looks after it.
 
 mod daemon;
 mod kernel;
@@ -89,7 +90,8 @@ pub struct Running {
     children: Vec<Child>,
 }
 
-/// Writes a server's configuration for those of `shares` that want its protocol, starts it, and waits until it answers.
+/// Writes a server's configuration for those of `shares` that want its protocol, starts it, and
+/// waits until it answers.
 ///
 /// # Errors
 ///
@@ -133,8 +135,8 @@ impl Running {
         self.children.iter_mut().find_map(Child::ended)
     }
 
-    /// Makes it serve other shares, where it can do so without being started again: clients of shares that stay notice nothing.
-    /// `Ok(false)` if it has to be started again.
+    /// Makes it serve other shares, where it can do so without being started again: clients of
+    /// shares that stay notice nothing. `Ok(false)` if it has to be started again.
     ///
     /// # Errors
     ///

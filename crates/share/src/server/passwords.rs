@@ -1,4 +1,5 @@
-//! Passwords of users: Samba's own database, and crypt(5) hashes for FTP. They never stand on a command line or in the environment.
+//! Passwords of users: Samba's own database, and crypt(5) hashes for FTP. They never stand on a
+//! command line or in the environment.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +9,8 @@ use super::{Protocol, ServerError, make_directory, write_file};
 use crate::configuration::{accounts, samba};
 use crate::{Entry, Places, Site, UserName};
 
-/// Gives a user of the site's servers a password, or another one, for those of SMB and FTP whose programs are installed.
+/// Gives a user of the site's servers a password, or another one, for those of SMB and FTP whose
+/// programs are installed.
 ///
 /// # Errors
 ///

@@ -68,7 +68,8 @@ impl Plan {
         }
     }
 
-    /// Whether somebody else is at the ports already. Elsewhere than here the server finds out by itself.
+    /// Whether somebody else is at the ports already. Elsewhere than here the server finds out by
+    /// itself.
     pub(super) fn look_for_others(&self, protocol: Protocol, site: &Site) -> Result<(), ServerError> {
         let ports = self.daemons.iter().flat_map(|daemon| daemon.ready.ports()).chain(&self.ports);
         for (port, address) in ports.flat_map(|&port| site.addresses.iter().map(move |&address| (port, address))) {
@@ -124,8 +125,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether daemons of this plan can go on with the files of another one. What is laid over the system's files cannot
-    /// change under a running daemon.
+    /// Whether daemons of this plan can go on with the files of another one. What is laid over the
+    /// system's files cannot change under a running daemon.
     pub(super) fn can_become(&self, other: &Self) -> bool {
         let laid_over = |plan: &Self| -> Vec<_> {
             let overlays = plan.daemons.iter().flat_map(|daemon| daemon.command.overlays.clone());
@@ -181,7 +182,8 @@ fn smb(site: &Site, shares: &[Share]) -> Plan {
     let made = ["cache", "lock", "pid", "ncalrpc", "dns"].map(|name| (directory.join(name), 0o755));
     let kept = ["private", "state"].map(|name| (state.join(name), 0o700));
     Plan {
-        // Samba remembers there which account has which number; accounts and owners may be others now.
+        // Samba remembers there which account has which number; accounts and owners may be others
+        // now.
         fresh: vec![directory.join("lock"), directory.join("cache")],
         directories: [made.as_slice(), &kept].concat(),
         files,

@@ -1,11 +1,14 @@
-//! What a flush costs: a block of 4 KiB written and made durable, over and over, on arrays of image files, by each way to them that
-//! needs no driver, and on a plain file beside them; rates, and what was counted for each flush.
+//! What a flush costs: a block of 4 KiB written and made durable, over and over, on arrays of image
+//! files, by each way to them that needs no driver, and on a plain file beside them; rates, and
+//! what was counted for each flush.
 //!
-//! `cargo bench -p shoal --bench flushes -- [--directory DIR] [--rounds N] [--mib M] [--only WORD]`, as root
+//! `cargo bench -p shoal --bench flushes -- [--directory DIR] [--rounds N] [--mib M] [--only
+//! WORD]`, as root
 //!
-//! All files lie in DIR, on one disk. RAID1 of two and RAID5 of three are attached once; then all take turns, a few dozen blocks
-//! at a time, as a disk is another one a second later where others use it too. What a block and its flush take is shown by its
-//! median and by the first tenth, which is that of a quiet moment, both with their ratios to the plain file's. That is written through
+//! All files lie in DIR, on one disk. RAID1 of two and RAID5 of three are attached once; then all
+//! take turns, a few dozen blocks at a time, as a disk is another one a second later where others
+//! use it too. What a block and its flush take is shown by its median and by the first tenth, which
+//! is that of a quiet moment, both with their ratios to the plain file's. That is written through
 //! the page cache, as SQLite and PostgreSQL do, and `fdatasync` follows.
 //!
 //! | way | what is between the load and the array |
@@ -15,8 +18,9 @@
 //! | loop | the kernel's loop device on that file, direct I/O |
 //! | ext4 | a file of ext4 on that device, through the page cache, with `fdatasync` |
 //!
-//! What is counted comes from runs of its own: what all members were asked (`traffic` of `shoal status --json`), and how often
-//! threads of the server (the kernel's workers on its behalf too) and of the front went to sleep.
+//! What is counted comes from runs of its own: what all members were asked (`traffic` of
+//! `shoal status --json`), and how often threads of the server (the kernel's workers on its behalf
+//! too) and of the front went to sleep.
 
 #[path = "../versus/mod.rs"]
 mod versus;

@@ -18,7 +18,8 @@ pub(crate) struct Options {
     pub(crate) only: String,
 }
 
-/// Compares, if the programs that it takes are there: each with the package that has it. `options` are those that nobody asks for.
+/// Compares, if the programs that it takes are there: each with the package that has it. `options`
+/// are those that nobody asks for.
 pub(crate) fn run(
     name: &str,
     programs: &[(&str, &str)],
@@ -70,7 +71,8 @@ fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// Random bytes, so that nobody can leave them out, written through so that nothing is left to be written.
+/// Random bytes, so that nobody can leave them out, written through so that nothing is left to be
+/// written.
 pub(crate) fn write_random(path: &Path, mib: u64) -> std::io::Result<()> {
     let mut random = File::open("/dev/urandom")?.take(mib << 20);
     let mut file = File::create(path)?;

@@ -1,29 +1,32 @@
-//! shoal's RAID0 and RAID5 of six files over NBD against a plain file over NBD, as nbdkit and qemu-nbd export it: rates
-//! and the servers' CPU time, in interleaved rounds.
+//! shoal's RAID0 and RAID5 of six files over NBD against a plain file over NBD, as nbdkit and
+//! qemu-nbd export it: rates and the servers' CPU time, in interleaved rounds.
 //!
-//! `cargo bench -p shoal --bench versus_nbd -- [--directory DIR] [--rounds N] [--seconds S] [--mib M] [--only WORD]`
+//! `cargo bench -p shoal --bench versus_nbd -- [--directory DIR] [--rounds N] [--seconds S] [--mib
+//! M] [--only WORD]`
 //!
 //! # What is equal
 //!
-//! All servers run at the same time, on files in one directory that hold random bytes: six members of an array, or one
-//! file, of the same content size. One of them is used at a time; they take turns within each round, and the first one of
-//! a round is another each time. They listen at Unix sockets, and are met by the same clients: nbdcopy for sequential
-//! copies (its four connections, 64 requests of 256 KiB on each), fio's nbd engine for 4 KiB at random places. What is
-//! copied in lies in memory, and ends with a flush.
+//! All servers run at the same time, on files in one directory that hold random bytes: six members
+//! of an array, or one file, of the same content size. One of them is used at a time; they take
+//! turns within each round, and the first one of a round is another each time. They listen at Unix
+//! sockets, and are met by the same clients: nbdcopy for sequential copies (its four connections,
+//! 64 requests of 256 KiB on each), fio's nbd engine for 4 KiB at random places. What is copied in
+//! lies in memory, and ends with a flush.
 //!
 //! # Where the content is
 //!
-//! DIR on tmpfs: it is in memory for everybody, and the path through the server is what is measured. DIR on a disk: shoal
-//! does direct I/O, as it always does. qemu-nbd is told to do the same (`--cache=none --aio=io_uring`); nbdkit cannot, and
-//! is told to leave nothing in the page cache (`cache=none`). Before each run the page cache lets go of all files, so
-//! nobody reads from memory what another reads from the disk.
+//! DIR on tmpfs: it is in memory for everybody, and the path through the server is what is
+//! measured. DIR on a disk: shoal does direct I/O, as it always does. qemu-nbd is told to do the
+//! same (`--cache=none --aio=io_uring`); nbdkit cannot, and is told to leave nothing in the page
+//! cache (`cache=none`). Before each run the page cache lets go of all files, so nobody reads from
+//! memory what another reads from the disk.
 //!
 //! # What is counted
 //!
-//! Bytes that the client says it moved, over the time it took. CPU time is what the system bills to the server's process,
-//! the kernel's workers on its behalf included, in hundredths of a second: so runs are repeated until they last long
-//! enough. A ratio is that of one round; the median of the rounds' ratios is shown, against the better of the two peers
-//! in that round.
+//! Bytes that the client says it moved, over the time it took. CPU time is what the system bills to
+//! the server's process, the kernel's workers on its behalf included, in hundredths of a second: so
+//! runs are repeated until they last long enough. A ratio is that of one round; the median of the
+//! rounds' ratios is shown, against the better of the two peers in that round.
 
 #[path = "../versus/mod.rs"]
 mod versus;

@@ -97,7 +97,8 @@ impl Server {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, after_name) = stat.rsplit_once(')').ok_or("no such process")?;
         let fields: Vec<&str> = after_name.split_whitespace().collect();
-        // utime and stime are fields 14 and 15 of proc(5), in hundredths of a second; the state is the third.
+        // utime and stime are fields 14 and 15 of proc(5), in hundredths of a second; the state is
+        // the third.
         let ticks: f64 = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
         Ok(ticks * 1e9 / rustix::param::clock_ticks_per_second() as f64)
     }

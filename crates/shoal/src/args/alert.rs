@@ -33,7 +33,8 @@ pub(crate) struct AlertArgs {
     /// Send a test over each way out, and say what came of it. Without this the file is only read.
     #[arg(long)]
     pub(crate) test: bool,
-    /// Tell that nobody runs the array with this UUID any more, unless that is known: what a service does when its manager has given up.
+    /// Tell that nobody runs the array with this UUID any more, unless that is known: what a
+    /// service does when its manager has given up.
     #[arg(long, value_name = "UUID", conflicts_with = "test")]
     pub(crate) gone: Option<Uuid>,
     /// Who is told, and how.

@@ -6,28 +6,27 @@ use clap::Args;
 use shoal_md::Uuid;
 use shoal_text::{parse_size, parse_small_size, whole_number};
 
-use super::engine::EngineArgs;
-use super::measure::SimulatedArrayArgs;
-use super::write_back::WriteBackArgs;
-
 /// Which array: its members, or one of them and where to look for the rest.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ArrayArgs {
     /// The array's members, in any order. Any one of them will do for an array that runs.
     #[arg(required_unless_present_any = ["socket", "uuid", "scan"], value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
-    /// Look for the other members in this directory; for all, if it holds those of one array and no drive is given.
+    /// Look for the other members in this directory; for all, if it holds those of one array and no
+    /// drive is given.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
-    /// The array with this UUID (md's form): its members are looked for among the machine's drives, or with --scan there.
+    /// The array with this UUID (md's form): its members are looked for among the machine's drives,
+    /// or with --scan there.
     #[arg(long, value_name = "UUID")]
     pub(crate) uuid: Option<Uuid>,
     /// Where the array is administered while it runs, if not at the usual place.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Start it though members are missing that it counts on: what is written then is missing there, and they are filled
-    /// anew when they come back. Asked for where this host has never run the array, cannot know whether those that are
-    /// given are the newest, or cannot remember it; and where a member that was not given is there, or does not answer.
+    /// Start it though members are missing that it counts on: what is written then is missing
+    /// there, and they are filled anew when they come back. Asked for where this host has never run
+    /// the array, cannot know whether those that are given are the newest, or cannot remember it;
+    /// and where a member that was not given is there, or does not answer.
     #[arg(long)]
     pub(crate) degraded: bool,
 }
@@ -35,13 +34,15 @@ pub(crate) struct ArrayArgs {
 /// `shoal create`
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
-    /// linear, 0, 1, 4, 5, 6 or 10; 50 and 60 stripe over groups of RAID5 or RAID6, 51 and 61 mirror them.
+    /// linear, 0, 1, 4, 5, 6 or 10; 50 and 60 stripe over groups of RAID5 or RAID6, 51 and 61
+    /// mirror them.
     #[arg(long, short)]
     pub(crate) level: String,
     /// What lies on one member before the next one's turn; a power of two of at least 4K.
     #[arg(long, short, value_parser = parse_small_size, value_name = "SIZE", default_value = "512K")]
     pub(crate) chunk: u32,
-    /// Where parity or copies go, as for mdadm: left-symmetric, ddf-zero-restart, ..., n2, f2, o2, original, alternate.
+    /// Where parity or copies go, as for mdadm: left-symmetric, ddf-zero-restart, ..., n2, f2, o2,
+    /// original, alternate.
     #[arg(long)]
     pub(crate) layout: Option<String>,
     /// How many of the drives, the last ones given, are spares.
@@ -59,24 +60,29 @@ pub(crate) struct CreateArgs {
     /// Where the superblocks lie: 1.2 near the start of the drives, 1.1 at it, 1.0 at the end.
     #[arg(long, value_name = "VERSION", default_value = "1.2")]
     pub(crate) metadata: Metadata,
-    /// A write-intent bitmap: after a crash only what was being written is resynced, and a member that comes back is filled
-    /// only where the array has changed.
+    /// A write-intent bitmap: after a crash only what was being written is resynced, and a member
+    /// that comes back is filled only where the array has changed.
     #[arg(long, value_name = "PLACE")]
     pub(crate) bitmap: Option<BitmapPlace>,
-    /// What one bit of the bitmap stands for, a power of two; chosen by the array's size if left out.
+    /// What one bit of the bitmap stands for, a power of two; chosen by the array's size if left
+    /// out.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) bitmap_chunk: Option<u64>,
-    /// How parity and mirrors are made to agree after a crash: by a resync of everything, of what a bitmap names, or
-    /// (level 5) by a log of partial parity, which also saves an array that is degraded then, and makes writes slower.
+    /// How parity and mirrors are made to agree after a crash: by a resync of everything, of what a
+    /// bitmap names, or (level 5) by a log of partial parity, which also saves an array that is
+    /// degraded then, and makes writes slower.
     #[arg(long, value_name = "POLICY")]
     pub(crate) consistency_policy: Option<Policy>,
-    /// Take parity and mirrors as they are: only right if every drive holds zeros, or all content is rewritten.
+    /// Take parity and mirrors as they are: only right if every drive holds zeros, or all content
+    /// is rewritten.
     #[arg(long)]
     pub(crate) assume_clean: bool,
-    /// Overwrite files, file systems, partition tables and other arrays. Drives in use are refused all the same.
+    /// Overwrite files, file systems, partition tables and other arrays. Drives in use are refused
+    /// all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
-    /// The drives; or simulated drives, as sim:cruzer-titanium*6@usb2*2, whose array is shown and vanishes.
+    /// The drives; or simulated drives, as sim:cruzer-titanium*6@usb2*2, whose array is shown and
+    /// vanishes.
     #[arg(required = true, value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
 }
@@ -129,8 +135,8 @@ pub(crate) struct StatusArgs {
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
-    /// Say by the exit status how it is, as `mdadm --detail --test` does: 0 optimal, 1 degraded, 2 failed, 4 where
-    /// that cannot be told.
+    /// Say by the exit status how it is, as `mdadm --detail --test` does: 0 optimal, 1 degraded, 2
+    /// failed, 4 where that cannot be told.
     #[arg(long)]
     pub(crate) test: bool,
 }
@@ -138,7 +144,8 @@ pub(crate) struct StatusArgs {
 /// `shoal list`
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Look in this directory (not below it), and not at the machine's drives and files known to hold members; may be repeated.
+    /// Look in this directory (not below it), and not at the machine's drives and files known to
+    /// hold members; may be repeated.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Vec<PathBuf>,
 }
@@ -261,7 +268,8 @@ pub(crate) struct GrowArgs {
     /// How many members the array is to have.
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = whole_number(1_usize..), required_unless_present_any = ["chunk", "layout", "go_on"])]
     pub(crate) raid_devices: Option<usize>,
-    /// A drive to add, whose content is lost; give it once for each. Spares of the array are used besides.
+    /// A drive to add, whose content is lost; give it once for each. Spares of the array are used
+    /// besides.
     #[arg(long, alias = "add", value_name = "DRIVE")]
     pub(crate) drive: Vec<PathBuf>,
     /// Levels 4, 5 and 6: the new chunk.
@@ -276,7 +284,8 @@ pub(crate) struct GrowArgs {
     /// Overwrite what added drives hold. A drive in use is refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
-    /// Return at once: `shoal rebuild` fills new members of level 1 later, and the kernel goes on with its arrays
+    /// Return at once: `shoal rebuild` fills new members of level 1 later, and the kernel goes on
+    /// with its arrays
     #[arg(long)]
     pub(crate) no_rebuild: bool,
     /// Which array.
@@ -295,7 +304,8 @@ pub(crate) struct RebuildArgs {
 /// `shoal recover`
 #[derive(Args, Debug)]
 pub(crate) struct RecoverArgs {
-    /// Files, devices, and directories of them: members, images of members or of whole disks, however damaged.
+    /// Files, devices, and directories of them: members, images of members or of whole disks,
+    /// however damaged.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Only this array, by name or UUID.
@@ -324,77 +334,4 @@ pub(crate) struct ScrubArgs {
     /// Which array.
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
-}
-
-/// `shoal run`
-#[derive(Args, Debug)]
-pub(crate) struct RunArgs {
-    /// Run a degraded array that was not shut down cleanly, though some blocks may be wrong; or, for reading only, what is left of
-    /// one that has lost more members than it survives.
-    #[arg(long, short)]
-    pub(crate) force: bool,
-    /// What answers writes before the members have them.
-    #[command(flatten)]
-    pub(crate) write_back: WriteBackArgs,
-    /// Who runs it.
-    #[command(flatten)]
-    pub(crate) engine: EngineArgs,
-    /// How fast background work goes.
-    #[command(flatten)]
-    pub(crate) speed: SpeedLimits,
-    /// For arrays that nobody watches.
-    #[command(flatten)]
-    pub(crate) unattended: UnattendedArgs,
-    /// Which array.
-    #[command(flatten)]
-    pub(crate) array: ArrayArgs,
-    /// What simulated drives, given instead of members, are made into; they work at the pace of real ones.
-    #[command(flatten)]
-    pub(crate) simulated: SimulatedArrayArgs,
-}
-
-/// What an array has that nobody watches.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct UnattendedArgs {
-    /// Wait so long for members that are not there yet; then the array is run without them, if it can be. And for a minute at
-    /// most for members that somebody else has.
-    #[arg(long, value_name = "SECONDS", value_parser = whole_number(0_u64..))]
-    pub(crate) wait: Option<u64>,
-    /// Tell people when the array's health changes: by mail, webhook or command, as this file says (shoal alert --help).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) alerts: Option<PathBuf>,
-}
-
-/// `shoal stop`
-#[derive(Args, Debug)]
-pub(crate) struct StopArgs {
-    /// Stop it though it is mounted, or attached to this machine. What uses it waits then until somebody runs it again, and fails after the deadline of
-    /// the attachment; what was written there and not flushed is lost with that.
-    #[arg(long, short)]
-    pub(crate) force: bool,
-    /// Which array.
-    #[command(flatten)]
-    pub(crate) array: ArrayArgs,
-}
-
-/// `shoal speed`
-#[derive(Args, Debug)]
-pub(crate) struct SpeedArgs {
-    /// How fast background work goes.
-    #[command(flatten)]
-    pub(crate) speed: SpeedLimits,
-    /// Which array.
-    #[command(flatten)]
-    pub(crate) array: ArrayArgs,
-}
-
-/// Rates of resyncs, rebuilds and scrubs.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct SpeedLimits {
-    /// Resyncs, rebuilds and scrubs go on at least this fast while the array is used: bytes a second on each member.
-    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
-    pub(crate) min: Option<u64>,
-    /// They never go faster than this, even while the array is not used.
-    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
-    pub(crate) max: Option<u64>,
 }

@@ -19,7 +19,8 @@ pub(crate) struct AttachArgs {
     /// In which way; the best that this machine has if left out.
     #[arg(long = "as", value_name = "METHOD", value_parser = method_parser())]
     pub(crate) method: Option<Method>,
-    /// A block device, and not only a file, which is what there is without ublk and nbd in the kernel.
+    /// A block device, and not only a file, which is what there is without ublk and nbd in the
+    /// kernel.
     #[arg(long, short)]
     pub(crate) block_device: bool,
     /// Let nobody write.
@@ -28,7 +29,8 @@ pub(crate) struct AttachArgs {
     /// Attach a degraded array that was not shut down cleanly, though some blocks may be wrong.
     #[arg(long, short)]
     pub(crate) force: bool,
-    /// A request that waits so long, while the process that runs the array is gone, fails. [default: 300]
+    /// A request that waits so long, while the process that runs the array is gone, fails.
+    /// [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) deadline: Option<Duration>,
     /// What answers writes before the members have them, if the array is not running yet.

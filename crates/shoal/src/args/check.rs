@@ -26,7 +26,8 @@ pub(crate) struct CheckArgs {
     /// Write all of each drive, and read all of it back.
     #[arg(long, requires = "write")]
     pub(crate) full: bool,
-    /// What is written to each drive at most, but for --full itself. A cache of the drive of up to a sixteenth of it is defeated.
+    /// What is written to each drive at most, but for --full itself. A cache of the drive of up to
+    /// a sixteenth of it is defeated.
     #[arg(long, requires = "write", value_parser = parse_size, value_name = "SIZE", default_value = "1G")]
     pub(crate) budget: u64,
     /// Repeats a check: the same places, the same bytes.

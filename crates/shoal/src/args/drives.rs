@@ -16,7 +16,8 @@ pub(crate) struct WipeArgs {
     /// Do not ask.
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Wipe files, too, that hold something and are no members of arrays. What is in use is refused all the same.
+    /// Wipe files, too, that hold something and are no members of arrays. What is in use is refused
+    /// all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// The drives.

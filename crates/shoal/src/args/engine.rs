@@ -14,7 +14,8 @@ pub(crate) enum EngineArg {
 /// Which engine runs an array.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct EngineArgs {
-    /// Who runs the array: shoal itself, or the kernel's md, watched over by shoal, until it is stopped
+    /// Who runs the array: shoal itself, or the kernel's md, watched over by shoal, until it is
+    /// stopped
     #[arg(long, value_name = "ENGINE", default_value = "shoal")]
     pub(crate) engine: EngineArg,
 }

@@ -1,4 +1,5 @@
-//! An example of each command, for its help and its manual page. A test reads each as the program does.
+//! An example of each command, for its help and its manual page. A test reads each as the program
+//! does.
 
 /// By command.
 const EXAMPLES: &[(&str, &[&str])] = &[

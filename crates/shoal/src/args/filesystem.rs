@@ -17,7 +17,8 @@ pub(crate) struct FormatArgs {
     /// The file system's name.
     #[arg(long, short = 'L', value_name = "NAME")]
     pub(crate) label: Option<String>,
-    /// What the members' flash erases at a time, if you know it; memory cards and simulated drives tell it themselves.
+    /// What the members' flash erases at a time, if you know it; memory cards and simulated drives
+    /// tell it themselves.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) erase_unit: Option<u64>,
     /// Show the command with its reasons, and stop.
@@ -42,7 +43,8 @@ pub(crate) struct MountArgs {
     /// Write nothing.
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Run the array though it is degraded and was not shut down cleanly, and some blocks may be wrong.
+    /// Run the array though it is degraded and was not shut down cleanly, and some blocks may be
+    /// wrong.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Which array, and then the directory.
@@ -54,7 +56,8 @@ pub(crate) struct MountArgs {
 #[derive(Args, Debug)]
 #[command(override_usage = "shoal unmount [OPTIONS] <DIR>\n       shoal unmount [OPTIONS] <DRIVE>...")]
 pub(crate) struct UnmountArgs {
-    /// Let shares of it wait until it is mounted again; without this, what is shared is not unmounted.
+    /// Let shares of it wait until it is mounted again; without this, what is shared is not
+    /// unmounted.
     #[arg(long)]
     pub(crate) let_shares_wait: bool,
     /// The directory, or the array.

@@ -142,7 +142,8 @@ mod tests {
         paths.map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
     }
 
-    /// What a document has people type: lines of its blocks that begin with the program, after a prompt or not.
+    /// What a document has people type: lines of its blocks that begin with the program, after a
+    /// prompt or not.
     fn typed(text: &str) -> impl Iterator<Item = &str> {
         let mut is_block = false;
         text.lines().filter_map(move |line| {

@@ -8,7 +8,8 @@ use clap::{ArgGroup, Args};
 /// Whether and where commands that measure keep what they measured.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct KeepArgs {
-    /// The lab book to keep the run in [default: lab-book.sqlite beside what this user's shoal remembers].
+    /// The lab book to keep the run in [default: lab-book.sqlite beside what this user's shoal
+    /// remembers].
     #[arg(long, value_name = "FILE", conflicts_with = "no_book")]
     pub(crate) book: Option<PathBuf>,
     /// Do not keep the run in a lab book.
@@ -31,17 +32,19 @@ pub(crate) struct BookArgs {
     after_help = "A run that is listed as unfinished is under way, or was killed."
 )]
 pub(crate) struct LogArgs {
-    /// Only runs in which this drive was measured, alone or in an array: its path, or who it is as `shoal show` tells.
+    /// Only runs in which this drive was measured, alone or in an array: its path, or who it is as
+    /// `shoal show` tells.
     #[arg(long, value_name = "DRIVE", conflicts_with = "exchange")]
     pub(crate) drive: Option<String>,
     /// Only the newest so many.
     #[arg(long, value_name = "COUNT", conflicts_with = "exchange", value_parser = whole_number(1_u32..))]
     pub(crate) last: Option<u32>,
-    /// Write all runs to a file that is not there yet: everything if it ends in .json, a table of figures if in .csv.
+    /// Write all runs to a file that is not there yet: everything if it ends in .json, a table of
+    /// figures if in .csv.
     #[arg(long, value_name = "FILE")]
     pub(crate) export: Option<PathBuf>,
-    /// Take in the runs of such a .json file, or the report of `fio --output-format=json`. What is there already is not
-    /// taken in twice.
+    /// Take in the runs of such a .json file, or the report of `fio --output-format=json`. What is
+    /// there already is not taken in twice.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) import: Option<PathBuf>,
     /// Which lab book.

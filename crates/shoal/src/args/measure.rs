@@ -15,10 +15,12 @@ use super::labbook::KeepArgs;
                         measured and deleted; elsewhere nothing is written without --write or --mix."
 )]
 pub(crate) struct BenchArgs {
-    /// Files, devices, directories, or the members of one array; or simulated drives, as sim:cruzer-titanium*6@usb2*2.
+    /// Files, devices, directories, or the members of one array; or simulated drives, as
+    /// sim:cruzer-titanium*6@usb2*2.
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
-    /// Look for the other members of the target's array among the files and devices in this directory.
+    /// Look for the other members of the target's array among the files and devices in this
+    /// directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) scan: Option<PathBuf>,
     /// Start the array though members are missing that it counts on.
@@ -66,18 +68,19 @@ pub(crate) struct BenchArgs {
     /// Length of the range to visit; everything from the offset on if left out.
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) length: Option<u64>,
-    /// Directories: how large the file is that is written there, measured and deleted [default: 1 GiB, or a quarter of
-    /// what is free].
+    /// Directories: how large the file is that is written there, measured and deleted [default: 1
+    /// GiB, or a quarter of what is free].
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// Repeats a run: the same blocks in the same order, the same bytes.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Arrays: answer writes from a window of so much memory, as drives with a volatile cache do; it is emptied by the
-    /// flush at the end, which counts.
+    /// Arrays: answer writes from a window of so much memory, as drives with a volatile cache do;
+    /// it is emptied by the flush at the end, which counts.
     #[arg(long, value_parser = parse_small_size, value_name = "SIZE", default_value = "0")]
     pub(crate) write_back: u32,
-    /// Overwrite files, file systems, partition tables and arrays when writing. Drives in use are refused all the same.
+    /// Overwrite files, file systems, partition tables and arrays when writing. Drives in use are
+    /// refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Who runs the array.
@@ -130,14 +133,15 @@ pub(crate) struct StudyArgs {
     /// Who runs the arrays.
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-    /// Wipe files, and drives that hold file systems, partition tables or arrays. Drives in use are refused all the same.
+    /// Wipe files, and drives that hold file systems, partition tables or arrays. Drives in use are
+    /// refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Where the run is kept.
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
-    /// Do not let a member fail and be rebuilt at the end. That takes three drives or more, and writes over all of the
-    /// part of each drive that is used.
+    /// Do not let a member fail and be rebuilt at the end. That takes three drives or more, and
+    /// writes over all of the part of each drive that is used.
     #[arg(long)]
     pub(crate) no_fault: bool,
     /// Say what would be done, how long it would take and what would be written, and stop.

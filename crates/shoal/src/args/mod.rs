@@ -15,6 +15,7 @@ mod network;
 mod plan;
 mod profile;
 mod replay;
+mod run;
 mod serve;
 mod service;
 mod share;
@@ -26,8 +27,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
     AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, ListArgs, Metadata, Policy,
-    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, RunArgs, ScrubArgs, SpeedArgs, SpeedLimits,
-    StatusArgs, StopArgs, TrustArgs, WriteArgs,
+    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, ScrubArgs, StatusArgs, TrustArgs,
+    WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};
 pub(crate) use check::CheckArgs;
@@ -42,6 +43,7 @@ pub(crate) use network::{NetworkArgs, Preset};
 pub(crate) use plan::{PlanArgs, parse_percent};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use replay::ReplayArgs;
+pub(crate) use run::{RunArgs, SpeedArgs, SpeedLimits, StopArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use service::{
     HotPlugArgs, InstallArgs, InstalledArgs, MdadmConfArgs, ServiceArgs, ServiceCommand, ServicePlaceArgs,
@@ -134,11 +136,11 @@ pub(crate) enum Command {
     Examine(ExamineArgs),
     /// Have this host take the drives given as the array.
     ///
-    /// Also one that it has never seen in it, that it has left out, or that is older than what it has
-    /// seen. What this host has seen of an array decides who takes part: a drive that was never seen in
-    /// it is left out, and so is one that was left out before; where those that are right may be
-    /// missing, the array is not started. This says that the drives given are right. Nothing is
-    /// written to them.
+    /// Also one that it has never seen in it, that it has left out, or that is older than what it
+    /// has seen. What this host has seen of an array decides who takes part: a drive that was never
+    /// seen in it is left out, and so is one that was left out before; where those that are right
+    /// may be missing, the array is not started. This says that the drives given are right. Nothing
+    /// is written to them.
     Trust(TrustArgs),
     /// End what drives were: array members, partitions, file systems.
     ///

@@ -16,8 +16,8 @@ use super::labbook::KeepArgs;
                         taken off its drives again."
 )]
 pub(crate) struct NetworkArgs {
-    /// A directory on a mounted array; or the members of an array, of which everything may be overwritten; or with --level
-    /// drives that are none yet.
+    /// A directory on a mounted array; or the members of an array, of which everything may be
+    /// overwritten; or with --level drives that are none yet.
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Look for the array's other members among the files and devices in this directory.
@@ -53,7 +53,8 @@ pub(crate) struct NetworkArgs {
     /// Write the report here: one page that needs nothing else.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Overwrite the array's content; with --level, whatever the drives hold. Drives in use are refused all the same.
+    /// Overwrite the array's content; with --level, whatever the drives hold. Drives in use are
+    /// refused all the same.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Say what would be done, how long it would take and what would be written, and stop.
@@ -69,7 +70,7 @@ pub(crate) struct NetworkArgs {
 pub(crate) enum Preset {
     /// Eight disks in RAID5 over gigabit: 3.28 GB by NFS and FTP.
     Eide,
-    /// Four sticks on a Raspberry Pi Zero: 4 KiB after 4 KiB, one at a time, of each stick and of all as one; and what
-    /// became of it, a share by SMB.
+    /// Four sticks on a Raspberry Pi Zero: 4 KiB after 4 KiB, one at a time, of each stick and of
+    /// all as one; and what became of it, a share by SMB.
     PiZero,
 }

@@ -18,8 +18,8 @@ pub(crate) struct PlanArgs {
     /// The drives, on their buses.
     #[arg(value_name = "DRIVE", required_unless_present_any = ["count", "preset"])]
     pub(crate) drives: Vec<String>,
-    /// What it is for: capacity, throughput, small-writes or all-round, and how many dead drives it must survive,
-    /// as in throughput,survive=1 [default: all-round,survive=1].
+    /// What it is for: capacity, throughput, small-writes or all-round, and how many dead drives it
+    /// must survive, as in throughput,survive=1 [default: all-round,survive=1].
     #[arg(long = "for", value_name = "PURPOSE")]
     pub(crate) purpose: Option<Purpose>,
     /// So many drives that nobody has described.
@@ -40,11 +40,12 @@ pub(crate) struct PlanArgs {
     /// Where real drives and those of --drives are plugged in, as usb2*2.
     #[arg(long, value_name = "BUS")]
     pub(crate) bus: Option<String>,
-    /// The drive that real drives and those of --drives are like in all that is not said [default: stick-64g].
+    /// The drive that real drives and those of --drives are like in all that is not said [default:
+    /// stick-64g].
     #[arg(long, value_name = "NAME")]
     pub(crate) like: Option<String>,
-    /// Plan a published study's array again, with its prices: eide-software-raid5, eide-hardware-raid5, eide-raid50 or
-    /// cruzer-raid0.
+    /// Plan a published study's array again, with its prices: eide-software-raid5,
+    /// eide-hardware-raid5, eide-raid50 or cruzer-raid0.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["drives", "count", "price", "base_cost"])]
     pub(crate) preset: Option<String>,
     /// What is written to the array a day, for the wear of flash.
@@ -53,8 +54,8 @@ pub(crate) struct PlanArgs {
     /// What the supply gives, as 450W, to hold the drives' starting against.
     #[arg(long, value_parser = parse_watts, value_name = "WATTS")]
     pub(crate) supply: Option<u64>,
-    /// How many drives fail in a year, in place of what their descriptions say: a percentage, or eide, backblaze-disks,
-    /// backblaze-ssds, schroeder-2007, google-2007 or sticks.
+    /// How many drives fail in a year, in place of what their descriptions say: a percentage, or
+    /// eide, backblaze-disks, backblaze-ssds, schroeder-2007, google-2007 or sticks.
     #[arg(long, value_name = "RATE")]
     pub(crate) failures: Option<String>,
     /// Days until a failed drive is replaced where no spare stands by.

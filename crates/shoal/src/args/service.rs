@@ -23,7 +23,8 @@ pub(crate) enum ServiceCommand {
     Show(InstalledArgs),
     /// Stop an array's service and take its files away.
     Remove(InstalledArgs),
-    /// Print the lines that have the kernel run an array at boot, for mdadm's configuration and an initramfs.
+    /// Print the lines that have the kernel run an array at boot, for mdadm's configuration and an
+    /// initramfs.
     MdadmConf(MdadmConfArgs),
 }
 
@@ -36,7 +37,8 @@ pub(crate) struct InstallArgs {
     /// Keep the shares that `shoal share` has made, too, from boot on.
     #[arg(long)]
     pub(crate) shares: bool,
-    /// Wait so long for members that are not there yet; then the array is run without them, if it can be.
+    /// Wait so long for members that are not there yet; then the array is run without them, if it
+    /// can be.
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     pub(crate) wait: u64,
     /// Tell people when the array's health changes, as this file says (shoal alert --help).
@@ -67,10 +69,12 @@ pub(crate) struct InstalledArgs {
 /// Where a service is.
 #[derive(Args, Debug)]
 pub(crate) struct ServicePlaceArgs {
-    /// A service of yours, not of the machine: without udev, for image files, or drives that you may open.
+    /// A service of yours, not of the machine: without udev, for image files, or drives that you
+    /// may open.
     #[arg(long)]
     pub(crate) user: bool,
-    /// Write below this directory, which is the root of another system; nothing is started or stopped.
+    /// Write below this directory, which is the root of another system; nothing is started or
+    /// stopped.
     #[arg(long, value_name = "DIR", conflicts_with = "user")]
     pub(crate) root: Option<PathBuf>,
 }

@@ -17,16 +17,20 @@ pub(crate) struct ShareArgs {
     /// By SMB, for Windows, Macs and Linux, from Samba.
     #[arg(long)]
     pub(crate) smb: bool,
-    /// By NFS, version 4. It knows no passwords: every machine in the networks may do what the share allows.
+    /// By NFS, version 4. It knows no passwords: every machine in the networks may do what the
+    /// share allows.
     #[arg(long)]
     pub(crate) nfs: bool,
-    /// By FTP, from vsftpd; without --tls-certificates passwords and content cross the network in the clear.
+    /// By FTP, from vsftpd; without --tls-certificates passwords and content cross the network in
+    /// the clear.
     #[arg(long)]
     pub(crate) ftp: bool,
-    /// Who may come in (SMB, FTP), with a password of their own. May be given several times; no account of the machine is needed or made.
+    /// Who may come in (SMB, FTP), with a password of their own. May be given several times; no
+    /// account of the machine is needed or made.
     #[arg(long = "user", value_name = "NAME")]
     pub(crate) users: Vec<UserName>,
-    /// Lines of NAME:PASSWORD, `-` for standard input. What is not in it is asked for at the terminal.
+    /// Lines of NAME:PASSWORD, `-` for standard input. What is not in it is asked for at the
+    /// terminal.
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
     /// Let those in who have no password (SMB, FTP): to read, or also to write.
@@ -35,13 +39,15 @@ pub(crate) struct ShareArgs {
     /// Nobody may write.
     #[arg(long, short)]
     pub(crate) read_only: bool,
-    /// Who is answered, as 192.168.1.0/24; may be given several times. If left out, all private networks that this machine is in.
+    /// Who is answered, as 192.168.1.0/24; may be given several times. If left out, all private
+    /// networks that this machine is in.
     #[arg(long = "network", value_name = "NETWORK")]
     pub(crate) networks: Vec<Network>,
     /// Answer networks that are not private: anybody on the internet may be in them.
     #[arg(long, requires = "networks")]
     pub(crate) allow_public: bool,
-    /// To whom all files are to belong, on this machine: USER, or numbers as UID:GID. If left out, to whom the directory belongs.
+    /// To whom all files are to belong, on this machine: USER, or numbers as UID:GID. If left out,
+    /// to whom the directory belongs.
     #[arg(long, value_name = "USER")]
     pub(crate) owner: Option<String>,
     /// What clients call it; if left out, as the directory is called, or the array.
@@ -56,7 +62,8 @@ pub(crate) struct ShareArgs {
     /// Demand TLS of FTP's clients, with server-cert.pem and server-key.pem in this directory.
     #[arg(long, value_name = "DIR", requires = "ftp")]
     pub(crate) tls_certificates: Option<PathBuf>,
-    /// Start nothing: write configurations into this directory, for servers that run already, and say where they belong.
+    /// Start nothing: write configurations into this directory, for servers that run already, and
+    /// say where they belong.
     #[arg(long, value_name = "DIR")]
     pub(crate) configuration_only: Option<PathBuf>,
     /// Show all shares, and how they are.

@@ -16,7 +16,8 @@ pub(crate) struct SimArgs {
 /// The commands of `shoal sim`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SimCommand {
-    /// Hunt for faults: a seed is an array, drives that fail, power cuts, and everything is checked.
+    /// Hunt for faults: a seed is an array, drives that fail, power cuts, and everything is
+    /// checked.
     Swarm(SwarmArgs),
 }
 
@@ -33,7 +34,8 @@ pub(crate) struct SwarmArgs {
     /// How many to play at a time [default: one for each processor].
     #[arg(long, value_name = "COUNT", value_parser = whole_number(1_u16..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Print what happens, I/O by I/O. For one seed; of one that fails, what is left when it has been made smaller.
+    /// Print what happens, I/O by I/O. For one seed; of one that fails, what is left when it has
+    /// been made smaller.
     #[arg(long)]
     pub(crate) trace: bool,
     /// Leave seeds that fail as they are, instead of making them smaller.

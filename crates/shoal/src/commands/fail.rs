@@ -63,8 +63,8 @@ fn take_leave(
     output::document(cli, &array.finish()?, state_text)
 }
 
-/// Refuses a member that the array cannot spare. Of RAID10 and of arrays of arrays only the engine knows that: they are not
-/// judged here.
+/// Refuses a member that the array cannot spare. Of RAID10 and of arrays of arrays only the engine
+/// knows that: they are not judged here.
 fn refuse_needed(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
     let is_it = |member: &&MemberDocument| member.drive.as_ref().is_some_and(|own| same_file(Path::new(own), drive));
     let Some(member) = array.members.iter().find(is_it) else { return Ok(()) };
@@ -86,7 +86,8 @@ fn has_member(array: &ArrayDocument, drive: &Path) -> bool {
         || array.inner_arrays().any(|inner| has_member(inner, drive))
 }
 
-/// Refuses a member of an array with parity that is not known to agree with the data: it cannot stand for one that leaves.
+/// Refuses a member of an array with parity that is not known to agree with the data: it cannot
+/// stand for one that leaves.
 fn refuse_unsynced(array: &ArrayDocument, drive: &Path) -> Result<(), Failure> {
     array
         .inner_arrays()

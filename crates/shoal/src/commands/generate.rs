@@ -1,4 +1,5 @@
-//! Manual pages, completions and JSON schemas, all from the definitions that the program itself uses.
+//! Manual pages, completions and JSON schemas, all from the definitions that the program itself
+//! uses.
 
 use std::path::Path;
 use std::{fs, io};
@@ -26,8 +27,8 @@ pub(crate) fn man_pages(cli: &Cli, directory: &Path) -> Result<(), Failure> {
     files(cli, files_written)
 }
 
-/// The pages of a command's commands, at any depth, and its own, by the names of their files. Commands that are not shown have
-/// none.
+/// The pages of a command's commands, at any depth, and its own, by the names of their files.
+/// Commands that are not shown have none.
 fn pages_of(command: &clap::Command, name: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {

@@ -23,7 +23,8 @@ use crate::setup::{environment, join, member_paths, reach, reach_running};
 /// Memory that content goes through: so many pieces of so many bytes.
 const PIECES: (u32, u32) = (32, 1 << 20);
 
-/// Gives an array more members, another chunk or another layout: here, if nobody uses it, or where the kernel runs it.
+/// Gives an array more members, another chunk or another layout: here, if nobody uses it, or where
+/// the kernel runs it.
 pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     let options = options(args)?;
     if let Some(running) = reach_running(&args.array)? {
@@ -50,8 +51,8 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     show(cli, args, all, grown == Grown::ToBeFilled && !args.no_rebuild)
 }
 
-/// Refuses what would never be done, however the drives are: too few of them, or another shape than the array can have. The
-/// first `members` of the drives are the array's. Nothing is written.
+/// Refuses what would never be done, however the drives are: too few of them, or another shape than
+/// the array can have. The first `members` of the drives are the array's. Nothing is written.
 fn check(cli: &Cli, drives: Vec<Drive>, members: usize, options: &GrowOptions) -> Result<(), Failure> {
     let mut opened = join(cli, drives, 1, 4096)?;
     let (members, added) = opened.drives.split_at(members);

@@ -27,7 +27,8 @@ pub(crate) struct ListDocument {
     arrays: Vec<StateDocument>,
     /// Arrays that are there, and of which it cannot be said how they are.
     unknown: Vec<UnknownDocument>,
-    /// Arrays that this host remembers, and of which no drive is here. Left out where a directory was looked through.
+    /// Arrays that this host remembers, and of which no drive is here. Left out where a directory
+    /// was looked through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     absent: Vec<AbsentDocument>,
     /// The directories that were looked through, if any were named.

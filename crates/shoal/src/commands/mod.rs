@@ -42,7 +42,8 @@ use crate::args::{Cli, Command};
 use crate::attaching::{leave_session, run_front, wait_to_follow};
 use crate::exit::Failure;
 
-/// Does what was asked. A parity kernel that is not there is told even where none is needed: a mistake worth knowing of.
+/// Does what was asked. A parity kernel that is not there is told even where none is needed: a
+/// mistake worth knowing of.
 pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
     cli.parity()?;
     match &cli.command {

@@ -158,7 +158,8 @@ pub(crate) fn unmount(cli: &Cli, args: &UnmountArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Unmounts in a thread of its own: who stops the processes meanwhile on which that waits is told, and need not wait for it.
+/// Unmounts in a thread of its own: who stops the processes meanwhile on which that waits is told,
+/// and need not wait for it.
 fn unmount_watched(attachment: &Attachment, place: &Path, is_dead: bool) -> Result<(), Failure> {
     let (sender, receiver) = sync_channel(1);
     let own = place.to_owned();
@@ -177,7 +178,8 @@ fn unmount_watched(attachment: &Attachment, place: &Path, is_dead: bool) -> Resu
     }
 }
 
-/// Without a process that runs the array what was written could not be flushed, and that would be waited for.
+/// Without a process that runs the array what was written could not be flushed, and that would be
+/// waited for.
 fn refuse_unrun(attachment: &Attachment) -> Result<(), Failure> {
     if attachment.standing() != Standing::ServerGone {
         return Ok(());
@@ -188,8 +190,8 @@ fn refuse_unrun(attachment: &Attachment) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses while the process that runs the array is stopped, or hangs: what was written could not be flushed, and that would
-/// be waited for, uninterruptibly.
+/// Refuses while the process that runs the array is stopped, or hangs: what was written could not
+/// be flushed, and that would be waited for, uninterruptibly.
 fn hear_from_server(attachment: &Attachment) -> Result<(), Failure> {
     let uuid = attachment.array_uuid.parse().map_err(Failure::failed)?;
     match reach_running(&ArrayArgs { uuid: Some(uuid), ..ArrayArgs::default() })? {
@@ -237,7 +239,8 @@ fn find(named: &ArrayArgs) -> Result<(Attachment, Vec<PathBuf>), Failure> {
     let mut places = attachment.mounted_at()?;
     // What was mounted last may hide, or lie in, what was mounted before.
     places.reverse();
-    // Where it was attached to be mounted, somebody else has unmounted it, and what is left is to be taken down.
+    // Where it was attached to be mounted, somebody else has unmounted it, and what is left is to
+    // be taken down.
     if places.is_empty() && !attachment.until_unmounted {
         let (name, device) = (&attachment.name, attachment.device.display());
         return Err(Failure::usage(format!(

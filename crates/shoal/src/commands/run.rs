@@ -75,8 +75,9 @@ pub(super) fn speed(rates: &SpeedLimits) -> Command {
     Command::Speed { min_bytes_per_s: rates.min, max_bytes_per_s: rates.max }
 }
 
-/// Refuses an array whose attachment waits for a server, unless `is_served` says that it will be served as the attachment
-/// needs it: what uses the attachment would go on to wait, and nobody else could serve it.
+/// Refuses an array whose attachment waits for a server, unless `is_served` says that it will be
+/// served as the attachment needs it: what uses the attachment would go on to wait, and nobody else
+/// could serve it.
 pub(super) fn refuse_waited_for(
     array: &ArrayArgs,
     is_served: impl FnOnce(&Attachment) -> Result<bool, Failure>,
@@ -105,8 +106,8 @@ pub(super) fn write_back(args: WriteBackArgs, engine: EngineArg) -> Result<Write
     Ok(args.size.into())
 }
 
-/// Refuses an array that could not be administered, before anything is written to it: a start without one of its members
-/// leaves that one behind for good.
+/// Refuses an array that could not be administered, before anything is written to it: a start
+/// without one of its members leaves that one behind for good.
 pub(super) fn check_place(is_named: bool) -> Result<(), Failure> {
     if !is_named {
         make_runtime_directory(environment())?;
@@ -139,7 +140,8 @@ fn failed_path(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Usage(format!("{}: {error}", path.display()))
 }
 
-/// Has the process that runs an array bring it to rest and end; refused while it is used on this machine.
+/// Has the process that runs an array bring it to rest and end; refused while it is used on this
+/// machine.
 pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
     // One that waits for a server loses nothing by the end of a process that does not serve it.
     if let Some(attachment) = attachment_of(&args.array)?.filter(|it| it.standing() != Standing::ServerGone)

@@ -98,7 +98,8 @@ fn not_scrubbed(failure: Failure, state: &StateDocument) -> Failure {
     nothing_to_compare(array).unwrap_or(failure)
 }
 
-/// Why there is nothing to hold an array's content against, if so: it has no redundancy, or has lost all of it.
+/// Why there is nothing to hold an array's content against, if so: it has no redundancy, or has
+/// lost all of it.
 fn nothing_to_compare(array: &ArrayDocument) -> Option<Failure> {
     let ArrayDocument { name, level, redundancy, .. } = array;
     if !is_redundant(array) {

@@ -29,7 +29,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
             "an array is served by naming its members, or any one of them and --scan DIR, or its --uuid",
         ));
     }
-    // An array that is attached to this machine is written back to by the very memory management that this process relies on.
+    // An array that is attached to this machine is written back to by the very memory management
+    // that this process relies on.
     shoal_attach::stay_out_of_reclaim();
     let protection = protection(args);
     let opening = opening(args)?;
@@ -67,7 +68,8 @@ fn opening(args: &ServeArgs) -> Result<Opening, Failure> {
         writable: !args.read_only,
         force: args.force,
         engine: args.engine.engine.into(),
-        // A member that does not answer is taken out while clients have half of their patience left.
+        // A member that does not answer is taken out while clients have half of their patience
+        // left.
         silence: SILENCE.min(deadline / 2),
         deadline,
         write_back: write_back(args.write_back, args.engine.engine)?,
@@ -75,7 +77,8 @@ fn opening(args: &ServeArgs) -> Result<Opening, Failure> {
     })
 }
 
-/// Refuses exports that the array has no room for, and places where nobody can listen, before it is started without members.
+/// Refuses exports that the array has no room for, and places where nobody can listen, before it is
+/// started without members.
 fn check(
     cli: &Cli,
     args: &ServeArgs,
@@ -145,8 +148,8 @@ fn refuse_other_places(args: &ServeArgs, array: &ArrayArgs) -> Result<(), Failur
     })
 }
 
-/// Whether the array will be served as an attachment needs it: where it waits, all of it, and for writing unless it only
-/// reads. It takes the first export.
+/// Whether the array will be served as an attachment needs it: where it waits, all of it, and for
+/// writing unless it only reads. It takes the first export.
 fn suits(args: &ServeArgs, attachment: &Attachment) -> Result<bool, Failure> {
     let first = args.export.first();
     let is_whole = first.is_none_or(|export| export.part.is_none());

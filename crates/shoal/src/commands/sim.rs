@@ -24,7 +24,8 @@ pub(crate) fn run(cli: &Cli, args: &SimArgs) -> Result<(), Failure> {
     }
 }
 
-/// Plays one seed, and prints all that happens: in what is left of it when it has been made smaller, if it fails.
+/// Plays one seed, and prints all that happens: in what is left of it when it has been made
+/// smaller, if it fails.
 fn trace(cli: &Cli, args: &SwarmArgs) -> Result<(), Failure> {
     let seed = args.seeds.start;
     if args.seeds.end - seed > 1 || cli.json {
@@ -74,7 +75,8 @@ fn swarm(cli: &Cli, args: &SwarmArgs) -> Result<(), Failure> {
     }
 }
 
-/// Moves the bar, passes Ctrl-C on, and tells of a seed that does not end: its thread cannot be stopped from outside.
+/// Moves the bar, passes Ctrl-C on, and tells of a seed that does not end: its thread cannot be
+/// stopped from outside.
 fn keep_watch(watch: &Watch, bar: &ProgressBar, stop: &AtomicBool, is_over: &AtomicBool) {
     let mut since: Vec<_> = watch.playing.iter().map(|_| (Watch::IDLE, Instant::now())).collect();
     while !is_over.load(Ordering::Relaxed) {

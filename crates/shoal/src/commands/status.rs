@@ -63,7 +63,8 @@ fn tell(cli: &Cli, state: StateDocument) -> Result<(), Failure> {
     output::document(cli, &attached_state(&attachments()?, state), state_text)
 }
 
-/// With the names of drives that are not there, as this host remembers them: whoever has to replace one looks for it by that.
+/// With the names of drives that are not there, as this host remembers them: whoever has to replace
+/// one looks for it by that.
 fn with_last_seen(array: ArrayDocument) -> ArrayDocument {
     array.with_last_seen(&|array, role| last_seen(environment(), array.parse().ok()?, role))
 }
@@ -321,7 +322,8 @@ fn survives(array: &ArrayDocument) -> String {
     }
 }
 
-/// Whether it is all one which drive is lost next: not so of several mirrors, and of arrays inside one.
+/// Whether it is all one which drive is lost next: not so of several mirrors, and of arrays inside
+/// one.
 fn is_certain(array: &ArrayDocument) -> bool {
     (array.has_parity() || array.level == Level::Raid1) && array.inner_arrays().next().is_none()
 }

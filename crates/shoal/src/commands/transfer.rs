@@ -18,7 +18,8 @@ use crate::exit::Failure;
 use crate::output;
 use crate::setup::{check_first, reach};
 
-/// Writes content to standard output. With `--json` the document goes to standard error, as the content has the other.
+/// Writes content to standard output. With `--json` the document goes to standard error, as the
+/// content has the other.
 pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         return Err(Failure::usage("content is no text for a terminal: send it to a file (`> FILE`) or a program"));
@@ -122,8 +123,8 @@ fn refuse_incomplete(array: &ArrayDocument) -> Result<(), Failure> {
     )))
 }
 
-/// An offset beyond the content, and a file on standard input that has more than there is room for, are refused before anything
-/// is written. How much a pipe has nobody knows.
+/// An offset beyond the content, and a file on standard input that has more than there is room for,
+/// are refused before anything is written. How much a pipe has nobody knows.
 fn refuse_no_room(offset: u64, size_bytes: u64) -> Result<(), Failure> {
     if offset > size_bytes {
         return Err(beyond(offset, size_bytes));

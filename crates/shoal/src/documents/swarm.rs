@@ -11,7 +11,8 @@ pub(crate) struct SwarmDocument {
     pub(crate) first_seed: u64,
     /// How many were played; fewer than asked for if many failed, or it was stopped.
     pub(crate) seeds: u64,
-    /// Of all that passed between arrays and drives, in hexadecimal: equal for equal seeds, on every machine.
+    /// Of all that passed between arrays and drives, in hexadecimal: equal for equal seeds, on
+    /// every machine.
     pub(crate) trace_hash: String,
     /// How long it took.
     pub(crate) duration_ns: u64,

@@ -1,4 +1,5 @@
-//! Bad input: one line that names the thing and the mend, the right exit status, and not one byte changed.
+//! Bad input: one line that names the thing and the mend, the right exit status, and not one byte
+//! changed.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -135,7 +136,8 @@ fn more_of_a_drive_than_there_is() {
 fn damaged_superblocks() {
     let bay = Bay::new(3);
     bay.done("create --level 5 --chunk 64K d0 d1 d2");
-    // Every field: the header's, times and counts, and the table of roles; 4 KiB is where the superblock starts.
+    // Every field: the header's, times and counts, and the table of roles; 4 KiB is where the
+    // superblock starts.
     for at in (0..256).step_by(8).chain([256, 260]) {
         let was = bay.peek("d1", 4096 + at, 1);
         bay.poke("d1", 4096 + at, &[was[0] ^ 0x41]);
@@ -238,7 +240,8 @@ fn names_that_a_terminal_would_obey() {
     assert_eq!(bay.json("status d0 d1 d2")["name"], name);
 }
 
-/// Gives an array a name that `create` would not take, in the superblock (4 KiB from the start) of one member.
+/// Gives an array a name that `create` would not take, in the superblock (4 KiB from the start) of
+/// one member.
 fn rename(bay: &Bay, drive: &str, name: &str) {
     let mut superblock = bay.peek(drive, 4096, 4096);
     superblock[32..64].fill(0);

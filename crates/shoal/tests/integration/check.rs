@@ -1,4 +1,5 @@
-//! `shoal check`: fakes are found, drives that are none are not, and nothing is overwritten that somebody may want.
+//! `shoal check`: fakes are found, drives that are none are not, and nothing is overwritten that
+//! somebody may want.
 
 use crate::support::{Bay, pattern};
 

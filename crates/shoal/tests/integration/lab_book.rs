@@ -46,7 +46,8 @@ fn what_is_measured_is_listed_shown_and_compared() {
     assert!(!measured["write_histogram"].as_array().unwrap().is_empty(), "{measured}");
     let uuid = run["uuid"].as_str().unwrap();
     assert_eq!(bay.json(&format!("show {uuid}")), run);
-    // What a simulation repeats is the same: no difference, and that is sure enough to be called noise.
+    // What a simulation repeats is the same: no difference, and that is sure enough to be called
+    // noise.
     let compared = text(&bay, "compare 2 2");
     assert!(compared.contains("0 are better, 0 worse") && compared.contains("noise"), "{compared}");
     bay.refused("compare 1 2", 1, &["no workload in common"]);

@@ -1,4 +1,5 @@
-//! The whole program, as people and other programs meet it. One program holds all its tests, as each would have to be linked.
+//! The whole program, as people and other programs meet it. One program holds all its tests, as
+//! each would have to be linked.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 

@@ -1,5 +1,6 @@
-//! A machine boots from an array of USB sticks that shoal made and filled: its kernel finds the members by the line that
-//! shoal gives for mdadm's configuration, and what it writes while it runs, shoal reads afterwards.
+//! A machine boots from an array of USB sticks that shoal made and filled: its kernel finds the
+//! members by the line that shoal gives for mdadm's configuration, and what it writes while it
+//! runs, shoal reads afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,8 @@ use shoal_lab::usb::{Stick, UsbLab};
 const STICK_BYTES: u64 = 24 << 20;
 const ROOT_BYTES: u64 = 40 << 20;
 
-/// The first process on the array: it says what it runs on, leaves a word, and switches the machine off.
+/// The first process on the array: it says what it runs on, leaves a word, and switches the machine
+/// off.
 const INIT: &str = "#!/bin/busybox sh
 PATH=/bin
 exec </dev/ttyS1 >/dev/ttyS1 2>&1
@@ -36,7 +38,8 @@ fn needs_bus_boots_from_an_array_that_lacks_a_stick() {
     let lines = story.boot(&[0, 1, 3]);
     assert!(lines.iter().any(|line| line.contains("members are missing")), "{lines:#?}");
     story.was_used(&lines, &names([0, 1, 3]));
-    // What the machine wrote without the stick is rebuilt on it, from the bitmap that the kernel kept.
+    // What the machine wrote without the stick is rebuilt on it, from the bitmap that the kernel
+    // kept.
     let state = story.bay.json("re-add --drive d2 d0 d1 d3");
     assert_eq!(state["health"], "optimal", "{state}");
     let scrub = story.bay.json("scrub d0 d1 d2 d3");

@@ -1,5 +1,6 @@
-//! Sticks are pulled and plugged back while shoal runs an array on them, under a real kernel: the array goes on without
-//! the stick, which comes back under another name, is known by what is on it, and gets only what it missed.
+//! Sticks are pulled and plugged back while shoal runs an array on them, under a real kernel: the
+//! array goes on without the stick, which comes back under another name, is known by what is on it,
+//! and gets only what it missed.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -112,8 +113,8 @@ impl Story {
         self.holds_the_content("$(stick STICK0)");
     }
 
-    /// A stick is pulled while the array is written to, which goes on. On a machine that does much else the write may have
-    /// been over before: that says nothing.
+    /// A stick is pulled while the array is written to, which goes on. On a machine that does much
+    /// else the write may have been over before: that says nothing.
     fn is_pulled_in_mid_write(&mut self) -> bool {
         self.done(
             "rm -f /tmp/write.status
@@ -171,7 +172,8 @@ impl Story {
         is_degraded
     }
 
-    /// The array holds what was written, and a stick that was away for a while is taken back by mdadm.
+    /// The array holds what was written, and a stick that was away for a while is taken back by
+    /// mdadm.
     fn linux_agrees(&mut self) {
         let printed = self.done(&format!(
             "mdadm --assemble --quiet /dev/md0 $(stick STICK0 STICK1 STICK2 STICK3)

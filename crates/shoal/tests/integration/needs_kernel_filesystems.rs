@@ -1,5 +1,6 @@
-//! File systems that shoal made, mounted by a real kernel on its own md over the same members, also those that this machine's
-//! kernel has no driver for; and what the kernel wrote there, read by shoal.
+//! File systems that shoal made, mounted by a real kernel on its own md over the same members, also
+//! those that this machine's kernel has no driver for; and what the kernel wrote there, read by
+//! shoal.
 
 use std::process::Command;
 
@@ -59,7 +60,8 @@ fn needs_kernel_what_shoal_formats_is_mounted_by_linux_on_its_own_md() {
     }
 }
 
-/// Loads drivers unless they are there, assembles, mounts, and copies the image in; then reads it back from the members.
+/// Loads drivers unless they are there, assembles, mounts, and copies the image in; then reads it
+/// back from the members.
 fn mounted(kind: &str, modules: &[&str]) -> String {
     let load =
         |module: &&str| format!("insmod /usr/lib/uml/modules/$(uname -r)/kernel/{module}.ko 2>/dev/null || true\n");
@@ -85,7 +87,8 @@ fn holds(content: &std::path::Path, image: &[u8]) -> bool {
     image.chunks_exact(4096).all(|block| blocks.contains(block))
 }
 
-/// What a program finds out of the kernel's md by itself, in blocks of 4 KiB: a chunk, and a stripe of data.
+/// What a program finds out of the kernel's md by itself, in blocks of 4 KiB: a chunk, and a stripe
+/// of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Found {
     chunk: u64,
@@ -158,8 +161,8 @@ fn needs_kernel_plans_say_what_programs_find_out_by_themselves() {
     }
 }
 
-/// The kernel joins the stripes of inner arrays to those of the outer one by the least that both fit into, which is not
-/// a turn over all drives: what is told is a multiple of what it says.
+/// The kernel joins the stripes of inner arrays to those of the outer one by the least that both
+/// fit into, which is not a turn over all drives: what is told is a multiple of what it says.
 fn nested(stage: &mut Stage, level: &str, inner: usize, kinds: &[&str]) {
     stage.set(&vec![1200 << 20; 2 * inner], 512);
     stage.shoal(&format!("create --level {level} --groups 2 --chunk 64K --assume-clean DRIVES"), None, None);

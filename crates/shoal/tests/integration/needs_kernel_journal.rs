@@ -1,8 +1,9 @@
-//! RAID5 and RAID6 with a write journal, whose kernel is killed behind its last write: shoal replays the journal, and
-//! the kernel takes the array and the journal back.
+//! RAID5 and RAID6 with a write journal, whose kernel is killed behind its last write: shoal
+//! replays the journal, and the kernel takes the array and the journal back.
 //!
-//! In the journal's mode write-back the blocks written last are in the journal alone when the power is cut, in mode
-//! write-through they are on the members too. All of them had been acknowledged, so all have to be there.
+//! In the journal's mode write-back the blocks written last are in the journal alone when the power
+//! is cut, in mode write-through they are on the members too. All of them had been acknowledged, so
+//! all have to be there.
 
 use shoal_lab::Lab;
 
@@ -45,7 +46,8 @@ fn needs_kernel_killed_with_a_journal_and_shoal_replays_it() {
     }
 }
 
-/// Fills the array, writes some blocks anew, and cuts the power. The content that is to be there is in `expected`.
+/// Fills the array, writes some blocks anew, and cuts the power. The content that is to be there is
+/// in `expected`.
 fn kill_the_kernel(stage: &mut Stage, story: &Story) {
     stage.kernel(&format!(
         "set -- $DRIVES

@@ -1,11 +1,14 @@
-//! RAID5 with a partial parity log, killed in the middle of writing by one side, and started by the other.
+//! RAID5 with a partial parity log, killed in the middle of writing by one side, and started by the
+//! other.
 //!
-//! The array holds one content, flushed, and is being filled with another when its writer is killed. Then every block
-//! has to be of the one or of the other; parity has to agree without a resync; and without one of the drives, which is
-//! lost at the same time, only blocks of that drive that were being written may be anything.
+//! The array holds one content, flushed, and is being filled with another when its writer is
+//! killed. Then every block has to be of the one or of the other; parity has to agree without a
+//! resync; and without one of the drives, which is lost at the same time, only blocks of that drive
+//! that were being written may be anything.
 //!
-//! A cut may also fall between the superblocks that call the array active and the first entry of a log, or tear a log's
-//! write. Then either side resyncs a whole array. That is rare, and counted: it must stay so.
+//! A cut may also fall between the superblocks that call the array active and the first entry of a
+//! log, or tear a log's write. Then either side resyncs a whole array. That is rare, and counted:
+//! it must stay so.
 //!
 //! `SHOAL_CUTS=N` does N cuts of each kind.
 
@@ -99,7 +102,8 @@ fn needs_kernel_shoal_killed_while_it_writes_and_the_kernel_replays_its_log() {
     tally.judge();
 }
 
-/// Where a resync had not been, parity is wrong, and no log tells where. The kernel goes on from there all the same.
+/// Where a resync had not been, parity is wrong, and no log tells where. The kernel goes on from
+/// there all the same.
 #[test]
 fn needs_kernel_shoal_killed_while_it_resyncs_and_the_kernel_goes_on() {
     let Some(mut stage) = a_stage("shoal's resync") else { return };
@@ -244,8 +248,8 @@ fn kernel_recovers(stage: &mut Stage, lost: Option<usize>) -> After {
     After { content: std::fs::read(stage.path("read")).unwrap(), lost, resynced: action == "resync" }
 }
 
-/// Holds what is left against both contents. Gives the bytes between the first block that is not of the second content
-/// and the last that is: where the writer was.
+/// Holds what is left against both contents. Gives the bytes between the first block that is not of
+/// the second content and the last that is: where the writer was.
 fn check(stage: &Stage, after: &After, lost_blocks_max: usize) -> Range<usize> {
     let [one, two] = ["one", "two"].map(|name| std::fs::read(stage.path(name)).unwrap());
     assert_eq!(after.content.len(), one.len());

@@ -1,4 +1,5 @@
-//! Drives that are to come to an array which counts on them already: always refused, whoever runs the array, and nothing is written.
+//! Drives that are to come to an array which counts on them already: always refused, whoever runs
+//! the array, and nothing is written.
 
 use crate::support::{Bay, names, pattern};
 

@@ -1,4 +1,5 @@
-//! `shoal recover`: members among other files, stale ones, copies, damaged images, whole disks; and nothing is written.
+//! `shoal recover`: members among other files, stale ones, copies, damaged images, whole disks; and
+//! nothing is written.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -155,8 +156,8 @@ fn arrays_of_arrays_and_several_arrays_are_told_apart() {
     bay.refused("recover d8 d9", 2, &["no member"]);
 }
 
-/// Two damaged members of a degraded array carry a file system. What is lost is listed by position, and the file system is
-/// asked whose it was: every other file is as it was written.
+/// Two damaged members of a degraded array carry a file system. What is lost is listed by position,
+/// and the file system is asked whose it was: every other file is as it was written.
 #[test]
 fn needs_e2fsprogs_only_files_on_lost_blocks_are_harmed() {
     if !has("mkfs.ext4") || !has("debugfs") {
@@ -202,7 +203,8 @@ fn damage(bay: &Bay) -> u64 {
         let mut done = 0;
         for &hole in holes {
             bay.poke(&name, hole, &[0xee; 8192]);
-            // A row keeps its parity on one member: where that is one of the two lost ones, one block of data is lost, else two.
+            // A row keeps its parity on one member: where that is one of the two lost ones, one
+            // block of data is lost, else two.
             let parity = 2 - (hole - start) / (64 << 10) % 3;
             wanted += if parity == 2 || parity == number { 8192 } else { 2 * 8192 };
             map += &format!("{done:#x} {:#x} +\n{hole:#x} 0x2000 -\n", hole - done);

@@ -1,4 +1,5 @@
-//! `shoal rename`: all members have the new name, and nobody who knows the array by its UUID notices.
+//! `shoal rename`: all members have the new name, and nobody who knows the array by its UUID
+//! notices.
 
 use serde_json::Value;
 
@@ -52,7 +53,8 @@ fn the_name_of_the_host_comes_first_as_mdadm_has_it() {
     assert!(said.contains("Name : other:lake") && said.contains("- correct"), "{said}");
 }
 
-/// Whoever forgets the name, or has the shell name all drives, does not name the array after a drive.
+/// Whoever forgets the name, or has the shell name all drives, does not name the array after a
+/// drive.
 #[test]
 fn a_drive_is_no_name() {
     let bay = Bay::new(3);

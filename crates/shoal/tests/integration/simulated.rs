@@ -1,4 +1,5 @@
-//! Simulated drives in the commands that ask for drives: what is told of them, and that nothing passes for a measurement.
+//! Simulated drives in the commands that ask for drives: what is told of them, and that nothing
+//! passes for a measurement.
 
 use std::time::Instant;
 
@@ -22,7 +23,8 @@ fn a_new_array_tells_what_its_resync_takes_and_vanishes() {
     let document = bay.json(line);
     assert_eq!(document["simulated"]["drives"], "sim:cruzer-titanium:size=64M*3@usb2");
     assert_eq!((&document["needs_resync"], &document["health"]), (&false.into(), &"optimal".into()));
-    // Three drives are read whole; alone they would do 20 MB/s each, and the bus lets no more through at once than 45.
+    // Three drives are read whole; alone they would do 20 MB/s each, and the bus lets no more
+    // through at once than 45.
     let resync_s = document["simulated"]["resync_ns"].as_u64().unwrap() as f64 / 1e9;
     let least_s = 3.0 * 62e6 / 53e6;
     assert!(resync_s > least_s && resync_s < 3.0 * least_s, "{resync_s} s");

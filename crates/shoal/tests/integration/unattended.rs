@@ -1,4 +1,5 @@
-//! Arrays that nobody watches: found by UUID and waited for, run as services, under a watchdog, and told of.
+//! Arrays that nobody watches: found by UUID and waited for, run as services, under a watchdog, and
+//! told of.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -127,8 +128,8 @@ fn heard(socket: &UnixDatagram, patience: Duration) -> Option<String> {
     socket.recv(&mut bytes).ok().map(|length| String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// The loop that owns the array is made to hang, and nothing else of the process: it prints its news on a pipe that nobody
-/// empties. Clients' threads live on, and yet the manager hears no more.
+/// The loop that owns the array is made to hang, and nothing else of the process: it prints its
+/// news on a pipe that nobody empties. Clients' threads live on, and yet the manager hears no more.
 #[test]
 fn a_loop_that_hangs_beats_no_more_and_the_process_alone_is_no_excuse() {
     let bay = Bay::new(2);
@@ -168,7 +169,8 @@ fn a_loop_that_hangs_beats_no_more_and_the_process_alone_is_no_excuse() {
     reader.join().unwrap();
 }
 
-/// Fills a pipe while nobody who writes to it can notice; it is as it was before for whoever writes next.
+/// Fills a pipe while nobody who writes to it can notice; it is as it was before for whoever writes
+/// next.
 fn fill(pipe: &mut std::io::PipeWriter) {
     let flags = rustix::fs::fcntl_getfl(pipe.as_fd()).unwrap();
     rustix::fs::fcntl_setfl(pipe.as_fd(), flags | OFlags::NONBLOCK).unwrap();
@@ -345,8 +347,9 @@ fn a_drive_that_comes_back_is_handed_to_its_array() {
     bay.done("stop d0");
 }
 
-/// udev's own judgement: with the rule of a service in its directories, a drive that carries a member wants the unit that
-/// hands it over. In a mount namespace of its own, so that the machine's udev never sees the rule.
+/// udev's own judgement: with the rule of a service in its directories, a drive that carries a
+/// member wants the unit that hands it over. In a mount namespace of its own, so that the machine's
+/// udev never sees the rule.
 #[test]
 fn needs_root_udev_hands_a_member_to_its_array() {
     let bay = Bay::new(2);

@@ -1,4 +1,5 @@
-//! `shoal wipe`: what drives were is said, and gone; what is in use, or is a file of somebody's, stays.
+//! `shoal wipe`: what drives were is said, and gone; what is in use, or is a file of somebody's,
+//! stays.
 
 use std::path::Path;
 use std::process::Command;
@@ -72,7 +73,8 @@ fn an_array_whose_members_all_go_is_forgotten() {
     assert!(bay.json("list")["absent"].is_null());
 }
 
-/// Superblocks of version 0.90, which shoal does not write, and tables of partitions and file systems.
+/// Superblocks of version 0.90, which shoal does not write, and tables of partitions and file
+/// systems.
 #[test]
 fn what_others_made_is_gone() {
     let bay = Bay::with_sizes(&[DRIVE_BYTES, 16 << 20, 16 << 20]);
@@ -93,7 +95,8 @@ fn what_others_made_is_gone() {
         eprintln!("SKIPPED: a file system is wiped: needs mkfs.ext4");
     }
     for name in files {
-        // Each is a file, and no member that can be read: nobody overwrites it without being told so.
+        // Each is a file, and no member that can be read: nobody overwrites it without being told
+        // so.
         bay.refused(&format!("wipe --yes {name}"), REFUSED, &[name, "is a file that holds", "which would be lost"]);
         let found = bay.json(&format!("wipe --yes --force {name}"));
         assert!(!found["drives"][0]["signatures"].as_array().unwrap().is_empty(), "{found}");

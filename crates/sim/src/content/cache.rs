@@ -16,8 +16,8 @@ pub(super) struct Cache {
     durable: Media,
     /// In the order in which they were acknowledged.
     acknowledged: VecDeque<Write>,
-    /// What a failed flush was to cover and no other will: the newest of each sector, by its first byte, as long as
-    /// nothing newer is durable there.
+    /// What a failed flush was to cover and no other will: the newest of each sector, by its first
+    /// byte, as long as nothing newer is durable there.
     given_up: BTreeMap<u64, Box<[u8]>>,
     /// Handed over and not answered, by ticket.
     started: BTreeMap<u64, Command>,
@@ -205,8 +205,8 @@ impl Cache {
         self.acknowledged.iter().take(count).flat_map(sectors).chain(given_up).collect()
     }
 
-    /// A flush fails: what it was to cover will never be durable by a flush, but for what another flush covers that is under
-    /// way. What comes later may be.
+    /// A flush fails: what it was to cover will never be durable by a flush, but for what another
+    /// flush covers that is under way. What comes later may be.
     pub(super) fn give_up(&mut self) {
         self.given_up_claimed = self.owed();
         let under_way = self.started.values().filter_map(|command| match command {
@@ -265,7 +265,8 @@ impl Cache {
         self.durable.clone()
     }
 
-    /// Nobody waits for the writes that are under way any more: each is done, as if it had been answered, or never.
+    /// Nobody waits for the writes that are under way any more: each is done, as if it had been
+    /// answered, or never.
     pub(super) fn leave_started_to_chance(&mut self, current: &mut Media, random: &mut Xoshiro256PlusPlus) {
         for command in std::mem::take(&mut self.started).into_values() {
             if let Command::Write(write) = command

@@ -1,10 +1,11 @@
 //! The medium: pages that copies share until one of them is written.
 //!
-//! Each sector carries two marks beside its bytes, which travel with it through caches and power cuts:
+//! Each sector carries two marks beside its bytes, which travel with it through caches and power
+//! cuts:
 //!
 //! * *unreadable*: reading it fails until it is written (a latent sector error);
-//! * *damaged*: it does not hold what the host wrote there last, and the drive did not say so. The drive does not know
-//!   the mark; whoever judges what an array made of a silent fault does.
+//! * *damaged*: it does not hold what the host wrote there last, and the drive did not say so. The
+//!   drive does not know the mark; whoever judges what an array made of a silent fault does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

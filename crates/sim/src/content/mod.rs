@@ -1,19 +1,22 @@
 //! What lies on a simulated drive, and what becomes of it.
 //!
-//! A drive acknowledges writes into a volatile cache. A flush makes durable what was acknowledged before the flush was
-//! *started*: a write that is acknowledged while a flush is under way is not covered by it. When power is cut, each write
-//! that no finished flush covers, acknowledged or not, is kept, lost or torn: sectors are whole, anything else is not,
-//! and a later write may be kept where an earlier one is lost. Only the sequence at one place holds: a drive never puts
-//! older content over newer content.
+//! A drive acknowledges writes into a volatile cache. A flush makes durable what was acknowledged
+//! before the flush was *started*: a write that is acknowledged while a flush is under way is not
+//! covered by it. When power is cut, each write that no finished flush covers, acknowledged or not,
+//! is kept, lost or torn: sectors are whole, anything else is not, and a later write may be kept
+//! where an earlier one is lost. Only the sequence at one place holds: a drive never puts older
+//! content over newer content.
 //!
-//! A cache is bounded ([`CACHE_BYTES`]): beyond that the oldest acknowledged writes become durable by themselves.
+//! A cache is bounded ([`CACHE_BYTES`]): beyond that the oldest acknowledged writes become durable
+//! by themselves.
 //!
-//! Commands have a start, when the host hands them over, and an end, when the drive answers. Writes and flushes are told
-//! both ([`Content::start_write`], [`Content::start_flush`], [`Content::finish`]); reads and discards act when they end.
-//! [`Content::write`] and [`Content::flush`] are both at once, for who has no time in between.
+//! Commands have a start, when the host hands them over, and an end, when the drive answers. Writes
+//! and flushes are told both ([`Content::start_write`], [`Content::start_flush`],
+//! [`Content::finish`]); reads and discards act when they end. [`Content::write`] and
+//! [`Content::flush`] are both at once, for who has no time in between.
 //!
-//! A flush can be a lie ([`MisbehaviourKind::FlushLost`]): it is acknowledged, and what it was to cover stays in the cache. What a
-//! power cut takes of that is *damaged*.
+//! A flush can be a lie ([`MisbehaviourKind::FlushLost`]): it is acknowledged, and what it was to
+//! cover stays in the cache. What a power cut takes of that is *damaged*.
 //!
 //! Not modelled: sectors that are torn within themselves.
 
@@ -40,7 +43,8 @@ pub const CACHE_BYTES: u64 = 32 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(u64);
 
-/// The bytes of one drive. Clones share what they have in common, so a clone is a cheap picture of a moment.
+/// The bytes of one drive. Clones share what they have in common, so a clone is a cheap picture of
+/// a moment.
 #[derive(Clone, Debug)]
 pub struct Content {
     size_bytes: u64,
@@ -106,8 +110,8 @@ impl Content {
         self.read_parts(offset, length, |done, part| bytes[done..done + part.len()].copy_from_slice(part))
     }
 
-    /// [`Content::read`] without memory of its own: `take` is given one part after the other, and where in the run it
-    /// begins; nothing, if the read fails.
+    /// [`Content::read`] without memory of its own: `take` is given one part after the other, and
+    /// where in the run it begins; nothing, if the read fails.
     pub fn read_parts(&mut self, offset: u64, length: u64, take: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
         let range = self.checked(offset, length)?;
         let struck = self.strike(&range, is_of_reads);
@@ -158,14 +162,16 @@ impl Content {
         self.finish(ticket)
     }
 
-    /// The drive is handed a write. From now on a power cut may leave it, or parts of it, behind. An error is its end.
+    /// The drive is handed a write. From now on a power cut may leave it, or parts of it, behind.
+    /// An error is its end.
     pub fn start_write(&mut self, offset: u64, bytes: &[u8]) -> Result<Ticket, Fault> {
         let range = self.checked(offset, bytes.len() as u64)?;
         let spoilt = self.strike(&range, is_of_writes);
         Ok(Ticket(self.kept.as_mut().map_or(0, |kept| kept.cache.start_write(offset, bytes, spoilt))))
     }
 
-    /// The drive is handed a flush, for everything that it has acknowledged by now. An error is its end.
+    /// The drive is handed a flush, for everything that it has acknowledged by now. An error is its
+    /// end.
     pub fn start_flush(&mut self) -> Result<Ticket, Fault> {
         self.checked(0, 0)?;
         let struck = self.strike(&(0..0), is_of_flushes);
@@ -198,7 +204,8 @@ impl Content {
         Ok(())
     }
 
-    /// The drive loses power and gets it back. What is under way is forgotten: its tickets are void.
+    /// The drive loses power and gets it back. What is under way is forgotten: its tickets are
+    /// void.
     pub fn cut_power(&mut self, random: &mut Xoshiro256PlusPlus) {
         let Some(kept) = &mut self.kept else { return };
         let before = std::mem::take(&mut kept.current);
@@ -213,21 +220,23 @@ impl Content {
         }
     }
 
-    /// Whoever gave the drive what is under way has gone, and the drive goes on: each write of it is done now, or never. Their tickets
-    /// are void.
+    /// Whoever gave the drive what is under way has gone, and the drive goes on: each write of it
+    /// is done now, or never. Their tickets are void.
     pub fn leave_started_to_chance(&mut self, random: &mut Xoshiro256PlusPlus) {
         if let Some(kept) = &mut self.kept {
             kept.cache.leave_started_to_chance(&mut kept.current, random);
         }
     }
 
-    /// Whether a power cut could take something that a flush was acknowledged for, or the next flush is a lie.
+    /// Whether a power cut could take something that a flush was acknowledged for, or the next
+    /// flush is a lie.
     pub fn owes_a_flush(&self) -> bool {
         let will_lie = self.armed.iter().any(|armed| armed.kind == MisbehaviourKind::FlushLost);
         will_lie || self.kept.as_ref().is_some_and(|kept| kept.cache.is_owing())
     }
 
-    /// The drive is pulled, or plugged in again. While it is gone every command fails, and what is under way is void.
+    /// The drive is pulled, or plugged in again. While it is gone every command fails, and what is
+    /// under way is void.
     pub fn set_gone(&mut self, is_gone: bool) {
         self.is_gone = is_gone;
         if let Some(kept) = &mut self.kept {
@@ -280,7 +289,8 @@ impl Content {
         self.kept.as_ref().map_or(Vec::new(), |kept| kept.current.unreadable_sectors())
     }
 
-    /// Whether some sector cannot be read, or could not be after a power cut, which may take the write that mended it.
+    /// Whether some sector cannot be read, or could not be after a power cut, which may take the
+    /// write that mended it.
     pub fn may_be_unreadable(&self) -> bool {
         let is_marked = |media: &Media| media.has_unreadable();
         self.kept.as_ref().is_some_and(|kept| is_marked(&kept.current) || is_marked(kept.cache.durable()))

@@ -1,5 +1,5 @@
-//! Changing one parameter of a description, as `size=64M` in the notation does: in its text, which is then read again. So a
-//! change can do nothing that a text cannot.
+//! Changing one parameter of a description, as `size=64M` in the notation does: in its text, which
+//! is then read again. So a change can do nothing that a text cannot.
 
 use toml::{Table, Value};
 
@@ -71,8 +71,9 @@ fn step<'a>(value: &'a mut Value, part: &str) -> Option<&'a mut Value> {
     }
 }
 
-/// Puts a value into a parameter. Number and unit stand together, as `25MB/s`; without a unit a size is in bytes, and anything
-/// else in the unit that it had. K, M, G and T are powers of two, as everywhere on shoal's command line.
+/// Puts a value into a parameter. Number and unit stand together, as `25MB/s`; without a unit a
+/// size is in bytes, and anything else in the unit that it had. K, M, G and T are powers of two, as
+/// everywhere on shoal's command line.
 fn put(parameter: &mut Table, text: &str) {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);

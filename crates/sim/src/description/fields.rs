@@ -1,4 +1,5 @@
-//! What a description consists of, said once: reading, writing and changing one are visitors of this walk.
+//! What a description consists of, said once: reading, writing and changing one are visitors of
+//! this walk.
 
 use super::facts::Price;
 use super::units::Dimension;
@@ -19,7 +20,8 @@ pub(super) struct Field {
     pub(super) range: (u64, u64),
 }
 
-/// What can be done with each part of a description. Whoever only looks leaves the values as they are.
+/// What can be done with each part of a description. Whoever only looks leaves the values as they
+/// are.
 pub(super) trait Visitor {
     /// A word about the drive itself, which has no source.
     fn word(&mut self, path: &str, value: &mut String) -> Result<(), DescriptionError>;

@@ -1,14 +1,16 @@
-//! A model of drive as a text file says it: its parameters, the facts that a buyer needs, and where each comes from.
+//! A model of drive as a text file says it: its parameters, the facts that a buyer needs, and where
+//! each comes from.
 //!
-//! The text is TOML; `docs/drives.md` is written for those who write one. Each parameter is a table of its own:
+//! The text is TOML; `docs/drives.md` is written for those who write one. Each parameter is a table
+//! of its own:
 //!
 //! ```toml
 //! [flash]
 //! read_rate = { value = 19.68, unit = "MB/s", status = "solved", source = "dd reads 18 to 20 MB/s; middle" }
 //! ```
 //!
-//! What parameters there are is said once, in `fields.rs`, which reading, writing and overriding all walk. So what is
-//! written is what is read, and whatever else a text holds is refused.
+//! What parameters there are is said once, in `fields.rs`, which reading, writing and overriding
+//! all walk. So what is written is what is read, and whatever else a text holds is refused.
 
 mod change;
 mod check;
@@ -73,7 +75,8 @@ pub enum Status {
     Measured,
     /// Printed by its maker or by others.
     Published,
-    /// Chosen so that the simulation of one drive gives a figure of one drive; the source says which.
+    /// Chosen so that the simulation of one drive gives a figure of one drive; the source says
+    /// which.
     Solved,
     /// Chosen so that the simulation gives a figure of an array; the source says which.
     Fitted,
@@ -183,7 +186,8 @@ impl Description {
         write::parameters(self)
     }
 
-    /// The same with one parameter changed: `size` and `64M`, `flash.read_rate` and `25MB/s`. A name may be the end of a path.
+    /// The same with one parameter changed: `size` and `64M`, `flash.read_rate` and `25MB/s`. A
+    /// name may be the end of a path.
     pub fn with(&self, name: &str, value: &str) -> Result<Self, DescriptionError> {
         change::change(self, name, value)
     }

@@ -1,4 +1,5 @@
-//! Reading: takes each part out of the parsed text; what is left over is nothing that a description has.
+//! Reading: takes each part out of the parsed text; what is left over is nothing that a description
+//! has.
 
 use std::collections::BTreeMap;
 

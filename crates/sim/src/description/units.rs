@@ -26,7 +26,8 @@ pub(crate) struct Unit {
     scale: u64,
 }
 
-/// How many digits behind the point a number may be written with: enough for every integer in every unit.
+/// How many digits behind the point a number may be written with: enough for every integer in every
+/// unit.
 const DECIMALS: usize = 9;
 
 const SIZES: &[Unit] = &[
@@ -98,7 +99,8 @@ impl Dimension {
         }
     }
 
-    /// Number and unit as they stand in a text, so that [`Dimension::integer`] gives the same integer again.
+    /// Number and unit as they stand in a text, so that [`Dimension::integer`] gives the same
+    /// integer again.
     pub(crate) fn text(self, integer: u64) -> (String, &'static str) {
         let unit = match self {
             Self::Size => shortest(integer),

@@ -2,21 +2,24 @@
 //!
 //! The head moves, the platter turns, and data pass under the head at the rate of their zone:
 //!
-//! * **Seek**: `track + (third - track) * sqrt(d / third of the stroke)` up to a third of the stroke, then a straight line
-//!   to the full seek: the arm accelerates on short ways and coasts on long ones. `third` is chosen so that the mean over
-//!   seeks between random places is exactly the average seek that the maker prints: of two random places the distance
-//!   has the density `2 (1 - d)`, which gives `average = 27/135 track + 88/135 third + 20/135 full`.
-//! * **Rotation**: a place comes by once a turn. Where it is follows from the bytes of a track (zone rate times turn) and
-//!   the time; tracks are taken as if they began in line, as skew makes sequential transfers go on. So a random access
-//!   waits half a turn in the mean, and one to a place that has just gone by nearly a whole turn.
-//! * A medium that goes on without a gap waits for nothing. One that paused waits for its place to come round: a disk that
-//!   writes through loses a turn with every small write.
-//! * **Read-ahead** fills the buffers, and begins anew when half of them are empty, so that the wait for the place is
-//!   hidden by what is left. A read that begins a little further on than the last one ended finds its data there, or lets
-//!   up to a turn's worth of the gap pass under the head: so an array's reads that leave out parity chunks lose no turns.
+//! * **Seek**: `track + (third - track) * sqrt(d / third of the stroke)` up to a third of the
+//!   stroke, then a straight line to the full seek: the arm accelerates on short ways and coasts on
+//!   long ones. `third` is chosen so that the mean over seeks between random places is exactly the
+//!   average seek that the maker prints: of two random places the distance has the density
+//!   `2 (1 - d)`, which gives `average = 27/135 track + 88/135 third + 20/135 full`.
+//! * **Rotation**: a place comes by once a turn. Where it is follows from the bytes of a track
+//!   (zone rate times turn) and the time; tracks are taken as if they began in line, as skew makes
+//!   sequential transfers go on. So a random access waits half a turn in the mean, and one to a
+//!   place that has just gone by nearly a whole turn.
+//! * A medium that goes on without a gap waits for nothing. One that paused waits for its place to
+//!   come round: a disk that writes through loses a turn with every small write.
+//! * **Read-ahead** fills the buffers, and begins anew when half of them are empty, so that the
+//!   wait for the place is hidden by what is left. A read that begins a little further on than the
+//!   last one ended finds its data there, or lets up to a turn's worth of the gap pass under the
+//!   head: so an array's reads that leave out parity chunks lose no turns.
 //!
-//! Not modelled: sorting of cached writes (a cached write is put in place before another place is turned to), spare
-//! sectors, spin-up.
+//! Not modelled: sorting of cached writes (a cached write is put in place before another place is
+//! turned to), spare sectors, spin-up.
 
 use crate::time::{SECOND_NS, transfer_ns};
 use crate::{Disk, Zone};
@@ -44,7 +47,8 @@ impl DiskState {
         Self { model, size_bytes, page_bytes, third_seek_ns, head: 0, passed_ns: 0 }
     }
 
-    /// Moving the head, if it has to move, to a place. The wait for the place comes with the first step.
+    /// Moving the head, if it has to move, to a place. The wait for the place comes with the first
+    /// step.
     pub(crate) fn seek_ns(&self, to: u64) -> u64 {
         let distance = self.head.abs_diff(to);
         let third = self.size_bytes / 3;

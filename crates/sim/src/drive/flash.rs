@@ -1,15 +1,17 @@
 //! Flash memory behind a small controller: sticks, cards, inexpensive SSDs.
 //!
-//! It reads and programs whole pages, however little of one is wanted. A command that does not go on where the one before
-//! ended costs `random_ns` (the map has to be looked up, another allocation unit to be opened). Beside that there are
-//! three things that make such drives what they are:
+//! It reads and programs whole pages, however little of one is wanted. A command that does not go
+//! on where the one before ended costs `random_ns` (the map has to be looked up, another allocation
+//! unit to be opened). Beside that there are three things that make such drives what they are:
 //!
-//! * **Stalls**: a pause after every so many write commands, when the controller puts its house in order.
-//! * **Allocation units**: only a few can be open for writing, each from its start to its end; the least recently used
-//!   makes room. A unit that is closed early, or written out of order, is completed by copying the rest of it, and one
-//!   that is entered in its middle begins with copying what lies before (flashbench calls the limit "open erase blocks").
-//! * **A fast area**: cells used at one bit each (pseudo-SLC) take writes at another rate, until it is full. It is emptied
-//!   while the drive has nothing to do. Nothing is read from it faster.
+//! * **Stalls**: a pause after every so many write commands, when the controller puts its house in
+//!   order.
+//! * **Allocation units**: only a few can be open for writing, each from its start to its end; the
+//!   least recently used makes room. A unit that is closed early, or written out of order, is
+//!   completed by copying the rest of it, and one that is entered in its middle begins with copying
+//!   what lies before (flashbench calls the limit "open erase blocks").
+//! * **A fast area**: cells used at one bit each (pseudo-SLC) take writes at another rate, until it
+//!   is full. It is emptied while the drive has nothing to do. Nothing is read from it faster.
 
 use crate::time::{transfer_ns, transferred_bytes};
 use crate::{AllocationUnits, FastArea, Flash, PerDirection};
@@ -25,7 +27,8 @@ pub(crate) struct FlashState {
     fast_page_ns: u64,
     /// Bytes in the fast area.
     fast_bytes: u64,
-    /// Units open for writing, by number, and where in them the next byte goes; the least recently used first.
+    /// Units open for writing, by number, and where in them the next byte goes; the least recently
+    /// used first.
     open_units: Vec<(u64, u64)>,
     write_commands: u64,
     pub(crate) copied_bytes: u64,
@@ -106,7 +109,8 @@ impl FlashState {
         transfer_ns(copied_bytes, allocation.copy_bytes_per_s)
     }
 
-    /// Takes a unit out of the open ones, or finds room for it among them, and returns what is to be copied.
+    /// Takes a unit out of the open ones, or finds room for it among them, and returns what is to
+    /// be copied.
     fn enter_unit(&mut self, allocation: AllocationUnits, unit: u64, within: u64) -> u64 {
         let rest_of = |written: u64| allocation.unit_bytes - written;
         let closed_bytes = match self.open_units.iter().position(|&(open, _)| open == unit) {
@@ -137,7 +141,8 @@ impl FlashState {
     }
 }
 
-/// Room for open units that is taken before they are there: a model's text does not decide how much memory is.
+/// Room for open units that is taken before they are there: a model's text does not decide how much
+/// memory is.
 const OPEN_UNITS_AT_ONCE: usize = 64;
 
 #[cfg(test)]

@@ -84,7 +84,8 @@ impl Drive {
         self.end_data_phase(wiring);
     }
 
-    /// Ends the data phase if nothing is left, and, where writes go through, everything is on the medium.
+    /// Ends the data phase if nothing is left, and, where writes go through, everything is on the
+    /// medium.
     fn end_data_phase(&mut self, wiring: &mut Wiring) {
         let waits_for_medium = self.writes_through && self.direction == Direction::Write && self.buffered_bytes > 0;
         if self.left_bytes == 0 && !waits_for_medium {
@@ -162,8 +163,8 @@ impl Drive {
         self.rests_from_reading = false;
     }
 
-    /// Whether a command, that begins a little further on than the last one ended, is served by reading on: the place is
-    /// in the buffers, or the head is about to come over it.
+    /// Whether a command, that begins a little further on than the last one ended, is served by
+    /// reading on: the place is in the buffers, or the head is about to come over it.
     pub(super) fn passes_over_gap(&mut self, direction: Direction, offset: u64) -> bool {
         let Some((Direction::Read, end)) = self.last.filter(|_| direction == Direction::Read) else { return false };
         let Some(gap_bytes) = offset.checked_sub(end) else { return false };

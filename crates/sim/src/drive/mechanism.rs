@@ -21,8 +21,8 @@ impl Mechanism {
         }
     }
 
-    /// The cost of a command that does not go on where the last one ended; the wait for the place to come round is not
-    /// in it.
+    /// The cost of a command that does not go on where the last one ended; the wait for the place
+    /// to come round is not in it.
     pub(super) fn reposition_ns(&self, direction: Direction, to: u64) -> u64 {
         match self {
             Self::Flash(flash) => flash.reposition_ns(direction),
@@ -38,7 +38,8 @@ impl Mechanism {
         }
     }
 
-    /// Begins to read at a place: how many bytes there will be, and when. `wanted_bytes` are waited for, none or more.
+    /// Begins to read at a place: how many bytes there will be, and when. `wanted_bytes` are waited
+    /// for, none or more.
     pub(super) fn read_step(&mut self, now_ns: u64, position: u64, wanted_bytes: u64) -> (u32, u64) {
         match self {
             Self::Flash(flash) => flash.read_step(position),

@@ -11,16 +11,19 @@
 //!  medium         reads    programs                    a page at a time
 //! ```
 //!
-//! The medium runs on between commands that continue each other: it reads ahead until the buffers are full, and
-//! programs until they are empty. So the overhead of commands is hidden, as far as the buffers last. A command that does
-//! not continue the one before finds the buffers emptied: what was read ahead is dropped, what is to be programmed is
-//! waited for. Then it pays what its medium asks (`flash.rs`, `disk.rs`).
+//! The medium runs on between commands that continue each other: it reads ahead until the buffers
+//! are full, and programs until they are empty. So the overhead of commands is hidden, as far as
+//! the buffers last. A command that does not continue the one before finds the buffers emptied:
+//! what was read ahead is dropped, what is to be programmed is waited for. Then it pays what its
+//! medium asks (`flash.rs`, `disk.rs`).
 //!
-//! A write ends when its last page is in a buffer, or, if the drive writes through, when it is on the medium. A flush waits
-//! for the medium, and is a command without data; so is a discard, which costs its command and nothing else.
+//! A write ends when its last page is in a buffer, or, if the drive writes through, when it is on
+//! the medium. A flush waits for the medium, and is a command without data; so is a discard, which
+//! costs its command and nothing else.
 //!
-//! A drive behind several buses (`bus.rs`) has a *stage* for each: a quantum at most on each of them, handed on when
-//! the next is free. The last stage of a write begins only if there is room in the buffers.
+//! A drive behind several buses (`bus.rs`) has a *stage* for each: a quantum at most on each of
+//! them, handed on when the next is free. The last stage of a write begins only if there is room in
+//! the buffers.
 
 mod disk;
 mod flash;
@@ -114,7 +117,8 @@ pub(crate) struct Drive {
     phase: Phase,
     work: Work,
     began_ns: u64,
-    /// Bytes of the present command that are not at their destination, and those that have not begun their way.
+    /// Bytes of the present command that are not at their destination, and those that have not
+    /// begun their way.
     left_bytes: u32,
     unsent_bytes: u32,
     pipeline: Pipeline,
@@ -122,7 +126,8 @@ pub(crate) struct Drive {
     /// Where the last command with data ended, and which way it went; the medium goes the same way.
     last: Option<(Direction, u64)>,
     direction: Direction,
-    /// Bytes in the buffers: read and not fetched, or to be programmed, including those that the medium is at if it writes.
+    /// Bytes in the buffers: read and not fetched, or to be programmed, including those that the
+    /// medium is at if it writes.
     buffered_bytes: u64,
     /// The place that the medium comes to next, and how many bytes it is at; none if it stands.
     medium_position: u64,
@@ -248,8 +253,8 @@ impl Drive {
         self.command_ns.write.saturating_add(program_ns)
     }
 
-    /// The command's timer has fired. Returns the request that is finished, if one is: then the timer is left to who
-    /// begins the next, or knows that there is none ([`Drive::rest`]).
+    /// The command's timer has fired. Returns the request that is finished, if one is: then the
+    /// timer is left to who begins the next, or knows that there is none ([`Drive::rest`]).
     pub(crate) fn command_turn(&mut self, wiring: &mut Wiring) -> Option<u32> {
         if self.phase == Phase::After {
             self.complete(wiring.now_ns);

@@ -12,14 +12,16 @@
 //! - `cruzer-titanium*6@usb2*2`: six drives, dealt in turn to two USB 2.0 buses.
 //! - `wd2500jb*8@pci/ata133*4`: two disks on each of four channels, which share one PCI bus.
 //! - `stick-64g*6@usb3/usb2*2`: two USB 2.0 hubs on one USB 3 bus, three sticks in each.
-//! - `cruzer-titanium:size=64M*2`: a parameter of its description changed, as [`Description::with`] does.
+//! - `cruzer-titanium:size=64M*2`: a parameter of its description changed, as [`Description::with`]
+//!   does.
 //! - `./my-stick.toml*3,rally2`: a description in a file, and another drive beside.
 //!
-//! Buses are numbered from 1 in whatever they hang on. `usb2*2` is the first two, `usb2` the first, `usb2#2` the second
-//! alone; so groups that name the same bus share it. Drives are dealt so that buses nearer to the computer take turns first.
+//! Buses are numbered from 1 in whatever they hang on. `usb2*2` is the first two, `usb2` the first,
+//! `usb2#2` the second alone; so groups that name the same bus share it. Drives are dealt so that
+//! buses nearer to the computer take turns first.
 //!
-//! Without a place, drives are plugged in as their bus has it: SATA gives each a link of its own, ATA a channel to each two,
-//! on the first PCI bus; all others share the first bus of their kind.
+//! Without a place, drives are plugged in as their bus has it: SATA gives each a link of its own,
+//! ATA a channel to each two, on the first PCI bus; all others share the first bus of their kind.
 
 mod syntax;
 #[cfg(test)]

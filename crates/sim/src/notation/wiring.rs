@@ -79,7 +79,8 @@ impl Wiring {
     }
 }
 
-/// The buses that a place names, in the order in which drives are dealt to them: those nearer to the computer take turns first.
+/// The buses that a place names, in the order in which drives are dealt to them: those nearer to
+/// the computer take turns first.
 fn ways(place: &[Segment]) -> Result<Vec<Way>, NotationError> {
     let mut ways: Vec<Way> = vec![Vec::new()];
     for segment in place {
@@ -97,7 +98,8 @@ fn ways(place: &[Segment]) -> Result<Vec<Way>, NotationError> {
     Ok(ways)
 }
 
-/// Where drives are plugged in if nothing is said; `first` is the number of the first of them in the fleet.
+/// Where drives are plugged in if nothing is said; `first` is the number of the first of them in
+/// the fleet.
 fn own_ways(first: usize, drives: &[Description]) -> Vec<Way> {
     let way = |(turn, description): (usize, &Description)| match description.model.bus {
         kind @ (BusKind::Sata3 | BusKind::Sata6) => vec![(kind, Number::Own(first + turn))],

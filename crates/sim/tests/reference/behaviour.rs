@@ -1,5 +1,5 @@
-//! What the reference does not have, against closed forms and first principles: hubs, hops, networks, disks, queues, fast
-//! areas, drives that are pulled.
+//! What the reference does not have, against closed forms and first principles: hubs, hops,
+//! networks, disks, queues, fast areas, drives that are pulled.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -69,8 +69,8 @@ fn behind_hubs_everything_is_on_the_bus_of_the_root() {
 
 #[test]
 fn quanta_on_one_hop_and_the_next_overlap() {
-    // Two hops of 133 MB/s: stored and forwarded one by one they would be half as fast. As it is, the last of the 30
-    // pages of a request is on the second hop alone.
+    // Two hops of 133 MB/s: stored and forwarded one by one they would be half as fast. As it is,
+    // the last of the 30 pages of a request is on the second hop alone.
     let fast =
         DriveModel { command_ns: PerDirection { read: 0, write: 0 }, page_buffers: 8, ..stick(1 << 30, 1 << 30) };
     let topology = chain(fast, &[BusKind::Pci, BusKind::Ata133]);
@@ -100,7 +100,7 @@ fn a_network_stores_requests_and_forwards_them() {
         let mut user = User::new(Simulation::new(topology, &host).unwrap());
         user.one_at_a_time(Operation::Write, 1, 2000, |number| number * 4096).0 as f64
     };
-    // One request at a time: 1/x = 1/local + 1/network, as long as the medium is not what is waited for.
+    // One request at a time: 1/x = 1/local + 1/network, unless the medium is waited for.
     let expected = 1.0 / (1.0 / read(&local) + 1.0 / network);
     assert_near(read(&remote) as u64, expected as u64, "writes over the network");
     let mut user = user(&remote);

@@ -1,6 +1,6 @@
-//! What is called solved in the catalogue, solved again: the simulation of one drive has to give the figure of one drive that
-//! its description names. Within 1 %, as
-//! published figures have three digits at most, and the way to the first place is counted.
+//! What is called solved in the catalogue, solved again: the simulation of one drive has to give
+//! the figure of one drive that its description names. Within 1 %, as published figures have three
+//! digits at most, and the way to the first place is counted.
 
 use shoal_sim::{HostModel, Operation, Simulation, parse_fleet};
 

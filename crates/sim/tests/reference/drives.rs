@@ -31,7 +31,8 @@ pub(crate) fn with_flash(model: DriveModel, change: impl FnOnce(&mut Flash)) -> 
     DriveModel { medium: Medium::Flash(flash), ..model }
 }
 
-/// The same with stalls: after every so many writes, how long, and how many of the first round count as done.
+/// The same with stalls: after every so many writes, how long, and how many of the first round
+/// count as done.
 pub(crate) fn with_stalls(model: DriveModel, stalls: &[(u32, u64, u32)]) -> DriveModel {
     let stall = |&(every_writes, duration_ns, phase_writes): &_| Stall { every_writes, duration_ns, phase_writes };
     with_flash(model, |flash| flash.stalls = stalls.iter().map(stall).collect())

@@ -1,5 +1,5 @@
-//! The simulation against an independent one: a reference model in floating point, whose results are written down
-//! here, and which was held against five published studies. Within 1 %.
+//! The simulation against an independent one: a reference model in floating point, whose results
+//! are written down here, and which was held against five published studies. Within 1 %.
 //!
 //! Figures are bytes a second unless they say otherwise.
 

@@ -1,4 +1,5 @@
-//! Who uses the drives: readers with a window, writers with a deep queue, one I/O at a time; and how arrays spread it.
+//! Who uses the drives: readers with a window, writers with a deep queue, one I/O at a time; and
+//! how arrays spread it.
 
 use shoal_sim::{Command, Operation, Simulation};
 
@@ -132,7 +133,8 @@ impl User {
         }
     }
 
-    /// One operation at a time, the same on each drive: bytes a second of one, and all latencies in ascending order.
+    /// One operation at a time, the same on each drive: bytes a second of one, and all latencies in
+    /// ascending order.
     pub(crate) fn one_at_a_time(
         &mut self,
         operation: Operation,

@@ -1,7 +1,8 @@
 //! What one would expect of an array, from its members.
 //!
-//! The slowest member sets the pace of every level that stripes, because requests are spread evenly and a fixed number
-//! is in flight: `n` members do `n` times the slowest. From there, per request of the array:
+//! The slowest member sets the pace of every level that stripes, because requests are spread evenly
+//! and a fixed number is in flight: `n` members do `n` times the slowest. From there, per request
+//! of the array:
 //!
 //! | level | sequential read | sequential write | random read | random write |
 //! | --- | --- | --- | --- | --- |
@@ -11,8 +12,9 @@
 //! | 4, 5, 6 (k parities) | n - k | n - k | n (4: n - 1) | n / (reads + writes), see [`small_parity_write`] |
 //! | 10 (c copies) | n / c (far: n) | n / c | n | n / c |
 //!
-//! Linear arrays are read and written one member at a time, so their members' slowest stands for the worst stretch.
-//! Whatever reaches the members in all cannot exceed what all drives do at once, which is where a shared bus shows.
+//! Linear arrays are read and written one member at a time, so their members' slowest stands for
+//! the worst stretch. Whatever reaches the members in all cannot exceed what all drives do at once,
+//! which is where a shared bus shows.
 
 use shoal_bench::Verdict;
 use shoal_volume::ArrayLevel;
@@ -74,7 +76,8 @@ struct Members {
     count: u64,
     /// Bytes per second of the slowest at the workload's own metric.
     slowest: u64,
-    /// Of the slowest reader and the slowest writer at small random requests; needed where parity is updated.
+    /// Of the slowest reader and the slowest writer at small random requests; needed where parity
+    /// is updated.
     random_read: Option<u64>,
     random_write: Option<u64>,
 }
@@ -186,14 +189,15 @@ impl Members {
     }
 }
 
-/// Reads before a small write can update parity: the old block and old parity, or all other data, whichever is less.
+/// Reads before a small write can update parity: the old block and old parity, or all other data,
+/// whichever is less.
 fn parity_reads(count: u64, parities: u64) -> u64 {
     (1 + parities).min(count.saturating_sub(parities + 1))
 }
 
-/// A small write on a parity level costs reads, see [`parity_reads`], and a write of the block and of each parity:
-/// `n / (reads / r + writes / w)` over all members. Where parity does not rotate, its member does a read (if parity
-/// is read at all) and a write each time and may be the limit.
+/// A small write on a parity level costs reads, see [`parity_reads`], and a write of the block and
+/// of each parity: `n / (reads / r + writes / w)` over all members. Where parity does not rotate,
+/// its member does a read (if parity is read at all) and a write each time and may be the limit.
 fn small_parity_write(count: u64, parities: u64, rotates: bool, read: u64, write: u64) -> Option<u64> {
     let reads = parity_reads(count, parities);
     let (wide_read, wide_write) = (u128::from(read), u128::from(write));

@@ -165,7 +165,8 @@ impl Criterion {
 pub(super) struct Candidate<'a> {
     pub(super) array: u32,
     pub(super) configuration: &'a Configuration,
-    /// The ranked metrics of the plan, each with this array's figure: bytes per second if sequential, else requests.
+    /// The ranked metrics of the plan, each with this array's figure: bytes per second if
+    /// sequential, else requests.
     pub(super) figures: Vec<(Metric, Range)>,
     /// The worst verdict among them.
     pub(super) verdict: Verdict,
@@ -250,7 +251,8 @@ pub(super) struct Preference {
     array: u32,
 }
 
-/// A capacity in steps of a sixteenth of a doubling: what rounding to the chunk takes away decides nothing.
+/// A capacity in steps of a sixteenth of a doubling: what rounding to the chunk takes away decides
+/// nothing.
 fn capacity_steps(capacity_bytes: u64) -> u64 {
     let octave = capacity_bytes.max(16).ilog2();
     u64::from(octave) * 16 + (capacity_bytes >> (octave - 4)) % 16
@@ -284,7 +286,8 @@ fn share(value: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(value) * steps / u128::from(whole.max(1))).unwrap_or(u64::MAX)
 }
 
-/// The geometric mean, rounded down; exact integer arithmetic, so that places are the same on every machine.
+/// The geometric mean, rounded down; exact integer arithmetic, so that places are the same on every
+/// machine.
 pub(super) fn geometric_mean(values: &[u64]) -> u64 {
     let Some(degree) = u32::try_from(values.len()).ok().filter(|degree| *degree > 0) else { return 0 };
     let product = values.iter().fold(1_u128, |product, value| product.saturating_mul(u128::from(*value)));
@@ -309,9 +312,10 @@ struct Placed<'a> {
     tied: bool,
 }
 
-/// Orders by the criteria from number `depth` on: the leader and everything tied with it, ordered by the criteria
-/// after, then the same with the rest. Being tied is not transitive, so this is no sort by a key: all of a group are tied
-/// with its first, and by the last criterion, which is the one that is shown, none goes before a better one.
+/// Orders by the criteria from number `depth` on: the leader and everything tied with it, ordered
+/// by the criteria after, then the same with the rest. Being tied is not transitive, so this is no
+/// sort by a key: all of a group are tied with its first, and by the last criterion, which is the
+/// one that is shown, none goes before a better one.
 fn ordered(mut contenders: Vec<Contender>, depth: usize) -> Vec<Placed> {
     let mut placed = Vec::new();
     while let Some(leader) = leader(&contenders, depth) {

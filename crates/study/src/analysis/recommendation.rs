@@ -11,8 +11,8 @@ use crate::model::{
     ArraySummary, Configuration, Metric, Purpose, Ranking, RankingEntry, Recommendation, StudyReport, WorkloadSummary,
 };
 
-/// Recommends the overall leader among arrays whose results are all valid, or, failing any, among the ranked; of those that
-/// are tied with it the one that is preferred for what it is.
+/// Recommends the overall leader among arrays whose results are all valid, or, failing any, among
+/// the ranked; of those that are tied with it the one that is preferred for what it is.
 pub(super) fn recommend(report: &StudyReport, summaries: &[ArraySummary], rankings: &[Ranking]) -> Recommendation {
     let study = Study { report, summaries, rankings };
     let ranked = study.entries(Purpose::Overall);

@@ -154,8 +154,8 @@ pub(super) fn first(workloads: &[WorkloadSummary], metric: Metric) -> Option<&Wo
     workloads.iter().find(|workload| workload.metric == metric && workload.verdict != Verdict::Invalid)
 }
 
-/// Drives that are much slower alone than the drive in the middle, by metric. With fewer than three drives there is no
-/// middle.
+/// Drives that are much slower alone than the drive in the middle, by metric. With fewer than three
+/// drives there is no middle.
 pub(super) fn stragglers(drives: &[DriveSummary]) -> Vec<Straggler> {
     let metrics = [Metric::SequentialRead, Metric::SequentialWrite, Metric::RandomRead, Metric::RandomWrite];
     let mut stragglers = Vec::new();

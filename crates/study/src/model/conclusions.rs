@@ -74,7 +74,8 @@ pub struct WorkloadSummary {
     pub block_size_bytes: u32,
     /// Requests in flight.
     pub depth: u32,
-    /// Of the repeats counted here, the worst verdict. Invalid repeats are not counted unless there are no others.
+    /// Of the repeats counted here, the worst verdict. Invalid repeats are not counted unless there
+    /// are no others.
     pub verdict: Verdict,
     /// Throughput.
     pub bytes_per_s: Spread,
@@ -141,7 +142,8 @@ pub struct TogetherSummary {
     pub total_iops: Spread,
     /// Each drive's throughput meanwhile.
     pub drives: Vec<DriveShare>,
-    /// The sum of what the drives do alone under the same workload; left out if one was not measured.
+    /// The sum of what the drives do alone under the same workload; left out if one was not
+    /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_bytes_per_s: Option<u64>,
     /// Together they do markedly less than alone: what they share, not they, sets the limit.
@@ -216,8 +218,8 @@ pub struct Ranking {
 pub struct RankingEntry {
     /// Which array.
     pub array: u32,
-    /// The purpose's own figure: thousandths of the best in everything (overall), bytes per second (throughput),
-    /// requests per second (small requests), bytes (capacity), drives (safety).
+    /// The purpose's own figure: thousandths of the best in everything (overall), bytes per second
+    /// (throughput), requests per second (small requests), bytes (capacity), drives (safety).
     pub score: u64,
     /// It differs from the entry before by no more than the runs of either differ among themselves.
     pub tied: bool,

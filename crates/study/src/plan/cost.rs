@@ -51,8 +51,9 @@ impl Cost {
         cost
     }
 
-    /// Adds a member's failure and rebuild over so much of each drive: written once and, on the drive that takes the
-    /// member's place, once more at the most; read back, scrubbed, and read for the rebuild.
+    /// Adds a member's failure and rebuild over so much of each drive: written once and, on the
+    /// drive that takes the member's place, once more at the most; read back, scrubbed, and read
+    /// for the rebuild.
     #[must_use]
     pub fn with_fault_story(mut self, drive_bytes: u64, bytes_per_s: u64) -> Self {
         for written in &mut self.written_bytes {
@@ -85,7 +86,8 @@ fn load_ns(workloads: &[Workload], bytes_per_s: u64) -> (u64, u64) {
     (writing_ns, reading_ns)
 }
 
-/// Bytes that verifying an array writes to each member: all of its share if the array is smaller than what is verified.
+/// Bytes that verifying an array writes to each member: all of its share if the array is smaller
+/// than what is verified.
 fn verified_bytes_per_member(plan: &Plan, array: &PlannedArray) -> u64 {
     let members = array.members.len() as u64;
     let copies = match array.level {

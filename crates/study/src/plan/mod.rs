@@ -1,8 +1,9 @@
 //! What a study does, in which order: a function of its factors, its drives and its seed.
 //!
-//! First each drive alone, then all at once, then the arrays. Arrays are measured in rounds: each round has every array
-//! once, in an order of its own, so that what drifts (temperature, wear, a busy machine) falls on all of them alike,
-//! and a study that is stopped early has measured all arrays about equally often.
+//! First each drive alone, then all at once, then the arrays. Arrays are measured in rounds: each
+//! round has every array once, in an order of its own, so that what drifts (temperature, wear, a
+//! busy machine) falls on all of them alike, and a study that is stopped early has measured all
+//! arrays about equally often.
 
 mod cost;
 
@@ -37,8 +38,8 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// The four workloads that tell most: sequential and random, writes and reads. Writes come first, so that there is
-    /// something to read.
+    /// The four workloads that tell most: sequential and random, writes and reads. Writes come
+    /// first, so that there is something to read.
     pub fn standard_workloads(duration_ns: u64, warm_up_ns: u64) -> Vec<Workload> {
         let workload = |pattern, read_percent| {
             let (block_size_bytes, depth) = match pattern {

@@ -105,7 +105,8 @@ fn the_cost_is_told_beforehand() {
     assert_eq!(cost.written_bytes[2], alone_and_together);
     // ... and for members as much again, and half of what is verified each time.
     assert_eq!(cost.written_bytes[0], alone_and_together + 3 * (20_000_000 + (32 << 20)));
-    // Steps of 4 s, the drives' three times, and 0.2 s around each; verifying is written and read at 10 MB/s.
+    // Steps of 4 s, the drives' three times, and 0.2 s around each; verifying is written and read
+    // at 10 MB/s.
     let verifying_ns = 3 * 2 * (32_u64 << 20) * 100;
     assert_eq!(cost.duration_ns, (3 * 12 + 3 * 4 + 3 * 4) * 1_000_000_000 + 9 * 200_000_000 + verifying_ns);
     // Nothing overflows.

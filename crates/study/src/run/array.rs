@@ -23,7 +23,8 @@ const NO_CHUNK_BYTES: u32 = 512 << 10;
 const ARRAY_NAME: &str = "shoal-study";
 
 impl<B: Bay> Study<'_, B> {
-    /// Builds an array and runs all workloads on it once; then builds it anew, and verifies its content.
+    /// Builds an array and runs all workloads on it once; then builds it anew, and verifies its
+    /// content.
     pub(super) fn array(
         &self,
         planned: &PlannedArray,
@@ -65,7 +66,8 @@ impl<B: Bay> Study<'_, B> {
         Ok(())
     }
 
-    /// How much of an array is verified: as planned, or as much as its members can keep if each keeps a copy of it.
+    /// How much of an array is verified: as planned, or as much as its members can keep if each
+    /// keeps a copy of it.
     fn verify_bytes(&self, planned: &PlannedArray) -> u64 {
         let planned_bytes = self.plan.factors.verify_bytes;
         let member_count = planned.members.len().max(1) as u64;
@@ -123,7 +125,8 @@ impl<B: Bay> Study<'_, B> {
     }
 }
 
-/// Builds an array of open drives. Parity and mirrors are taken to agree: a block is read only after it was written.
+/// Builds an array of open drives. Parity and mirrors are taken to agree: a block is read only
+/// after it was written.
 pub(crate) fn build<W: World>(
     opened: Opened<W>,
     planned: &PlannedArray,

@@ -11,7 +11,8 @@ use crate::model::SEED_LIMIT;
 
 /// One target and what is known of it while its workloads run.
 ///
-/// Reads stay within what the writes before them have covered: what was never written, drives need not look up.
+/// Reads stay within what the writes before them have covered: what was never written, drives need
+/// not look up.
 pub(super) struct Cell {
     pub(super) target: TargetDescription,
     pub(super) conditions: Conditions,

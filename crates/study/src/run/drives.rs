@@ -68,8 +68,8 @@ impl<B: Bay> Study<'_, B> {
         done
     }
 
-    /// One workload on all drives, in one world, started together. A drive that was interrupted before it measured anything
-    /// gives none.
+    /// One workload on all drives, in one world, started together. A drive that was interrupted
+    /// before it measured anything gives none.
     fn at_once(
         &self,
         workload: (usize, &Workload),

@@ -1,6 +1,6 @@
-//! Takes the last array's superblocks off the drives: a study's arrays are built without a resync, and what is left
-//! of one must not be taken for an array whose parity is right. In their place is what a load writes, so that the drive is
-//! known as one whose content nobody misses.
+//! Takes the last array's superblocks off the drives: a study's arrays are built without a resync,
+//! and what is left of one must not be taken for an array whose parity is right. In their place is
+//! what a load writes, so that the drive is known as one whose content nobody misses.
 
 use shoal_bench::{BenchError, Fill};
 use shoal_volume::{Command, DriveVolume, Request, RequestId, Volume, VolumeError};
@@ -8,7 +8,8 @@ use shoal_volume::{Command, DriveVolume, Request, RequestId, Volume, VolumeError
 use crate::bay::{Bay, Requests};
 use crate::run::StepError;
 
-/// Superblocks of version 1.2, the one that is written here, lie 4 KiB from a drive's start and are 4 KiB long at most.
+/// Superblocks of version 1.2, the one that is written here, lie 4 KiB from a drive's start and are
+/// 4 KiB long at most.
 const START_BYTES: u32 = 8192;
 
 /// Writes over the start of every drive. Simulated ones hold nothing by now.

@@ -1,8 +1,10 @@
-//! A member fails in the middle of writing and is rebuilt, all under load; then everything is read back.
+//! A member fails in the middle of writing and is rebuilt, all under load; then everything is read
+//! back.
 //!
-//! The array is divided into as many parts as there are phases, and each phase writes its own part once, with a seed
-//! of its own. So when all is over every byte of the array tells whether it is what was last written, whichever state
-//! the array was in at that moment: a write that was lost leaves the bytes of another seed.
+//! The array is divided into as many parts as there are phases, and each phase writes its own part
+//! once, with a seed of its own. So when all is over every byte of the array tells whether it is
+//! what was last written, whichever state the array was in at that moment: a write that was lost
+//! leaves the bytes of another seed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -54,8 +56,8 @@ pub struct FaultWatch<'a> {
 }
 
 impl FaultStory {
-    /// A story for so many drives: the last is the replacement, the others are RAID5, or RAID1 if they are two. `None`
-    /// for fewer than three drives.
+    /// A story for so many drives: the last is the replacement, the others are RAID5, or RAID1 if
+    /// they are two. `None` for fewer than three drives.
     pub fn suited_to(drive_count: u32, drive_bytes_limit: u64, seed: u64) -> Result<Option<Self>, LevelError> {
         let Some(members) = drive_count.checked_sub(1).filter(|members| *members >= 2) else { return Ok(None) };
         let (level, chunk_bytes) = if members == 2 { ("1", None) } else { ("5", Some(CHUNK_BYTES)) };
@@ -179,8 +181,8 @@ impl Scene<'_> {
         if watch.interrupt.load(Ordering::Relaxed) { Ok(None) } else { Err(background(otherwise)) }
     }
 
-    /// Writes a phase's part of the array; tells when it began. Half-way through its part, the failing phase's member
-    /// fails.
+    /// Writes a phase's part of the array; tells when it began. Half-way through its part, the
+    /// failing phase's member fails.
     fn phase(
         &self,
         volume: &mut dyn RunningArray,

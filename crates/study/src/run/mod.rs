@@ -1,7 +1,8 @@
 //! Carries a plan out; and lets an array fail and recover ([`FaultStory`]).
 //!
-//! A step that fails (a drive that dies, an array that cannot be built) becomes a warning, and the study goes on
-//! without it: hours of measuring are not lost to one bad stick. A study that is stopped keeps every step that was done.
+//! A step that fails (a drive that dies, an array that cannot be built) becomes a warning, and the
+//! study goes on without it: hours of measuring are not lost to one bad stick. A study that is
+//! stopped keeps every step that was done.
 
 mod array;
 mod cell;
@@ -47,9 +48,11 @@ pub struct Watch<'a> {
     pub interrupt: &'a AtomicBool,
     /// Told of progress several times a second.
     pub progress: &'a mut dyn FnMut(&Progress),
-    /// Told of what was measured as soon as it was, so that it can be kept: a study takes hours, and may not come to its end.
+    /// Told of what was measured as soon as it was, so that it can be kept: a study takes hours,
+    /// and may not come to its end.
     pub measured: &'a mut dyn FnMut(Subject, &[Measurement]),
-    /// The time of whoever watches, in nanoseconds: what is left is told in it, and nothing is measured with it.
+    /// The time of whoever watches, in nanoseconds: what is left is told in it, and nothing is
+    /// measured with it.
     pub now_ns: &'a dyn Fn() -> u64,
 }
 

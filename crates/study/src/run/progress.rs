@@ -35,8 +35,8 @@ pub struct Progress {
 /// Progress within a step is told at most this often, by the time of whoever watches.
 const OFTEN_NS: u64 = 50_000_000;
 
-/// Turns steps into progress. Steps are weighed by what they were estimated to take; what they took in truth corrects
-/// the estimate of what is left.
+/// Turns steps into progress. Steps are weighed by what they were estimated to take; what they took
+/// in truth corrects the estimate of what is left.
 pub(super) struct Tracker<'a> {
     step_ns: Vec<u64>,
     total_ns: u64,

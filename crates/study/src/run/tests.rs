@@ -118,7 +118,7 @@ fn a_whole_study_measures_and_verifies_everything() {
         assert!(array.measurements.iter().all(|measurement| measurement.ios > 0));
         let verification = array.verification.unwrap();
         assert_eq!(verification.wrong_blocks, 0);
-        // Twice all of what was built on a part of the drives, in whole requests; what it holds is said of all of them.
+        // Twice all of what was built on a part of the drives; what it holds is said of all.
         let holds = |drive_bytes| {
             let level = ArrayLevel::parse(&array.configuration.level, None, 4).unwrap();
             capacity(level, &[drive_bytes; 4], array.configuration.chunk_bytes.unwrap() as u32).unwrap().usable_bytes

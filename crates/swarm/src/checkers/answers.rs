@@ -1,10 +1,10 @@
 //! Checks that every request is answered: once, in time, and with success.
 //!
 //! * No answer is lost, none comes twice, none is for a request that nobody made.
-//! * An answer comes within [`DEADLINE_NS`] of virtual time, whatever drives stall or hang; within twice as much where
-//!   every other I/O is held for long.
-//! * A request fails only where the level has nothing to make good with: on an array without redundancy, or on the last copy
-//!   that there is, and after a drive was let fail in that way.
+//! * An answer comes within [`DEADLINE_NS`] of virtual time, whatever drives stall or hang; within
+//!   twice as much where every other I/O is held for long.
+//! * A request fails only where the level has nothing to make good with: on an array without
+//!   redundancy, or on the last copy that there is, and after a drive was let fail in that way.
 //!
 //! Not checked: how fast answers come beside that.
 
@@ -24,11 +24,13 @@ const CHECKER: &str = "answers";
 pub(crate) struct Answers<T> {
     deadline_ns: u64,
     pending: BTreeMap<u64, (u64, T)>,
-    /// Reads may fail: the array has no redundancy, and a drive has met something that it cannot read.
+    /// Reads may fail: the array has no redundancy, and a drive has met something that it cannot
+    /// read.
     pub(crate) reads_may_fail: bool,
     /// So may writes, discards and flushes.
     pub(crate) changes_may_fail: bool,
-    /// Anything may, by whatever error: the array has lost more than it survives, or may at any moment.
+    /// Anything may, by whatever error: the array has lost more than it survives, or may at any
+    /// moment.
     pub(crate) all_may_fail: bool,
 }
 
@@ -43,8 +45,8 @@ pub(crate) struct Answered<T> {
 }
 
 impl<T> Answers<T> {
-    /// `are_slow`: drives take most of a second for most I/Os. Where each of some ten blocks is healed and recorded by
-    /// itself, a request behind them waits for minutes.
+    /// `are_slow`: drives take most of a second for most I/Os. Where each of some ten blocks is
+    /// healed and recorded by itself, a request behind them waits for minutes.
     pub(crate) fn new(are_slow: bool) -> Self {
         Self {
             deadline_ns: if are_slow { 2 * DEADLINE_NS } else { DEADLINE_NS },

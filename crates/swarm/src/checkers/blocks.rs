@@ -73,7 +73,8 @@ pub(super) struct Block {
     pub(super) durable: May,
     /// Asked for, and not covered by a flush.
     pub(super) later: Vec<Version>,
-    /// What was answered before this was asked for may be lost: it supersedes nothing. Zero where nothing is.
+    /// What was answered before this was asked for may be lost: it supersedes nothing. Zero where
+    /// nothing is.
     pub(super) lost_before: Version,
 }
 

@@ -1,32 +1,36 @@
 //! Checks content, block by block of 512 bytes.
 //!
-//! * While the array runs, a read returns what was written last: the version that was answered before the read was asked
-//!   for and is not superseded, or one that was under way at the same time. A version supersedes those that had been
-//!   answered before it was asked for. Requests that are under way together may be carried out in any order; but it is one
-//!   order, so what was read once all are answered stays.
-//! * After a power cut a block is one of: the last version that a flush was answered for, or a version that was asked for
-//!   since then. It is never a mix, and never anything older.
+//! * While the array runs, a read returns what was written last: the version that was answered
+//!   before the read was asked for and is not superseded, or one that was under way at the same
+//!   time. A version supersedes those that had been answered before it was asked for. Requests that
+//!   are under way together may be carried out in any order; but it is one order, so what was read
+//!   once all are answered stays.
+//! * After a power cut a block is one of: the last version that a flush was answered for, or a
+//!   version that was asked for since then. It is never a mix, and never anything older.
 //! * Once such a block has been read while mirrors and parity agree again, it stays what it was.
-//! * A flush that fails is told so. A later one that succeeds makes durable what the first was to cover, unless a member is
-//!   renewed as a whole meanwhile; none does where nobody could be told (the array was being closed), or drives lost power.
+//! * A flush that fails is told so. A later one that succeeds makes durable what the first was to
+//!   cover, unless a member is renewed as a whole meanwhile; none does where nobody could be told
+//!   (the array was being closed), or drives lost power.
 //! * A discarded block is old or zeros until it is written again.
 //!
 //! What may be anything, as nobody promised it:
 //!
-//! * what was on the drives before the array was made (it has to stay what it was seen to be, once the first resync is
-//!   over);
-//! * blocks in the *write hole*: in the columns of a write that was under way when power was cut, on a member that was
-//!   lost before parity agreed again, of an array without a partial parity log (the player says which);
+//! * what was on the drives before the array was made (it has to stay what it was seen to be, once
+//!   the first resync is over);
+//! * blocks in the *write hole*: in the columns of a write that was under way when power was cut,
+//!   on a member that was lost before parity agreed again, of an array without a partial parity log
+//!   (the player says which);
 //! * blocks that a silent fault bears on: those are [`super::Silent`]'s.
 //!
 //! Not checked: blocks of a read that failed (whether it may is for [`super::Answers`]).
+
+mod held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Failure;
-use super::blocks::{Block, Blocks, May, Other, Versions};
-use super::stamps::{digest, is_stamped, name_of};
+use super::blocks::{Block, Blocks, May};
 
 /// What a drive writes whole or not at all.
 pub(crate) const BLOCK_BYTES: usize = 512;
@@ -48,7 +52,8 @@ struct Change {
     hold: Hold,
 }
 
-/// Which flushes can make a change durable. Until one does it can be read, and a power cut may lose it.
+/// Which flushes can make a change durable. Until one does it can be read, and a power cut may lose
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Hold {
     /// Any.
@@ -85,9 +90,11 @@ pub(crate) struct Promises {
     touched: BTreeSet<usize>,
     /// Blocks that may be anything by the write hole, until they are written.
     excused: BTreeSet<usize>,
-    /// Blocks that were excused until these were asked for: whoever asked to read before them may still see anything.
+    /// Blocks that were excused until these were asked for: whoever asked to read before them may
+    /// still see anything.
     rewritten: BTreeMap<usize, Version>,
-    /// Drives have lost their power with what was answered and not flushed, and no flush has said so.
+    /// Drives have lost their power with what was answered and not flushed, and no flush has said
+    /// so.
     is_owed: bool,
 }
 
@@ -152,7 +159,8 @@ impl Promises {
         covered
     }
 
-    /// A flush succeeded, that covers these. `is_renewed` says whether it has waited for all that was to be renewed.
+    /// A flush succeeded, that covers these. `is_renewed` says whether it has waited for all that
+    /// was to be renewed.
     pub(crate) fn flush_answered(&mut self, covered: &[Version], is_renewed: bool) -> Result<(), Failure> {
         if self.is_owed {
             let what = "a flush succeeds though drives have lost their power with what was answered before it";
@@ -181,7 +189,8 @@ impl Promises {
         self.is_owed = false;
     }
 
-    /// The array was closed over members that may refuse a flush: nobody may rely on what no flush covers.
+    /// The array was closed over members that may refuse a flush: nobody may rely on what no flush
+    /// covers.
     pub(crate) fn not_told(&mut self) {
         self.hold_answered(Hold::GivenUp);
         self.is_owed = false;
@@ -195,8 +204,8 @@ impl Promises {
         }
     }
 
-    /// The array was closed, and has told that its members did not take what it had answered from memory: nobody may rely
-    /// on what no flush covers, and it need not be there any more.
+    /// The array was closed, and has told that its members did not take what it had answered from
+    /// memory: nobody may rely on what no flush covers, and it need not be there any more.
     pub(crate) fn not_written(&mut self) {
         self.not_told();
         for version in self.flush_asked() {
@@ -265,8 +274,9 @@ impl Promises {
         self.unsettled.iter().copied()
     }
 
-    /// Allows a block to be anything until it is written; what was answered by now does not count as that. What is
-    /// under way does, and may be carried out before or after what is asked for next.
+    /// Allows a block to be anything until it is written; what was answered by now does not count
+    /// as that. What is under way does, and may be carried out before or after what is asked for
+    /// next.
     pub(crate) fn excuse(&mut self, number: usize) {
         self.excused.insert(number);
         let lost_before = self.next_version();
@@ -278,7 +288,8 @@ impl Promises {
         self.excused.len()
     }
 
-    /// What a read that begins at this moment may return; `is_in_sync` says whether mirrors and parity agree.
+    /// What a read that begins at this moment may return; `is_in_sync` says whether mirrors and
+    /// parity agree.
     pub(crate) fn read_asked(&self, blocks: Range<usize>, is_in_sync: bool) -> Seen {
         let may = |block: &Block| self.merged(&block.durable, &block.later, block.lost_before);
         let first = blocks.start;
@@ -290,9 +301,9 @@ impl Promises {
         }
     }
 
-    /// Holds what a read returned against what it may return; `is_tainted` blocks are left to whoever knows of them. If
-    /// mirrors and parity agree (`is_in_sync`), what was seen now is what will be seen later. Returns the blocks that
-    /// were left out, and are not as they should be.
+    /// Holds what a read returned against what it may return; `is_tainted` blocks are left to
+    /// whoever knows of them. If mirrors and parity agree (`is_in_sync`), what was seen now is what
+    /// will be seen later. Returns the blocks that were left out, and are not as they should be.
     pub(crate) fn check(
         &mut self,
         seen: &Seen,
@@ -331,66 +342,6 @@ impl Promises {
 
     fn change(&self, version: Version) -> Change {
         self.changes[version as usize]
-    }
-
-    /// What a block that may be `before` may hold after some changes, in whatever order was possible; those that were
-    /// answered before version `lost_before` was asked for may have been lost since.
-    fn merged(&self, before: &May, changes: &[Version], lost_before: Version) -> May {
-        let certain = |version: &Version| {
-            let change = self.change(*version);
-            change.is_certain && change.answered_at.is_some_and(|answered_at| lost_before <= answered_at)
-        };
-        // The latest start of something that is done is what supersedes.
-        let last_certain = changes.iter().copied().filter(certain).max();
-        let survives = |version: &Version| match (self.change(*version).answered_at, last_certain) {
-            (Some(answered_at), Some(last_certain)) => last_certain <= answered_at,
-            (None, _) | (_, None) => true,
-        };
-        let versions = before.versions.as_slice().iter().chain(changes).copied().filter(survives).collect();
-        May { other: before.other.filter(|_| last_certain.is_none()), versions }
-    }
-
-    /// Whether the block holds any of what it may hold.
-    fn may_hold(&self, number: usize, bytes: &[u8], may: &May) -> bool {
-        let is = |version: &Version| is_stamped(number, self.change(*version).becomes, bytes);
-        let is_other = |other| match other {
-            Other::Anything => true,
-            Other::Digest(expected) => expected == digest(bytes),
-        };
-        may.other.is_some_and(is_other) || may.versions.as_slice().iter().any(is)
-    }
-
-    /// Which of what it may hold the block holds, as it holds any of that.
-    fn held(&self, number: usize, bytes: &[u8], may: &May) -> May {
-        let is = |version: &Version| is_stamped(number, self.change(*version).becomes, bytes);
-        let versions: Versions = may.versions.as_slice().iter().copied().filter(is).collect();
-        let other = (versions == Versions::None).then(|| Other::Digest(digest(bytes)));
-        May { other, versions }
-    }
-
-    /// Whether it is a version that came while the read was under way.
-    fn was_asked_since(&self, asked_at: Version, number: usize, bytes: &[u8]) -> bool {
-        let (_, version) = name_of(bytes);
-        let is_discarded = || (asked_at + 1..=self.newest()).any(|version| self.change(version).becomes == 0);
-        (asked_at < version && version <= self.newest() && is_stamped(number, version, bytes))
-            || (is_stamped(number, 0, bytes) && is_discarded())
-    }
-
-    fn mismatch(&self, number: usize, bytes: &[u8], may: &May) -> String {
-        let (block, version) = name_of(bytes);
-        let held = if bytes.iter().all(|byte| *byte == 0) {
-            "zeros".to_owned()
-        } else if !is_stamped(block, version, bytes) {
-            "no version of anything".to_owned()
-        } else if block == number {
-            format!("version {version}")
-        } else {
-            format!("version {version} of block {block}")
-        };
-        match may.other {
-            None => format!("block {number} holds {held}, and may hold versions {:?}", may.versions.as_slice()),
-            Some(_) => format!("block {number} holds {held}, and not what it was seen to hold"),
-        }
     }
 }
 

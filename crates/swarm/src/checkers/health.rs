@@ -1,7 +1,8 @@
-//! Checks that the array is well again at the end: every member in sync, nothing left to do, no resync due.
+//! Checks that the array is well again at the end: every member in sync, nothing left to do, no
+//! resync due.
 //!
-//! Not checked: which drive has which role; that a rebuild fills a member with the right bytes shows in
-//! [`super::check_redundancy`].
+//! Not checked: which drive has which role; that a rebuild fills a member with the right bytes
+//! shows in [`super::check_redundancy`].
 
 use shoal_volume::{ArrayStatus, Health};
 

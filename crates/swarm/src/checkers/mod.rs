@@ -1,4 +1,5 @@
-//! Who judges what an array makes of its world. Each file says at its head what it checks and what it does not.
+//! Who judges what an array makes of its world. Each file says at its head what it checks and what
+//! it does not.
 
 mod answers;
 mod blocks;

@@ -1,8 +1,10 @@
-//! Checks where I/O goes: inside the drive, in whole blocks, and only to drives that the array was given.
+//! Checks where I/O goes: inside the drive, in whole blocks, and only to drives that the array was
+//! given.
 //!
 //! An array that is open for reading only changes nothing.
 //!
-//! Not checked: where on a drive something may lie. That what is written there is right shows in content.
+//! Not checked: where on a drive something may lie. That what is written there is right shows in
+//! content.
 
 use std::collections::HashSet;
 

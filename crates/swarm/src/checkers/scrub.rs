@@ -1,7 +1,7 @@
 //! Checks that a scrub of a healthy array finds nothing.
 //!
-//! Not checked where silent faults happened: there a scrub may find what they left. Levels without redundancy have
-//! nothing to compare.
+//! Not checked where silent faults happened: there a scrub may find what they left. Levels without
+//! redundancy have nothing to compare.
 
 use shoal_volume::{ArrayVolume, Event, ScrubMode, World};
 

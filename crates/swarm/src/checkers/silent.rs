@@ -1,13 +1,15 @@
 //! Tells mismatches that nobody could have prevented from those that somebody should have.
 //!
-//! Linux's format has no checksums of content. A bit that flips, a write that is acknowledged and lost, torn or put
-//! somewhere else: where only one copy is read, and where parity is used to compute another block, wrong content comes
-//! out, by design. Such blocks are *tainted*: the ones that a damaged sector holds, and all in its columns, as parity
-//! carries the damage there. A mismatch in a tainted block is counted; anywhere else it is a failure like any other. So
-//! each one is proved to be such a case, by its place.
+//! Linux's format has no checksums of content. A bit that flips, a write that is acknowledged and
+//! lost, torn or put somewhere else: where only one copy is read, and where parity is used to
+//! compute another block, wrong content comes out, by design. Such blocks are *tainted*: the ones
+//! that a damaged sector holds, and all in its columns, as parity carries the damage there. A
+//! mismatch in a tainted block is counted; anywhere else it is a failure like any other. So each
+//! one is proved to be such a case, by its place.
 //!
-//! A taint is never lifted: a block that was written anew may be computed from damaged parity later. That makes the
-//! check of tainted blocks weaker than it could be, in the worlds that have silent faults.
+//! A taint is never lifted: a block that was written anew may be computed from damaged parity
+//! later. That makes the check of tainted blocks weaker than it could be, in the worlds that have
+//! silent faults.
 
 use std::collections::BTreeSet;
 

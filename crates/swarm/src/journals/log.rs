@@ -53,7 +53,8 @@ impl Log {
         Self { journal, origin_bytes: own.data_offset_bytes(), sector, sequence, blocks_left }
     }
 
-    /// Entries with one head, and their blocks. One of these is wrong if it is not `is_whole`. False if there is no room.
+    /// Entries with one head, and their blocks. One of these is wrong if it is not `is_whole`.
+    /// False if there is no room.
     pub(crate) fn append(&mut self, content: &mut Content, entries: &[Entry], is_whole: bool) -> bool {
         let blocks: Vec<_> = entries.iter().flat_map(Entry::blocks).collect();
         let Some(left) = self.blocks_left.checked_sub(1 + blocks.len() as u64) else { return false };

@@ -5,7 +5,8 @@
 //! that remembers the array may refuse the set. What it lets through is right: all that was flushed
 //! is there. If another host, which has never seen the array, ran some of the drives meanwhile,
 //! what this one lets through is what it knew or what the other has made of that, whole, and never
-//! a mix. If both went on, each with drives of its own, this one keeps to what it wrote, or refuses.
+//! a mix. If both went on, each with drives of its own, this one keeps to what it wrote, or
+//! refuses.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -139,7 +140,8 @@ impl<'a> Player<'a> {
         Ok(true)
     }
 
-    /// Another host runs some of the drives. None if it cannot, or takes what is old for what is new: it knows no better.
+    /// Another host runs some of the drives. None if it cannot, or takes what is old for what is
+    /// new: it knows no better.
     fn run_elsewhere(&mut self, contents: &[Content]) -> Option<Ran<'a>> {
         let there = self.some_carriers(contents);
         self.aside().run(contents, there, None)

@@ -104,7 +104,8 @@ impl<'a> Player<'a> {
             self.promises.not_written();
         }
         let mut world = array.close().map_err(|error| Failure::new("closes", error.to_string()))?;
-        // A loop waits for what is still under way (steps of a rebuild) before its drives are closed.
+        // A loop waits for what is still under way (steps of a rebuild) before its drives are
+        // closed.
         while world.pending() > 0 {
             let mut finished = Vec::new();
             world.wait(1, Some(SILENCE), &mut finished).map_err(|error| Failure::new("closes", error.to_string()))?;
@@ -146,7 +147,8 @@ impl<'a> Player<'a> {
         Ok(contents)
     }
 
-    /// Brings the array in sync, flushes it and closes it in order, for who works on it at rest; none if it is not whole.
+    /// Brings the array in sync, flushes it and closes it in order, for who works on it at rest;
+    /// none if it is not whole.
     pub(super) fn close_whole(&mut self) -> Result<Option<Vec<Content>>, Failure> {
         self.settle()?;
         self.recover()?;
@@ -157,7 +159,8 @@ impl<'a> Player<'a> {
         self.close_in_order().map(Some)
     }
 
-    /// Opens the array over what is on the drives that are there, by force if shoal says that it takes that.
+    /// Opens the array over what is on the drives that are there, by force if shoal says that it
+    /// takes that.
     pub(super) fn boot(&mut self, mut contents: Vec<Content>) -> Result<(), Failure> {
         self.boots += 1;
         self.returned.clear();
@@ -178,8 +181,8 @@ impl<'a> Player<'a> {
         self.adopt_shape();
         self.meet_client();
         let in_use = self.drives_in_use();
-        // A fault that strikes while the array closes is found in the next life. A drive that stays away from that life
-        // is looked up by where it was before.
+        // A fault that strikes while the array closes is found in the next life. A drive that stays
+        // away from that life is looked up by where it was before.
         let armed = std::mem::take(&mut self.armed);
         let anew = |drive| (DriveId(drive as u32), self.array().content_map());
         let known = |(drive, before)| (drive, if in_use.contains(&drive) { anew(drive) } else { before });
@@ -190,21 +193,22 @@ impl<'a> Player<'a> {
         self.come_up()
     }
 
-    /// Opens the array over the drives that are there, as its owner does who is refused where that may be: which drives
-    /// those are, and what came of it.
+    /// Opens the array over the drives that are there, as its owner does who is refused where that
+    /// may be: which drives those are, and what came of it.
     fn open_insisting(&mut self, mut contents: Vec<Content>) -> (Vec<usize>, Result<ArrayVolume<Watched>, OpenError>) {
         let books = self.books.copied();
         let (mut given, opened) = self.open_answering(&contents);
         let array = match opened {
             Err(OpenError::DirtyDegraded { .. }) if self.may_be_refused(&contents) => {
                 self.counts.forced += 1;
-                // An array inside may have been written to by then. What is opened now are the drives as they were.
+                // An array inside may have been written to by then. What is opened now are the
+                // drives as they were.
                 self.books = books;
                 self.widen_holes();
                 self.open_forced(contents, &mut given)
             }
-            // A drive that cannot be done without has refused something, as it was let do: its owner tries again, on the drives as
-            // they were.
+            // A drive that cannot be done without has refused something, as it was let do: its
+            // owner tries again, on the drives as they were.
             Err(OpenError::NotRecorded { .. } | OpenError::NotRenewed { .. }) if self.answers.changes_may_fail => {
                 self.books = books;
                 contents.iter_mut().for_each(Content::disarm);
@@ -216,7 +220,8 @@ impl<'a> Player<'a> {
         (given, array)
     }
 
-    /// Opens the array over the drives that are there and answer: which those are, and what came of it.
+    /// Opens the array over the drives that are there and answer: which those are, and what came of
+    /// it.
     fn open_answering(&mut self, contents: &[Content]) -> (Vec<usize>, Result<ArrayVolume<Watched>, OpenError>) {
         let mut given = self.carriers(contents);
         // A drive that does not answer at all is not found to carry anything.
@@ -231,8 +236,8 @@ impl<'a> Player<'a> {
         (given, opened)
     }
 
-    /// Opens the array. Where drives have lied about flushes, and too few are left that have not, somebody has to say that
-    /// what is there is to be believed.
+    /// Opens the array. Where drives have lied about flushes, and too few are left that have not,
+    /// somebody has to say that what is there is to be believed.
     pub(super) fn open_believing(
         &mut self,
         contents: &[Content],
@@ -249,8 +254,9 @@ impl<'a> Player<'a> {
         self.open(contents.to_vec(), given, *options, self.memory())
     }
 
-    /// Only parity without a log can be wrong about a lost member; or with one that cannot be replayed, as something that it
-    /// needs cannot be read; or while a resync has not come to its end.
+    /// Only parity without a log can be wrong about a lost member; or with one that cannot be
+    /// replayed, as something that it needs cannot be read; or while a resync has not come to its
+    /// end.
     fn may_be_refused(&self, contents: &[Content]) -> bool {
         let is_sound = |content: &Content| !content.is_armed() && content.unreadable_sectors().is_empty();
         let has_logs = self.scenario.consistency == ConsistencyPolicy::Ppl;
@@ -294,7 +300,8 @@ impl<'a> Player<'a> {
 
 /// What the drives hold before anything is made of them.
 fn first_contents(scenario: &Scenario, random: &mut Random) -> Vec<Content> {
-    // Drives that lie beside the array may hold anything; so may all, if the array is resynced first.
+    // Drives that lie beside the array may hold anything; so may all, if the array is resynced
+    // first.
     let is_blank = |drive: usize| scenario.assume_clean && drive < scenario.members;
     let mut bytes = vec![0; 1 << 16];
     // Of a vast drive, the beginning.
@@ -363,7 +370,8 @@ pub(super) fn options(scenario: &Scenario) -> OpenOptions {
 }
 
 fn scenario_plan(scenario: &Scenario) -> BufferPlan {
-    // Drives of these worlds gain nothing by stretches: half of the windows write them all the same.
+    // Drives of these worlds gain nothing by stretches: half of the windows write them all the
+    // same.
     let stretches = if scenario.seed.is_multiple_of(2) { Stretches::Always } else { Stretches::Measured };
     let plan = plan(scenario.drives(), scenario.depth, scenario.scratch_bytes);
     plan.with_write_back(scenario.write_back_bytes).with_stretches(stretches)

@@ -14,7 +14,8 @@ use crate::watched::Watched;
 /// Virtual time that any work of the array's own has to be done in.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// A drive is given to the array so often at most: each time a member is missing, and all drives may have been tried.
+/// A drive is given to the array so often at most: each time a member is missing, and all drives
+/// may have been tried.
 const ROUNDS_MAX: usize = 2 * DRIVES_MAX;
 
 impl Player<'_> {
@@ -104,7 +105,8 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Has an array that nothing goes over from one end to the other hear of members that are gone: who begins to scrub asks all.
+    /// Has an array that nothing goes over from one end to the other hear of members that are gone:
+    /// who begins to scrub asks all.
     fn ask_each_member(&mut self) -> Result<(), Failure> {
         if self.array_mut().scrub(ScrubMode::Check).is_err() {
             return Ok(()); // it is not whole, and knows that
@@ -115,8 +117,8 @@ impl Player<'_> {
         self.settle()
     }
 
-    /// Lets resyncs, rebuilds and scrubs come to their end. A vast array with logs may have to be resynced whole after a
-    /// crash, which takes days: that goes on for a while.
+    /// Lets resyncs, rebuilds and scrubs come to their end. A vast array with logs may have to be
+    /// resynced whole after a crash, which takes days: that goes on for a while.
     fn work(&mut self) -> Result<(), Failure> {
         if self.scenario.is_vast() && self.scenario.consistency == ConsistencyPolicy::Ppl {
             let worked = self.array_mut().run_background(Duration::from_secs(100));
@@ -136,7 +138,8 @@ impl Player<'_> {
         let has_redundancy = self.redundancy() > 0;
         let found = scrub(self.array_mut(), ScrubMode::Repair, has_redundancy, finish_work)?;
         if self.silent.is_any() && self.scenario.groups() > 1 {
-            // The outer array may have read around a wrong block before the inner one took it for right.
+            // The outer array may have read around a wrong block before the inner one took it for
+            // right.
             let found = scrub(self.array_mut(), ScrubMode::Repair, has_redundancy, finish_work)?;
             self.counts.silent_found_bytes += found.unwrap_or(0);
         }
@@ -150,8 +153,9 @@ impl Player<'_> {
         check_scrub(scrub(self.array_mut(), ScrubMode::Check, has_redundancy, finish_work)?)
     }
 
-    /// Closed in order, with all drives, and without each single one. What was never written agreed with its parity or copies
-    /// just now: without all but one of the drives, only what was is read.
+    /// Closed in order, with all drives, and without each single one. What was never written agreed
+    /// with its parity or copies just now: without all but one of the drives, only what was is
+    /// read.
     fn check_reopened(&mut self) -> Result<(), Failure> {
         let members = self.seats().into_iter().filter_map(|seat| seat.drive).collect::<Vec<_>>();
         let read_without = self.random.below(members.len().max(1) as u64) as usize;

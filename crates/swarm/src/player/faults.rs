@@ -76,7 +76,8 @@ impl Player<'_> {
             _ => area,
         };
         if misbehaviour.kind.is_silent() {
-            // In an array of arrays the area has superblocks in it, whose loss would be another matter.
+            // In an array of arrays the area has superblocks in it, whose loss would be another
+            // matter.
             if self.scenario.groups() > 1 || !self.is_in_sync_member(drive) {
                 return false;
             }
@@ -155,12 +156,13 @@ impl Player<'_> {
         true
     }
 
-    /// A bit flips in the bitmap or log. Of a bitmap nothing shows it; but the other copies do not have it. It is read at
-    /// the next start, and written anew then.
+    /// A bit flips in the bitmap or log. Of a bitmap nothing shows it; but the other copies do not
+    /// have it. It is read at the next start, and written anew then.
     fn flip_log(&mut self, drive: usize, offset: u64, bit: u32) -> bool {
         let (is_spared, is_member) = (self.metadata(drive).is_some(), self.is_in_sync_member(drive));
         let Some(own) = superblock(self.content(drive)).filter(|_| is_spared && is_member) else { return false };
-        // The header with the first bits, which are all there are; or that of a log and what lies behind it.
+        // The header with the first bits, which are all there are; or that of a log and what lies
+        // behind it.
         let used =
             own.bitmap_area().map(|area| (area, SECTOR_BYTES)).or_else(|| own.ppl_area().map(|area| (area, PPL_BYTES)));
         let Some((area, used_bytes)) = used else { return false };
@@ -170,7 +172,8 @@ impl Player<'_> {
         true
     }
 
-    /// Where superblock, bitmap or log, and list of bad blocks of a member lie that the array can do without.
+    /// Where superblock, bitmap or log, and list of bad blocks of a member lie that the array can
+    /// do without.
     fn metadata(&mut self, drive: usize) -> Option<Vec<Range<u64>>> {
         if self.redundancy() == 0 || self.ids[drive].is_none() || !self.can_spare(drive) {
             return None;
@@ -214,8 +217,8 @@ impl Player<'_> {
         true
     }
 
-    /// Gives drives back to the array that were plugged in again: as what they were if a bitmap knows what they missed,
-    /// else as new ones.
+    /// Gives drives back to the array that were plugged in again: as what they were if a bitmap
+    /// knows what they missed, else as new ones.
     pub(super) fn take_in_returned(&mut self) -> Result<(), Failure> {
         for drive in self.returned.clone() {
             let Some(id) = self.ids[drive] else {
@@ -273,8 +276,9 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Notes what faults have struck: which blocks silent ones bear on, by the drive's place now and when it was armed, and
-    /// who has refused something that the array may not have heard of yet.
+    /// Notes what faults have struck: which blocks silent ones bear on, by the drive's place now
+    /// and when it was armed, and who has refused something that the array may not have heard of
+    /// yet.
     pub(super) fn note_struck(&mut self) {
         let mut now = None;
         for drive in 0..self.scenario.drives() {
@@ -303,7 +307,8 @@ impl Player<'_> {
         self.failing.retain(|drive| is_member(*drive));
     }
 
-    /// Notes the blocks that silent faults of a drive bear on, by the names that it had and what it held by them.
+    /// Notes the blocks that silent faults of a drive bear on, by the names that it had and what it
+    /// held by them.
     pub(super) fn taint(&mut self, struck: Vec<Struck>, maps: &[(DriveId, &ContentMap)]) {
         for struck in struck.into_iter().filter(|struck| struck.kind.is_silent()) {
             self.counts.silent += 1;

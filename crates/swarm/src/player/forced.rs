@@ -1,7 +1,7 @@
 //! Arrays that are opened by force: what their owner gives up by that.
 //!
-//! Parity that was not made to agree again is wrong about a member that is lost. Of an array of arrays what says that an
-//! inner array is a member may be in such a hole:
+//! Parity that was not made to agree again is wrong about a member that is lost. Of an array of
+//! arrays what says that an inner array is a member may be in such a hole:
 //!
 //! | inner arrays that do not say so any more | what becomes of the array around them |
 //! | --- | --- |

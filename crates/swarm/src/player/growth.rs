@@ -1,8 +1,9 @@
-//! The array grows: the owner closes it, gives it more members, another chunk or another layout, and opens it again.
+//! The array grows: the owner closes it, gives it more members, another chunk or another layout,
+//! and opens it again.
 //!
-//! Power may be cut meanwhile, and the owner may stop it: whoever opens the array then goes on with it first, as `shoal
-//! grow --continue` does, without members that are not there if parity stands for them. A member may fail in the midst of
-//! it, and has to be left behind.
+//! Power may be cut meanwhile, and the owner may stop it: whoever opens the array then goes on with
+//! it first, as `shoal grow --continue` does, without members that are not there if parity stands
+//! for them. A member may fail in the midst of it, and has to be left behind.
 
 use shoal_sim::Content;
 use shoal_volume::{
@@ -70,7 +71,8 @@ impl Player<'_> {
         matches!(self.scenario.level, ArrayLevel::Plain(Level::Raid5(_) | Level::Raid6(_)))
     }
 
-    /// Does something with the drives while no array runs: what came of it, and what they hold then.
+    /// Does something with the drives while no array runs: what came of it, and what they hold
+    /// then.
     fn in_world<T>(
         &mut self,
         contents: Vec<Content>,

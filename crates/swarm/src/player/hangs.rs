@@ -44,10 +44,12 @@ impl Player<'_> {
         true
     }
 
-    /// A life begins: decides which of the drives that are there will answer nothing in it, and after how many I/Os.
+    /// A life begins: decides which of the drives that are there will answer nothing in it, and
+    /// after how many I/Os.
     pub(super) fn let_drives_hang(&mut self, contents: &[Content]) {
         for (drive, after_ios) in std::mem::take(&mut self.hangs.at_start) {
-            // One that is copied to may be the member by then: what is weak now counts against that, too.
+            // One that is copied to may be the member by then: what is weak now counts against
+            // that, too.
             let is_weak = !self.stock.weak.is_empty() || contents.iter().any(|it| !it.unreadable_sectors().is_empty());
             let may_stay = self.may_stay_away(drive, contents) && !(is_weak && is_replacement(&contents[drive]));
             if contents[drive].is_gone() || !may_stay {

@@ -1,8 +1,9 @@
-//! Linux runs the array with a write journal for a while, and is killed: the next start replays what it left.
+//! Linux runs the array with a write journal for a while, and is killed: the next start replays
+//! what it left.
 //!
-//! Whatever Linux has answered is in the journal, and durable. The journal must be there, and sound, until all of that is
-//! on the members; the player keeps faults away from it. Members may fail meanwhile as at any other time, and power may be
-//! cut again and again.
+//! Whatever Linux has answered is in the journal, and durable. The journal must be there, and
+//! sound, until all of that is on the members; the player keeps faults away from it. Members may
+//! fail meanwhile as at any other time, and power may be cut again and again.
 
 use std::ops::Range;
 
@@ -106,8 +107,9 @@ impl Player<'_> {
         }
     }
 
-    /// The shape of an array all of whose members are there and in sync, and by role their drives and where their data
-    /// start; none if it has any drive, a spare perhaps, that would refuse something.
+    /// The shape of an array all of whose members are there and in sync, and by role their drives
+    /// and where their data start; none if it has any drive, a spare perhaps, that would refuse
+    /// something.
     fn sound_array(&self, contents: &[Content]) -> Option<(Geometry, Vec<(usize, u64)>)> {
         let own: Vec<_> =
             (0..contents.len()).filter_map(|drive| Some((drive, superblock(&contents[drive])?))).collect();
@@ -185,8 +187,8 @@ impl Player<'_> {
         self.counts.errors += 1;
     }
 
-    /// The log was being replayed when power was cut: what it gives the array by way of its user has a write hole, as
-    /// that has.
+    /// The log was being replayed when power was cut: what it gives the array by way of its user
+    /// has a write hole, as that has.
     pub(super) fn find_replay_holes(&mut self) {
         self.find_holes_of_records();
         let tied = self.journal.alone.iter().flat_map(|block| self.seats.tied_to(*block as u64 * BLOCK));

@@ -13,7 +13,7 @@ impl Player<'_> {
         let number = seat % seats.len();
         let (Some(drive), true) = (seats[number].drive, seats[number].is_in_sync) else { return Ok(()) };
         let Some(id) = self.ids[drive] else { return Ok(()) };
-        // In an array of arrays a drive is a member of an inner one, and a spare could go to another.
+        // In an array of arrays a drive is an inner one's, and a spare could go to another.
         let other = seats.iter().enumerate().find(|(other, seat)| *other != number && seat.drive.is_some());
         let other = other.and_then(|(_, seat)| self.ids[seat.drive?]);
         let size = self.group_size();
@@ -37,7 +37,7 @@ impl Player<'_> {
         let has_failed = has_refused || self.refusals > refusals;
         self.note(format_args!("drive {drive} is in use: {misuse:?}: {asked:?}"));
         match asked {
-            // The array may have heard only now that the drive does not work, and be right; and have filled it by now.
+            // It may have heard only now that the drive does not work, and has filled it since.
             Ok(()) if !has_failed && self.seats().get(number).is_some_and(|now| now.is_in_sync) => Err(Failure::new(
                 "refuses",
                 format!("drive {drive} is a member in sync, and `{misuse:?}` of it is taken for an order"),

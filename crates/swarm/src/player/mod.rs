@@ -1,11 +1,12 @@
 //! Plays a scenario: a safety phase with faults at work, then a liveness phase without.
 //!
-//! The player is the array's user and owner in one. As user he makes requests and holds the answers against what was
-//! promised ([`crate::checkers`]). As owner he puts drives back that were pulled, gives the array new ones, opens it
-//! again after power cuts, and forces it where shoal says that he has to.
+//! The player is the array's user and owner in one. As user he makes requests and holds the answers
+//! against what was promised ([`crate::checkers`]). As owner he puts drives back that were pulled,
+//! gives the array new ones, opens it again after power cuts, and forces it where shoal says that
+//! he has to.
 //!
-//! He also keeps the faults within what the level survives ([`faults`]): a fault that would take more than that, in the
-//! state that the array is in, is passed over.
+//! He also keeps the faults within what the level survives ([`faults`]): a fault that would take
+//! more than that, in the state that the array is in, is passed over.
 
 mod apart;
 mod boot;
@@ -101,7 +102,8 @@ pub struct Counts {
     pub last_copies: u64,
     /// Ranges that could not be read until written.
     pub latent: u64,
-    /// Silent faults: bits flipped, writes lost, misdirected, torn, flushes that made nothing durable.
+    /// Silent faults: bits flipped, writes lost, misdirected, torn, flushes that made nothing
+    /// durable.
     pub silent: u64,
     /// Of these, flushes that a drive lied about and whose writes a power cut took.
     pub lies: u64,
@@ -131,9 +133,11 @@ pub struct Counts {
     pub split: u64,
     /// Strangers that lay beside the members at a start.
     pub strangers: u64,
-    /// Blocks of 512 bytes that were in the write hole when a member was lost: they may be anything, by design.
+    /// Blocks of 512 bytes that were in the write hole when a member was lost: they may be
+    /// anything, by design.
     pub write_hole_blocks: u64,
-    /// Blocks of 512 bytes with wrong content that a silent fault bears on, by its place: nobody could have known, by design.
+    /// Blocks of 512 bytes with wrong content that a silent fault bears on, by its place: nobody
+    /// could have known, by design.
     pub silent_wrong_blocks: u64,
     /// Bytes that scrubs found not to agree after silent faults.
     pub silent_found_bytes: u64,
@@ -173,8 +177,8 @@ pub(crate) struct Player<'a> {
     promises: Promises,
     answers: Answers<Asked>,
     silent: Silent,
-    /// Where content lay when the array was made: drives by their number in the scenario. Their places are the *seats*,
-    /// whoever sits there later.
+    /// Where content lay when the array was made: drives by their number in the scenario. Their
+    /// places are the *seats*, whoever sits there later.
     seats: ContentMap,
     /// The id of each drive of the scenario; none while it is pulled.
     ids: Vec<Option<DriveId>>,
@@ -185,11 +189,13 @@ pub(crate) struct Player<'a> {
     refusals: u64,
     /// Drives that have failed to read something. Others may be asked for it now.
     rereading: BTreeSet<usize>,
-    /// The number of each drive, as they appear one after the other: a new one after each loss of power under a living host.
+    /// The number of each drive, as they appear one after the other: a new one after each loss of
+    /// power under a living host.
     incarnations: Vec<u64>,
     /// What the host remembers of the array.
     books: Books,
-    /// How much this host believes beyond its books: all, once drives have lied and somebody has said so.
+    /// How much this host believes beyond its books: all, once drives have lied and somebody has
+    /// said so.
     trust: Trust,
     /// What the user knows of what he was answered.
     client: Unflushed,

@@ -28,7 +28,8 @@ impl Player<'_> {
             drives.iter().for_each(|drive| self.pull(*drive));
             return Ok(true);
         }
-        // Nobody gives up a drive that hangs where it cannot be spared: its owner pulls it too, and plugs it in again.
+        // Nobody gives up a drive that hangs where it cannot be spared: its owner pulls it too, and
+        // plugs it in again.
         let hangs = self.hangs.now.iter().copied().filter(|drive| !drives.contains(drive));
         let drives: Vec<_> = drives.iter().copied().chain(hangs).collect();
         self.take_stock();
@@ -70,8 +71,9 @@ impl Player<'_> {
         self.open_again(&[])
     }
 
-    /// Whether an array that had lost too much has all of its content again: a member that was all but filled is so now, and
-    /// has recorded what the others lost. A mirror that has lost its last copy keeps that one in service.
+    /// Whether an array that had lost too much has all of its content again: a member that was all
+    /// but filled is so now, and has recorded what the others lost. A mirror that has lost its last
+    /// copy keeps that one in service.
     fn has_recovered(&self) -> bool {
         let is_of_rows = self.scenario.groups() == 1 && self.has_parity();
         let is_mirror = self.scenario.level == ArrayLevel::Plain(Level::Raid1);
@@ -79,8 +81,8 @@ impl Player<'_> {
         has_all && self.array().status().health != Health::Failed && self.array().is_recorded()
     }
 
-    /// The array goes on without redundancy, with a member that was all but filled when the others were lost. It may have
-    /// ranges that cannot be read: they were allowed while it did not count.
+    /// The array goes on without redundancy, with a member that was all but filled when the others
+    /// were lost. It may have ranges that cannot be read: they were allowed while it did not count.
     fn note_unreadable_without_redundancy(&mut self) {
         let drives: Vec<_> = self.seats().into_iter().filter_map(|seat| seat.drive).collect();
         if drives.into_iter().any(|drive| self.content(drive).may_be_unreadable()) {

@@ -1,9 +1,11 @@
-//! Lives: power goes off, wherever the array is in what it does, and comes back; not every drive needs to be there then.
+//! Lives: power goes off, wherever the array is in what it does, and comes back; not every drive
+//! needs to be there then.
 //!
-//! What is known at the end of a life (the *stock*) decides which drives may stay away: the next life gets all that the
-//! level needs, of those that the array had in sync and whose superblocks say so. So the host that remembers the array has no
-//! reason to refuse them, and whatever was flushed in one life is on the drives of the next. Other sets are tried on the
-//! side ([`super::apart`]). Drives that are not in sync may come and go as they like.
+//! What is known at the end of a life (the *stock*) decides which drives may stay away: the next
+//! life gets all that the level needs, of those that the array had in sync and whose superblocks
+//! say so. So the host that remembers the array has no reason to refuse them, and whatever was
+//! flushed in one life is on the drives of the next. Other sets are tried on the side
+//! ([`super::apart`]). Drives that are not in sync may come and go as they like.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +67,8 @@ impl Player<'_> {
         self.chronicle.borrow().is_dark()
     }
 
-    /// What came of something, unless power went off meanwhile: then it comes back, and the array lives again.
+    /// What came of something, unless power went off meanwhile: then it comes back, and the array
+    /// lives again.
     pub(super) fn outlive(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
         let mut done = done;
         while self.is_dark() {
@@ -210,7 +213,8 @@ fn freshest<'a>(superblocks: impl Iterator<Item = &'a Superblock> + Clone) -> Ve
     superblocks.filter(|superblock| Some(superblock.events) == events).collect()
 }
 
-/// The last superblock that a drive took makes it a member with all its data, and so do the freshest ones of its array.
+/// The last superblock that a drive took makes it a member with all its data, and so do the
+/// freshest ones of its array.
 fn is_in_sync(own: &Superblock, freshest: &[&Superblock]) -> bool {
     let is_active = |by: &Superblock| matches!(by.member_use(own.dev_number), MemberUse::Active(_));
     let is_known = |by: &&Superblock| is_active(by) && own.events + 1 >= by.events;

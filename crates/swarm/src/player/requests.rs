@@ -156,8 +156,8 @@ impl Player<'_> {
         }
     }
 
-    /// Whether what is read now is what will be read later. It is not while copies may differ; nor if the first copy has
-    /// failed, which is not recorded yet: it may be the first again.
+    /// Whether what is read now is what will be read later. It is not while copies may differ; nor
+    /// if the first copy has failed, which is not recorded yet: it may be the first again.
     fn is_settled(&self) -> bool {
         !self.array().needs_resync() && self.array().is_recorded()
     }
@@ -181,8 +181,8 @@ impl Player<'_> {
         self.settle()
     }
 
-    /// Reads all content, several requests at a time; of vast drives, what was ever asked to change, and what lies at the
-    /// end.
+    /// Reads all content, several requests at a time; of vast drives, what was ever asked to
+    /// change, and what lies at the end.
     pub(super) fn read_all(&mut self) -> Result<(), Failure> {
         let blocks = self.promises.block_count() as u64;
         if self.scenario.is_vast() {

@@ -1,9 +1,11 @@
-//! A drive that carries the array's name and is none of its members lies beside them when the array is started.
+//! A drive that carries the array's name and is none of its members lies beside them when the array
+//! is started.
 //!
-//! It is tried on a copy of the world: whatever a stranger may do to an array there, the scenario goes on without him. What
-//! he may not do: make the array panic, never answer, or, if he is behind all of its members, change what it holds. One
-//! that is as fresh as they are, or fresher, may deceive it: md's format has nothing to tell him by. A host that remembers the
-//! array is deceived by none.
+//! It is tried on a copy of the world: whatever a stranger may do to an array there, the scenario
+//! goes on without him. What he may not do: make the array panic, never answer, or, if he is behind
+//! all of its members, change what it holds. One that is as fresh as they are, or fresher, may
+//! deceive it: md's format has nothing to tell him by. A host that remembers the array is deceived
+//! by none.
 
 use rand_xoshiro::rand_core::Rng;
 use shoal_md::SUPERBLOCK_BYTES;

@@ -1,8 +1,8 @@
 //! How much the array could lose now, and what it would lose.
 //!
-//! A *seat* is a member's place, named by the drive that had it first. It is weak while its member is missing or being
-//! filled, its drive is pulled or hangs, or something on the drive cannot be read or is about to fail. No more seats of a group
-//! may be weak than its level survives.
+//! A *seat* is a member's place, named by the drive that had it first. It is weak while its member
+//! is missing or being filled, its drive is pulled or hangs, or something on the drive cannot be
+//! read or is about to fail. No more seats of a group may be weak than its level survives.
 
 use std::collections::BTreeSet;
 
@@ -113,8 +113,8 @@ impl Player<'_> {
         seats.into_iter().enumerate().filter_map(is_weak).collect()
     }
 
-    /// Whether a member's superblock says that it has all its data, as far as it was written, and no bad blocks; also if power
-    /// were cut now.
+    /// Whether a member's superblock says that it has all its data, as far as it was written, and
+    /// no bad blocks; also if power were cut now.
     fn is_recorded(&mut self, drive: usize) -> bool {
         let content = self.content(drive);
         let durable = read_superblock(content.size_bytes(), |offset, bytes| content.look_durable(offset, bytes)).ok();
@@ -147,7 +147,8 @@ impl Player<'_> {
                 .all(|group| weak.iter().filter(|seat| **seat / size == group).count() <= self.redundancy())
     }
 
-    /// Whether the array itself fails with these drives, and not a part of it that it can do without.
+    /// Whether the array itself fails with these drives, and not a part of it that it can do
+    /// without.
     pub(super) fn fails_without(&self, drives: &[usize]) -> bool {
         let is_lost = |seat: &Seat| !seat.is_held || seat.drive.is_none_or(|drive| drives.contains(&drive));
         let lost = self.seats().iter().filter(|seat| is_lost(seat)).count();
@@ -186,7 +187,8 @@ impl Player<'_> {
         }
     }
 
-    /// What an outer array was recording in the arrays inside, as superblocks, takes part in the write holes of those.
+    /// What an outer array was recording in the arrays inside, as superblocks, takes part in the
+    /// write holes of those.
     pub(super) fn find_holes_of_records(&mut self) {
         if self.has_parity() && self.scenario.consistency != ConsistencyPolicy::Ppl {
             self.holes.extend(self.seats.tied_to_records().into_iter().map(|offset| (offset / BLOCK) as usize));
@@ -201,8 +203,8 @@ impl Player<'_> {
         }
     }
 
-    /// Once parity agrees everywhere there is no hole; a power cut opens it again until that is durable, which it is when
-    /// the superblocks say it.
+    /// Once parity agrees everywhere there is no hole; a power cut opens it again until that is
+    /// durable, which it is when the superblocks say it.
     pub(super) fn forget_closed_holes(&mut self) {
         if self.holes.is_empty() || self.array().needs_resync() {
             return;

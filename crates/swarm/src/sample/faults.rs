@@ -132,7 +132,8 @@ impl Plan {
     }
 }
 
-/// At once, or in the midst of what the array does by then: under way, in a record run, while it is opened.
+/// At once, or in the midst of what the array does by then: under way, in a record run, while it is
+/// opened.
 fn power_cut(_: usize, random: &mut Random) -> FaultKind {
     let within = random.pick(&[0, 0, 40, 200, 1000, 5000]);
     FaultKind::PowerCut { after_events: random.within(0..=within) as u32 }

@@ -1,9 +1,10 @@
-//! Worlds of drives of GiB and TiB, nearly all of which nobody ever touches: numbers that do not fit into 32 bits, in
-//! bytes or in sectors.
+//! Worlds of drives of GiB and TiB, nearly all of which nobody ever touches: numbers that do not
+//! fit into 32 bits, in bytes or in sectors.
 //!
-//! Nothing goes over all of a drive there: no resync, rebuild or scrub, which would take hours of everybody's time. So
-//! such an array begins in sync and has a bitmap or a log, and what goes wrong needs no new member. A new bitmap has all
-//! its bits set: nothing goes wrong before they are cleared, or a power cut would let all be resynced.
+//! Nothing goes over all of a drive there: no resync, rebuild or scrub, which would take hours of
+//! everybody's time. So such an array begins in sync and has a bitmap or a log, and what goes wrong
+//! needs no new member. A new bitmap has all its bits set: nothing goes wrong before they are
+//! cleared, or a power cut would let all be resynced.
 
 use shoal_sim::FaultKind;
 use shoal_volume::{ArrayLevel, ConsistencyPolicy};
@@ -20,8 +21,8 @@ pub(super) fn make_vast(scenario: &mut Scenario, random: &mut Random) {
     let is_of_arrays = matches!(scenario.level, ArrayLevel::Nested { .. });
     let keeps_log = scenario.consistency == ConsistencyPolicy::Ppl && !is_of_arrays;
     if has_redundancy(scenario.level) && !keeps_log {
-        // What a bitmap's bit stands for is synchronised as a whole, and a search goes over all bits; of many members
-        // there is not room for so many.
+        // What a bitmap's bit stands for is synchronised as a whole, and a search goes over all
+        // bits; of many members there is not room for so many.
         let chunk_bytes = if scenario.members > 8 { 8 << 20 } else { 1 << 20 };
         scenario.consistency = ConsistencyPolicy::Bitmap { chunk_bytes: Some(chunk_bytes) };
         scenario.drive_bytes = (5 << 30) + (192 << 10);

@@ -33,7 +33,8 @@ pub(super) fn widen(scenario: &mut Scenario) {
     }
 }
 
-/// A mirror has one copy left, whose flushes fail: those of its user, and those that it makes by itself when it has rested.
+/// A mirror has one copy left, whose flushes fail: those of its user, and those that it makes by
+/// itself when it has rested.
 fn leave_one_copy(scenario: &mut Scenario, random: &mut Random) {
     let others = (1..scenario.members).map(|_| Step::Fail(random.below(16) as usize));
     let others: Vec<_> = others.collect();
@@ -60,7 +61,8 @@ fn rows(scenario: &Scenario) -> Option<u32> {
     (scenario.write_back_bytes > 0 && blocks <= REQUEST_BLOCKS_MAX).then_some(blocks)
 }
 
-/// Whole rows and small writes beside them are under way together, now and then on an array that was clean just before.
+/// Whole rows and small writes beside them are under way together, now and then on an array that
+/// was clean just before.
 fn crowd_rows(scenario: &mut Scenario, random: &mut Random) {
     let Some(row_blocks) = rows(scenario) else { return };
     scenario.chunk_bytes = CROWDED_CHUNK_BLOCKS * 512;
@@ -81,8 +83,9 @@ fn crowd_rows(scenario: &mut Scenario, random: &mut Random) {
     }
 }
 
-/// Members with partial parity logs are replaced while their rows are written. Some of the originals fail at the end of
-/// that, and power is cut; some are not there afterwards, or another one is not.
+/// Members with partial parity logs are replaced while their rows are written. Some of the
+/// originals fail at the end of that, and power is cut; some are not there afterwards, or another
+/// one is not.
 fn replace_beside_logs(scenario: &mut Scenario, random: &mut Random) {
     scenario.depth = scenario.depth.max(4);
     for _ in 0..random.within(1..=4) {

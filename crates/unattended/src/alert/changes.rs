@@ -3,8 +3,8 @@
 use super::kind::{Alert, Kind};
 use super::sight::{ArraySight, Health, MemberSight, MemberState, ScrubSight};
 
-/// What has changed; of an array that was never seen before, what is not as it should be. The array's own condition comes
-/// first, then what it follows from.
+/// What has changed; of an array that was never seen before, what is not as it should be. The
+/// array's own condition comes first, then what it follows from.
 pub(super) fn changes(before: Option<&ArraySight>, now: &ArraySight, time_unix_s: u64) -> Vec<Alert> {
     let mut news = News { sight: now, time_unix_s, alerts: Vec::new() };
     news.health(before.map_or(Health::Optimal, |before| before.health));

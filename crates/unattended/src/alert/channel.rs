@@ -1,4 +1,5 @@
-//! The ways out: mail, webhook, command. Each takes a whole message or says why not, within a bounded time.
+//! The ways out: mail, webhook, command. Each takes a whole message or says why not, within a
+//! bounded time.
 
 mod command;
 mod mail;

@@ -1,4 +1,5 @@
-//! Who is told, and how: a small file, since addresses may be secrets and arguments can be read by everybody.
+//! Who is told, and how: a small file, since addresses may be secrets and arguments can be read by
+//! everybody.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,8 @@ pub struct MailConfiguration {
     pub to: Vec<String>,
     /// The sender's address; the mail system's choice if left out.
     pub from: Option<String>,
-    /// A program that takes a mail on its standard input, as sendmail does: postfix, exim and msmtp bring one.
+    /// A program that takes a mail on its standard input, as sendmail does: postfix, exim and msmtp
+    /// bring one.
     #[serde(default = "default_sendmail")]
     pub program: PathBuf,
 }
@@ -49,7 +51,8 @@ pub struct WebhookConfiguration {
     pub name: String,
     /// `https://...`, or `http://` in a local network.
     pub url: String,
-    /// A file that nobody else can read, with the token that proves who sends: `Authorization: Bearer ...`.
+    /// A file that nobody else can read, with the token that proves who sends:
+    /// `Authorization: Bearer ...`.
     pub token_file: Option<PathBuf>,
     /// Certificates, as PEM, of those who vouch for the server; the system's if left out.
     pub ca_file: Option<PathBuf>,

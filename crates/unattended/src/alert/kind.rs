@@ -88,10 +88,11 @@ pub struct Alert {
     pub array: String,
     /// The array's UUID, as md prints it.
     pub array_uuid: String,
-    /// What the array's condition is then: "optimal", "degraded", "paused" or "failed"; "unknown" if it was not started.
+    /// What the array's condition is then: "optimal", "degraded", "paused" or "failed"; "unknown"
+    /// if it was not started.
     pub health: String,
-    /// What it is about: "health", "member 1", "resync", "scrub", "spares", "start" or "test". A later alert on the same subject
-    /// replaces an earlier one that was not sent yet.
+    /// What it is about: "health", "member 1", "resync", "scrub", "spares", "start" or "test". A
+    /// later alert on the same subject replaces an earlier one that was not sent yet.
     pub subject: String,
     /// What has happened.
     pub kind: Kind,

@@ -1,4 +1,5 @@
-//! The thread that tells people, and the file in which it keeps what it has seen and still has to tell.
+//! The thread that tells people, and the file in which it keeps what it has seen and still has to
+//! tell.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -122,7 +123,8 @@ impl Notifier {
         Ok(Self { shared, thread: Some(thread.map_err(failure)?) })
     }
 
-    /// Hands in what an array and those inside it are like now. Never waits for anybody who is told.
+    /// Hands in what an array and those inside it are like now. Never waits for anybody who is
+    /// told.
     pub fn see(&self, sights: Vec<ArraySight>) {
         let mut queue = self.shared.lock();
         if queue.sights.len() >= WAITING_MAX {
@@ -132,7 +134,8 @@ impl Notifier {
         self.shared.changed.notify_one();
     }
 
-    /// Hands in that the array does not start. Who is told it, and whether it was told already, is as with all else.
+    /// Hands in that the array does not start. Who is told it, and whether it was told already, is
+    /// as with all else.
     pub fn does_not_start(&self, failure: NotStarted) {
         self.shared.lock().failure = Some(failure);
         self.shared.changed.notify_one();
@@ -156,7 +159,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was handed in, when there is something, the time is up or it is over; and whether that is so.
+    /// What was handed in, when there is something, the time is up or it is over; and whether that
+    /// is so.
     fn take(&self, patience: Duration) -> (Queue, bool) {
         let idle = |queue: &mut Queue| queue.sights.is_empty() && queue.failure.is_none() && !queue.is_over;
         let waited = self.changed.wait_timeout_while(self.lock(), patience, idle);

@@ -1,7 +1,9 @@
-//! Alerts on their way out: a lane for each way, with what it still has to send. No clock: seconds since 1970 come in.
+//! Alerts on their way out: a lane for each way, with what it still has to send. No clock: seconds
+//! since 1970 come in.
 //!
-//! A machine's clock may be set back, by years if it had none when it was started. So a time that was noted and lies in the future counts as now: nothing
-//! is held back for longer than it would have been had the clock been right.
+//! A machine's clock may be set back, by years if it had none when it was started. So a time that
+//! was noted and lies in the future counts as now: nothing is held back for longer than it would
+//! have been had the clock been right.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,13 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::{Alert, Message, Severity};
 
-/// What happens within so many seconds goes into one message: a member's failure is news of the member and the array.
+/// What happens within so many seconds goes into one message: a member's failure is news of the
+/// member and the array.
 const GATHER_S: u64 = 2;
 /// The same words on the same subject are not repeated for so long.
 const QUIET_S: u64 = 3600;
 /// Alerts that may wait in a lane; the oldest is forgotten, and counted.
 const WAITING_MAX: usize = 100;
-/// After the first failure it is tried again in so many seconds, then in twice as many, and so on ...
+/// After the first failure it is tried again in so many seconds, then in twice as many, and so on
+/// ...
 const BACK_OFF_S: u64 = 10;
 /// ... up to this.
 const BACK_OFF_MAX_S: u64 = 3600;
@@ -120,7 +124,8 @@ fn back_off_s(failures: u32) -> u64 {
 }
 
 impl Lane {
-    /// Sets times that lie in the future to the present: the clock was set back since they were noted.
+    /// Sets times that lie in the future to the present: the clock was set back since they were
+    /// noted.
     fn believe(&mut self, now_s: u64) {
         let noted = self.sent_s.iter_mut().chain(self.told.values_mut().map(|(_, told_s)| told_s));
         noted.chain([&mut self.since_s]).for_each(|noted_s| *noted_s = now_s.min(*noted_s));
@@ -321,7 +326,8 @@ mod tests {
         assert!(outbox.next_s(&[quiet], NOW).unwrap() <= NOW + BACK_OFF_S, "what waited when it was set back");
         assert!(outbox.due(0, quiet, "pi", NOW + BACK_OFF_S).is_some());
         outbox.sent(0, THEN + 60);
-        // What was sent and told in the future was sent and told now: an hour later both may be said again.
+        // What was sent and told in the future was sent and told now: an hour later both may be
+        // said again.
         outbox.put(0, &alert("member 1", Kind::MemberFailed, "failed"), quiet, NOW);
         assert_eq!(outbox.next_s(&[quiet], NOW), Some(NOW + HOUR_S));
         assert!(outbox.due(0, quiet, "pi", NOW + HOUR_S).is_some());

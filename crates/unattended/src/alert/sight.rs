@@ -10,7 +10,8 @@ pub enum Health {
     Optimal,
     /// Members are missing or rebuilding; all content can be had.
     Degraded,
-    /// Its drives have gone away together, and requests wait for them. Of the members nothing is seen.
+    /// Its drives have gone away together, and requests wait for them. Of the members nothing is
+    /// seen.
     Paused,
     /// More members are missing than the level survives.
     Failed,

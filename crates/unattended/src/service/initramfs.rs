@@ -1,10 +1,11 @@
-//! The initramfs' part, where initramfs-tools makes it (Debian, Ubuntu, Raspberry Pi OS): mdadm leaves alone there what it leaves alone
-//! in the machine.
+//! The initramfs' part, where initramfs-tools makes it (Debian, Ubuntu, Raspberry Pi OS): mdadm
+//! leaves alone there what it leaves alone in the machine.
 //!
-//! What Debian's hook of mdadm does (`/usr/share/initramfs-tools/hooks/mdadm`) gives every array of shoal's to the kernel, two ways: it copies
-//! `mdadm.conf` and not the directory beside it, and where that file names no array, it writes down all that it finds on the
-//! machine's drives. So a hook of ours, which runs after it, strikes out what was written down of these arrays, and says that they are to be
-//! ignored.
+//! What Debian's hook of mdadm does (`/usr/share/initramfs-tools/hooks/mdadm`) gives every array of
+//! shoal's to the kernel, two ways: it copies `mdadm.conf` and not the directory beside it, and
+//! where that file names no array, it writes down all that it finds on the machine's drives. So a
+//! hook of ours, which runs after it, strikes out what was written down of these arrays, and says
+//! that they are to be ignored.
 
 use super::MDADM_CONFIGURATION;
 use super::install::MARK;

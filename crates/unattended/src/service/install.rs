@@ -1,4 +1,5 @@
-//! Puts a service's files where they belong, and takes them away again. Only what was written here is ever changed.
+//! Puts a service's files where they belong, and takes them away again. Only what was written here
+//! is ever changed.
 
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -95,7 +96,8 @@ impl ServiceFile {
 }
 
 impl Service {
-    /// Writes every file below `root`; refused, before anything is written, if one is somebody else's.
+    /// Writes every file below `root`; refused, before anything is written, if one is somebody
+    /// else's.
     pub fn install(&self, root: &Path) -> Result<(), InstallError> {
         let files = self.files();
         for file in &files {
@@ -132,8 +134,8 @@ fn write(root: &Path, file: &ServiceFile) -> Result<(), InstallError> {
     }
 }
 
-/// The files of the service of an array that are there, below `root`: in the order in which they are taken away, what is
-/// started first going last.
+/// The files of the service of an array that are there, below `root`: in the order in which they
+/// are taken away, what is started first going last.
 pub fn installed(root: &Path, manager: &Manager, uuid: &Uuid) -> Result<Vec<PathBuf>, InstallError> {
     let (array, mount) = (array_unit(uuid), mount_unit(uuid));
     let units = manager.units();
@@ -194,8 +196,8 @@ pub fn remove(root: &Path, paths: &[PathBuf]) -> Result<(), InstallError> {
     Ok(())
 }
 
-/// The array whose service wants the members of the array with this UUID: itself, or one that is made of it. Who enables an
-/// instance of a package's unit has a service of that array, too.
+/// The array whose service wants the members of the array with this UUID: itself, or one that is
+/// made of it. Who enables an instance of a package's unit has a service of that array, too.
 pub fn owner_of(root: &Path, uuid: &Uuid) -> Option<Uuid> {
     let enabled = Path::new(super::SYSTEM_UNITS).join("multi-user.target.wants").join(array_unit(uuid));
     if below(root, &enabled).is_symlink() {

@@ -10,25 +10,32 @@
 //!          hands the drive to the array that runs
 //! ```
 //!
-//! - **Members are waited for by the process that wants them**, up to a time, after which an array is started that can do
-//!   without what is missing. No unit waits for devices: their names follow from the order of plugging, and waiting for all of
-//!   udev (`systemd-udev-settle`) waits for drives that do not matter, and not for those that come late.
-//! - **The array comes before the mounts**: its units have no default dependencies, which would put them behind
-//!   `sysinit.target`, and that behind `local-fs.target`. For the same reason they have no private `/tmp`: it would put them
-//!   behind `systemd-tmpfiles-setup`, which is behind the mounts too.
-//! - **A boot goes on without an array that is not there**: `local-fs.target` wants the mount and does not require it.
-//! - **Who gives up says so.** A server that fails again and again is not started any more; then the manager starts `shoal-gone@UUID.service`, which tells
-//!   whoever is told of the array's health.
-//! - **A server that fails is started again, and nobody else is.** A unit that *requires* another is restarted with it; what is
-//!   mounted must not be. Devices and mounts outlive their server, and carry on with the next one. So the mount only *wants*
-//!   the array, comes after it, and asserts that it runs.
-//! - **An array is stopped last**: what comes after another at the start, stops before it. The manager has a unit of its own for whatever is
-//!   mounted, and unmounts it itself when the machine stops; so that unit, too, is told to come after ours.
+//! - **Members are waited for by the process that wants them**, up to a time, after which an array
+//!   is started that can do without what is missing. No unit waits for devices: their names follow
+//!   from the order of plugging, and waiting for all of udev (`systemd-udev-settle`) waits for
+//!   drives that do not matter, and not for those that come late.
+//! - **The array comes before the mounts**: its units have no default dependencies, which would put
+//!   them behind `sysinit.target`, and that behind `local-fs.target`. For the same reason they have
+//!   no private `/tmp`: it would put them behind `systemd-tmpfiles-setup`, which is behind the
+//!   mounts too.
+//! - **A boot goes on without an array that is not there**: `local-fs.target` wants the mount and
+//!   does not require it.
+//! - **Who gives up says so.** A server that fails again and again is not started any more; then
+//!   the manager starts `shoal-gone@UUID.service`, which tells whoever is told of the array's
+//!   health.
+//! - **A server that fails is started again, and nobody else is.** A unit that *requires* another
+//!   is restarted with it; what is mounted must not be. Devices and mounts outlive their server,
+//!   and carry on with the next one. So the mount only *wants* the array, comes after it, and
+//!   asserts that it runs.
+//! - **An array is stopped last**: what comes after another at the start, stops before it. The
+//!   manager has a unit of its own for whatever is mounted, and unmounts it itself when the machine
+//!   stops; so that unit, too, is told to come after ours.
 //!
 //! # Who owns an array
 //!
-//! mdadm has udev rules of its own, which give every member to the kernel. What it is not to touch is told to it in its own
-//! configuration ([`crate::mdadm_conf`]). An initramfs with mdadm has a copy of that, which a hook here puts right (`initramfs`).
+//! mdadm has udev rules of its own, which give every member to the kernel. What it is not to touch
+//! is told to it in its own configuration ([`crate::mdadm_conf`]). An initramfs with mdadm has a
+//! copy of that, which a hook here puts right (`initramfs`).
 
 mod initramfs;
 mod install;
@@ -69,7 +76,8 @@ pub struct Service {
 pub enum Manager {
     /// The machine's: at boot.
     System,
-    /// A user's own, with its directory of units: from login on, or from boot on if the user lingers.
+    /// A user's own, with its directory of units: from login on, or from boot on if the user
+    /// lingers.
     User(PathBuf),
 }
 
@@ -176,7 +184,8 @@ const SHARES_UNIT: &str = "shoal-shares.service";
 /// The template whose instances hand drives to arrays.
 pub const HOT_PLUG_UNIT: &str = "shoal-hot-plug@.service";
 
-/// The unit that runs the array with this UUID: printed as blkid does, since tools take a `:` for a separator.
+/// The unit that runs the array with this UUID: printed as blkid does, since tools take a `:` for a
+/// separator.
 pub fn array_unit(uuid: &Uuid) -> String {
     format!("shoal-array@{}.service", udev::as_blkid_prints(uuid))
 }

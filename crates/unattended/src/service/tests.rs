@@ -20,7 +20,8 @@ fn service(manager: Manager) -> Service {
     }
 }
 
-/// The units of a service, in a directory, held against systemd's own reading of them. None if it is not there.
+/// The units of a service, in a directory, held against systemd's own reading of them. None if it
+/// is not there.
 fn verified(service: &Service) -> Option<String> {
     if !Path::new("/usr/bin/systemd-analyze").exists() {
         eprintln!("SKIPPED: units by systemd's own reading: needs systemd-analyze");
@@ -145,7 +146,8 @@ fn a_users_service_is_of_its_units_alone() {
     }
 }
 
-/// What must not be there, or the order of starting has a circle, or a restart takes mounts with it.
+/// What must not be there, or the order of starting has a circle, or a restart takes mounts with
+/// it.
 #[test]
 fn early_units_do_not_wait_for_mounts_and_mounts_survive_their_server() {
     let service = service(Manager::System);
@@ -215,8 +217,8 @@ fn what_somebody_else_wrote_is_left_alone() {
     assert!(path.exists());
 }
 
-/// Debian's hook of mdadm has put an array of shoal's and another one into an initramfs' configuration; the hook runs after it, for every
-/// initramfs that is made.
+/// Debian's hook of mdadm has put an array of shoal's and another one into an initramfs'
+/// configuration; the hook runs after it, for every initramfs that is made.
 #[test]
 fn an_initramfs_leaves_shoals_arrays_alone_and_no_others() {
     let root = tempfile::tempdir().unwrap();
@@ -264,7 +266,8 @@ fn what_is_mounted_has_the_name_that_the_manager_gives_it() {
     }
 }
 
-/// What a package has of a service: the units of any array. They are what `files` would write, by the name of an instance.
+/// What a package has of a service: the units of any array. They are what `files` would write, by
+/// the name of an instance.
 #[test]
 fn a_package_has_the_units_of_any_array() {
     let any = Service {

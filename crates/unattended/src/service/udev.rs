@@ -11,12 +11,14 @@ pub(super) fn rules_path(uuid: &Uuid) -> PathBuf {
     Path::new(UDEV_RULES).join(format!("63-shoal-{}.rules", as_blkid_prints(uuid)))
 }
 
-/// The rules for an array's members, and those of the arrays that it is made of. They come after the rules that look what
-/// is on a drive (`60-persistent-storage.rules`).
+/// The rules for an array's members, and those of the arrays that it is made of. They come after
+/// the rules that look what is on a drive (`60-persistent-storage.rules`).
 ///
-/// A drive that is plugged in is added; a card that is put into a reader that was there before changes the reader, as the kernel
-/// tells. udev itself tells of a change too, whenever a program that could write to a drive has closed it. That is no drive that came: it is what a
-/// server does when it is stopped, or dies, and it must not be started again for that. Such events, made by writing to `uevent`, carry `SYNTH_UUID`.
+/// A drive that is plugged in is added; a card that is put into a reader that was there before
+/// changes the reader, as the kernel tells. udev itself tells of a change too, whenever a program
+/// that could write to a drive has closed it. That is no drive that came: it is what a server does
+/// when it is stopped, or dies, and it must not be started again for that. Such events, made by
+/// writing to `uevent`, carry `SYNTH_UUID`.
 pub(super) fn rules(service: &Service) -> String {
     let mut text = format!("# Members of {}, which shoal runs, are handed to it.\n", service.plain_name());
     for array in &service.arrays {

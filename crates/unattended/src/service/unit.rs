@@ -7,16 +7,19 @@ use shoal_md::Uuid;
 
 use super::{Manager, Service, array_unit, gone_unit, mount_unit};
 
-/// How long the manager waits for a beat of the array's loop. A drive that hangs does not hang the loop; an administrator's
-/// command may, for as long as the kernel tries to reach a drive again (some 30 s a time).
+/// How long the manager waits for a beat of the array's loop. A drive that hangs does not hang the
+/// loop; an administrator's command may, for as long as the kernel tries to reach a drive again
+/// (some 30 s a time).
 const WATCHDOG: &str = "3min";
 /// What is still in drives' caches when an array is stopped may take sticks a while.
 const STOP_PATIENCE: &str = "5min";
-/// How much longer than it waits for its members a server may take to be ready: to replay a log, and write superblocks.
+/// How much longer than it waits for its members a server may take to be ready: to replay a log,
+/// and write superblocks.
 const START_MARGIN: Duration = Duration::from_secs(120);
 
-/// What keeps the process that runs an array to what it needs: its drives, its sockets, its state. No private `/tmp`: see
-/// [`super`]. `ProtectClock` and other options that allow single devices would forbid all others, hence the list.
+/// What keeps the process that runs an array to what it needs: its drives, its sockets, its state.
+/// No private `/tmp`: see [`super`]. `ProtectClock` and other options that allow single devices
+/// would forbid all others, hence the list.
 const CONFINEMENT: &str = "\
 DevicePolicy=closed
 DeviceAllow=block-* rw
@@ -36,8 +39,8 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 ";
 
-/// Files and rights. Who is told of news by mail or command needs what these need: a mail system keeps its queue below `/var`, and
-/// works under a user of its own.
+/// Files and rights. Who is told of news by mail or command needs what these need: a mail system
+/// keeps its queue below `/var`, and works under a user of its own.
 fn rights(service: &Service) -> &'static str {
     match service.alerts {
         None => "ProtectSystem=strict\nCapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_IPC_LOCK CAP_SYS_NICE\n",
@@ -71,7 +74,8 @@ pub(super) fn array(service: &Service) -> String {
         service.patience.as_secs()
     );
     text += &format!("WatchdogSec={WATCHDOG}\nTimeoutStartSec={}\nTimeoutStopSec={STOP_PATIENCE}\n", start.as_secs());
-    // Wrong usage, and what was refused for safety, will be so again. A drive that is in use (4) may be free then.
+    // Wrong usage, and what was refused for safety, will be so again. A drive that is in use (4)
+    // may be free then.
     text += "Restart=on-failure\nRestartSec=2\nRestartPreventExitStatus=2 3\nLimitMEMLOCK=infinity\n";
     if service.manager == Manager::System {
         // A process that is killed for memory takes an array's content away from everybody.
@@ -87,7 +91,8 @@ pub(super) fn array(service: &Service) -> String {
     text + &install(service, "multi-user.target")
 }
 
-/// Tells people that nobody runs the array any more: the manager has given up. Who could not even begin has told so by itself.
+/// Tells people that nobody runs the array any more: the manager has given up. Who could not even
+/// begin has told so by itself.
 pub(super) fn gone(service: &Service, alerts: &Path) -> String {
     let array = service.array();
     let text = format!("[Unit]\nDescription=Tell that nobody runs array {}\n", service.plain_name());
@@ -118,23 +123,27 @@ pub(super) fn mount(service: &Service, mount_point: &Path) -> String {
         "\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={program} mount --uuid {uuid} {}\n",
         quoted(mount_point)
     );
-    // By the array: that somebody has unmounted it already is no failure, and what served it is still to be taken down.
+    // By the array: that somebody has unmounted it already is no failure, and what served it is
+    // still to be taken down.
     text += &format!("ExecStop={program} unmount --uuid {uuid}\nTimeoutSec=5min\n");
     text + &install(service, "local-fs.target")
 }
 
-/// What is added to the manager's own unit for whatever is mounted there. The manager unmounts everything when the machine stops; without
-/// an order it would do so while what serves the file system is stopped too.
+/// What is added to the manager's own unit for whatever is mounted there. The manager unmounts
+/// everything when the machine stops; without an order it would do so while what serves the file
+/// system is stopped too.
 pub(super) fn mounted(service: &Service) -> String {
     format!("[Unit]\nAfter={}\n", mount_unit(&service.array().uuid))
 }
 
-/// Where a front that goes through FUSE shows the array as a file, on which a loop device lies, which is what is mounted.
+/// Where a front that goes through FUSE shows the array as a file, on which a loop device lies,
+/// which is what is mounted.
 pub(super) fn front_place(uuid: &Uuid) -> PathBuf {
     PathBuf::from(format!("/run/shoal/{uuid}.file"))
 }
 
-/// What is added to the manager's unit for that: it is taken down with the mount, and the manager could only fail to.
+/// What is added to the manager's unit for that: it is taken down with the mount, and the manager
+/// could only fail to.
 pub(super) const FRONT: &str = "[Unit]\nDefaultDependencies=no\n";
 
 /// The manager's name for what is mounted at a path (`systemd-escape --path`).
@@ -162,8 +171,8 @@ pub(super) fn hot_plug(service: &Service) -> String {
     text
 }
 
-/// Keeps the servers of all shares, which stop and start with what is mounted. Not confined: Samba and the others are
-/// services of their own kind.
+/// Keeps the servers of all shares, which stop and start with what is mounted. Not confined: Samba
+/// and the others are services of their own kind.
 pub(super) fn shares(service: &Service) -> String {
     let mut text = "[Unit]\nDescription=Shares, kept by shoal\nDocumentation=man:shoal-share(1)\n".to_owned();
     text += "Wants=network-online.target\nAfter=network-online.target local-fs.target remote-fs.target\n";
@@ -172,7 +181,8 @@ pub(super) fn shares(service: &Service) -> String {
     text + &install(service, "multi-user.target")
 }
 
-/// What all of them begin with. A user's manager has none of the machine's targets, and nothing is before it.
+/// What all of them begin with. A user's manager has none of the machine's targets, and nothing is
+/// before it.
 fn header(service: &Service, description: &str, manual: &str) -> String {
     let text = format!("[Unit]\nDescription={description}\nDocumentation=man:{manual}(1)\n");
     match service.manager {

@@ -1,5 +1,5 @@
-//! Alerts all the way out: over a real HTTP server, a program that stands in for sendmail, and a command; servers that are
-//! away, hang or say no; and a process that ends before all is told.
+//! Alerts all the way out: over a real HTTP server, a program that stands in for sendmail, and a
+//! command; servers that are away, hang or say no; and a process that ends before all is told.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
@@ -204,7 +204,8 @@ fn a_server_that_hangs_holds_nobody_up() {
     let notifier = Notifier::open(&configuration, &directory.path().join("kept.json"), "pi", no_log).unwrap();
     notifier.see(sight(false));
     notifier.see(sight(true));
-    // On a machine that stood still until the server was given up nothing is said by it, and the next try is looked at.
+    // On a machine that stood still until the server was given up nothing is said by it, and the
+    // next try is looked at.
     let hung = (0..5).find_map(|_| {
         let (hung, _) = listener.accept().unwrap();
         for number in 0..10_000 {

@@ -1,4 +1,5 @@
-//! Alerts to servers and by programs that nobody here wrote: Python's web server over TLS, msmtp and a mail server.
+//! Alerts to servers and by programs that nobody here wrote: Python's web server over TLS, msmtp
+//! and a mail server.
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +11,8 @@ use shoal_unattended::alert::{Configuration, Kind, Message, Notifier, try_all};
 
 use crate::{PATIENCE, configured, no_log, script, sight};
 
-/// Python's web server over TLS, on a port that it chooses: tells the port, then what is posted, a line each.
+/// Python's web server over TLS, on a port that it chooses: tells the port, then what is posted, a
+/// line each.
 const HTTPS_SERVER: &str = "
 import http.server, ssl, sys
 class Hook(http.server.BaseHTTPRequestHandler):

@@ -3,9 +3,10 @@
 use shoal_array::Role;
 use shoal_md::{Assembly, Candidate, Membership, Superblock};
 
-/// Members one update behind, with the superblocks that bring them up to the others. Before them those of the others that
-/// refused a flush in a former life, with the ones that they have: power may take these from them, and if the others had the last
-/// update for good they would be two behind.
+/// Members one update behind, with the superblocks that bring them up to the others. Before them
+/// those of the others that refused a flush in a former life, with the ones that they have: power
+/// may take these from them, and if the others had the last update for good they would be two
+/// behind.
 pub(super) fn behind<T: Copy>(
     members: &[(T, Superblock)],
     assembly: &Assembly,

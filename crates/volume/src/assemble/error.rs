@@ -20,7 +20,8 @@ pub enum OpenError {
     /// The members do not make an array.
     #[error(transparent)]
     Assemble(#[from] shoal_md::AssembleError),
-    /// Arrays that make no array together: one is a member of another, and one carries nothing that says so.
+    /// Arrays that make no array together: one is a member of another, and one carries nothing that
+    /// says so.
     #[error(
         "array {stranger} carries no superblock of array {outer}, of which {member} is a member: leave {} out; if it \
          was a member too, what says so was lost when it stopped while it was degraded",
@@ -195,7 +196,8 @@ pub enum OpenError {
 /// How an array that has lost too much could be had back, with what was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WayOut {
-    /// These drives could be taken in although they missed updates; what was written since may be lost.
+    /// These drives could be taken in although they missed updates; what was written since may be
+    /// lost.
     TakeIn(Vec<String>),
     /// There is none.
     None,

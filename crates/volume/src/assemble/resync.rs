@@ -30,9 +30,10 @@ pub(super) fn resync(
 /// Regions that tell which part of an array a forced one resyncs.
 const FORCED_REGIONS: u64 = 1 << 16;
 
-/// Who forces an array of which nothing more may be lost takes its parity as it is, for there is nothing that it could be
-/// made from. Only where members that are being rebuilt hold so much already that some parity is not needed it is made from
-/// that; the rebuild does not come by there any more, and would leave stripes whose parity does not agree with the data.
+/// Who forces an array of which nothing more may be lost takes its parity as it is, for there is
+/// nothing that it could be made from. Only where members that are being rebuilt hold so much
+/// already that some parity is not needed it is made from that; the rebuild does not come by there
+/// any more, and would leave stripes whose parity does not agree with the data.
 fn forced_resync(
     Resync { position, only }: Resync,
     assembly: &Assembly,

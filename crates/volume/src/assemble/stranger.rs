@@ -7,11 +7,12 @@ use super::OpenError;
 use crate::tree::{NodeId, Target, Tree};
 use crate::world::World;
 
-/// Refuses a node that could be read and carries no superblock, beside one that does. Nodes of `members` are in `next`
-/// with the superblocks that they carry, or in `rest`.
+/// Refuses a node that could be read and carries no superblock, beside one that does. Nodes of
+/// `members` are in `next` with the superblocks that they carry, or in `rest`.
 ///
-/// It may be an array of its own. Or its superblock lay in the write hole: in a RAID5 that was degraded when it stopped,
-/// a block of the missing member is lost if the parity beside it was being written.
+/// It may be an array of its own. Or its superblock lay in the write hole: in a RAID5 that was
+/// degraded when it stopped, a block of the missing member is lost if the parity beside it was
+/// being written.
 pub(super) fn refuse_stranger<W: World>(
     tree: &Tree<W>,
     members: &[(Target, Superblock)],

@@ -39,7 +39,8 @@ pub enum GrowError {
     /// A drive cannot become a member.
     #[error(transparent)]
     Add(#[from] AddError),
-    /// A drive did not do what it should, and the array cannot do without it. What was recorded holds.
+    /// A drive did not do what it should, and the array cannot do without it. What was recorded
+    /// holds.
     #[error(
         "{drive}: {what} failed: {cause}; mend or copy the drive, then `shoal grow --continue`, or let Linux finish"
     )]
@@ -103,7 +104,8 @@ pub enum GrowRefusal {
     Absent {
         /// How many.
         missing: usize,
-        /// Those of them that were given, and lack what was written while the reshape went on without them.
+        /// Those of them that were given, and lack what was written while the reshape went on
+        /// without them.
         stale: Vec<String>,
     },
     /// A reshape goes on without members as far as parity stands for them, and no further.

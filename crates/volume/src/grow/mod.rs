@@ -1,31 +1,36 @@
 //! Arrays grow, and change their chunk or layout, while nobody uses them.
 //!
-//! A mirror gets another copy and a linear array another piece by one update of the superblocks. RAID4, 5 and 6 are
-//! reshaped as md does it, in md's own fields, so that Linux can go on with what was begun here, and the other way round.
+//! A mirror gets another copy and a linear array another piece by one update of the superblocks.
+//! RAID4, 5 and 6 are reshaped as md does it, in md's own fields, so that Linux can go on with what
+//! was begun here, and the other way round.
 //!
 //! ## The reshape
 //!
-//! The start of the data moves down, on every member alike, into the room that md leaves before the data. So the new
-//! shape is written a little ahead of where the old one is read, and no backup is needed. It goes window by window
-//! ([`passage`]):
+//! The start of the data moves down, on every member alike, into the room that md leaves before the
+//! data. So the new shape is written a little ahead of where the old one is read, and no backup is
+//! needed. It goes window by window ([`passage`]):
 //!
-//! 1. Content is read in the old shape and written, with its parity, in the new one. Content that the old shape does not
-//!    have is zeros. All members are flushed.
-//! 2. The position that the window ends at is written to all superblocks, as one update, and they are flushed.
+//! 1. Content is read in the old shape and written, with its parity, in the new one. Content that
+//!    the old shape does not have is zeros. All members are flushed.
+//! 2. The position that the window ends at is written to all superblocks, as one update, and they
+//!    are flushed.
 //!
-//! A window ends before anything that the old shape still holds for content beyond the *recorded* position. So whenever
-//! power is cut, everything below the recorded position is in the new shape, everything beyond it in the old one, and the
-//! window that was being written is written again. Of superblocks that were cut short in between, the freshest counts;
-//! the others are brought up to it before anything else. The last position is the end of the content; then one more
-//! update makes the new shape the shape.
+//! A window ends before anything that the old shape still holds for content beyond the *recorded*
+//! position. So whenever power is cut, everything below the recorded position is in the new shape,
+//! everything beyond it in the old one, and the window that was being written is written again. Of
+//! superblocks that were cut short in between, the freshest counts; the others are brought up to it
+//! before anything else. The last position is the end of the content; then one more update makes
+//! the new shape the shape.
 //!
-//! What would have to be understood in two shapes at once is refused at the start: missing members, a resync that is due,
-//! bitmaps, partial parity logs, bad blocks. A block that cannot be read is computed from the others of its row.
+//! What would have to be understood in two shapes at once is refused at the start: missing members,
+//! a resync that is due, bitmaps, partial parity logs, bad blocks. A block that cannot be read is
+//! computed from the others of its row.
 //!
-//! A member that fails while the array is reshaped is left behind, if parity stands for it: first the superblocks of the
-//! others say so, durably, then its window is written again. So a reshape that was cut short goes on without members, too.
-//! That is sound whatever was being written: rows beyond the recorded position are whole in the old shape, as nothing that
-//! they need is overwritten, and rows before it are whole in the new one.
+//! A member that fails while the array is reshaped is left behind, if parity stands for it: first
+//! the superblocks of the others say so, durably, then its window is written again. So a reshape
+//! that was cut short goes on without members, too. That is sound whatever was being written: rows
+//! beyond the recorded position are whole in the old shape, as nothing that they need is
+//! overwritten, and rows before it are whole in the new one.
 
 mod drives;
 mod error;
@@ -83,8 +88,9 @@ pub enum Absent {
 /// How far a reshape has come, in bytes of the new content. The answer says whether to go on.
 pub type GrowProgress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// Grows the array of `members` by the drives `added`, whose content is lost, or changes its shape. The world's arena is
-/// used as a whole, and nothing else may use the world meanwhile; it must hold 4 KiB for each member, and 4 KiB more.
+/// Grows the array of `members` by the drives `added`, whose content is lost, or changes its shape.
+/// The world's arena is used as a whole, and nothing else may use the world meanwhile; it must hold
+/// 4 KiB for each member, and 4 KiB more.
 pub fn grow<W: World>(
     world: &mut W,
     members: &[DriveId],
@@ -122,8 +128,8 @@ pub fn check_growth<W: World>(
     plan::plan(&mut drives, &roll, added, options).map(drop)
 }
 
-/// A linear array needs each of its members: it gets one after the other. Were all given at once, a power cut could leave
-/// the first one, which speaks of the others, and not those.
+/// A linear array needs each of its members: it gets one after the other. Were all given at once, a
+/// power cut could leave the first one, which speaks of the others, and not those.
 fn grow_piece_by_piece<W: World>(
     world: &mut W,
     members: &[DriveId],
@@ -159,8 +165,9 @@ pub fn continue_reshape<W: World>(
     if roll.is_reshaping() { pass(&mut drives, &mut roll, progress) } else { Ok(Grown::Done) }
 }
 
-/// From the recorded position to the end, or until it is stopped. A member that does not take what is written to it is
-/// left behind if parity stands for it; the window that it failed in is written again.
+/// From the recorded position to the end, or until it is stopped. A member that does not take what
+/// is written to it is left behind if parity stands for it; the window that it failed in is written
+/// again.
 fn pass<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowProgress) -> Result<Grown, GrowError> {
     loop {
         match pass_with(drives, roll, progress) {

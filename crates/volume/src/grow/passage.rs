@@ -1,8 +1,9 @@
 //! Content goes from one shape to another, window by window.
 //!
-//! The unit is the larger chunk: positions are multiples of a row of it in the new shape, as Linux wants them. In a
-//! window, what is read at once and then written is a batch of slices; a slice is the same stretch of every chunk of one
-//! new row. Batches of a window may follow each other without a flush: none of them overwrites what another reads.
+//! The unit is the larger chunk: positions are multiples of a row of it in the new shape, as Linux
+//! wants them. In a window, what is read at once and then written is a batch of slices; a slice is
+//! the same stretch of every chunk of one new row. Batches of a window may follow each other
+//! without a flush: none of them overwrites what another reads.
 
 use std::ops::Range;
 
@@ -28,7 +29,8 @@ const BATCH_SLICES: usize = 32;
 pub(super) struct Passage {
     old: Geometry,
     new: Geometry,
-    /// By role of the new shape, which begin with those of the old; `None` for a member that is missing.
+    /// By role of the new shape, which begin with those of the old; `None` for a member that is
+    /// missing.
     seats: Vec<Option<Seat>>,
     parity: Parity,
     unit_bytes: u64,
@@ -42,7 +44,8 @@ struct Wanted {
     memory: Memory,
 }
 
-/// The same stretch of every chunk of a new row, with its place in memory: the data in array order, then P, then Q.
+/// The same stretch of every chunk of a new row, with its place in memory: the data in array order,
+/// then P, then Q.
 struct Slice {
     stripe: Stripe,
     within: u64,
@@ -67,8 +70,9 @@ impl Passage {
         self.new.capacity_bytes()
     }
 
-    /// The bytes of each member's new data area that can be written while everything beyond this position of the content
-    /// stays readable in the old shape; none if there is not a whole unit of them.
+    /// The bytes of each member's new data area that can be written while everything beyond this
+    /// position of the content stays readable in the old shape; none if there is not a whole unit
+    /// of them.
     pub(super) fn window(&self, position_bytes: u64) -> Option<Range<u64>> {
         let end = self.new.used_bytes(Role(0));
         let start = position_bytes / self.new.data_count() as u64;
@@ -141,7 +145,8 @@ impl Passage {
         drives.write(&writes)
     }
 
-    /// What is to be read for a data block of a slice; zeros beyond the old content are there at once.
+    /// What is to be read for a data block of a slice; zeros beyond the old content are there at
+    /// once.
     fn plan_reads<W: World>(&self, drives: &Drives<W>, slice: &Slice, index: usize, wanted: &mut Vec<Wanted>) {
         let memory = slice.block(index);
         let content = slice.stripe.offset + index as u64 * u64::from(self.new.shape().chunk_bytes) + slice.within;
@@ -164,7 +169,8 @@ impl Passage {
         Some(Step { drive: seat.drive, offset, memory: wanted.memory })
     }
 
-    /// Reads block by block what cannot be read at once. A block that still cannot be is computed from its row.
+    /// Reads block by block what cannot be read at once. A block that still cannot be is computed
+    /// from its row.
     fn read_otherwise<W: World>(&self, drives: &mut Drives<W>, wanted: Wanted) -> Result<(), GrowError> {
         let Wanted { role, member_offset, memory } = wanted;
         let row = member_offset / u64::from(self.old.shape().chunk_bytes);

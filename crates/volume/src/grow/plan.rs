@@ -151,8 +151,8 @@ fn target(roll: &Roll, options: &GrowOptions) -> Result<Option<(Level, u32)>, Gr
     Ok(Some((level, chunk_bytes)))
 }
 
-/// By how much the data move: half of the room there is, as mdadm takes, so that there is some left for the next time;
-/// all of it if half does not hold the larger chunk.
+/// By how much the data move: half of the room there is, as mdadm takes, so that there is some left
+/// for the next time; all of it if half does not hold the larger chunk.
 fn shift_bytes(membership: &Membership, chunk_bytes: u32) -> Result<u32, GrowRefusal> {
     let old_chunk_bytes = membership.superblocks().iter().map(Superblock::chunk_bytes).max().unwrap_or(0);
     let needed_bytes = old_chunk_bytes.max(u64::from(chunk_bytes));

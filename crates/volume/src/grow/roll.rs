@@ -113,8 +113,8 @@ impl Roll {
         if matches!(self.assembly.level, Level::Raid6(_)) { 2 } else { 1 }
     }
 
-    /// Makes durable who is missing, if the superblocks do not say so yet. Two updates: see `UPDATES_APART` in
-    /// [`assemble`](crate::assemble).
+    /// Makes durable who is missing, if the superblocks do not say so yet. Two updates: see
+    /// `UPDATES_APART` in [`assemble`](crate::assemble).
     pub(super) fn record_missing<W: World>(&mut self, drives: &mut Drives<W>) -> Result<(), GrowError> {
         if self.membership.says_more(&self.assembly, &self.candidates) {
             for _ in 0..UPDATES_APART {
@@ -124,8 +124,8 @@ impl Roll {
         Ok(())
     }
 
-    /// Leaves a member behind that did not take what was written to it: the others say so, durably, before anything
-    /// else is written.
+    /// Leaves a member behind that did not take what was written to it: the others say so, durably,
+    /// before anything else is written.
     ///
     /// # Errors
     /// `error`, if it is not about such a member, or parity does not stand for it.
@@ -163,8 +163,8 @@ impl Roll {
         self.write_after(drives, &[])
     }
 
-    /// One update more on all members, durable; on new members before all others. So if power is cut in between, either
-    /// the array is what it was, or all members that it needs know of it.
+    /// One update more on all members, durable; on new members before all others. So if power is
+    /// cut in between, either the array is what it was, or all members that it needs know of it.
     pub(super) fn write_after<W: World>(
         &mut self,
         drives: &mut Drives<W>,

@@ -7,7 +7,8 @@ use super::{HostMemory, Trust, name_of};
 use crate::{OpenError, OpenOptions};
 
 impl HostMemory {
-    /// Says what the doubts are; an error if they are not overruled. Who goes on to write is told what that gives up.
+    /// Says what the doubts are; an error if they are not overruled. Who goes on to write is told
+    /// what that gives up.
     pub(super) fn judge(&mut self, found: &[Found], options: &OpenOptions) -> Result<Judgement, OpenError> {
         let Some(first) = found.first() else { return Ok(Judgement::default()) };
         let superblock = &first.candidate.superblock;
@@ -39,8 +40,8 @@ impl HostMemory {
         }
     }
 
-    /// What is given up if what was found is believed, whatever is remembered of its arrays: a sentence for each that is in
-    /// doubt.
+    /// What is given up if what was found is believed, whatever is remembered of its arrays: a
+    /// sentence for each that is in doubt.
     pub(crate) fn given_up(&mut self, found: &[Found]) -> Vec<String> {
         let mut told = Vec::new();
         let mut rest = found.to_vec();

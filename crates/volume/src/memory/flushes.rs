@@ -1,4 +1,5 @@
-//! What is remembered of flushes: which update all members have flushed, and which members refused one.
+//! What is remembered of flushes: which update all members have flushed, and which members refused
+//! one.
 
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use super::HostMemory;
 use crate::tree::{NodeId, Target, Tree};
 use crate::world::World;
 
-/// After so long without another update it is remembered that the last one is flushed. Until then the next update's book
-/// takes it along: an array that is written to now and then keeps no more books for it.
+/// After so long without another update it is remembered that the last one is flushed. Until then
+/// the next update's book takes it along: an array that is written to now and then keeps no more
+/// books for it.
 const FLUSHED_TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// An update that all members have flushed.
@@ -41,8 +43,8 @@ impl HostMemory {
         }
     }
 
-    /// Whether a member refused a flush, and is to be renewed. One that lost content is not in the array, or somebody has said
-    /// that it holds what it should.
+    /// Whether a member refused a flush, and is to be renewed. One that lost content is not in the
+    /// array, or somebody has said that it holds what it should.
     fn is_to_be_renewed(&mut self, superblock: &Superblock) -> bool {
         let book = self.keeper.recall(superblock.array_uuid);
         book.is_some_and(|book| book.refusal(superblock.device_uuid) == Some(Refusal::Drive))
@@ -72,7 +74,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// The drive of a slot has refused a flush. Whatever becomes of the update that is announced, this stays so.
+    /// The drive of a slot has refused a flush. Whatever becomes of the update that is announced,
+    /// this stays so.
     pub(crate) fn remember_refusal(&mut self, node: NodeId, slot: usize) {
         let has_lost_content = match self.nodes[node.0].slots[slot].place.target {
             Target::Drive(drive) => self.world.has_lost_content(drive),

@@ -10,8 +10,8 @@ use crate::tree::{Duty, NodeId, Target, Tree};
 use crate::world::World;
 
 impl<W: World> Tree<W> {
-    /// Makes the logs empty that were found when a node was put together. Its engine may be at work already, for the array
-    /// around it: what it wants to log waits until the log is empty.
+    /// Makes the logs empty that were found when a node was put together. Its engine may be at work
+    /// already, for the array around it: what it wants to log waits until the log is empty.
     pub(crate) fn clear_found_logs(&mut self, node: NodeId) -> Result<(), VolumeError> {
         let uuid = self.nodes[node.0].facts.array_uuid;
         while let Some((notes, log, newest)) = self.nodes[node.0].logs.next_found() {
@@ -26,8 +26,9 @@ impl<W: World> Tree<W> {
         Ok(())
     }
 
-    /// Makes a log empty: a header without entries at its start, which is durable before anything else is done to it. If
-    /// what the log holds is not known (`newest`), it is filled with zeros, so that no old header is ever found in it.
+    /// Makes a log empty: a header without entries at its start, which is durable before anything
+    /// else is done to it. If what the log holds is not known (`newest`), it is filled with zeros,
+    /// so that no old header is ever found in it.
     pub(crate) fn clear_log(&mut self, target: Target, log: LogPlace, newest: Option<u64>, uuid: Uuid) -> Io<u64> {
         let next = newest.and_then(|generation| generation.checked_add(1));
         let header = PplHeader { generation: next.unwrap_or(0), entries: Vec::new() };

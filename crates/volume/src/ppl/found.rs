@@ -51,7 +51,8 @@ impl FoundLogs {
         }
     }
 
-    /// A member has failed in the replay: what it was to take, or to give, counts as damage, unless it is being rebuilt.
+    /// A member has failed in the replay: what it was to take, or to give, counts as damage, unless
+    /// it is being rebuilt.
     pub(super) fn failed(&mut self, states: &[MemberState], role: Role) {
         if !matches!(states[role.index()], MemberState::Rebuilding { .. }) {
             self.tally.damaged += 1;
@@ -60,7 +61,8 @@ impl FoundLogs {
         }
     }
 
-    /// The logs of all slots, which are still to be made empty; and the members that are rebuilt anew.
+    /// The logs of all slots, which are still to be made empty; and the members that are rebuilt
+    /// anew.
     pub(super) fn into_logs(self, slots: &[Slot]) -> (Logs, Vec<Role>) {
         let mut logs = Logs::default();
         for (slot, newest) in slots.iter().zip(self.generations) {
@@ -73,7 +75,8 @@ impl FoundLogs {
 }
 
 impl<W: World> Tree<W> {
-    /// Reads the logs of all members among `slots`; those of some say nothing of their rows. Nothing is written.
+    /// Reads the logs of all members among `slots`; those of some say nothing of their rows.
+    /// Nothing is written.
     pub(super) fn find_logs(
         &mut self,
         slots: &[Slot],

@@ -8,10 +8,11 @@ use super::{SimulatedWorld, SimulatedWorldError};
 /// What the drives of a simulated world hold.
 #[derive(Debug)]
 pub enum Contents {
-    /// Zeros at first, then what is written; of a drive that lies about its capacity, what it keeps of that.
+    /// Zeros at first, then what is written; of a drive that lies about its capacity, what it keeps
+    /// of that.
     Kept,
-    /// Nothing: reads find whatever was in the buffer. For runs that measure time, of users who compare nothing: a scrub or
-    /// resync would find differences.
+    /// Nothing: reads find whatever was in the buffer. For runs that measure time, of users who
+    /// compare nothing: a scrub or resync would find differences.
     Discarded,
     /// This, drive by drive.
     Given(Vec<Content>),

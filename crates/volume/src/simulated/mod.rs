@@ -1,12 +1,13 @@
 //! The simulated world: the drives of [`shoal_sim`] on a virtual clock, with content of their own.
 //!
-//! Time passes only in [`World::wait`] and [`World::sleep`]: the processor costs nothing here, and a run is a function of
-//! its inputs and its seed. What an I/O does to a drive's content follows its course: a write is the drive's to lose
-//! from the moment it is submitted, and acknowledged when it has finished; a read sees what was acknowledged when it
-//! ends. The simulation says when that is, the [`Content`] what came of it.
+//! Time passes only in [`World::wait`] and [`World::sleep`]: the processor costs nothing here, and
+//! a run is a function of its inputs and its seed. What an I/O does to a drive's content follows
+//! its course: a write is the drive's to lose from the moment it is submitted, and acknowledged
+//! when it has finished; a read sees what was acknowledged when it ends. The simulation says when
+//! that is, the [`Content`] what came of it.
 //!
-//! A *paced* world sleeps on the machine's clock so that virtual time passes as real time does, for those who meet the
-//! drives from outside.
+//! A *paced* world sleeps on the machine's clock so that virtual time passes as real time does, for
+//! those who meet the drives from outside.
 
 mod contents;
 mod error;
@@ -34,7 +35,8 @@ use error::system_error;
 use pace::Pace;
 use places::{ModelFacts, Place};
 
-/// What answering a request from memory costs the host: assumed, a system call and the copy of some KiB.
+/// What answering a request from memory costs the host: assumed, a system call and the copy of some
+/// KiB.
 const ANSWER_FROM_MEMORY_NS: u64 = 2_000;
 
 /// Drives that do not exist, behind a [`World`].
@@ -146,7 +148,8 @@ impl SimulatedWorld {
         }
     }
 
-    /// Plugs a drive in again that was pulled. It comes back under another name and id; the old one stays gone.
+    /// Plugs a drive in again that was pulled. It comes back under another name and id; the old one
+    /// stays gone.
     ///
     /// # Panics
     /// If the drive is there.
@@ -200,7 +203,8 @@ impl SimulatedWorld {
     fn end(&mut self, InFlight { io, ticket }: InFlight) -> Finished {
         let place = &self.places[io.drive.0 as usize];
         if !place.is_present {
-            // It was pulled meanwhile, and may be back by now, under another id: this is not answered by it.
+            // It was pulled meanwhile, and may be back by now, under another id: this is not
+            // answered by it.
             return Finished { token: io.token, result: Err(system_error(Fault::Gone)) };
         }
         let content = &mut self.contents[place.drive];
@@ -378,7 +382,8 @@ impl World for SimulatedWorld {
     }
 }
 
-/// A host that sorts what waits for its drives is to be given it, as it was measured; one that does not is to be given no choice.
+/// A host that sorts what waits for its drives is to be given it, as it was measured; one that does
+/// not is to be given no choice.
 fn write_order(host: &HostModel) -> WriteOrder {
     match host.scheduler {
         Scheduler::None | Scheduler::Deadline => WriteOrder::Any,

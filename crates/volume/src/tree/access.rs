@@ -1,4 +1,5 @@
-//! I/O on what members lie on, drives or nodes: that of the engines, and small reads and writes beside it.
+//! I/O on what members lie on, drives or nodes: that of the engines, and small reads and writes
+//! beside it.
 
 use rustix::io::Errno;
 use shoal_array::{BufferId, Command, Fault, Instant, MemberIo, Request, Role, Span};
@@ -53,8 +54,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile. One that is not answered in
-    /// time fails as if the drive were gone.
+    /// Does one I/O at an absolute offset and waits for it; other traffic goes on meanwhile. One
+    /// that is not answered in time fails as if the drive were gone.
     pub(crate) fn call(&mut self, target: Target, io: MemberIo) -> Result<Result<(), Fault>, VolumeError> {
         let token = self.begin_call(target, io);
         self.await_call(token, io)
@@ -79,7 +80,8 @@ impl<W: World> Tree<W> {
         self.run_until(self.call_deadline(self.world.now()), |tree| tree.awaited.is_some())
     }
 
-    /// Reads through the small notes into `bytes` (at most a superblock's length), at an absolute offset.
+    /// Reads through the small notes into `bytes` (at most a superblock's length), at an absolute
+    /// offset.
     pub(crate) fn read_small(
         &mut self,
         target: Target,
@@ -92,8 +94,8 @@ impl<W: World> Tree<W> {
         Ok(result)
     }
 
-    /// The same of a drive that may only be slow; none if it does not answer in time. It is waited for all the same: the read
-    /// counts as its silence, and for nothing else.
+    /// The same of a drive that may only be slow; none if it does not answer in time. It is waited
+    /// for all the same: the read counts as its silence, and for nothing else.
     pub(crate) fn read_if_it_answers(
         &mut self,
         target: Target,
@@ -126,8 +128,8 @@ impl<W: World> Tree<W> {
         self.call(target, MemberIo::Flush)
     }
 
-    /// [`Self::write_small`] of a member's data, in its turn: a member that is being replaced is two drives, of which one is
-    /// copied to the other.
+    /// [`Self::write_small`] of a member's data, in its turn: a member that is being replaced is
+    /// two drives, of which one is copied to the other.
     pub(crate) fn write_to_member(
         &mut self,
         node: NodeId,
@@ -143,7 +145,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Does one I/O of a member, at an offset in its data, and waits for it, as [`Self::call`] does.
+    /// Does one I/O of a member, at an offset in its data, and waits for it, as [`Self::call`]
+    /// does.
     pub(crate) fn call_member(
         &mut self,
         node: NodeId,

@@ -1,12 +1,14 @@
 //! Whether an array's superblocks say that writes may be under way.
 //!
-//! The first write to a clean array waits for a [record](super::record) run that marks it active: a crash from now on
-//! means a resync. Only what changes content waits for it: a read is as good before the mark as after it, and a flush
-//! covers nothing that waits here, as none of that is answered. So a member that is slow to take its superblock holds up
-//! nobody who reads, but for reads of what is held: requests that overlap are carried out in their order, and
-//! a [stretch](crate::write_back) that was read before a write and written after it would undo it. Once no write has come in for the node's [delay](RestDelay), and none is unanswered, another run marks
-//! it clean again; it flushes first, so what clean says is true. In an array of arrays the outer one comes to rest
-//! first: its superblocks are writes to the inner ones.
+//! The first write to a clean array waits for a [record](super::record) run that marks it active: a
+//! crash from now on means a resync. Only what changes content waits for it: a read is as good
+//! before the mark as after it, and a flush covers nothing that waits here, as none of that is
+//! answered. So a member that is slow to take its superblock holds up nobody who reads, but for
+//! reads of what is held: requests that overlap are carried out in their order, and a
+//! [stretch](crate::write_back) that was read before a write and written after it would undo it.
+//! Once no write has come in for the node's [delay](RestDelay), and none is unanswered, another run
+//! marks it clean again; it flushes first, so what clean says is true. In an array of arrays the
+//! outer one comes to rest first: its superblocks are writes to the inner ones.
 
 use std::time::Duration;
 
@@ -28,10 +30,11 @@ const LONGEST: u64 = 16;
 
 /// How long an array waits after its last write before it is marked clean.
 ///
-/// Each of the two marks writes and flushes all superblocks, and the next write waits for that. A trickle of writes, each a
-/// little later than the wait, would pay for both each time. So a write that comes soon after the array was marked clean doubles the
-/// wait, up to [`LONGEST`] times the least; one that comes later than that sets it back. A longer wait is the
-/// chance of a resync after a crash meanwhile, and nothing else: active is true of a clean array, too.
+/// Each of the two marks writes and flushes all superblocks, and the next write waits for that. A
+/// trickle of writes, each a little later than the wait, would pay for both each time. So a write
+/// that comes soon after the array was marked clean doubles the wait, up to [`LONGEST`] times the
+/// least; one that comes later than that sets it back. A longer wait is the chance of a resync
+/// after a crash meanwhile, and nothing else: active is true of a clean array, too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RestDelay {
     least_ns: u64,
@@ -64,11 +67,12 @@ impl RestDelay {
 pub(crate) enum Activity {
     /// Clean; the first write has to wait until the superblocks say otherwise.
     Clean,
-    /// The superblocks are being marked; these writes and discards wait for it, and reads of what they change, in the order
-    /// of submission.
+    /// The superblocks are being marked; these writes and discards wait for it, and reads of what
+    /// they change, in the order of submission.
     Marking { held: Vec<Request> },
-    /// No member took the mark, and what waited for it has failed. The next write after [`REFUSAL`] tries again: each try is an
-    /// update that other drives may have taken, and leaves members behind that did not.
+    /// No member took the mark, and what waited for it has failed. The next write after [`REFUSAL`]
+    /// tries again: each try is an update that other drives may have taken, and leaves members
+    /// behind that did not.
     Refused { since: Instant },
     /// Marked: a crash now means a resync. The last write came in then.
     Active { changed_at: Instant },
@@ -99,21 +103,24 @@ impl Node {
         }
     }
 
-    /// Whether a last copy is being given again what it may have lost with a flush: the engine does that, while the array runs.
+    /// Whether a last copy is being given again what it may have lost with a flush: the engine does
+    /// that, while the array runs.
     pub(crate) fn is_being_renewed(&self) -> bool {
         self.has_copies() && self.array.health() != Health::Failed && !self.array.refused_flush().is_empty()
     }
 
-    /// A last copy may have lost what it had answered, with a flush that was to come before the superblocks say clean. They go on
-    /// to say active, until it has that again: another copy, which is being filled, may have kept it.
+    /// A last copy may have lost what it had answered, with a flush that was to come before the
+    /// superblocks say clean. They go on to say active, until it has that again: another copy,
+    /// which is being filled, may have kept it.
     pub(super) fn is_not_at_rest(&mut self, now: Instant) {
         if matches!(self.activity, Activity::Clean) && self.is_being_renewed() {
             self.activity = Activity::Active { changed_at: now };
         }
     }
 
-    /// Whether the superblocks may say clean: no write is under way, and every block has what was answered. Where more
-    /// members are gone than the level survives nobody knows what the last writes left behind.
+    /// Whether the superblocks may say clean: no write is under way, and every block has what was
+    /// answered. Where more members are gone than the level survives nobody knows what the last
+    /// writes left behind.
     pub(crate) fn is_at_rest(&self) -> bool {
         let is_durable = self.array.refused_flush().is_empty();
         is_durable && !self.array.is_changing() && !self.holds_writes() && self.array.health() != Health::Failed
@@ -121,7 +128,8 @@ impl Node {
 }
 
 impl<W: World> Tree<W> {
-    /// Hands a request to a node's engine, after the array has been marked active if it changes content.
+    /// Hands a request to a node's engine, after the array has been marked active if it changes
+    /// content.
     pub(super) fn submit_to(&mut self, now: Instant, node: NodeId, request: Request) {
         let it = &mut self.nodes[node.0];
         let changes = request.command.changes_content();
@@ -142,8 +150,9 @@ impl<W: World> Tree<W> {
         self.announce(now, node, request);
     }
 
-    /// The requests that waited for the array to be marked active go on if it is. If no member says so they fail: what they
-    /// wrote, to members that are being filled as well, nobody would make agree after a crash.
+    /// The requests that waited for the array to be marked active go on if it is. If no member says
+    /// so they fail: what they wrote, to members that are being filled as well, nobody would make
+    /// agree after a crash.
     pub(super) fn release(&mut self, now: Instant, node: NodeId, outcome: &Outcome) {
         let is_marked = matches!(outcome, Outcome::Done);
         let it = &mut self.nodes[node.0];

@@ -1,4 +1,5 @@
-//! How far a resync or rebuild has come is written down now and then, so that it goes on from there after a crash.
+//! How far a resync or rebuild has come is written down now and then, so that it goes on from there
+//! after a crash.
 //!
 //! A checkpoint is a [record](super::record) run like any other: it costs two flushes of every
 //! member. One is due when a sixteenth of the work has been done since the last, as in md, or half

@@ -176,7 +176,8 @@ impl Flights {
         self.by_token.iter().flatten().filter(is_there).count()
     }
 
-    /// Whether a drive has something that nobody waits for any more: it is asked for nothing until it has answered that.
+    /// Whether a drive has something that nobody waits for any more: it is asked for nothing until
+    /// it has answered that.
     pub(crate) fn are_left_on(&self, drive: DriveId) -> bool {
         self.drives.get(drive.0 as usize).is_some_and(|on_drive| on_drive.left > 0)
     }

@@ -25,8 +25,9 @@ impl<W> Tree<W> {
         (0..self.plan.slot_count).filter(move |number| !taken(number))
     }
 
-    /// Numbers of notes for the slots of an array that is being put together. Nobody else gets them: a drive that hangs
-    /// meanwhile keeps the notes for small reads and writes, and others take their part. None if there are not as many.
+    /// Numbers of notes for the slots of an array that is being put together. Nobody else gets
+    /// them: a drive that hangs meanwhile keeps the notes for small reads and writes, and others
+    /// take their part. None if there are not as many.
     pub(crate) fn promise_notes(&mut self, count: usize) -> Option<Vec<u32>> {
         self.promised_notes.clear();
         let notes: Vec<_> = self.all_free_notes().take(count).collect();
@@ -55,14 +56,15 @@ impl<W> Tree<W> {
 }
 
 impl<W: World> Tree<W> {
-    /// Forgets all arrays, for others to be made of the drives. What drives have been given ends first, unheard: it is on
-    /// its way to and from buffers that the others will get.
+    /// Forgets all arrays, for others to be made of the drives. What drives have been given ends
+    /// first, unheard: it is on its way to and from buffers that the others will get.
     pub(crate) fn forget_nodes(&mut self) -> Result<(), VolumeError> {
         self.clear_nodes();
         self.wait_for(Self::has_landed)
     }
 
-    /// The same without waiting for that. What drives have not been given is never done, as if power were cut.
+    /// The same without waiting for that. What drives have not been given is never done, as if
+    /// power were cut.
     pub(crate) fn clear_nodes(&mut self) {
         self.nodes.clear();
         self.write_back = None;
@@ -82,7 +84,8 @@ impl<W: World> Tree<W> {
     }
 }
 
-/// The first gap among the scratch buffers in use that has `least` of them; as many as are `wanted` if it is wide enough.
+/// The first gap among the scratch buffers in use that has `least` of them; as many as are `wanted`
+/// if it is wide enough.
 fn free_scratch(in_use: &[Scratch], whole: Scratch, least: u32, wanted: u32) -> Option<Scratch> {
     let mut in_use: Vec<_> = in_use.iter().map(|scratch| (scratch.first.0, scratch.first.0 + scratch.count)).collect();
     in_use.sort_unstable();

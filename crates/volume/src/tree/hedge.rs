@@ -1,11 +1,13 @@
 //! Slow members: reads that are begun elsewhere too, and members that people should look at.
 //!
-//! A stick that stalls for seconds is still a member, and what it is asked to write waits for it. But what it is asked to
-//! read can be had from the others. Each read of an array with redundancy is given the time in which 99 of 100 reads of the
-//! member's peers are done; by then it is begun at the others as well ([`Array::overtake`](shoal_array::Array::overtake)),
-//! and the first answer wins. A long read takes longer, and one behind others: each is given what its bytes take at 20 MB/s on top, and as
-//! much for each that its drive has already. That costs a healthy array a hundredth of its reads, and makes the time that a read takes that
-//! of the peers, twice, however long one member takes.
+//! A stick that stalls for seconds is still a member, and what it is asked to write waits for it.
+//! But what it is asked to read can be had from the others. Each read of an array with redundancy
+//! is given the time in which 99 of 100 reads of the member's peers are done; by then it is begun
+//! at the others as well ([`Array::overtake`](shoal_array::Array::overtake)), and the first answer
+//! wins. A long read takes longer, and one behind others: each is given what its bytes take at 20
+//! MB/s on top, and as much for each that its drive has already. That costs a healthy array a
+//! hundredth of its reads, and makes the time that a read takes that of the peers, twice, however
+//! long one member takes.
 //!
 //! | what is learnt from | limit of a read |
 //! | --- | --- |
@@ -13,9 +15,11 @@
 //! | nothing yet: fewer than a hundred reads of any peer | a tenth of a second |
 //! | no peers with the same content in the array | none: it is waited for |
 //!
-//! A race that cannot begin (its other runners are late themselves, there is no room) or that came to nothing is tried again
-//! when the read has taken twice as long. The read's buffer moves when the race begins ([`crate::homes`]): so the late answer of a member that has been overtaken
-//! reaches nobody, and one that comes in time is copied. If there is no room to move it to, the read is waited for.
+//! A race that cannot begin (its other runners are late themselves, there is no room) or that came
+//! to nothing is tried again when the read has taken twice as long. The read's buffer moves when
+//! the race begins ([`crate::homes`]): so the late answer of a member that has been overtaken
+//! reaches nobody, and one that comes in time is copied. If there is no room to move it to, the
+//! read is waited for.
 //!
 //! A member is *suspect* whose 99th percentile is many times its peers', or many times its own of
 //! before while theirs are not, or that is silent now while they answer.
@@ -83,7 +87,8 @@ impl<W: World> Tree<W> {
             if has_room && self.engine(engine).overtake(now, id) {
                 self.clear_the_way(token);
             }
-            // What cannot be had elsewhere now may be a moment later; and a race may come to nothing.
+            // What cannot be had elsewhere now may be a moment later; and a race may come to
+            // nothing.
             if let Some(flight) = self.flights.get(token).filter(|_| !self.is_overtaken(token)) {
                 self.flights.race_at(token, now.after_ns(now.since_ns(flight.since).max(FLOOR_NS)));
             }

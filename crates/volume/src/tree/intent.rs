@@ -1,13 +1,14 @@
 //! The write-intent bitmap of a running array: which chunks are not known to be in sync.
 //!
-//! What a bit stands for, and where the bits lie, is [`Bitmap`]'s; here is when they change. Two promises make them
-//! worth something:
+//! What a bit stands for, and where the bits lie, is [`Bitmap`]'s; here is when they change. Two
+//! promises make them worth something:
 //!
-//! 1. *A bit is set, and durable on all members, before a write to its chunk reaches the engine.* So after a crash the
-//!    chunks with set bits are all that needs a resync.
-//! 2. *A bit is cleared only while the array is whole, after all members hold what was written, durably.* So a member
-//!    that leaves finds everything that it misses from then on in set bits, when it comes back. `events_cleared` says
-//!    which members that holds for: those that have seen this update. It is durable before the bits are cleared.
+//! 1. *A bit is set, and durable on all members, before a write to its chunk reaches the engine.*
+//!    So after a crash the chunks with set bits are all that needs a resync.
+//! 2. *A bit is cleared only while the array is whole, after all members hold what was written,
+//!    durably.* So a member that leaves finds everything that it misses from then on in set bits,
+//!    when it comes back. `events_cleared` says which members that holds for: those that have seen
+//!    this update. It is durable before the bits are cleared.
 //!
 //! # What a chunk goes through
 //!
@@ -19,32 +20,36 @@
 //! | announced | set | set | passes | two looks in a row without a write |
 //! | aged | set | set | passes, and the chunk is announced again | the clearing |
 //!
-//! Reads and flushes pass, but for reads of what is held: a held write holds whatever comes behind it and overlaps it, so
-//! that requests that overlap reach the engine in their order. What is held goes through [`Tree::submit_to`](super::Tree) once more when it may go on: the array may
-//! have been marked clean meanwhile.
+//! Reads and flushes pass, but for reads of what is held: a held write holds whatever comes behind
+//! it and overlaps it, so that requests that overlap reach the engine in their order. What is held
+//! goes through [`Tree::submit_to`](super::Tree) once more when it may go on: the array may have
+//! been marked clean meanwhile.
 //!
 //! # How the members are written
 //!
-//! In *runs* ([`run`]), one at a time and never beside a [record](super::record) run: both write the page that holds the
-//! header. All writes that are waiting when a run begins share it.
+//! In *runs* ([`run`]), one at a time and never beside a [record](super::record) run: both write
+//! the page that holds the header. All writes that are waiting when a run begins share it.
 //!
 //! | run | steps, each on all members before the next |
 //! | --- | --- |
 //! | announcement | write the pages with unannounced bits (all pages, if a copy is due); flush |
 //! | clearing | flush the data; if `events_cleared` moves, write the header and flush; take the bits back in memory; write their pages |
 //!
-//! A clearing ends without a flush: a bit that is found set although it was cleared costs a resync of its chunk, and
-//! nothing else. It gives up its chunks if a member fails before the bits are taken back. Nothing is cleared while members
-//! are missing or being rebuilt, beyond the position of a resync, or where a write has failed.
+//! A clearing ends without a flush: a bit that is found set although it was cleared costs a resync
+//! of its chunk, and nothing else. It gives up its chunks if a member fails before the bits are
+//! taken back. Nothing is cleared while members are missing or being rebuilt, beyond the position
+//! of a resync, or where a write has failed.
 //!
-//! The header's events are written by record runs, before the superblocks of the same update. A bitmap that is behind its
-//! superblock was not kept by whoever wrote that, and none of its clear bits is believed.
+//! The header's events are written by record runs, before the superblocks of the same update. A
+//! bitmap that is behind its superblock was not kept by whoever wrote that, and none of its clear
+//! bits is believed.
 //!
 //! # Copies
 //!
-//! Every member has a copy of its own, complete on a disk of its own ([`BitmapCopy`]). One that is not whole yet (a new
-//! member's, or one that was found behind the superblocks) carries the stale mark in its header until all of its pages have
-//! been written and flushed: before that nobody believes it. Spares have none; they get it with their role.
+//! Every member has a copy of its own, complete on a disk of its own ([`BitmapCopy`]). One that is
+//! not whole yet (a new member's, or one that was found behind the superblocks) carries the stale
+//! mark in its header until all of its pages have been written and flushed: before that nobody
+//! believes it. Spares have none; they get it with their role.
 
 mod run;
 
@@ -63,7 +68,8 @@ pub(crate) enum BitmapCopy {
     Whole,
     /// All of it has to be written.
     Due,
-    /// The member does not take it, and is the last of its kind: it stays in service, its copy falls behind.
+    /// The member does not take it, and is the last of its kind: it stays in service, its copy
+    /// falls behind.
     GivenUp,
 }
 
@@ -105,7 +111,8 @@ pub(crate) struct Intent {
 }
 
 impl Intent {
-    /// Keeps this bitmap. What is set in it is durable on all members; if it is not said to be announced, that is due.
+    /// Keeps this bitmap. What is set in it is durable on all members; if it is not said to be
+    /// announced, that is due.
     pub(crate) fn new(now: Instant, bitmap: Bitmap, is_announced: bool) -> Self {
         let none = none_of(&bitmap);
         let mut intent = Self {
@@ -218,8 +225,8 @@ impl Intent {
         u64::from(self.bitmap.header.daemon_sleep_s) * 1_000_000_000
     }
 
-    /// Looks for chunks that nobody has written to since the last look but one. `in_sync_bytes` is how far the array is
-    /// in sync; none if it is not whole, so that nothing may be cleared.
+    /// Looks for chunks that nobody has written to since the last look but one. `in_sync_bytes` is
+    /// how far the array is in sync; none if it is not whole, so that nothing may be cleared.
     pub(super) fn look(&mut self, now: Instant, in_sync_bytes: Option<u64>) {
         self.look_due = None;
         let Some(in_sync_bytes) = in_sync_bytes else { return };
@@ -318,7 +325,8 @@ impl Intent {
         ready
     }
 
-    /// Takes the aged bits back, but for those that were written to meanwhile; gives the pages that change.
+    /// Takes the aged bits back, but for those that were written to meanwhile; gives the pages that
+    /// change.
     fn clear_aged(&mut self) -> BTreeSet<usize> {
         let mut aged = std::mem::replace(&mut self.aged, none_of(&self.bitmap));
         self.spare_busy(&mut aged);
@@ -361,7 +369,8 @@ impl Intent {
     }
 }
 
-/// What a request may put out of sync, in sync bytes; empty if it writes nothing, or is to be refused.
+/// What a request may put out of sync, in sync bytes; empty if it writes nothing, or is to be
+/// refused.
 fn concerned_range(request: &Request, geometry: &Geometry) -> Range<u64> {
     let content = request.command.range();
     if !request.command.changes_content() || content.is_empty() || content.end > geometry.capacity_bytes() {

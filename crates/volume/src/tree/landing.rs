@@ -53,8 +53,8 @@ impl<W: World> Tree<W> {
         self.finished = finished;
     }
 
-    /// A drive has answered: what it read is taken to where its buffer is by now, if that has moved and somebody waits
-    /// for it.
+    /// A drive has answered: what it read is taken to where its buffer is by now, if that has moved
+    /// and somebody waits for it.
     pub(super) fn landed(&mut self, now: Instant, token: u64, is_good: bool) {
         let Some(flight) = self.flights.end(now, token) else { return };
         if let IoKind::Write(_) = flight.kind {

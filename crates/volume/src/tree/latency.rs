@@ -128,7 +128,8 @@ impl Pace {
         }
     }
 
-    /// What all but a hundredth of the latest reads have taken no longer than; none if there were too few.
+    /// What all but a hundredth of the latest reads have taken no longer than; none if there were
+    /// too few.
     pub(super) fn read_p99_ns(&self) -> Option<u64> {
         self.reads.p99_ns
     }

@@ -1,11 +1,12 @@
 //! Members that are lost one after the other, and are to be counted on when they are back together.
 //!
-//! Drives that lose their hub do not vanish in one instant: the kernel takes them out one by one, each in some tens of
-//! milliseconds. Were it written on the last ones at once that the first has failed, the first would be kept out when all
-//! are back; and with parity and no log the array could not even be started, as it was written to meanwhile. So a [record
-//! run](super::record) that would be the first to say that a member has failed begins only when [`LOSS_PATIENCE`] has
-//! passed since the last loss. Meanwhile nobody is told that a write is done which a member missed; reads go on. If the
-//! others follow, the array has failed, and nothing is written at all.
+//! Drives that lose their hub do not vanish in one instant: the kernel takes them out one by one,
+//! each in some tens of milliseconds. Were it written on the last ones at once that the first has
+//! failed, the first would be kept out when all are back; and with parity and no log the array
+//! could not even be started, as it was written to meanwhile. So a [record run](super::record) that
+//! would be the first to say that a member has failed begins only when [`LOSS_PATIENCE`] has passed
+//! since the last loss. Meanwhile nobody is told that a write is done which a member missed; reads
+//! go on. If the others follow, the array has failed, and nothing is written at all.
 
 use std::time::Duration;
 
@@ -36,7 +37,8 @@ impl Losses {
         (self.told, self.count) = (missing(array).collect(), 0);
     }
 
-    /// A run begins that has waited for long enough. If it fails, the next one does not wait for the same.
+    /// A run begins that has waited for long enough. If it fails, the next one does not wait for
+    /// the same.
     pub(super) fn waited(&mut self) {
         self.due = None;
     }

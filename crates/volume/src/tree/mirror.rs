@@ -1,13 +1,14 @@
 //! Replacing a drive that still works: a mirror in the place of its member.
 //!
-//! The drive of a member is copied to another one, and leaves when that is done. Meanwhile the member *is* a mirror of two,
-//! the original and the replacement: a second engine, between the node's engine and the two drives, that nobody else sees.
-//! What the array writes goes to both, what it reads comes from where it is, and the copying is the mirror's rebuild. A
-//! block that the original cannot read is had from the array's redundancy like any other, and written to both.
+//! The drive of a member is copied to another one, and leaves when that is done. Meanwhile the
+//! member *is* a mirror of two, the original and the replacement: a second engine, between the
+//! node's engine and the two drives, that nobody else sees. What the array writes goes to both,
+//! what it reads comes from where it is, and the copying is the mirror's rebuild. A block that the
+//! original cannot read is had from the array's redundancy like any other, and written to both.
 //!
-//! On the drives it is md's own replacement: two superblocks with the same role, the second marked as a replacement with
-//! the position that it is filled to. The mirror has no superblocks; where its engine wants its members' states recorded,
-//! the array's record run does so.
+//! On the drives it is md's own replacement: two superblocks with the same role, the second marked
+//! as a replacement with the position that it is filled to. The mirror has no superblocks; where
+//! its engine wants its members' states recorded, the array's record run does so.
 //!
 //! | phase | the member's I/O goes to | its superblocks say | it ends when |
 //! | --- | --- | --- | --- |
@@ -18,13 +19,13 @@
 //! | changing | the mirror | the replacement is the member, the original faulty | that is recorded |
 //! | draining | the drive that remains; the mirror, until its own work has ended | | the mirror has nothing in flight |
 //!
-//! Vouching comes before changing, because power may be cut while superblocks are being written: a replacement that is
-//! one update behind then still says that it has everything.
+//! Vouching comes before changing, because power may be cut while superblocks are being written: a
+//! replacement that is one update behind then still says that it has everything.
 //!
-//! If the replacement fails the original goes on alone. If the member fails, because the original does or somebody says
-//! so, the replacement is its *successor*: what was copied is kept. The array's engine may have let the member miss writes
-//! between its failure and the succession, so all that was written while the mirror was there is filled again, and what
-//! was not copied.
+//! If the replacement fails the original goes on alone. If the member fails, because the original
+//! does or somebody says so, the replacement is its *successor*: what was copied is kept. The
+//! array's engine may have let the member miss writes between its failure and the succession, so
+//! all that was written while the mirror was there is filled again, and what was not copied.
 
 use std::ops::Range;
 
@@ -74,9 +75,11 @@ pub(crate) struct Mirror {
     /// Numbers in the superblocks.
     pub(super) original: u32,
     pub(super) replacement: u32,
-    /// What the array has written while the mirror was there, and what was not in sync when it came, in its sync bytes.
+    /// What the array has written while the mirror was there, and what was not in sync when it
+    /// came, in its sync bytes.
     pub(super) touched: Regions,
-    /// What the original could not read, in bytes of the member's data area: to be mended by the array.
+    /// What the original could not read, in bytes of the member's data area: to be mended by the
+    /// array.
     pub(super) lost: Vec<Range<u64>>,
     /// Where the copying stopped, and when it stops there again it has failed.
     pub(super) stopped_at: Option<u64>,
@@ -152,8 +155,9 @@ impl Mirror {
         self.notes[role.index()]
     }
 
-    /// No unit begins in the original's partial parity log any more: it is about to leave with it. Not so while the array
-    /// is to mend something first: that waits for writes, which wait for the log.
+    /// No unit begins in the original's partial parity log any more: it is about to leave with it.
+    /// Not so while the array is to mend something first: that waits for writes, which wait for the
+    /// log.
     pub(super) fn moves_log(&self, notes: u32) -> bool {
         let leaves = match self.phase {
             Phase::Vouched => self.lost.is_empty(),
@@ -163,8 +167,8 @@ impl Mirror {
         leaves && notes == self.notes(ORIGINAL)
     }
 
-    /// It writes of its own accord: nobody may pass it by then, or what it has read before would be written over what they
-    /// have written.
+    /// It writes of its own accord: nobody may pass it by then, or what it has read before would be
+    /// written over what they have written.
     fn is_at_work(&self) -> bool {
         self.array.progress().is_some()
     }
@@ -213,7 +217,8 @@ impl Node {
         std::iter::once(&mut self.array).chain(self.mirrors.iter_mut().map(|mirror| &mut mirror.array))
     }
 
-    /// Where I/O goes that the node's engine, or that of a mirror in it, gives out for one of its members.
+    /// Where I/O goes that the node's engine, or that of a mirror in it, gives out for one of its
+    /// members.
     pub(super) fn way(&mut self, mirror: Option<Role>, role: Role) -> Way<'_> {
         if let Some(mirrored) = mirror {
             return self.mirror(mirrored).map_or(Way::Nowhere, |mirror| Way::Place(mirror.place(role)));
@@ -227,7 +232,8 @@ impl Node {
         }
     }
 
-    /// The slot of the drive that an engine's I/O went to: of a mirror's engine, that of its original or its replacement.
+    /// The slot of the drive that an engine's I/O went to: of a mirror's engine, that of its
+    /// original or its replacement.
     pub(super) fn slot_asked(&self, mirror: Option<Role>, role: Role) -> Option<usize> {
         let Some(mirrored) = mirror else { return self.slot_of(role) };
         let notes = self.mirror(mirrored)?.notes(role);
@@ -242,7 +248,8 @@ impl Node {
         self.mirrors.iter_mut().find(|mirror| mirror.role == role)
     }
 
-    /// What is known of the bad blocks of a drive that is a member of this role, or its replacement.
+    /// What is known of the bad blocks of a drive that is a member of this role, or its
+    /// replacement.
     pub(super) fn known_bad_blocks(&self, role: Role, dev_number: u32) -> &BadBlocks {
         let Some(mirror) = self.mirror(role) else { return self.array.bad_blocks(role) };
         match &mirror.successor {
@@ -253,8 +260,9 @@ impl Node {
         }
     }
 
-    /// What is under way: a rebuild, resync or scrub, and each member that is being replaced, unless the array is only read.
-    /// A replacement that has all of its content is still under way until it is recorded as the member.
+    /// What is under way: a rebuild, resync or scrub, and each member that is being replaced,
+    /// unless the array is only read. A replacement that has all of its content is still under way
+    /// until it is recorded as the member.
     pub(crate) fn works(&self) -> impl Iterator<Item = Progress> {
         let replaced = |mirror: &Mirror| Progress { done_bytes: mirror.position(), total_bytes: mirror.total_bytes() };
         let mirrors = self.mirrors.iter().filter(|_| self.writable);
@@ -269,8 +277,8 @@ impl Node {
         self.mirrors.iter().any(|mirror| !mirror.takes_io())
     }
 
-    /// The filling of a replacement ends: somebody says so, or it did not take its superblock. Refused if it is the only
-    /// one left of the two.
+    /// The filling of a replacement ends: somebody says so, or it did not take its superblock.
+    /// Refused if it is the only one left of the two.
     pub(crate) fn fail_replacement(&mut self, now: Instant, role: Role) -> Result<(), CommandError> {
         let mirror = self.mirror_mut(role).ok_or(CommandError::NoSuchRole)?;
         mirror.array.fail_member(now, REPLACEMENT)
@@ -297,7 +305,8 @@ impl Node {
             };
             let is_missing = mirror.phase != Phase::Opening && mirror.state(REPLACEMENT) == MemberState::Missing;
             let has_failed = is_missing && mirror.successor.is_none();
-            // Once the member has failed as a whole it misses writes, and its replacement is no more than a successor.
+            // Once the member has failed as a whole it misses writes, and its replacement is no
+            // more than a successor.
             let is_alone = mirror.takes_io() && mirror.state(ORIGINAL) == MemberState::Missing;
             let known = if has_failed {
                 self.slots[slot].duty = Duty::Out;
@@ -312,8 +321,9 @@ impl Node {
         }
     }
 
-    /// How far a replacement may be trusted if the array stops now. Once the member has failed it misses writes, unless
-    /// none is answered any more: then what was copied is the best that there is.
+    /// How far a replacement may be trusted if the array stops now. Once the member has failed it
+    /// misses writes, unless none is answered any more: then what was copied is the best that there
+    /// is.
     fn position_to_record(&self, mirror: &Mirror) -> u64 {
         let member_works = self.array.member_states()[mirror.role.index()] != MemberState::Missing;
         let has_parity = matches!(self.facts.level(), Ok(Level::Raid4 | Level::Raid5(_) | Level::Raid6(_)));
@@ -335,8 +345,8 @@ impl Node {
         self.record_change(mirror);
     }
 
-    /// A replacement that is the member is said to be that: as one that stands in for the original while something in
-    /// that one's partial parity log is needed.
+    /// A replacement that is the member is said to be that: as one that stands in for the original
+    /// while something in that one's partial parity log is needed.
     fn record_change(&mut self, mirror: usize) {
         let Mirror { role, replacement, .. } = self.mirrors[mirror];
         if !self.slots.iter().any(|slot| slot.number.get() == replacement && slot.duty == Duty::Member(role)) {
@@ -353,8 +363,8 @@ impl Node {
         self.logs.has_unit(mirror.notes(ORIGINAL))
     }
 
-    /// Whether a slot has a replacement whose original is out, and may have left something behind in its partial parity
-    /// log. That says so itself: it gets each update before the others.
+    /// Whether a slot has a replacement whose original is out, and may have left something behind
+    /// in its partial parity log. That says so itself: it gets each update before the others.
     pub(super) fn stands_in(&self, slot: usize) -> bool {
         let Slot { duty, number, .. } = &self.slots[slot];
         match *duty {

@@ -1,15 +1,17 @@
 //! The event loop: engines, the drives below them, and arrays as members of arrays.
 //!
-//! A [`Tree`] owns a world and any number of nodes. A node is one array: an engine, the places of its members, and
-//! their superblocks. A place is a drive of the world or another node, so an array of arrays is a tree with drives as
-//! leaves. Everything moves in one thread and one loop:
+//! A [`Tree`] owns a world and any number of nodes. A node is one array: an engine, the places of
+//! its members, and their superblocks. A place is a drive of the world or another node, so an array
+//! of arrays is a tree with drives as leaves. Everything moves in one thread and one loop:
 //!
 //! 1. outcomes are handed to the engines they belong to;
-//! 2. effects are carried out: member I/O goes to the world or to the node below; `Record` starts a [`record`] run;
+//! 2. effects are carried out: member I/O goes to the world or to the node below; `Record` starts a
+//!    [`record`] run;
 //! 3. every engine's events are routed: answers to whoever asked, news to whoever listens;
 //! 4. when nothing moves any more, the world waits for I/O or for an engine's timer.
 //!
-//! Invariant: whatever is in flight in the world, or waits in a drive's [elevator](crate::elevator), has exactly one entry in `pending`.
+//! Invariant: whatever is in flight in the world, or waits in a drive's
+//! [elevator](crate::elevator), has exactly one entry in `pending`.
 
 mod access;
 mod activity;
@@ -78,7 +80,8 @@ const fn own_id(token: u64) -> RequestId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(pub(crate) usize);
 
-/// An engine of a tree: a node's own, or that of the [mirror](mirror::Mirror) in the place of one of its members.
+/// An engine of a tree: a node's own, or that of the [mirror](mirror::Mirror) in the place of one
+/// of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EngineId {
     pub(crate) node: NodeId,
@@ -134,13 +137,15 @@ pub(crate) struct Tree<W> {
     pub(crate) sequence: sequence::Sequence,
     elevators: Elevators,
     flushes: Flushes,
-    /// For drives that are asked for nothing, and the answer: they owe one, or are to flush and have nothing new.
+    /// For drives that are asked for nothing, and the answer: they owe one, or are to flush and
+    /// have nothing new.
     unasked: VecDeque<(u64, Result<(), Errno>)>,
     /// Notes that a drive may still have something of, by what it has.
     stuck_notes: Vec<(u64, u32)>,
     /// Notes of slots that no node has yet.
     promised_notes: Vec<u32>,
-    /// Number of the notes that are for small reads and writes outside of runs; none while all are stuck.
+    /// Number of the notes that are for small reads and writes outside of runs; none while all are
+    /// stuck.
     pub(crate) small: Option<u32>,
     pub(crate) nodes: Vec<Node>,
     /// Answers to requests from outside.
@@ -196,8 +201,8 @@ impl<W: World> Tree<W> {
         self.submit_through(now, node, request);
     }
 
-    /// Starts what is queued and waits until `at_least` requests from outside are answered, nothing is in flight, or
-    /// `timeout` is over. The answers are in `completions`.
+    /// Starts what is queued and waits until `at_least` requests from outside are answered, nothing
+    /// is in flight, or `timeout` is over. The answers are in `completions`.
     pub(crate) fn run(&mut self, at_least: usize, timeout: Option<Duration>) -> Result<(), VolumeError> {
         let deadline = timeout.map(|timeout| self.world.now().after_ns(duration_ns(timeout)));
         self.run_until(deadline, |tree| tree.completions.len() >= at_least || tree.in_flight == 0)
@@ -233,8 +238,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Turns the loop once: waits until something has happened, what the world watches can be read from, or `patience` is
-    /// over. It does not wait if there are answers.
+    /// Turns the loop once: waits until something has happened, what the world watches can be read
+    /// from, or `patience` is over. It does not wait if there are answers.
     pub(crate) fn turn(&mut self, patience: Duration) -> Result<(), VolumeError> {
         let now = self.world.now();
         self.pump(now);

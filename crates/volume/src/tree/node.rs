@@ -91,10 +91,11 @@ pub(crate) struct Node {
     pub(crate) facts: Superblock,
     /// Drives that were given, belong to the array, and are not used.
     pub(crate) left_out: Vec<LeftOut>,
-    /// Members whose superblocks are one update behind the others', with what is to be written there.
+    /// Members whose superblocks are one update behind the others', with what is to be written
+    /// there.
     pub(crate) behind: Vec<(Target, Superblock)>,
-    /// Updates to be recorded before anything is written to the array, as its members' superblocks do not say yet what was
-    /// found when it was put together.
+    /// Updates to be recorded before anything is written to the array, as its members' superblocks
+    /// do not say yet what was found when it was put together.
     pub(crate) updates_due: u32,
     pub(crate) activity: Activity,
     /// How long after its last write the array is marked clean; if never, it is when it is closed.
@@ -132,7 +133,8 @@ impl Node {
         self.slots.iter().position(|slot| slot.duty == Duty::Member(role))
     }
 
-    /// Takes a slot away, while no superblock and no bitmap is being written: those behind it move up.
+    /// Takes a slot away, while no superblock and no bitmap is being written: those behind it move
+    /// up.
     pub(crate) fn remove_slot(&mut self, slot: usize) -> Slot {
         self.recorder.slot_removed(slot);
         self.slots.remove(slot)
@@ -148,12 +150,14 @@ impl Node {
         self.membership.events().max(self.facts.events)
     }
 
-    /// Whether the array's superblocks say active and clean, and record failures: levels with redundancy do.
+    /// Whether the array's superblocks say active and clean, and record failures: levels with
+    /// redundancy do.
     pub(crate) fn keeps_records(&self) -> bool {
         self.writable && self.array.geometry().redundancy() > 0
     }
 
-    /// Whether losing this member too would lose data. Of mirrors the engine itself knows which copies are the last.
+    /// Whether losing this member too would lose data. Of mirrors the engine itself knows which
+    /// copies are the last.
     pub(crate) fn cannot_spare(&self, role: Role) -> bool {
         let states = self.array.member_states().iter().enumerate();
         let others_lost =

@@ -1,7 +1,8 @@
-//! What a record run writes on each slot: the superblock, and before it the logs that the superblock relies on.
+//! What a record run writes on each slot: the superblock, and before it the logs that the
+//! superblock relies on.
 //!
-//! A note's bytes are put into its buffer when a run begins, and stay as they are until that run is over: what changes
-//! meanwhile goes into the next run.
+//! A note's bytes are put into its buffer when a run begins, and stay as they are until that run is
+//! over: what changes meanwhile goes into the next run.
 
 use shoal_array::Span;
 use shoal_md::Membership;
@@ -31,7 +32,8 @@ impl<W: World> Tree<W> {
         NoteWrite { slot, offset: place.super_offset_bytes, span }
     }
 
-    /// Makes ready what must be durable on a slot before the superblock that is written in the same run.
+    /// Makes ready what must be durable on a slot before the superblock that is written in the same
+    /// run.
     pub(super) fn prepare_logs(&mut self, node: NodeId, slot: usize, membership: &Membership) -> Vec<NoteWrite> {
         let bad_blocks = self.prepare_bad_blocks(node, slot);
         bad_blocks.into_iter().chain(self.prepare_bitmap_header(node, slot, membership.events())).collect()

@@ -1,4 +1,5 @@
-//! Writes of drives that are to be given one at a time, and flushes of all, on their way to the world.
+//! Writes of drives that are to be given one at a time, and flushes of all, on their way to the
+//! world.
 
 mod flushes;
 
@@ -83,13 +84,14 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Whether drives have answered all that they were asked, and nothing waits to be asked of them.
+    /// Whether drives have answered all that they were asked, and nothing waits to be asked of
+    /// them.
     pub(crate) fn has_landed(&self) -> bool {
         self.world.pending() == 0 && !self.elevators.are_waiting() && !self.flushes.are_waiting()
     }
 
-    /// Takes back a write or flush that nobody waits for any more. Says whether its drive had not been given it: then it is never
-    /// done.
+    /// Takes back a write or flush that nobody waits for any more. Says whether its drive had not
+    /// been given it: then it is never done.
     pub(super) fn take_back_one(&mut self, now: Instant, token: u64) -> bool {
         let Some(flight) = self.flights.get(token) else { return false };
         let (elevators, flushes) = (&mut self.elevators, &mut self.flushes);

@@ -1,7 +1,8 @@
 //! Keeps the partial parity logs of a running RAID5.
 //!
-//! Before the engine writes data and parity of a stripe, it asks for entries in the log of the member that holds the
-//! parity (`Effect::Log`). Every member's log does one *unit* at a time, as Linux does:
+//! Before the engine writes data and parity of a stripe, it asks for entries in the log of the
+//! member that holds the parity (`Effect::Log`). Every member's log does one *unit* at a time, as
+//! Linux does:
 //!
 //! ```text
 //!  waiting ──► writing ──► flushing ──► open ───────────► settling ──► over; the next unit begins
@@ -11,24 +12,27 @@
 //!                                                            are flushed
 //! ```
 //!
-//! * The engine hears of a unit only when it is durable. So of a unit that a crash tears, no stripe was written.
-//! * A unit ends when the writes of all its stripes have ended and are flushed; if a member failed meanwhile, not before
-//!   that is recorded, as the member looks as if it had taken them until then. So the newest unit of a log is all that is ever
-//!   needed, and the next may take its place.
-//! * What comes meanwhile waits, and goes into the next unit together: the more there is to do, the fewer log writes
-//!   and flushes each stripe costs.
+//! * The engine hears of a unit only when it is durable. So of a unit that a crash tears, no stripe
+//!   was written.
+//! * A unit ends when the writes of all its stripes have ended and are flushed; if a member failed
+//!   meanwhile, not before that is recorded, as the member looks as if it had taken them until
+//!   then. So the newest unit of a log is all that is ever needed, and the next may take its place.
+//! * What comes meanwhile waits, and goes into the next unit together: the more there is to do, the
+//!   fewer log writes and flushes each stripe costs.
 //!
-//! Flushes are shared: a member does one at a time for all logs that want one, and those that come while it is under way
-//! share the next, as it may not cover what they want covered.
+//! Flushes are shared: a member does one at a time for all logs that want one, and those that come
+//! while it is under way share the next, as it may not cover what they want covered.
 //!
-//! If a log cannot be written, its member fails. Once that is recorded, its parity is not written, and nothing needs a log.
-//! Until then the member passes for one in sync, and the stripe's data may not change.
+//! If a log cannot be written, its member fails. Once that is recorded, its parity is not written,
+//! and nothing needs a log. Until then the member passes for one in sync, and the stripe's data may
+//! not change.
 //!
-//! The same goes for a member that fails at anything else. After a crash it would be back as one in sync, without what was
-//! written while it was out, in stripes whose log was its own or whose entries leave it out; and nothing is resynced. So
-//! while a failure is not recorded the engine begins no write of a stripe, whichever member has the log. Entries that were
-//! made durable meanwhile are released without having been used: a replay of them changes nothing. The write asks for new
-//! ones when the record has ended; if the record fails, the write does.
+//! The same goes for a member that fails at anything else. After a crash it would be back as one in
+//! sync, without what was written while it was out, in stripes whose log was its own or whose
+//! entries leave it out; and nothing is resynced. So while a failure is not recorded the engine
+//! begins no write of a stripe, whichever member has the log. Entries that were made durable
+//! meanwhile are released without having been used: a replay of them changes nothing. The write
+//! asks for new ones when the record has ended; if the record fails, the write does.
 //!
 //! All of this goes on while a resync does: what is written then is logged from the first write on.
 //! What that does for the position of the resync: [`crate::ppl`].
@@ -48,12 +52,14 @@ use log::{Log, Waiting};
 
 use super::{Duty, NodeId, Pending, Slot, Tree, Waiter};
 
-/// The logs of an array's members, by the number of the member's notes, and the flushes that they wait for.
+/// The logs of an array's members, by the number of the member's notes, and the flushes that they
+/// wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
     by_notes: BTreeMap<u32, Log>,
     flushes: BTreeMap<u32, Flushes>,
-    /// As they were when the array was put together, with the newest generation in them: still to be made empty.
+    /// As they were when the array was put together, with the newest generation in them: still to
+    /// be made empty.
     found: Vec<(u32, LogPlace, Option<u64>)>,
 }
 
@@ -108,12 +114,14 @@ impl Logs {
         self.found.push((notes, place, newest));
     }
 
-    /// A log that is still to be made empty. No unit begins in it before it is [emptied](Self::emptied).
+    /// A log that is still to be made empty. No unit begins in it before it is
+    /// [emptied](Self::emptied).
     pub(crate) fn next_found(&self) -> Option<(u32, LogPlace, Option<u64>)> {
         self.found.last().copied()
     }
 
-    /// A log that was found has been made empty, with a header of this generation; `None`: its member does not take that.
+    /// A log that was found has been made empty, with a header of this generation; `None`: its
+    /// member does not take that.
     pub(crate) fn emptied(&mut self, notes: u32, generation: Option<u64>) {
         self.found.retain(|(found, ..)| *found != notes);
         if let (Some(log), Some(generation)) = (self.by_notes.get_mut(&notes), generation) {
@@ -138,7 +146,8 @@ impl Logs {
         self.by_notes.get(&notes).is_some_and(|log| log.unit.is_some())
     }
 
-    /// Whether something is under way, or waits, for the log of these notes: nobody else gets them meanwhile.
+    /// Whether something is under way, or waits, for the log of these notes: nobody else gets them
+    /// meanwhile.
     pub(super) fn are_at_work(&self, notes: u32) -> bool {
         let has_flush = |flushes: &Flushes| !flushes.under_way.is_empty() || !flushes.next.is_empty();
         let log = self.by_notes.get(&notes);
@@ -146,7 +155,8 @@ impl Logs {
             || self.flushes.get(&notes).is_some_and(has_flush)
     }
 
-    /// A member has moved to another drive, with that one's notes: what waits for its log waits there.
+    /// A member has moved to another drive, with that one's notes: what waits for its log waits
+    /// there.
     pub(super) fn move_waiting(&mut self, from: u32, to: u32) {
         let waiting = self.by_notes.get_mut(&from).map(|log| std::mem::take(&mut log.waiting));
         if let (Some(waiting), Some(log)) = (waiting, self.by_notes.get_mut(&to)) {
@@ -251,7 +261,8 @@ impl<W: World> Tree<W> {
         self.record(now, node, Waiter::Log(notes));
     }
 
-    /// The log of `notes` waits for a flush of the member of `of`, which covers everything that was written before.
+    /// The log of `notes` waits for a flush of the member of `of`, which covers everything that was
+    /// written before.
     fn want_flush(&mut self, now: Instant, node: NodeId, of: u32, notes: u32) {
         let flushes = self.nodes[node.0].logs.flushes.entry(of).or_default();
         flushes.next.push(notes);
@@ -305,7 +316,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// All that a unit's writes have reached is durable. A member that failed has missed some of it.
+    /// All that a unit's writes have reached is durable. A member that failed has missed some of
+    /// it.
     fn end_unit(&mut self, now: Instant, node: NodeId, notes: u32) {
         if self.nodes[node.0].array.has_unrecorded_failure() {
             return self.record(now, node, Waiter::Log(notes));
@@ -313,7 +325,8 @@ impl<W: World> Tree<W> {
         self.nodes[node.0].logs.by_notes.get_mut(&notes).expect("it has a unit").unit = None;
     }
 
-    /// The failure that a unit waited for is recorded. If it cannot be, nothing may take the unit's place any more.
+    /// The failure that a unit waited for is recorded. If it cannot be, nothing may take the unit's
+    /// place any more.
     pub(super) fn unit_recorded(&mut self, node: NodeId, notes: u32, outcome: &Outcome) {
         let logs = &mut self.nodes[node.0].logs.by_notes;
         let log = logs.get_mut(&notes).expect("its unit waited for it");
@@ -339,7 +352,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// All writes of a unit have ended: they are flushed, by replacements as well, and then it is over.
+    /// All writes of a unit have ended: they are flushed, by replacements as well, and then it is
+    /// over.
     fn settle_unit(&mut self, now: Instant, node: NodeId, notes: u32) {
         let written = std::mem::take(&mut self.unit(node, notes).written);
         let has_part =

@@ -1,7 +1,8 @@
 //! Writes superblocks while the array runs.
 //!
-//! A *record run* writes one generation of [notes](super::notes) (superblocks of one events count, and the logs that
-//! belong to them) to every slot that is still in use. It goes in stages, each on all slots before the next begins:
+//! A *record run* writes one generation of [notes](super::notes) (superblocks of one events count,
+//! and the logs that belong to them) to every slot that is still in use. It goes in stages, each on
+//! all slots before the next begins:
 //!
 //! | stage | what | so that |
 //! | --- | --- | --- |
@@ -12,32 +13,40 @@
 //! | writing | write superblocks | |
 //! | flushing | flush | whoever asked can be told |
 //!
-//! Where there is no log to write, logging and securing fall away; so does what goes first, where nobody lacks anything. All is written as it was when the run began; what
-//! changes while it is under way goes into the next one.
+//! Where there is no log to write, logging and securing fall away; so does what goes first, where
+//! nobody lacks anything. All is written as it was when the run began; what changes while it is
+//! under way goes into the next one.
 //!
-//! A slot that fails at any of this fails as a member. Before superblocks are written, the run then begins anew: what they
-//! were about to say is not true any more. So it does if a member has failed, or refused a flush, at anything else meanwhile:
-//! what it lost no flush of the run has made durable, and "clean" would be a lie. Afterwards it goes on with the others, and the failure asks for another run.
-//! Members are finite, so this ends. A run that was to say clean, and meets a last copy that refuses its flush, says active. Nothing is recorded if one that fails has to stay, as the last that has some data: the
-//! others would be fresher than the one that is needed most. Nor if no member was left; a spare alone, or a journal, keeps no
-//! promise to the engine. Nor of an array that has lost more members than its level survives: they may have lost their power
-//! together, and come back; none that was left may say by then that they failed. Who asked is told: the engine must not
-//! answer for it.
+//! A slot that fails at any of this fails as a member. Before superblocks are written, the run then
+//! begins anew: what they were about to say is not true any more. So it does if a member has
+//! failed, or refused a flush, at anything else meanwhile: what it lost no flush of the run has
+//! made durable, and "clean" would be a lie. Afterwards it goes on with the others, and the failure
+//! asks for another run. Members are finite, so this ends. A run that was to say clean, and meets a
+//! last copy that refuses its flush, says active. Nothing is recorded if one that fails has to
+//! stay, as the last that has some data: the others would be fresher than the one that is needed
+//! most. Nor if no member was left; a spare alone, or a journal, keeps no promise to the engine.
+//! Nor of an array that has lost more members than its level survives: they may have lost their
+//! power together, and come back; none that was left may say by then that they failed. Who asked is
+//! told: the engine must not answer for it.
 //!
-//! A member that has to stay and does not take its superblock, or the flush behind it, may lack that update. So does one that
-//! refuses a flush of somebody else while its superblock is not flushed: that takes it along, and the run's own flush covers
-//! nothing of it. The others have it. If they got the next one too before it did, a power cut would leave it two updates behind: stale by md's rule, and it is
-//! the one that is needed most. So it gets the next one *first*. If it fails again the update is given up, and the next one
-//! has the same count. So does a replacement that stands in for an original which has left its partial parity log behind:
-//! it must not be without the update that says so, see [`Node::stands_in`].
+//! A member that has to stay and does not take its superblock, or the flush behind it, may lack
+//! that update. So does one that refuses a flush of somebody else while its superblock is not
+//! flushed: that takes it along, and the run's own flush covers nothing of it. The others have it.
+//! If they got the next one too before it did, a power cut would leave it two updates behind: stale
+//! by md's rule, and it is the one that is needed most. So it gets the next one *first*. If it
+//! fails again the update is given up, and the next one has the same count. So does a replacement
+//! that stands in for an original which has left its partial parity log behind: it must not be
+//! without the update that says so, see [`Node::stands_in`].
 //!
-//! A run that would say that a member has failed waits for others that may [follow](super::losses). Whether they have, its
-//! first flush finds out: so that one is made on all members, also of those that have [nothing new](super::order).
+//! A run that would say that a member has failed waits for others that may [follow](super::losses).
+//! Whether they have, its first flush finds out: so that one is made on all members, also of those
+//! that have [nothing new](super::order).
 //!
 //! Who asks:
 //! * the engine, after a member failed and before it answers the writes which that member missed;
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
-//! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change must last.
+//! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change
+//!   must last.
 
 mod refusal;
 mod run;
@@ -54,7 +63,8 @@ use super::node::Duty;
 use super::{EngineId, Node, NodeId, Pending, Tree};
 use run::{Run, Stage};
 
-/// How long after a run that failed a mirror has another one. A drive has refused a flush, or has lost too much with others.
+/// How long after a run that failed a mirror has another one. A drive has refused a flush, or has
+/// lost too much with others.
 const RETRY_NS: u64 = 1_000_000_000;
 
 /// Who is told when a run is over.
@@ -83,7 +93,8 @@ pub(crate) struct Recorder {
     unfit: Vec<usize>,
     /// Slots that may lack the last update, and stay.
     unsure: Vec<usize>,
-    /// Mirrors whose run failed. The next one is theirs, too; if nobody asks for one, there is one at the time given.
+    /// Mirrors whose run failed. The next one is theirs, too; if nobody asks for one, there is one
+    /// at the time given.
     again: Vec<Waiter>,
     again_at: Option<Instant>,
     losses: Losses,
@@ -100,7 +111,8 @@ impl Recorder {
         waits.into_iter().chain(self.again_at).min().filter(|_| self.run.is_none())
     }
 
-    /// Looks whether others have been waited for long enough, and whether it is time for another try.
+    /// Looks whether others have been waited for long enough, and whether it is time for another
+    /// try.
     pub(super) fn look(&mut self, now: Instant) {
         self.losses.look(now);
         if self.run.is_none() && self.again_at.is_some_and(|at| at <= now) {
@@ -259,7 +271,8 @@ impl<W: World> Tree<W> {
 
     /// A slot has done one thing of a run's stage.
     pub(super) fn record_step_done(&mut self, now: Instant, node: NodeId, slot: usize, good: bool) {
-        // What drives have answered before this, the flushes of others too, is known before the run is judged.
+        // What drives have answered before this, the flushes of others too, is known before the run
+        // is judged.
         self.tell_outcomes(now);
         let run = self.nodes[node.0].recorder.run.as_mut().expect("only a run writes notes");
         run.step_done(slot, good);
@@ -301,7 +314,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// A slot has failed before the others' superblocks were written: there are others to be written now.
+    /// A slot has failed before the others' superblocks were written: there are others to be
+    /// written now.
     fn begin_anew(&mut self, now: Instant, node: NodeId) {
         let it = &mut self.nodes[node.0];
         let run = it.recorder.run.take().expect("only a run under way is begun anew");

@@ -32,8 +32,9 @@ use crate::world::World;
 const STEP_BYTES: u32 = 1 << 20;
 
 impl<W: World> Tree<W> {
-    /// Rewrites the members of one array that refused a flush, if the array is open for writing. A member that does not
-    /// take it fails. Returns the slots of those that do not take it and that the array cannot spare.
+    /// Rewrites the members of one array that refused a flush, if the array is open for writing. A
+    /// member that does not take it fails. Returns the slots of those that do not take it and that
+    /// the array cannot spare.
     pub(crate) fn renew_members(&mut self, node: NodeId) -> Result<Vec<usize>, VolumeError> {
         let it = &self.nodes[node.0];
         if !it.writable || it.has_copies() {
@@ -57,7 +58,8 @@ impl<W: World> Tree<W> {
         Ok(unwilling)
     }
 
-    /// Reads what a member holds, writes it again, and flushes the member. Returns whether the member took all of it.
+    /// Reads what a member holds, writes it again, and flushes the member. Returns whether the
+    /// member took all of it.
     fn write_again(&mut self, node: NodeId, role: Role) -> Result<bool, VolumeError> {
         let end = self.nodes[node.0].array.geometry().used_bytes(role);
         let block = self.nodes[node.0].logical_block_bytes;

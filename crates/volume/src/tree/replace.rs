@@ -39,8 +39,8 @@ impl<W: World> Tree<W> {
         moved
     }
 
-    /// Puts a mirror in the place of a member: its drive is copied to a spare, or goes on being copied to a replacement
-    /// that has it up to a position. None if there are no buffers for that.
+    /// Puts a mirror in the place of a member: its drive is copied to a spare, or goes on being
+    /// copied to a replacement that has it up to a position. None if there are no buffers for that.
     pub(crate) fn start_replacement(
         &mut self,
         now: Instant,
@@ -59,7 +59,8 @@ impl<W: World> Tree<W> {
         let parts = MirrorParts { role, slots: [original, slot], position, bad_blocks, scratch };
         let mut mirror = Mirror::new(it, parts).expect("a member's size is a mirror's");
         if let Some(position) = it.array.resync_position() {
-            // Beyond it the original's own content is not to be trusted: the resync may change it, or end with it.
+            // Beyond it the original's own content is not to be trusted: the resync may change it,
+            // or end with it.
             mirror.touched.insert(position..it.array.geometry().sync_bytes());
         }
         it.mirrors.push(mirror);
@@ -73,14 +74,15 @@ impl<W: World> Tree<W> {
         Some(())
     }
 
-    /// I/O of a mirror has ended. If its original is gone before all was copied, the member fails, and the replacement
-    /// succeeds it. This must be known before the mirror's engine hears of it: that one would take out what was copied
-    /// from a drive that has missed a write.
+    /// I/O of a mirror has ended. If its original is gone before all was copied, the member fails,
+    /// and the replacement succeeds it. This must be known before the mirror's engine hears of it:
+    /// that one would take out what was copied from a drive that has missed a write.
     pub(super) fn watch_original(&mut self, now: Instant, engine: EngineId, role: Role, outcome: &Outcome) {
         let (Some(mirrored), ORIGINAL, Outcome::Failed(Fault::Gone)) = (engine.mirror, role, outcome) else { return };
         let it = &mut self.nodes[engine.node.0];
         if it.mirror(mirrored).is_some_and(Mirror::needs_original) {
-            // Refused for the last copy of something (errors are passed on then), and if it has failed already.
+            // Refused for the last copy of something (errors are passed on then), and if it has
+            // failed already.
             let _ = it.array.fail_member(now, mirrored);
             if it.array.member_states()[mirrored.index()] == MemberState::Missing {
                 self.name_successor(now, engine.node, mirrored);
@@ -88,7 +90,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Copies as soon as nothing that was begun without the mirror can change the original behind its back.
+    /// Copies as soon as nothing that was begun without the mirror can change the original behind
+    /// its back.
     fn start_copying(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let role = self.nodes[node.0].mirrors[place].role;
         let alone = |pending: &Pending| {
@@ -138,8 +141,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// A replacement has missed a write: the original goes on alone. Once slots and superblocks have the replacement as the
-    /// member, the original has no way back, and the member fails.
+    /// A replacement has missed a write: the original goes on alone. Once slots and superblocks
+    /// have the replacement as the member, the original has no way back, and the member fails.
     fn go_on_without_replacement(&mut self, now: Instant, node: NodeId, role: Role) {
         let it = &mut self.nodes[node.0];
         let Some(replacement) = it.mirror(role).map(|mirror| mirror.replacement) else { return };
@@ -152,8 +155,9 @@ impl<W: World> Tree<W> {
         self.drain(node, role, if is_member { REPLACEMENT } else { ORIGINAL });
     }
 
-    /// The copying cannot go on: because the replacement failed, which shows elsewhere; or at a block that the original
-    /// cannot read, and for which the replacement has no room in its log. Once such a block has been mended it goes on.
+    /// The copying cannot go on: because the replacement failed, which shows elsewhere; or at a
+    /// block that the original cannot read, and for which the replacement has no room in its log.
+    /// Once such a block has been mended it goes on.
     fn copying_stopped(&mut self, now: Instant, node: NodeId, role: Role, member_offset: u64) {
         let block_bytes = u64::from(self.nodes[node.0].logical_block_bytes);
         let Some(mirror) = self.nodes[node.0].mirror_mut(role) else { return };
@@ -178,9 +182,9 @@ impl<W: World> Tree<W> {
             && mirror.array.rebuild_member(now, REPLACEMENT, position, None).is_ok()
     }
 
-    /// Lets the array make good what the original could not read, by a resync of no more than that: it solves for the
-    /// blocks, and writes them to the mirror. If it cannot, they are lost; if a scrub is under way,
-    /// it does so afterwards.
+    /// Lets the array make good what the original could not read, by a resync of no more than that:
+    /// it solves for the blocks, and writes them to the mirror. If it cannot, they are lost; if a
+    /// scrub is under way, it does so afterwards.
     fn mend(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let it = &mut self.nodes[node.0];
         if it.is_resyncing() {
@@ -232,13 +236,15 @@ impl<W: World> Tree<W> {
             _ => it.array.move_member(role, bad_blocks),
         };
         match settled {
-            // A member that has failed meanwhile has no blocks of its own: whoever takes its place says which of his are bad.
+            // A member that has failed meanwhile has no blocks of its own: whoever takes its place
+            // says which of his are bad.
             Ok(()) | Err(CommandError::Busy) => {}
             Err(error) => unreachable!("the member is there, and is not filled while it is a mirror: {error:?}"),
         }
     }
 
-    /// The member has failed, as a whole or because somebody said so: if it has a replacement, that is to take its place.
+    /// The member has failed, as a whole or because somebody said so: if it has a replacement, that
+    /// is to take its place.
     pub(super) fn name_successor(&mut self, now: Instant, node: NodeId, role: Role) {
         let it = &mut self.nodes[node.0];
         let is_filled = it.slots.iter().any(|slot| slot.duty == Duty::Replacement(role));
@@ -257,7 +263,8 @@ impl<W: World> Tree<W> {
     fn close_mirror(&mut self, now: Instant, node: NodeId, place: usize) -> bool {
         let it = &mut self.nodes[node.0];
         let Mirror { role, replacement, .. } = it.mirrors[place];
-        // The original is out before the replacement gets its role: else it would be the one that is found by it, and filled.
+        // The original is out before the replacement gets its role: else it would be the one that
+        // is found by it, and filled.
         it.renew_membership();
         let succeeded = it.mirrors[place].successor.clone().map(|successor| it.succeed(now, place, &successor));
         if succeeded == Some(Err(CommandError::Busy)) {
@@ -266,7 +273,8 @@ impl<W: World> Tree<W> {
         it.mirrors.remove(place);
         let slot = it.slots.iter_mut().find(|slot| slot.duty == Duty::Replacement(role));
         if let (Some(slot), Some(succeeded)) = (slot, succeeded) {
-            // If it cannot be rebuilt it stays as it is, for whoever puts together what is left of the array.
+            // If it cannot be rebuilt it stays as it is, for whoever puts together what is left of
+            // the array.
             slot.duty = if succeeded.is_ok() { Duty::Member(role) } else { Duty::Out };
             if succeeded.is_ok() {
                 it.membership.start_rebuild(replacement, role).expect("replacements are in the superblocks");
@@ -278,7 +286,8 @@ impl<W: World> Tree<W> {
 }
 
 impl Node {
-    /// Starts the rebuild of a member that its replacement has taken over, of what is not known to be copied.
+    /// Starts the rebuild of a member that its replacement has taken over, of what is not known to
+    /// be copied.
     fn succeed(&mut self, now: Instant, place: usize, successor: &Successor) -> Result<(), CommandError> {
         let mirror = &self.mirrors[place];
         let role = mirror.role;

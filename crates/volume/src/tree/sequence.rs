@@ -1,9 +1,11 @@
 //! In which order drives are written: what flash minds, counted.
 //!
-//! Flash is written in units, each from its start to its end, and a controller keeps few of them open. A write is *in sequence* if it goes
-//! on where an open unit was left, or begins one at its start. Any other is *out of sequence*: it makes the controller copy what lies
-//! before it, what is left of the unit, or both (flashbench; the simulated drives' flash does the same). Here a unit has 4 MiB and two are
-//! open, whatever the drive: as in the sticks that have fewest, and so that the figures of different drives can be compared.
+//! Flash is written in units, each from its start to its end, and a controller keeps few of them
+//! open. A write is *in sequence* if it goes on where an open unit was left, or begins one at its
+//! start. Any other is *out of sequence*: it makes the controller copy what lies before it, what is
+//! left of the unit, or both (flashbench; the simulated drives' flash does the same). Here a unit
+//! has 4 MiB and two are open, whatever the drive: as in the sticks that have fewest, and so that
+//! the figures of different drives can be compared.
 
 use shoal_drive::{DriveId, IoKind};
 
@@ -12,7 +14,8 @@ use crate::interface::MemberTraffic;
 const UNIT_BYTES: u64 = 4 << 20;
 const OPEN_UNITS: usize = 2;
 
-/// The units of a drive that are open: their numbers, and how far each is written; the latest first.
+/// The units of a drive that are open: their numbers, and how far each is written; the latest
+/// first.
 type Open = [Option<(u64, u64)>; OPEN_UNITS];
 
 /// What drives were asked, all together, and where each is open.

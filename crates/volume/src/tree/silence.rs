@@ -1,17 +1,21 @@
 //! Drives that do not answer: when a member is given up, and what becomes of what it was asked.
 //!
-//! A drive that fails says so, and the engine goes on without it. One that *hangs* says nothing: a frozen file system, a
-//! stick whose controller has crashed, a bus that waits for a reset. Everybody would wait with it: the requests that it has
-//! a part of, the superblocks that go to all members, and whoever wants to take it out. And a stick that *stalls* looks the
-//! same for seconds, and is to stay a member. Only time tells them apart, so there is a limit, and it is generous: half of
-//! what clients have patience for, or [`SILENCE`]. Below it nothing fails; beyond it the member has failed, if it can be
-//! spared.
+//! A drive that fails says so, and the engine goes on without it. One that *hangs* says nothing: a
+//! frozen file system, a stick whose controller has crashed, a bus that waits for a reset.
+//! Everybody would wait with it: the requests that it has a part of, the superblocks that go to all
+//! members, and whoever wants to take it out. And a stick that *stalls* looks the same for seconds,
+//! and is to stay a member. Only time tells them apart, so there is a limit, and it is generous:
+//! half of what clients have patience for, or [`SILENCE`]. Below it nothing fails; beyond it the
+//! member has failed, if it can be spared.
 //!
-//! **Silence** is the time in which a drive has answered nothing at all although somebody waits for it. A slow drive with a
-//! long queue is not silent: it answers one after the other. Two things are not held against a drive:
-//! * time in which this loop did not come round (the process was stopped, the machine suspended): its answers may lie there;
-//! * silence that it shares with all others: what hangs then is what they have in common, a hub or the host, and taking
-//!   members out would turn an outage into a loss. Some other member must have answered lately, or be asked nothing.
+//! **Silence** is the time in which a drive has answered nothing at all although somebody waits for
+//! it. A slow drive with a long queue is not silent: it answers one after the other. Two things are
+//! not held against a drive:
+//! * time in which this loop did not come round (the process was stopped, the machine suspended):
+//!   its answers may lie there;
+//! * silence that it shares with all others: what hangs then is what they have in common, a hub or
+//!   the host, and taking members out would turn an outage into a loss. Some other member must have
+//!   answered lately, or be asked nothing.
 //!
 //! | a silent drive is | others can do without it | it is given up | what becomes of it |
 //! | --- | --- | --- | --- |
@@ -23,16 +27,18 @@
 //! | out already, as somebody said so | | at once | nothing more |
 //! | no member: asked by a command | | when that command's patience ends | the command fails |
 //!
-//! *Giving up* a drive answers everything that it has, for it, by "gone": so each waiter (an engine, a record run, a bitmap
-//! run, a log) does what it does about a drive that fell off its bus. The I/O itself cannot be taken back from the kernel.
-//! It is *left behind*: counted, and heard by nobody when it ends. What it may still do is harmless:
-//! * a late read lands in memory that no buffer is in any more ([`crate::homes`]). If there is no room to move a buffer to,
-//!   that one I/O is waited for;
-//! * a late write lands on a member that has failed. What it overwrites there is what the member missed anyway, and a
-//!   member with anything left behind is asked for nothing and is not taken back.
+//! *Giving up* a drive answers everything that it has, for it, by "gone": so each waiter (an
+//! engine, a record run, a bitmap run, a log) does what it does about a drive that fell off its
+//! bus. The I/O itself cannot be taken back from the kernel. It is *left behind*: counted, and
+//! heard by nobody when it ends. What it may still do is harmless:
+//! * a late read lands in memory that no buffer is in any more ([`crate::homes`]). If there is no
+//!   room to move a buffer to, that one I/O is waited for;
+//! * a late write lands on a member that has failed. What it overwrites there is what the member
+//!   missed anyway, and a member with anything left behind is asked for nothing and is not taken
+//!   back.
 //!
-//! What waits in a drive's [elevator](crate::elevator), or for [its flush](super::order), is not with the drive yet: it is taken
-//! back, and never done.
+//! What waits in a drive's [elevator](crate::elevator), or for [its flush](super::order), is not
+//! with the drive yet: it is taken back, and never done.
 //!
 //! | a wait | ends |
 //! | --- | --- |
@@ -54,9 +60,10 @@ use crate::world::World;
 
 use super::{Duty, Node, NodeId, Pending, Target, Tree, duration_ns};
 
-/// How long a member may be silent, unless told otherwise. Sticks that stall do so for seconds; a disk that tries hard to
-/// read a sector, and the kernel that resets it, for tens of seconds; and to flush an image file that the page cache holds
-/// takes a slow file system longer still. Whoever has clients with less patience gives half of theirs.
+/// How long a member may be silent, unless told otherwise. Sticks that stall do so for seconds; a
+/// disk that tries hard to read a sector, and the kernel that resets it, for tens of seconds; and
+/// to flush an image file that the page cache holds takes a slow file system longer still. Whoever
+/// has clients with less patience gives half of theirs.
 pub const SILENCE: Duration = Duration::from_secs(120);
 /// How long a command may keep an owner who has clients as well.
 const ERRAND: Duration = Duration::from_secs(5);
@@ -87,8 +94,8 @@ impl Patience {
         self.limit.map(|limit| (duration_ns(limit) / LOOKS).max(1))
     }
 
-    /// How long a command waits while nothing moves: until whoever is silent has been given up, which may
-    /// be a look after the limit.
+    /// How long a command waits while nothing moves: until whoever is silent has been given up,
+    /// which may be a look after the limit.
     fn errand(&self) -> Option<Duration> {
         let most = self.has_clients.then_some(ERRAND);
         let given_up = self.limit.zip(self.look_ns()).map(|(limit, ns)| limit + Duration::from_nanos(2 * ns));
@@ -117,8 +124,9 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Gives up the drive that has been silent for longest, if that is too long. One at a time: without it others may go on.
-    /// One that was given up and still keeps a read, for which there was no room to move its buffer, is passed over.
+    /// Gives up the drive that has been silent for longest, if that is too long. One at a time:
+    /// without it others may go on. One that was given up and still keeps a read, for which there
+    /// was no room to move its buffer, is passed over.
     pub(super) fn look_for_silence(&mut self, now: Instant) {
         let (Some(due), Some(look_ns), Some(limit)) =
             (self.silence_due(), self.patience.look_ns(), self.patience.limit)
@@ -195,7 +203,8 @@ impl<W: World> Tree<W> {
     /// Goes on without a drive: what it does fails. Says whether that changed anything.
     fn give_up(&mut self, now: Instant, drive: DriveId) -> bool {
         let is_out = self.slot_on(drive).is_some_and(|(node, slot)| match self.nodes[node.0].slots[slot].duty {
-            // Refused of a last copy, in an array that another one can do without: its I/O fails all the same.
+            // Refused of a last copy, in an array that another one can do without: its I/O fails
+            // all the same.
             Duty::Member(role) if self.nodes[node.0].mirror(role).is_none() => {
                 self.nodes[node.0].array.fail_member(now, role).is_ok()
             }
@@ -209,7 +218,8 @@ impl<W: World> Tree<W> {
         self.leave(now, drive) || is_out
     }
 
-    /// Answers for a drive, by "gone", what it has not answered; it is left behind with that. Says whether there was any.
+    /// Answers for a drive, by "gone", what it has not answered; it is left behind with that. Says
+    /// whether there was any.
     pub(crate) fn leave(&mut self, now: Instant, drive: DriveId) -> bool {
         let mut has_left = false;
         for token in self.flights.awaited_of(drive) {
@@ -225,13 +235,13 @@ impl<W: World> Tree<W> {
         self.answer_unsent(now, drive) || has_left
     }
 
-    /// Moves the buffer that a read was begun in, so that nobody minds when it ends; `false` if there
-    /// is no room for that.
+    /// Moves the buffer that a read was begun in, so that nobody minds when it ends; `false` if
+    /// there is no room for that.
     pub(super) fn clear_the_way(&mut self, token: u64) -> bool {
         let Some(flight) = self.flights.get(token) else { return true };
         let Some((span, memory)) = flight.memory else { return true };
-        // Of a write nothing comes back, so it takes no room from reads. Notes and logs are not given
-        // to anybody else.
+        // Of a write nothing comes back, so it takes no room from reads. Notes and logs are not
+        // given to anybody else.
         if !flight.is_read() || !self.plan.moves(span.buffer) || self.homes.memory(span) != memory {
             return true;
         }
@@ -243,9 +253,9 @@ impl<W: World> Tree<W> {
         has_room
     }
 
-    /// Turns the loop until `done`, but not for ever: fails if nothing anywhere has ended, and no drive was
-    /// given up, for longer than a member may be silent, or, where clients wait as well, if it takes
-    /// long. What was begun goes on.
+    /// Turns the loop until `done`, but not for ever: fails if nothing anywhere has ended, and no
+    /// drive was given up, for longer than a member may be silent, or, where clients wait as well,
+    /// if it takes long. What was begun goes on.
     pub(crate) fn wait_for(&mut self, done: impl Fn(&Self) -> bool) -> Result<(), VolumeError> {
         loop {
             let answers = self.flights.answers();
@@ -287,7 +297,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// What comes of a small I/O is nobody's any more. If it has the small notes, others take their part until it has ended.
+    /// What comes of a small I/O is nobody's any more. If it has the small notes, others take their
+    /// part until it has ended.
     pub(super) fn stop_listening(&mut self, token: u64, has_notes: bool) {
         if let Some(pending) = self.pending.entry_mut(token) {
             *pending = Pending::Forgotten;
@@ -301,7 +312,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// The notes of a slot that is given up are nobody's until its drive has ended what it has of them.
+    /// The notes of a slot that is given up are nobody's until its drive has ended what it has of
+    /// them.
     pub(crate) fn keep_notes(&mut self, drive: DriveId, notes: u32) {
         for token in self.flights.left_on(drive) {
             self.stuck_notes.push((token, notes));

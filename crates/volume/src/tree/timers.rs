@@ -7,7 +7,8 @@ use crate::world::World;
 use super::{Node, NodeId, Tree};
 
 impl<W: World> Tree<W> {
-    /// When an engine wants to be called next, an array may have come to rest, or bits may have aged.
+    /// When an engine wants to be called next, an array may have come to rest, or bits may have
+    /// aged.
     pub(crate) fn timer(&self) -> Option<Instant> {
         let engines = self.nodes.iter().flat_map(Node::engines);
         let others =

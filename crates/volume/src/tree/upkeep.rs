@@ -11,8 +11,8 @@ use super::mirror::Mirror;
 use super::record::Waiter;
 use super::{Duty, NodeId, RestDelay, Tree};
 
-/// So often a member that may lose its last update is given it. If it never takes it for good the others get it all the same:
-/// a drive that takes nothing is as good as gone.
+/// So often a member that may lose its last update is given it. If it never takes it for good the
+/// others get it all the same: a drive that takes nothing is as good as gone.
 const UNSURE_TRIES: u32 = 8;
 
 impl<W: World> Tree<W> {
@@ -36,9 +36,9 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Brings members that are one update behind up to the others, after those that may lose the last one, which are given it
-    /// several times. One that does not take it may have refused the flush, and with it lost what it was given before: by a
-    /// resync that has begun, say.
+    /// Brings members that are one update behind up to the others, after those that may lose the
+    /// last one, which are given it several times. One that does not take it may have refused the
+    /// flush, and with it lost what it was given before: by a resync that has begun, say.
     pub(crate) fn level_members(&mut self, node: NodeId) -> Result<(), VolumeError> {
         // No update of the others is begun before all are where these are.
         for (target, superblock) in self.nodes[node.0].behind.clone() {
@@ -85,8 +85,8 @@ impl<W: World> Tree<W> {
         self.nodes.iter_mut().for_each(|node| node.rest_delay = delay.map(RestDelay::new));
     }
 
-    /// Gives spares to members that are missing, as soon as these have no I/O in flight, and if rebuilds may begin. Says
-    /// whether one got any.
+    /// Gives spares to members that are missing, as soon as these have no I/O in flight, and if
+    /// rebuilds may begin. Says whether one got any.
     pub(super) fn tend_spares(&mut self, now: Instant) -> bool {
         let mut moved = false;
         for index in 0..self.nodes.len() {

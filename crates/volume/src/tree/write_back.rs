@@ -1,7 +1,7 @@
 //! The outermost array's write-back window, between requests from outside and the engine.
 //!
-//! What lies on a window is only the outside's: superblocks, bitmaps and logs never pass it, nor does what an outer
-//! array asks of one inside it.
+//! What lies on a window is only the outside's: superblocks, bitmaps and logs never pass it, nor
+//! does what an outer array asks of one inside it.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,12 @@ use crate::write_back::{Content, Layout, Purpose, Step, WriteBack};
 
 use super::{Node, NodeId, Pending, Target, Tree, own_id};
 
-/// What mirrors and linear arrays have for a row: what drives write in one go without being slower for it.
+/// What mirrors and linear arrays have for a row: what drives write in one go without being slower
+/// for it.
 const ROW_OF_MIRROR_BYTES: u64 = 512 << 10;
 
-/// What is taken for the erase unit of drives of which nobody says it: most sticks and cards have 4 MiB.
+/// What is taken for the erase unit of drives of which nobody says it: most sticks and cards have 4
+/// MiB.
 const ERASE_UNIT_BYTES: u64 = 4 << 20;
 
 /// How full a write-back window is, in bytes.
@@ -53,8 +55,8 @@ fn greatest_common_divisor(left: u64, right: u64) -> u64 {
     if right == 0 { left } else { greatest_common_divisor(right, left % right) }
 }
 
-/// Whether a request lies within an array, in whole blocks, and is no discard of a level with parity: others are the
-/// engine's, which refuses them.
+/// Whether a request lies within an array, in whole blocks, and is no discard of a level with
+/// parity: others are the engine's, which refuses them.
 fn is_sound(node: &Node, request: &Request) -> bool {
     let geometry = node.array.geometry();
     let (offset, length) = match request.command {
@@ -68,8 +70,9 @@ fn is_sound(node: &Node, request: &Request) -> bool {
     length > 0 && is_within && offset.is_multiple_of(block_bytes) && length.is_multiple_of(block_bytes)
 }
 
-/// From how many dirty runs on a group is guessed to go better as a stretch: where the drives would copy twice as many erase units, one for
-/// each run, its P and its Q, as there are in the group. Only groups of levels with parity are a unit of each member.
+/// From how many dirty runs on a group is guessed to go better as a stretch: where the drives would
+/// copy twice as many erase units, one for each run, its P and its Q, as there are in the group.
+/// Only groups of levels with parity are a unit of each member.
 fn stretch_runs(geometry: &Geometry) -> Option<u64> {
     let members = geometry.shape().member_bytes.len() as u64;
     match geometry.data_count() as u64 {
@@ -107,8 +110,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Bytes of content of which a write, begun at a multiple of them, makes no array here or inside read anything: as far as
-    /// so much finds room in half of the window.
+    /// Bytes of content of which a write, begun at a multiple of them, makes no array here or
+    /// inside read anything: as far as so much finds room in half of the window.
     fn row_bytes(&self, node: NodeId, window_bytes: u64) -> u64 {
         let node = &self.nodes[node.0];
         let shape = node.array.geometry().shape();
@@ -201,7 +204,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// Waits until the members have all that was answered. What they refuse is forgotten: returns how many bytes.
+    /// Waits until the members have all that was answered. What they refuse is forgotten: returns
+    /// how many bytes.
     pub(crate) fn empty_write_back(&mut self) -> Result<u64, VolumeError> {
         if let Some(it) = &mut self.write_back {
             it.window.empty();

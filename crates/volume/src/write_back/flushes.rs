@@ -9,7 +9,8 @@ use super::{Flush, Purpose, Step, WriteBack};
 /// Nobody has written for so long: the drives have nothing better to do.
 pub(super) const REST_NS: u64 = 1_000_000_000;
 
-/// Nothing stays in the window for longer without being on its way: as Linux's dirty_expire_centisecs.
+/// Nothing stays in the window for longer without being on its way: as Linux's
+/// dirty_expire_centisecs.
 const EXPIRY_NS: u64 = 30_000_000_000;
 
 impl WriteBack {
@@ -24,7 +25,8 @@ impl WriteBack {
         self.rows.sweep()
     }
 
-    /// Has everything go that is dirty: the window [is at rest](Self::is_at_rest) when the members have it.
+    /// Has everything go that is dirty: the window [is at rest](Self::is_at_rest) when the members
+    /// have it.
     pub(crate) fn empty(&mut self) {
         self.sweep();
     }
@@ -43,8 +45,9 @@ impl WriteBack {
         }
     }
 
-    /// The engine has flushed for those that waited. A flush that was asked for before the members last refused something
-    /// fails: it may have covered that, which has not been tried again since.
+    /// The engine has flushed for those that waited. A flush that was asked for before the members
+    /// last refused something fails: it may have covered that, which has not been tried again
+    /// since.
     pub(super) fn flushed(&mut self, result: Result<(), RequestError>) {
         let flushing = std::mem::take(&mut self.flushing);
         let is_tried = |flush: &Flush| self.refused.is_none_or(|again| again <= flush.epoch);
@@ -86,7 +89,8 @@ impl WriteBack {
         }
     }
 
-    /// Forgets what the members have refused, once everything is [at rest](Self::is_at_rest). Returns how many bytes.
+    /// Forgets what the members have refused, once everything is [at rest](Self::is_at_rest).
+    /// Returns how many bytes.
     pub(crate) fn forget_refused(&mut self) -> u64 {
         let bytes = self.rows.dirty_bytes();
         self.pages.clear();

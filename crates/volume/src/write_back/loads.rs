@@ -79,7 +79,8 @@ impl Loads {
         self.loads.values().map(runs).sum()
     }
 
-    /// Bytes of content that all buffers hold, none of them a part of a chunk where a chunk fits in.
+    /// Bytes of content that all buffers hold, none of them a part of a chunk where a chunk fits
+    /// in.
     pub(super) fn room_bytes(&self, layout: &Layout) -> u64 {
         self.free.first().map_or(0, |buffer| whole_chunks(layout, *buffer)) * self.buffer_count as u64
     }
@@ -113,8 +114,8 @@ impl Loads {
         self.page_count
     }
 
-    /// Takes copies of a row's dirty pages: of all of them, or, where they are more than all buffers hold, of as many as
-    /// these hold. `None` if that has to wait for buffers.
+    /// Takes copies of a row's dirty pages: of all of them, or, where they are more than all
+    /// buffers hold, of as many as these hold. `None` if that has to wait for buffers.
     pub(super) fn fill(
         &mut self,
         layout: &Layout,
@@ -149,8 +150,9 @@ impl Loads {
         Some(filled)
     }
 
-    /// For each dirty page, as far as the free buffers go, whether it is the first in a buffer. A chunk that fits in one is
-    /// not divided between two: it would have to be put together for the parity.
+    /// For each dirty page, as far as the free buffers go, whether it is the first in a buffer. A
+    /// chunk that fits in one is not divided between two: it would have to be put together for the
+    /// parity.
     fn deal(&self, layout: &Layout, row: u64, dirty: &[(u64, u32)]) -> Vec<bool> {
         let row_start = layout.range_of(row).start;
         let mut free = self.free.iter().rev();

@@ -1,9 +1,11 @@
-//! A write-back window: writes are answered from memory, and go to the members in an order that suits these.
+//! A write-back window: writes are answered from memory, and go to the members in an order that
+//! suits these.
 //!
-//! A block device may answer a write before it is durable, until a flush asks for it; every drive does so. An array may
-//! too: it keeps what was written in a window of bounded size, and the members get it in whole rows, in ascending order.
-//! Flash hates nothing more than to be written where it was just left: half a row that is written now, and its parity once
-//! more with the other half, cost a stick the copy of a whole erase unit each.
+//! A block device may answer a write before it is durable, until a flush asks for it; every drive
+//! does so. An array may too: it keeps what was written in a window of bounded size, and the
+//! members get it in whole rows, in ascending order. Flash hates nothing more than to be written
+//! where it was just left: half a row that is written now, and its parity once more with the other
+//! half, cost a stick the copy of a whole erase unit each.
 //!
 //! ```text
 //!  request ──► window ──► staged in pages, and answered ──► rows that are to go ──► destage buffers ──► engine
@@ -11,32 +13,39 @@
 //!                └── whole rows, of which the window holds nothing ───────────────────────────────────────┘
 //! ```
 //!
-//! What passes is not copied, but its writer waits for the members. So a request passes that consists of whole rows, or has
-//! many of them; another one is staged as a whole, and its writer goes on filling rows meanwhile.
+//! What passes is not copied, but its writer waits for the members. So a request passes that
+//! consists of whole rows, or has many of them; another one is staged as a whole, and its writer
+//! goes on filling rows meanwhile.
 //!
-//! Where many small writes lie close to each other, all of what is around them is read and written anew: see
-//! [`stretches`](self::stretches), which has the arithmetic of small writes on flash.
+//! Where many small writes lie close to each other, all of what is around them is read and written
+//! anew: see [`stretches`](self::stretches), which has the arithmetic of small writes on flash.
 //!
-//! *What is promised.* As for a drive with a volatile cache: a write that is answered is read back from then on; it is durable
-//! when a flush that began later has ended without an error. A flush waits for all that was dirty when it came, then flushes
-//! the members. Flushes that wait together become one. What was not flushed is old or new after a crash, block by block.
+//! *What is promised.* As for a drive with a volatile cache: a write that is answered is read back
+//! from then on; it is durable when a flush that began later has ended without an error. A flush
+//! waits for all that was dirty when it came, then flushes the members. Flushes that wait together
+//! become one. What was not flushed is old or new after a crash, block by block.
 //!
-//! *What the members refuse* stays in the window and is read from there. Flushes that came before fail, and each that comes
-//! later tries it again. Until one succeeds nothing more is staged: writes pass, and are told themselves what
-//! becomes of them; what is held of the blocks that they write is written here as well.
+//! *What the members refuse* stays in the window and is read from there. Flushes that came before
+//! fail, and each that comes later tries it again. Until one succeeds nothing more is staged:
+//! writes pass, and are told themselves what becomes of them; what is held of the blocks that they
+//! write is written here as well.
 //!
-//! *What is coherent.* A page that is held is the newest version of its blocks. A read takes those from memory at once, and asks
-//! the engine for the gaps. A write goes past the window only where no page is held, so nothing in memory gets old. What is
-//! held of a range that is discarded becomes zeros, as a read may come before the engine has begun the discard.
-//! Pages are copied to a destage buffer when they leave, and let go once that is written, unless somebody wrote to them
-//! meanwhile. The engine keeps requests that overlap in their order, so copies of a page arrive in theirs.
+//! *What is coherent.* A page that is held is the newest version of its blocks. A read takes those
+//! from memory at once, and asks the engine for the gaps. A write goes past the window only where
+//! no page is held, so nothing in memory gets old. What is held of a range that is discarded
+//! becomes zeros, as a read may come before the engine has begun the discard. Pages are copied to a
+//! destage buffer when they leave, and let go once that is written, unless somebody wrote to them
+//! meanwhile. The engine keeps requests that overlap in their order, so copies of a page arrive in
+//! theirs.
 //!
-//! *What waits.* A write that finds no room is held until there is some, and whatever comes after it, but for flushes and reads
-//! of other places, waits behind it: requests that overlap are not reordered. A held write is not answered, so no flush waits
-//! for it. Room comes from loads, which wait for nothing but the engine. A load of a row that is whole takes all of the row at once, or
+//! *What waits.* A write that finds no room is held until there is some, and whatever comes after
+//! it, but for flushes and reads of other places, waits behind it: requests that overlap are not
+//! reordered. A held write is not answered, so no flush waits for it. Room comes from loads, which
+//! wait for nothing but the engine. A load of a row that is whole takes all of the row at once, or
 //! waits for buffers; they all come back when the loads before it have ended.
 //!
-//! What the window does is a function of what it is told: it has no clock, does no I/O, and gives out [`Step`]s.
+//! What the window does is a function of what it is told: it has no clock, does no I/O, and gives
+//! out [`Step`]s.
 
 mod flushes;
 mod loads;
@@ -153,7 +162,8 @@ fn part(span: Span, skipped: u64, length: u64) -> Span {
 }
 
 impl WriteBack {
-    /// A window of so many bytes over an array; what it sends the members is sent from these buffers.
+    /// A window of so many bytes over an array; what it sends the members is sent from these
+    /// buffers.
     pub(crate) fn new(layout: Layout, window_bytes: u64, buffers: &[Span]) -> Self {
         let pages = u32::try_from(window_bytes / PAGE_BYTES).unwrap_or(u32::MAX).max(1);
         Self {
@@ -186,14 +196,16 @@ impl WriteBack {
         self.pages.total_count() as u64 * PAGE_BYTES
     }
 
-    /// The members have been given everything, and nothing is under way: what they refused is all that is held.
+    /// The members have been given everything, and nothing is under way: what they refused is all
+    /// that is held.
     pub(crate) fn is_at_rest(&self) -> bool {
         let has_left = self.loads.is_empty() && (self.pages.is_empty() || self.refused.is_some());
         let waits = !self.held.is_empty() || !self.flushes.is_empty() || !self.flushing.is_empty();
         has_left && !waits && self.rows.next().is_none()
     }
 
-    /// Says whether the array is whole. One that is not loses what a missing member had in a row that a crash falls into.
+    /// Says whether the array is whole. One that is not loses what a missing member had in a row
+    /// that a crash falls into.
     pub(crate) fn set_whole(&mut self, is_whole: bool) {
         self.is_whole = is_whole;
         if let Some(stretch) = self.stretch.as_mut().filter(|_| !is_whole) {

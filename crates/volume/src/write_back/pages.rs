@@ -35,7 +35,8 @@ pub(super) struct Run {
     pub(super) is_held: bool,
 }
 
-/// Pages and their memory. A page that is held is the newest version of its blocks, until it is let go.
+/// Pages and their memory. A page that is held is the newest version of its blocks, until it is let
+/// go.
 #[derive(Debug)]
 pub(super) struct Pages {
     memory: Vec<u8>,
@@ -75,8 +76,8 @@ impl Pages {
         Some((number * PAGE_BYTES).max(range.start))
     }
 
-    /// Has `source` write the range, part by part: it is given each part's distance from the start and
-    /// its bytes. Returns how many bytes are dirty now that were not.
+    /// Has `source` write the range, part by part: it is given each part's distance from the start
+    /// and its bytes. Returns how many bytes are dirty now that were not.
     ///
     /// # Panics
     /// If there is no room for it: see [`Self::missing`].
@@ -98,7 +99,8 @@ impl Pages {
         newly_dirty
     }
 
-    /// Has `source` write anew what is held of the range, as [`Self::write`] does; nothing more is held then.
+    /// Has `source` write anew what is held of the range, as [`Self::write`] does; nothing more is
+    /// held then.
     pub(super) fn write_held(&mut self, range: &Range<u64>, mut source: impl FnMut(u64, &mut [u8])) -> u64 {
         let held: Vec<_> = self.runs(range).into_iter().filter(|run| run.is_held).collect();
         let write = |run: Run| {
@@ -143,7 +145,8 @@ impl Pages {
         }
     }
 
-    /// The dirty pages of a range of whole pages: the first byte of each, and how many bytes it holds.
+    /// The dirty pages of a range of whole pages: the first byte of each, and how many bytes it
+    /// holds.
     pub(super) fn dirty(&self, range: &Range<u64>) -> Vec<(u64, u32)> {
         let pages = self.pages.range(numbers(range)).filter(|(_, page)| page.is_dirty);
         pages.map(|(number, page)| (number * PAGE_BYTES, page.held_bytes())).collect()
@@ -164,7 +167,8 @@ impl Pages {
         runs
     }
 
-    /// The copy of a page that was taken is written: it is let go, unless somebody wrote to it meanwhile.
+    /// The copy of a page that was taken is written: it is let go, unless somebody wrote to it
+    /// meanwhile.
     pub(super) fn landed(&mut self, first_byte: u64) {
         let number = first_byte / PAGE_BYTES;
         let Some(page) = self.pages.get_mut(&number).filter(|page| page.is_leaving) else { return };
@@ -175,8 +179,8 @@ impl Pages {
         }
     }
 
-    /// The copy of a page that was taken is not written: the page is dirty again. Returns how many bytes are dirty now that
-    /// were not.
+    /// The copy of a page that was taken is not written: the page is dirty again. Returns how many
+    /// bytes are dirty now that were not.
     pub(super) fn refused(&mut self, first_byte: u64) -> u64 {
         let page = self.pages.get_mut(&(first_byte / PAGE_BYTES)).filter(|page| page.is_leaving);
         page.map_or(0, |page| {

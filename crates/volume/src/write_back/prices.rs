@@ -1,4 +1,5 @@
-//! What it has cost to have these drives take runs of dirty content one by one, and to have them take stretches.
+//! What it has cost to have these drives take runs of dirty content one by one, and to have them
+//! take stretches.
 //!
 //! | runs of the group | price of a run | price of a stretch | the group goes |
 //! | --- | --- | --- | --- |
@@ -9,7 +10,8 @@
 
 use shoal_array::Instant;
 
-/// A price is believed for so long: drives change with what they were made to do. A trial costs some seconds at worst.
+/// A price is believed for so long: drives change with what they were made to do. A trial costs
+/// some seconds at worst.
 const BELIEVED_NS: u64 = 600_000_000_000;
 
 /// So many runs tell what one costs, as they keep all members busy.

@@ -7,17 +7,19 @@
 //! | nobody has written for a while, or it has been dirty for long | little is lost by a crash |
 //! | there is little room, and its group is the fullest of those that have been dirty for longest | there is room |
 //!
-//! Rows that are to go leave in ascending order, from where the last one left and then from the start again, as an
-//! elevator does. So each member is written in ascending order, parity included, and a backlog of several streams
-//! leaves in long runs of each. A *group* is as many rows as lie in one erase unit of each member: what a
-//! member has to copy when it is written out of order, it copies once for all of a group.
+//! Rows that are to go leave in ascending order, from where the last one left and then from the
+//! start again, as an elevator does. So each member is written in ascending order, parity included,
+//! and a backlog of several streams leaves in long runs of each. A *group* is as many rows as lie
+//! in one erase unit of each member: what a member has to copy when it is written out of order, it
+//! copies once for all of a group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::buffers::Stretches;
 
-/// Of the groups that have been dirty for longest so many are looked at, and the fullest of them goes.
+/// Of the groups that have been dirty for longest so many are looked at, and the fullest of them
+/// goes.
 const CANDIDATES: usize = 16;
 
 /// What rows are.
@@ -29,8 +31,8 @@ pub(crate) struct Layout {
     pub(crate) chunk_bytes: u64,
     /// Rows that lie in one erase unit of each member.
     pub(crate) group_rows: u64,
-    /// From so many runs of dirty content in a group on it is guessed to go better as a [stretch](super::stretches); none:
-    /// there are no stretches.
+    /// From so many runs of dirty content in a group on it is guessed to go better as a
+    /// [stretch](super::stretches); none: there are no stretches.
     pub(crate) stretch_runs: Option<u64>,
     /// Whether it is asked what they cost.
     pub(crate) stretches: Stretches,
@@ -62,7 +64,8 @@ struct Row {
     is_leaving: bool,
 }
 
-/// Everything dirty up to a moment: what a flush waits for. A flush ends one epoch and begins the next.
+/// Everything dirty up to a moment: what a flush waits for. A flush ends one epoch and begins the
+/// next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Epoch(u64);
 
@@ -116,7 +119,8 @@ impl Rows {
         }
     }
 
-    /// [`Self::wrote`], and the row does not go before the next [sweep](Self::sweep), even if all of it is there.
+    /// [`Self::wrote`], and the row does not go before the next [sweep](Self::sweep), even if all
+    /// of it is there.
     pub(super) fn add_dirty(&mut self, number: u64, newly_dirty: u64) {
         if newly_dirty == 0 {
             return;
@@ -145,7 +149,8 @@ impl Rows {
         }
     }
 
-    /// Has everything go that is dirty. It has gone when [`Self::is_over`] says so of the epoch that is returned.
+    /// Has everything go that is dirty. It has gone when [`Self::is_over`] says so of the epoch
+    /// that is returned.
     pub(super) fn sweep(&mut self) -> Epoch {
         let dirty: Vec<u64> = self.by_age.values().copied().collect();
         dirty.into_iter().for_each(|number| self.make_due(number));
@@ -186,7 +191,8 @@ impl Rows {
         self.due.range(rows).copied()
     }
 
-    /// So many dirty bytes of a row are on their way to the members. [`Self::landed`] wants its epoch back.
+    /// So many dirty bytes of a row are on their way to the members. [`Self::landed`] wants its
+    /// epoch back.
     pub(super) fn leave(&mut self, number: u64, bytes: u64) -> Epoch {
         let row = self.rows.get_mut(&number).expect("only rows with content leave");
         row.dirty_bytes -= bytes;
@@ -203,8 +209,8 @@ impl Rows {
         Epoch(epoch)
     }
 
-    /// What was on its way has been refused, and so many bytes are dirty again: they go with the next [sweep](Self::sweep),
-    /// which ends the epoch that is returned.
+    /// What was on its way has been refused, and so many bytes are dirty again: they go with the
+    /// next [sweep](Self::sweep), which ends the epoch that is returned.
     pub(super) fn refused(&mut self, number: u64, epoch: Epoch, dirty_again: u64) -> Epoch {
         self.settle(epoch.0);
         let row = self.rows.get_mut(&number).expect("a row that leaves is known");

@@ -1,4 +1,5 @@
-//! Requests meet the window: what of a write is staged and what passes, what of a read is in memory.
+//! Requests meet the window: what of a write is staged and what passes, what of a read is in
+//! memory.
 
 use std::ops::Range;
 
@@ -7,10 +8,12 @@ use shoal_array::{Command, Completion, Instant, Request, Span};
 use super::pages::PAGE_BYTES;
 use super::{Content, Held, Open, Step, WriteBack, part};
 
-/// A write is taken in by parts of at most this, and of half a window, so that one that is larger gets through it.
+/// A write is taken in by parts of at most this, and of half a window, so that one that is larger
+/// gets through it.
 const STAGE_BYTES: u64 = 128 << 10;
 
-/// A writer of so many whole rows waits for the members no longer than one of fewer, who would be answered from memory.
+/// A writer of so many whole rows waits for the members no longer than one of fewer, who would be
+/// answered from memory.
 const PASSING_ROWS: u64 = 8;
 
 impl WriteBack {
@@ -67,8 +70,8 @@ impl WriteBack {
         Some(end)
     }
 
-    /// The rows at the start of the rest of a request that go past the window: whole ones, of which it holds nothing, of a
-    /// request that has no others, or many.
+    /// The rows at the start of the rest of a request that go past the window: whole ones, of which
+    /// it holds nothing, of a request that has no others, or many.
     fn passing_rows(&self, request: &Range<u64>, rest: &Range<u64>) -> Option<Range<u64>> {
         let layout = self.rows.layout();
         let is_start = rest.start == layout.range_of(layout.row_of(rest.start)).start;

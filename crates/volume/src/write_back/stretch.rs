@@ -1,4 +1,5 @@
-//! What a [stretch](super::stretches) is while it is read, and how it was decided that there is one.
+//! What a [stretch](super::stretches) is while it is read, and how it was decided that there is
+//! one.
 
 use std::ops::Range;
 

@@ -1,39 +1,52 @@
-//! Stretches: where many small writes lie close together, all of what is around them is written anew.
+//! Stretches: where many small writes lie close together, all of what is around them is written
+//! anew.
 //!
-//! Flash minds neither how much it reads nor, much, how much it writes, but how often it is written anywhere but where it was left. A
-//! stick keeps two units of 4 MiB open. A write of 4 KiB into a third closes one, which costs the copy of what is left of it, and opens
-//! one in its middle, which costs the copy of what lies before: 4 MiB at 16 MB/s are 262 ms, for each block and
-//! again for its parity. Counted on six such sticks (RAID5, 4 KiB at random within 1 GiB, a window of 32 MiB): 1.74 reads and as many writes of
-//! members for each block, every one of these writes out of sequence, and 11 blocks a second. The reads were a hundredth of the time.
-//! So neither a better order nor fewer reads help: sorted as they are, two dirty blocks of one unit have a gap between them, and the gap is
-//! what costs. What helps is to close the gaps.
+//! Flash minds neither how much it reads nor, much, how much it writes, but how often it is written
+//! anywhere but where it was left. A stick keeps two units of 4 MiB open. A write of 4 KiB into a
+//! third closes one, which costs the copy of what is left of it, and opens one in its middle, which
+//! costs the copy of what lies before: 4 MiB at 16 MB/s are 262 ms, for each block and again for
+//! its parity. Counted on six such sticks (RAID5, 4 KiB at random within 1 GiB, a window of 32
+//! MiB): 1.74 reads and as many writes of members for each block, every one of these writes out of
+//! sequence, and 11 blocks a second. The reads were a hundredth of the time. So neither a better
+//! order nor fewer reads help: sorted as they are, two dirty blocks of one unit have a gap between
+//! them, and the gap is what costs. What helps is to close the gaps.
 //!
-//! **A stretch** is whole rows without a gap: a *group*, which is one erase unit of each member, or as much of it as the destage buffers hold,
-//! and then the next part. It is read, what the window holds is put over that, and it is written: full rows, so that parity needs no
-//! reads, each unit from its start to its end, so that its drive copies nothing. All reads come before all
-//! writes. What a drive would have copied by itself passes through here instead, once for all blocks of a unit instead of once for each.
+//! **A stretch** is whole rows without a gap: a *group*, which is one erase unit of each member, or
+//! as much of it as the destage buffers hold, and then the next part. It is read, what the window
+//! holds is put over that, and it is written: full rows, so that parity needs no reads, each unit
+//! from its start to its end, so that its drive copies nothing. All reads come before all writes.
+//! What a drive would have copied by itself passes through here instead, once for all blocks of a
+//! unit instead of once for each.
 //!
-//! **When.** Be `r` the dirty runs of a group, each of which is written in `w` places (itself, P, Q) of `n` members. Left to
-//! the drives that is `r * w / n` copies of a unit, one after the other; a stretch reads and writes one unit of each, and
-//! both take about as long, as a drive reads and programs what it copies, too. So a stretch pays from `r = n / w` runs on, and half the time is saved
-//! from twice as many on: six for RAID5 of six. That is the first guess, for drives that are as sticks are. Others are not, so the
-//! guess is tried, and then measured: what a run took, and what a byte of a stretch took (`prices.rs`). Less than half is asked for, as more is written, and
-//! by somebody who does not know how the drive does it.
+//! **When.** Be `r` the dirty runs of a group, each of which is written in `w` places (itself, P,
+//! Q) of `n` members. Left to the drives that is `r * w / n` copies of a unit, one after the other;
+//! a stretch reads and writes one unit of each, and both take about as long, as a drive reads and
+//! programs what it copies, too. So a stretch pays from `r = n / w` runs on, and half the time is
+//! saved from twice as many on: six for RAID5 of six. That is the first guess, for drives that are
+//! as sticks are. Others are not, so the guess is tried, and then measured: what a run took, and
+//! what a byte of a stretch took (`prices.rs`). Less than half is asked for, as more is written,
+//! and by somebody who does not know how the drive does it.
 //!
-//! **What that comes to.** At random over a range of `R`, a group of `G` bytes has gathered up to `2 * W * G / (R * 4096)` blocks when it goes, twice the
-//! mean of a window of `W`, and all of them cost one turn of a unit: on those sticks within 1 GiB 1200 blocks a second. There is a range beyond which nothing
-//! is gained: where a group has fewer than `n / w` blocks each costs `w` units to be copied, whatever is done, and the array
-//! makes `n / (w * 262 ms)` of them a second: 11 of RAID5, 8 of RAID6. Only a larger window moves that range.
+//! **What that comes to.** At random over a range of `R`, a group of `G` bytes has gathered up to
+//! `2 * W * G / (R * 4096)` blocks when it goes, twice the mean of a window of `W`, and all of them
+//! cost one turn of a unit: on those sticks within 1 GiB 1200 blocks a second. There is a range
+//! beyond which nothing is gained: where a group has fewer than `n / w` blocks each costs `w` units
+//! to be copied, whatever is done, and the array makes `n / (w * 262 ms)` of them a second: 11 of
+//! RAID5, 8 of RAID6. Only a larger window moves that range.
 //!
-//! **What a crash can leave behind** is what it could before: of each block that a client wrote the old or the new. All others are written with what they
-//! hold, and so is parity that depends on them alone. A row in which parity and data do not agree after a crash loses what a *missing* member had in it. So
-//! an array that is not whole writes no stretches, nor does one with a partial parity log, which promises that only what was being written to a
-//! lost member is lost. Of any other that loses a member together with its power, and is forced, more rows lie in the write hole.
+//! **What a crash can leave behind** is what it could before: of each block that a client wrote the
+//! old or the new. All others are written with what they hold, and so is parity that depends on
+//! them alone. A row in which parity and data do not agree after a crash loses what a *missing*
+//! member had in it. So an array that is not whole writes no stretches, nor does one with a partial
+//! parity log, which promises that only what was being written to a lost member is lost. Of any
+//! other that loses a member together with its power, and is forced, more rows lie in the write
+//! hole.
 //!
-//! **What may come between reading and writing.** No other load begins, and none is under way. What is staged meanwhile is in the window,
-//! and goes with the stretch or after it. What *passes* the window, or is discarded, goes to the engine behind the reads and before the writes, and
-//! would be overwritten by what was read before it: then the stretch is *dropped*, and its rows go as they would without. So they do if any of it
-//! cannot be read.
+//! **What may come between reading and writing.** No other load begins, and none is under way. What
+//! is staged meanwhile is in the window, and goes with the stretch or after it. What *passes* the
+//! window, or is discarded, goes to the engine behind the reads and before the writes, and would be
+//! overwritten by what was read before it: then the stretch is *dropped*, and its rows go as they
+//! would without. So they do if any of it cannot be read.
 
 use std::ops::Range;
 
@@ -81,7 +94,8 @@ impl WriteBack {
             Way::ByRows => Next::Row,
             Way::Trial if self.loads.runs_under_way() < RUNS_MIN => Next::Row,
             Way::ByStretches if self.loads.is_empty() => {
-                // Clean rows before it are written as well, so that their unit is written from its start; but no stretch of nothing else.
+                // Clean rows before it are written as well, so that their unit is written from its
+                // start; but no stretch of nothing else.
                 let first_row = if row - next_row < room_rows { next_row } else { row };
                 let start = layout.range_of(first_row).start;
                 let group_end = layout.range_of_group(row / layout.group_rows).end;
@@ -127,7 +141,8 @@ impl WriteBack {
         }
     }
 
-    /// Runs of dirty content in those rows of a range that are to go: rows that follow each other without a gap are one.
+    /// Runs of dirty content in those rows of a range that are to go: rows that follow each other
+    /// without a gap are one.
     fn runs_due(&self, range: &Range<u64>) -> u64 {
         let layout = self.rows.layout();
         let (mut runs, mut end) = (0, None);

@@ -1,4 +1,5 @@
-//! The window over an engine that answers in any order, held against a flat copy of what was written.
+//! The window over an engine that answers in any order, held against a flat copy of what was
+//! written.
 
 mod refusals;
 mod stretches;
@@ -51,7 +52,8 @@ struct Asked {
     request: Request,
     /// What its range may read as, when it is a read: what it was when the read came.
     expected: Vec<u8>,
-    /// What has to be with the members when it is answered, if it is a flush, where nobody wrote since.
+    /// What has to be with the members when it is answered, if it is a flush, where nobody wrote
+    /// since.
     durable: Vec<u8>,
     /// When it came.
     since: u64,
@@ -241,8 +243,8 @@ fn end(world: &mut World, random: &mut Random) {
     }
 }
 
-/// One story: requests of all kinds that do not overlap, at random, some of them sequential; with members that refuse
-/// loads at times, or never.
+/// One story: requests of all kinds that do not overlap, at random, some of them sequential; with
+/// members that refuse loads at times, or never.
 fn story(seed: u64, layout: Layout, window_bytes: u64, refuses: bool) -> usize {
     let mut random = Random(seed * 2 + 1);
     let mut world = World::new(layout, window_bytes);

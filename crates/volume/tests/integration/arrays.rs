@@ -1,4 +1,5 @@
-//! Arrays on real files: made, written, closed, opened again in another order, degraded, rebuilt, scrubbed.
+//! Arrays on real files: made, written, closed, opened again in another order, degraded, rebuilt,
+//! scrubbed.
 
 use std::time::Duration;
 
@@ -59,7 +60,8 @@ fn transfers_take_any_offset_and_length() {
     array.close().unwrap();
 }
 
-/// A member fails, the array is written, a drive takes its place: content and redundancy are whole again.
+/// A member fails, the array is written, a drive takes its place: content and redundancy are whole
+/// again.
 #[test]
 fn a_lost_member_is_replaced() {
     for (level, layout, drives) in LEVELS.into_iter().filter(|(level, _, _)| !["linear", "0"].contains(level)) {

@@ -8,7 +8,8 @@ use crate::support::{create_options, usb_stick};
 
 const MIB: u32 = 1 << 20;
 
-/// Reads a sequence of so many sticks, each on a bus of its own, for two virtual seconds. Returns kB/s.
+/// Reads a sequence of so many sticks, each on a bus of its own, for two virtual seconds. Returns
+/// kB/s.
 fn sequence(drives: usize, level: &str, layout: Option<&str>, depth: u32) -> u64 {
     let bus = Bus { kind: BusKind::Usb2, upstream: None };
     let sticks = (0..drives).map(|drive| (usb_stick(1 << 30), drive)).collect();

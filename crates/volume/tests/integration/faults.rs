@@ -1,5 +1,5 @@
-//! Drives that fail while an array over them is being read and written: real files behind a world that breaks on
-//! command.
+//! Drives that fail while an array over them is being read and written: real files behind a world
+//! that breaks on command.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -160,8 +160,8 @@ fn content(array: &mut ArrayVolume<FaultyWorld>) -> Vec<u8> {
     bytes
 }
 
-/// As many drives as the level survives go in the middle of a long write, one after the other. Nothing is lost, and
-/// whoever opens the members later knows which of them are stale.
+/// As many drives as the level survives go in the middle of a long write, one after the other.
+/// Nothing is lost, and whoever opens the members later knows which of them are stale.
 #[test]
 fn drives_go_in_the_middle_of_writing() {
     for (level, drives, going) in
@@ -238,8 +238,8 @@ fn unreadable_sectors_are_healed() {
     }
 }
 
-/// A superblock claims nothing that a power cut could take back: when it says that a member is rebuilt, what the rebuild
-/// wrote has been flushed.
+/// A superblock claims nothing that a power cut could take back: when it says that a member is
+/// rebuilt, what the rebuild wrote has been flushed.
 #[test]
 fn rebuilt_data_is_flushed_before_it_is_vouched_for() {
     for (level, drives) in [("1", 3), ("5", 4), ("6", 6), ("10", 5)] {
@@ -262,7 +262,7 @@ fn rebuilt_data_is_flushed_before_it_is_vouched_for() {
     }
 }
 
-/// A write that a failed mirror missed is not answered as done when nothing is left that remembers the failure.
+/// A write that a failed mirror missed is not answered as done if nothing remembers the failure.
 #[test]
 fn what_cannot_be_recorded_is_not_acknowledged() {
     let mut rig = rig("1", 2);
@@ -283,14 +283,14 @@ fn what_only_a_spare_has_recorded_is_not_acknowledged() {
     for member in 0..2 {
         rig.faults.borrow_mut().insert(rig.drives[member], Fault::SuperblockStuck);
     }
-    // It comes to rest, which is to be recorded: one member fails by that, and the other stays as the last.
+    // It comes to rest, which is to be recorded: one member fails by that, the other stays.
     rig.array.rest().unwrap();
     let failed = write_from(&mut rig.array, 0, &mut &pattern(1 << 20, 2)[..]).expect_err("nobody remembers");
     assert!(matches!(failed, TransferError::Content { error: RequestError::Failed, .. }), "{failed}");
 }
 
-/// A drive that cannot read some of its sectors is replaced: the array makes these good, data and parity alike, and
-/// nothing is missing on the replacement.
+/// A drive that cannot read some of its sectors is replaced: the array makes these good, data and
+/// parity alike, and nothing is missing on the replacement.
 #[test]
 fn what_a_replaced_drive_cannot_read_is_had_from_the_others() {
     const DATA_OFFSET: u64 = 1 << 20;
@@ -362,8 +362,8 @@ fn mismatches(array: &mut ArrayVolume<FaultyWorld>) -> u64 {
     finished.expect("the scrub was over")
 }
 
-/// A drive goes in the middle of writing while it is being replaced, and most of it has been copied: its replacement
-/// takes over with what was copied, and lacks nothing of what was written before, then and after.
+/// A drive goes in the middle of writing, when most of it has been copied: its replacement takes
+/// over with that, and lacks nothing of what was written before, then and after.
 #[test]
 fn a_drive_goes_while_it_is_being_replaced() {
     for (level, drives) in [("1", 3), ("5", 4), ("6", 5), ("10", 5)] {

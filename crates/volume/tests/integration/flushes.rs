@@ -41,7 +41,8 @@ fn rest(array: &mut ArrayVolume<SimulatedWorld>, duration: Duration) {
     }
 }
 
-/// What blocks that are written and flushed, one after the other at such intervals, are to the members.
+/// What blocks that are written and flushed, one after the other at such intervals, are to the
+/// members.
 fn trickle(array: &mut ArrayVolume<SimulatedWorld>, interval: Duration) -> MemberTraffic {
     let before = array.member_traffic().unwrap();
     for _ in 0..COUNT {

@@ -1,5 +1,6 @@
 //! What the fault hunter found in arrays, each find as the shortest story that shows it.
 
+mod copies;
 mod limits;
 mod refusals;
 mod replacements;
@@ -92,8 +93,8 @@ fn work_is_not_over_while_a_spare_takes_the_place_of_a_member_that_failed_at_its
     }
 }
 
-/// Below the position of a rebuild all members have their data. If power was cut there, parity may not agree with it, and
-/// the rebuild does not come by again.
+/// Below the position of a rebuild all members have their data. If power was cut there, parity may
+/// not agree with it, and the rebuild does not come by again.
 #[test]
 fn a_forced_array_has_no_stripe_out_of_sync_once_it_is_rebuilt() {
     let mut array = create("5", 3, blank(4));
@@ -124,7 +125,8 @@ fn a_forced_array_has_no_stripe_out_of_sync_once_it_is_rebuilt() {
     assert_copies_agree(&mut array);
 }
 
-/// What the log of an array needs is on its other members: one that is being rebuilt may fail while the log is replayed.
+/// What the log of an array needs is on its other members: one that is being rebuilt may fail while
+/// the log is replayed.
 #[test]
 fn a_member_being_rebuilt_that_fails_in_a_replay_keeps_no_array_from_starting() {
     let options = CreateOptions { consistency: ConsistencyPolicy::Ppl, ..create_options("5", None, 4096) };
@@ -148,8 +150,8 @@ fn a_member_being_rebuilt_that_fails_in_a_replay_keeps_no_array_from_starting() 
     assert!(content.iter().all(|byte| *byte == 7));
 }
 
-/// A hub loses its power with more members than the level survives. When they are back the array is as it was: none that
-/// was left has recorded that the others failed.
+/// A hub loses its power with more members than the level survives. When they are back the array is
+/// as it was: none that was left has recorded that the others failed.
 #[test]
 fn members_that_lost_their_power_together_are_members_when_they_are_back() {
     for (level, members, lost) in [("5", 3, 0..2), ("6", 4, 1..4), ("10", 4, 0..2), ("1", 2, 0..2)] {
@@ -183,8 +185,8 @@ fn ask(array: &mut ArrayVolume<SimulatedWorld>, command: Command) -> bool {
     answers[0].result.is_ok()
 }
 
-/// The last copy is gone before it could say that the array is active, and another member is being filled. What it were given
-/// nobody would make agree after a crash.
+/// The last copy is gone before it could say that the array is active, and another member is being
+/// filled. What it were given nobody would make agree after a crash.
 #[test]
 fn a_write_that_no_member_could_announce_goes_to_none() {
     let mut array = create("1", 2, blank(3));
@@ -200,8 +202,9 @@ fn a_write_that_no_member_could_announce_goes_to_none() {
     assert!(bytes.iter().all(|byte| *byte == 0), "it was written where nobody counts on it");
 }
 
-/// The bits of a write are on a member that is being filled, and the last copy has refused them: after a crash nobody would
-/// look where the two differ. The last copy is asked again by the next write.
+/// The bits of a write are on a member that is being filled, and the last copy has refused them:
+/// after a crash nobody would look where the two differ. The last copy is asked again by the next
+/// write.
 #[test]
 fn a_write_whose_bits_only_a_member_being_filled_has_goes_to_none() {
     let bitmap = ConsistencyPolicy::Bitmap { chunk_bytes: Some(16384) };

@@ -1,4 +1,5 @@
-//! Arrays that run, on files and on simulated drives: what they do, what they survive, and what a power cut leaves of them.
+//! Arrays that run, on files and on simulated drives: what they do, what they survive, and what a
+//! power cut leaves of them.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 

@@ -1,4 +1,5 @@
-//! What a host remembers is written before the array's superblocks, and the array does not stand still for it.
+//! What a host remembers is written before the array's superblocks, and the array does not stand
+//! still for it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -137,8 +138,8 @@ fn superblocks_wait_for_what_is_remembered_and_reads_do_not() {
     assert!(rig.bench.are_clean());
 }
 
-/// Seed 2608 of the fault hunt: after a power cut the members were ahead of what was durable, and without one of them the
-/// array was taken for one that another host had run.
+/// Seed 2608 of the fault hunt: after a power cut the members were ahead of what was durable, and
+/// without one of them the array was taken for one that another host had run.
 #[test]
 fn what_an_array_has_become_elsewhere_is_durable_before_it_is_open() {
     let rig = Rig::new();
@@ -200,7 +201,8 @@ fn a_member_that_was_set_back_by_one_update_is_not_believed() {
     array.close().unwrap();
 }
 
-/// Between two updates that follow each other quickly no book is kept for the flush of the first alone.
+/// Between two updates that follow each other quickly no book is kept for the flush of the first
+/// alone.
 #[test]
 fn what_is_flushed_is_remembered_with_the_next_update_or_after_a_while() {
     let rig = Rig::new();

@@ -1,5 +1,5 @@
-//! A write that is held until the superblocks or the bitmap say that it comes is overtaken by no read of what it writes:
-//! the window reads what is around small writes, and writes it anew.
+//! A write that is held until the superblocks or the bitmap say that it comes is overtaken by no
+//! read of what it writes: the window reads what is around small writes, and writes it anew.
 
 use shoal_array::{Command, Request, RequestId};
 use shoal_sim::{Bus, BusKind, Content, HostModel, Topology};

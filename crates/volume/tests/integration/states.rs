@@ -24,8 +24,8 @@ fn turn_until(array: &mut Running, what: &str, is_so: impl Fn(&Running) -> bool)
     }
 }
 
-/// Writes, after which a crash must not go unnoticed. An array that was held up for as long as the delay may be clean
-/// again: that says nothing, and it is written once more.
+/// Writes, after which a crash must not go unnoticed. An array that was held up for as long as the
+/// delay may be clean again: that says nothing, and it is written once more.
 fn write_and_be_active(bench: &Bench, array: &mut Running, what: &str) {
     for seed in 0..100 {
         let start = Instant::now();
@@ -38,7 +38,8 @@ fn write_and_be_active(bench: &Bench, array: &mut Running, what: &str) {
     panic!("the machine is too slow to say");
 }
 
-/// Written to, then left alone: the superblocks say clean, though nobody has closed it; written to again, they do not.
+/// Written to, then left alone: the superblocks say clean, though nobody has closed it; written to
+/// again, they do not.
 #[test]
 fn an_array_left_alone_is_clean() {
     for (level, drives) in [("1", 2), ("5", 3), ("6", 4), ("10", 4), ("51", 6)] {
@@ -89,8 +90,8 @@ fn scribble(array: &mut Running, data: &mut [u8], seed: u64) {
     }
 }
 
-/// A drive is replaced while the array is written to: content, redundancy and the other drives' word for it are right,
-/// and the old drive is out, now and when all are given again.
+/// A drive is replaced while the array is written to: content, redundancy and the other drives'
+/// word for it are right, and the old drive is out, now and when all are given again.
 #[test]
 fn a_drive_that_works_is_replaced() {
     for (level, layout, drives) in REPLACED {
@@ -134,7 +135,8 @@ fn a_drive_is_not_replaced_while_another_is_missing() {
     assert!(first.iter().all(|byte| *byte == 0), "nothing was written to it");
 }
 
-/// Whoever waits for the end of background work finds the replacement in its place, however the turns fall.
+/// Whoever waits for the end of background work finds the replacement in its place, however the
+/// turns fall.
 #[test]
 fn a_replacement_is_under_way_until_it_is_the_member() {
     let bench = Bench::new(4);
@@ -190,7 +192,8 @@ fn a_replacement_goes_on_where_it_stood() {
     }
 }
 
-/// The drive that is being replaced fails: its replacement becomes the member, and what was written meanwhile is right.
+/// The drive that is being replaced fails: its replacement becomes the member, and what was written
+/// meanwhile is right.
 #[test]
 fn a_replacement_succeeds_a_member_that_fails() {
     for (level, layout, drives) in REPLACED {
@@ -257,7 +260,8 @@ fn a_failed_drive_is_forgotten() {
     array.close().unwrap();
 }
 
-/// An array inside another is there, and what it is to resync would be written; the one around it is not to be had.
+/// An array inside another is there, and what it is to resync would be written; the one around it
+/// is not to be had.
 #[test]
 fn what_is_refused_as_a_whole_is_not_resynced_in_its_parts() {
     let bench = Bench::new(6);

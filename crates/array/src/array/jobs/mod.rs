@@ -1,7 +1,8 @@
 //! Background jobs: the [resync], [rebuilds](rebuild), one after the other, and the [scrub].
 //!
-//! A job goes over members or content from the start, in steps of one slice or one mirrored piece, several in flight. Each
-//! step is an [operation](super::op) and waits for its slice or range like any other.
+//! A job goes over members or content from the start, in steps of one slice or one mirrored piece,
+//! several in flight. Each step is an [operation](super::op) and waits for its slice or range like
+//! any other.
 
 mod rebuild;
 mod resync;
@@ -26,7 +27,8 @@ use rebuild::Rebuild;
 use resync::ResyncJob;
 use scrub::Scrub;
 
-/// Steps started in one go. Those in flight are fewer; but steps over what need not be done end at once.
+/// Steps started in one go. Those in flight are fewer; but steps over what need not be done end at
+/// once.
 const STEPS_AT_ONCE: usize = 64;
 
 /// The jobs that run or wait.
@@ -120,8 +122,8 @@ impl Array {
         self.wants_step().then(due)
     }
 
-    /// Starts the steps that are due, and ends jobs that have none left. Where much is left out, the rest comes with the
-    /// next timeout, which is due at once.
+    /// Starts the steps that are due, and ends jobs that have none left. Where much is left out,
+    /// the rest comes with the next timeout, which is due at once.
     pub(super) fn run_jobs(&mut self) {
         self.end_jobs();
         for _ in 0..STEPS_AT_ONCE {
@@ -157,7 +159,8 @@ impl Array {
         }
     }
 
-    /// Starts a step that compares, at the start of a range of sync bytes; returns how many of them it is for.
+    /// Starts a step that compares, at the start of a range of sync bytes; returns how many of them
+    /// it is for.
     fn start_sync_step(&mut self, kind: Kind, range: Range<u64>) -> (Key<Op>, u64) {
         if self.members.protection() == Protection::Parity {
             let (op, cols) = self.start_slice_step(kind, range.start);

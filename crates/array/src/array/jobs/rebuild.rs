@@ -1,29 +1,34 @@
 //! Rebuilds, one after the other.
 //!
-//! A rebuild goes through its member from the start in steps of one slice, or one mirrored piece, several in flight. The
-//! member's position is the end of the steps that are done without a gap; below it the member is as good as any. A
-//! step that is done keeps its slice until the position has passed it: nobody may write there and treat the member as lost
-//! after it was filled.
+//! A rebuild goes through its member from the start in steps of one slice, or one mirrored piece,
+//! several in flight. The member's position is the end of the steps that are done without a gap;
+//! below it the member is as good as any. A step that is done keeps its slice until the position
+//! has passed it: nobody may write there and treat the member as lost after it was filled.
 //!
-//! *The end.* All that was written to the member is flushed before it is one in sync, by a flush that is begun after the
-//! last step. Until then the others are needed: whoever has the last good copy is not let go for one that may lose with its
-//! power, or with the flush that it refuses, what had been flushed on that other. If the member does not take the flush it
-//! fails, as it can be spared. A rebuild that is found at its end when the array starts does the same.
+//! *The end.* All that was written to the member is flushed before it is one in sync, by a flush
+//! that is begun after the last step. Until then the others are needed: whoever has the last good
+//! copy is not let go for one that may lose with its power, or with the flush that it refuses, what
+//! had been flushed on that other. If the member does not take the flush it fails, as it can be
+//! spared. A rebuild that is found at its end when the array starts does the same.
 //!
-//! *What nobody has.* A block that can be had from no other member becomes a bad block of the one that is being filled, and
-//! is told as [`Event::Lost`]; the rebuild goes on. See [`crate::array::bad_blocks`] for the order in which that
-//! becomes durable. If the member's log has no room for it, or there are too few members, the rebuild stops: it waits for
-//! its steps and tells so. The member keeps its state, and the rebuild can be asked for again.
+//! *What nobody has.* A block that can be had from no other member becomes a bad block of the one
+//! that is being filled, and is told as [`Event::Lost`]; the rebuild goes on. See
+//! [`crate::array::bad_blocks`] for the order in which that becomes durable. If the member's log
+//! has no room for it, or there are too few members, the rebuild stops: it waits for its steps and
+//! tells so. The member keeps its state, and the rebuild can be asked for again.
 //!
-//! *Renewal.* A last copy that refused a flush stays a member in sync. What it had taken since its last good flush may go
-//! with its power, whatever later flushes say; so that is written to it again ([`crate::array::unflushed`]), by steps of the
-//! same kind, which read from itself if there is nobody else. Each has its range for itself, so no write is undone. A block
-//! that nobody can read is left as it is. It counts as renewed when it has been gone through; the flush after that is worth
-//! what it says. If it does not take a write the renewal stops, and begins anew when it has taken a flush.
+//! *Renewal.* A last copy that refused a flush stays a member in sync. What it had taken since its
+//! last good flush may go with its power, whatever later flushes say; so that is written to it
+//! again ([`crate::array::unflushed`]), by steps of the same kind, which read from itself if there
+//! is nobody else. Each has its range for itself, so no write is undone. A block that nobody can
+//! read is left as it is. It counts as renewed when it has been gone through; the flush after that
+//! is worth what it says. If it does not take a write the renewal stops, and begins anew when it
+//! has taken a flush.
 //!
-//! Flushes wait for a renewal, so it goes before every other job and at full speed. The exception is what a member took before
-//! it had flushed anything, of which nothing is known: all of the member is renewed, which takes hours, in its turn and at the
-//! pace of a rebuild, and no flush waits for that. What it takes later is known, and renewed before that if it has to be.
+//! Flushes wait for a renewal, so it goes before every other job and at full speed. The exception
+//! is what a member took before it had flushed anything, of which nothing is known: all of the
+//! member is renewed, which takes hours, in its turn and at the pace of a rebuild, and no flush
+//! waits for that. What it takes later is known, and renewed before that if it has to be.
 
 use core::ops::Range;
 
@@ -45,7 +50,8 @@ use super::steps::{Step, StepProgress, Steps};
 enum Aim {
     /// A member: it is none yet, or not beyond the position.
     Fill,
-    /// The member that it is: what it may lose is written to it again, from the best copy. Flushes wait for that.
+    /// The member that it is: what it may lose is written to it again, from the best copy. Flushes
+    /// wait for that.
     Renew,
     /// The same with all of it, as nobody knows what it may lose.
     RenewAll,
@@ -149,8 +155,9 @@ impl Array {
         self.jobs.rebuilds.front().is_some_and(|rebuild| rebuild.aim == Aim::Renew)
     }
 
-    /// Has written to a last copy again what it may lose, as it refused a flush. One that is under way begins anew. A
-    /// member of a level that has no copies is renewed by the driver, before the array is used.
+    /// Has written to a last copy again what it may lose, as it refused a flush. One that is under
+    /// way begins anew. A member of a level that has no copies is renewed by the driver, before the
+    /// array is used.
     pub(in crate::array) fn list_renewal(&mut self, role: Role) {
         if !self.profile.is_writable || self.members.protection() != Protection::Mirrors {
             return;
@@ -171,8 +178,9 @@ impl Array {
         self.jobs.rebuilds.iter().any(is_it)
     }
 
-    /// A renewal ended before it had gone through. If the member refused a write, flushes that wait for it fail. If it failed, or
-    /// its renewal begins anew, they are given out when nothing is renewed any more.
+    /// A renewal ended before it had gone through. If the member refused a write, flushes that wait
+    /// for it fail. If it failed, or its renewal begins anew, they are given out when nothing is
+    /// renewed any more.
     fn renewal_stopped(&mut self, role: Role) {
         if self.members.perishable().contains(&role) && !self.is_listed(role, Aim::Renew) {
             self.fail_held_flushes();

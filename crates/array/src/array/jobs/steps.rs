@@ -1,4 +1,5 @@
-//! The steps of a job that has a position: they may be done in any order, and the position passes them in theirs.
+//! The steps of a job that has a position: they may be done in any order, and the position passes
+//! them in theirs.
 
 use alloc::collections::VecDeque;
 

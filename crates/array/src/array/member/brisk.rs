@@ -1,4 +1,5 @@
-//! Reads go round members that have stalled, see [`crate::array::races`], and round those that are to be renewed.
+//! Reads go round members that have stalled, see [`crate::array::races`], and round those that are
+//! to be renewed.
 
 use alloc::vec::Vec;
 
@@ -6,8 +7,9 @@ use super::{Members, Wanted};
 use crate::Role;
 
 impl Members {
-    /// [`Self::choose`], and a member that refused a flush only if there is no other: what it lost with its power since
-    /// is not known, so nobody may see it before the member is renewed from the others.
+    /// [`Self::choose`], and a member that refused a flush only if there is no other: what it lost
+    /// with its power since is not known, so nobody may see it before the member is renewed from
+    /// the others.
     pub(in crate::array) fn choose_brisk(
         &self,
         copies: impl Iterator<Item = (Role, u64)> + Clone,

@@ -1,23 +1,28 @@
-//! Which copy is read, and how much of it: streams and depth are spread over the copies so that no member jumps without need.
+//! Which copy is read, and how much of it: streams and depth are spread over the copies so that no
+//! member jumps without need.
 //!
-//! Each copy has a price: when its member would be done, by what it is at and by what its reads have taken so far
-//! ([`super::traffic`]). The least one is read; of prices that hardly differ, that of the member whose head is nearest.
+//! Each copy has a price: when its member would be done, by what it is at and by what its reads
+//! have taken so far ([`super::traffic`]). The least one is read; of prices that hardly differ,
+//! that of the member whose head is nearest.
 //!
-//! A member that ended where the copy begins *goes on*, and jumps for nothing. To take a sequence from it costs a jump, now
-//! and when it comes back, and where disks are concerned most of what is saved. So while one goes on,
+//! A member that ended where the copy begins *goes on*, and jumps for nothing. To take a sequence
+//! from it costs a jump, now and when it comes back, and where disks are concerned most of what is
+//! saved. So while one goes on,
 //!
-//! * another that has *nothing to do*, and its copy at the same place, takes over once the one that goes on has as much to do as the
-//!   other would have with all that is still to come of the request, after [`TAKE_OVER_JUMPS`]. So a long read is
-//!   halved even if it is alone, where a jump is cheap beside it, and stays with one disk where not;
-//! * another that is *busy*, or has its copy at another place, takes over when it would be done earlier by [`RUN_JUMPS`], or by
-//!   the transfer of [`RUN_BYTES`] if that is longer. So a deep queue is shared in runs of twice as much, and a jump is a small part of
-//!   each; a faster member takes more.
+//! * another that has *nothing to do*, and its copy at the same place, takes over once the one that
+//!   goes on has as much to do as the other would have with all that is still to come of the
+//!   request, after [`TAKE_OVER_JUMPS`]. So a long read is halved even if it is alone, where a jump
+//!   is cheap beside it, and stays with one disk where not;
+//! * another that is *busy*, or has its copy at another place, takes over when it would be done
+//!   earlier by [`RUN_JUMPS`], or by the transfer of [`RUN_BYTES`] if that is longer. So a deep
+//!   queue is shared in runs of twice as much, and a jump is a small part of each; a faster member
+//!   takes more.
 //!
-//! Copies in another part of their members (RAID10's far layout) never go on: in a sequence every member goes on with the first copies
-//! of its chunks, and would have to come back from the others.
+//! Copies in another part of their members (RAID10's far layout) never go on: in a sequence every
+//! member goes on with the first copies of its chunks, and would have to come back from the others.
 //!
-//! A piece longer than two [`SHARE_BYTES`] is divided between the one that goes on and one with nothing to do by the same
-//! rule, so that both are done at once.
+//! A piece longer than two [`SHARE_BYTES`] is divided between the one that goes on and one with
+//! nothing to do by the same rule, so that both are done at once.
 
 use super::{Members, traffic::Traffic};
 use crate::{Instant, Role};
@@ -115,7 +120,8 @@ impl Members {
         best.map(|(copy, _)| copy)
     }
 
-    /// How many bytes of its copy the chosen member reads at once; another one has the rest, as it has nothing to do.
+    /// How many bytes of its copy the chosen member reads at once; another one has the rest, as it
+    /// has nothing to do.
     pub(in crate::array) fn share(
         &mut self,
         now: Instant,
@@ -150,8 +156,8 @@ impl Traffic {
         Price { ns, blur_ns: jump_ns / 2, distance: self.read_end.abs_diff(offset) }
     }
 
-    /// How much of `length` bytes from `offset` to read here if another, which has nothing to do, is to be done with the
-    /// rest at the same time; all, if that gains less than two jumps.
+    /// How much of `length` bytes from `offset` to read here if another, which has nothing to do,
+    /// is to be done with the rest at the same time; all, if that gains less than two jumps.
     fn share_with(&self, offset: u64, other: &Self, length: u64) -> u64 {
         let own_jump_ns = if self.read_end == offset { 0 } else { self.pace.jump_ns() };
         let (own_ns, all_ns) = (self.queued_ns + own_jump_ns, self.pace.transfer_ns(length));

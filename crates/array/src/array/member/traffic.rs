@@ -1,16 +1,19 @@
 //! What members are at and how fast they read, as far as their answers tell.
 //!
-//! Nobody says whether a member is a disk, a stick, or an array of its own, nor how fast it is; so that is learned
-//! from what it answers, on levels with copies, where somebody has to choose. It is taken to serve one I/O after the other: what an answer
-//! took is the time since the one before it, or since the read was given to it. Of a read that goes on where the one before ended, all of
-//! that is *transfer*; of any other, what is left of it is the *jump*: a seek and half a turn, a lookup in a map, or nothing. Both are
-//! means that rise slowly, as a drive that stalls has not changed, and fall faster. What was learned of a member that is not asked
-//! any more is forgotten in some seconds, so that it is tried again.
+//! Nobody says whether a member is a disk, a stick, or an array of its own, nor how fast it is; so
+//! that is learned from what it answers, on levels with copies, where somebody has to choose. It is
+//! taken to serve one I/O after the other: what an answer took is the time since the one before it,
+//! or since the read was given to it. Of a read that goes on where the one before ended, all of
+//! that is *transfer*; of any other, what is left of it is the *jump*: a seek and half a turn, a
+//! lookup in a map, or nothing. Both are means that rise slowly, as a drive that stalls has not
+//! changed, and fall faster. What was learned of a member that is not asked any more is forgotten
+//! in some seconds, so that it is tried again.
 
 use super::{Members, Protection};
 use crate::{Instant, MemberIo, Role};
 
-/// What is shorter is command more than transfer; and what is at least so long is nearly all transfer, for who knows nothing yet.
+/// What is shorter is command more than transfer; and what is at least so long is nearly all
+/// transfer, for who knows nothing yet.
 const LONG_BYTES: u64 = 64 << 10;
 
 /// What a member's reads take.
@@ -34,13 +37,14 @@ impl Default for Pace {
     }
 }
 
-/// A mean in which the latest sample counts most. It falls faster than it rises, as what delays an answer is often something
-/// else.
+/// A mean in which the latest sample counts most. It falls faster than it rises, as what delays an
+/// answer is often something else.
 #[derive(Clone, Copy, Debug)]
 struct Mean(u64);
 
 impl Mean {
-    /// A lower sample counts a quarter; a higher one an eighth, and is taken for at most four times the value.
+    /// A lower sample counts a quarter; a higher one an eighth, and is taken for at most four times
+    /// the value.
     fn add(&mut self, sample: u64) {
         let most = self.0.saturating_mul(4).saturating_add(1000);
         if sample < self.0 {
@@ -81,7 +85,8 @@ impl Pace {
         }
     }
 
-    /// The member has not been asked for a while though it could have been: what was learned of it is believed less.
+    /// The member has not been asked for a while though it could have been: what was learned of it
+    /// is believed less.
     fn forget(&mut self) {
         self.jump_ns.forget();
         self.transfer_ns_per_mib.iter_mut().for_each(Mean::forget);
@@ -193,7 +198,8 @@ impl Members {
         self.traffic[role.index()].in_flight
     }
 
-    /// Of these copies, this one is read: what the others would have had to jump for is believed a little less.
+    /// Of these copies, this one is read: what the others would have had to jump for is believed a
+    /// little less.
     pub(super) fn passed_over(&mut self, now: Instant, copies: &[(Role, u64)], chosen: Role) {
         for (role, _) in copies.iter().filter(|(role, _)| *role != chosen) {
             let traffic = &mut self.traffic[role.index()];

@@ -1,6 +1,7 @@
 //! Who is wrong, where a scrub finds that parity or copies do not agree with the data.
 //!
-//! md makes parity and copies agree with the data, right or wrong. Where there is more than one witness, more can be said, block by block:
+//! md makes parity and copies agree with the data, right or wrong. Where there is more than one
+//! witness, more can be said, block by block:
 //!
 //! | what disagrees | who is wrong | how that is known |
 //! | --- | --- | --- |
@@ -21,8 +22,8 @@
 //! data block is ever made to agree with parities: whoever knows that its drive has rotted fails
 //! that member, and has it rebuilt.
 //!
-//! The blocks of a stripe are put on trial one by one, and only where both parities disagree, in the buffers of what P and Q
-//! should be.
+//! The blocks of a stripe are put on trial one by one, and only where both parities disagree, in
+//! the buffers of what P and Q should be.
 
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
@@ -60,8 +61,8 @@ pub(super) struct Dispute {
 /// What has been found out of the columns at work.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
-    /// Where each check of the plan has found that its member disagrees, in the order of the checks; then the same of each comparison that was
-    /// added.
+    /// Where each check of the plan has found that its member disagrees, in the order of the
+    /// checks; then the same of each comparison that was added.
     answers: Vec<Ranges>,
     /// Parities: where both disagree, and nobody is convicted.
     open: Ranges,

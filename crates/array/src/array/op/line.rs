@@ -1,17 +1,19 @@
-//! Writes go to each member in ascending order where there is a choice: an operation that is ready to write lets the one on the
-//! slice before its own go first.
+//! Writes go to each member in ascending order where there is a choice: an operation that is ready
+//! to write lets the one on the slice before its own go first.
 //!
-//! Flash hates a step back: what is written behind its successor costs a copy of what lies between. Operations on
-//! neighbouring slices begin in the order of their slices, as a writer submits them, but not all are ready to write equally soon: a row
-//! that is whole needs nothing, one that two requests fill is put together first, the incomplete one at the start has to read.
-//! So who is ready while the slice before its own is still being read or computed stands *in line*, with the
-//! buffers that it has. Its row loses little by that, as they belong to one writer, whose request is not answered before both are
-//! written.
+//! Flash hates a step back: what is written behind its successor costs a copy of what lies between.
+//! Operations on neighbouring slices begin in the order of their slices, as a writer submits them,
+//! but not all are ready to write equally soon: a row that is whole needs nothing, one that two
+//! requests fill is put together first, the incomplete one at the start has to read. So who is
+//! ready while the slice before its own is still being read or computed stands *in line*, with the
+//! buffers that it has. Its row loses little by that, as they belong to one writer, whose request
+//! is not answered before both are written.
 //!
-//! *Nobody waits for ever.* Whoever stands in line waits for an operation on a lower slice that has all its buffers, and reads or
-//! computes, or stands in line itself; the lowest of them does not. It is not waited for if it waits for anything else:
-//! for buffers, before it began or because a read failed. With a partial parity log, which may be full until others have written,
-//! nobody stands in line.
+//! *Nobody waits for ever.* Whoever stands in line waits for an operation on a lower slice that has
+//! all its buffers, and reads or computes, or stands in line itself; the lowest of them does not.
+//! It is not waited for if it waits for anything else: for buffers, before it began or because a
+//! read failed. With a partial parity log, which may be full until others have written, nobody
+//! stands in line.
 
 use super::{Kind, Op, Phase, Site};
 use crate::array::{Array, slab::Key};

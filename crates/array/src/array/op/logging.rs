@@ -1,16 +1,17 @@
 //! The partial parity log, from the operation's side.
 //!
-//! What is logged is decided by the plan; here is when, and how much at a time. One entry describes consecutive chunks
-//! ([`crate::PartialParity`]), two entries must not describe the same columns, and an entry cannot be replayed if one of
-//! its chunks is on a member that is missing then. So a turn takes only as many parts as make such entries, and the
-//! others get turns of their own: a logged write to chunks 0 and 2 of a stripe is two writes. On a degraded stripe
-//! the missing member's chunk goes alone; all that changes is parity, block by block, and needs no replay.
+//! What is logged is decided by the plan; here is when, and how much at a time. One entry describes
+//! consecutive chunks ([`crate::PartialParity`]), two entries must not describe the same columns,
+//! and an entry cannot be replayed if one of its chunks is on a member that is missing then. So a
+//! turn takes only as many parts as make such entries, and the others get turns of their own: a
+//! logged write to chunks 0 and 2 of a stripe is two writes. On a degraded stripe the missing
+//! member's chunk goes alone; all that changes is parity, block by block, and needs no replay.
 //!
-//! Nothing is logged if parity is not written: no parity, no hole. That holds once the failure is recorded. Until then a
-//! crash brings the member back as one in sync, with parity or data that does not fit what was written without it, and
-//! with no entry to tell. So while there is something to be recorded, no write of a stripe begins: it gives up its
-//! buffers and its entries, waits for the record, and is planned anew. If the record fails, the write fails with nothing
-//! written.
+//! Nothing is logged if parity is not written: no parity, no hole. That holds once the failure is
+//! recorded. Until then a crash brings the member back as one in sync, with parity or data that
+//! does not fit what was written without it, and with no entry to tell. So while there is something
+//! to be recorded, no write of a stripe begins: it gives up its buffers and its entries, waits for
+//! the record, and is planned anew. If the record fails, the write fails with nothing written.
 
 use super::{Kind, Op, Phase, Site, Turn};
 use crate::Outcome;
@@ -22,7 +23,8 @@ use crate::array::{
 };
 
 impl Op {
-    /// Shortens the turn at work to what one call of the log can take; what is left gets turns of its own.
+    /// Shortens the turn at work to what one call of the log can take; what is left gets turns of
+    /// its own.
     pub(super) fn fit_log(&mut self, members: &Members, room: LogRoom, block_bytes: u32) {
         let (Kind::Write(_), Site::Stripe { stripe, .. }) = (&self.kind, &self.site) else { return };
         let range = self.member_range(stripe.p);
@@ -73,8 +75,8 @@ impl Array {
         op.log = Some(self.effects.log(key, role, entries));
     }
 
-    /// The entries are durable; or they are not, and then their member is out, and once that is recorded its parity is not
-    /// written.
+    /// The entries are durable; or they are not, and then their member is out, and once that is
+    /// recorded its parity is not written.
     pub(in crate::array) fn log_ended(&mut self, key: Key<Op>, outcome: &Outcome) {
         let op = &mut self.ops[key];
         op.outstanding = 0;
@@ -87,7 +89,8 @@ impl Array {
         }
     }
 
-    /// Whether a write has to wait for the record of what has failed; it goes on with [`Self::go_on_recorded`] then.
+    /// Whether a write has to wait for the record of what has failed; it goes on with
+    /// [`Self::go_on_recorded`] then.
     fn put_off(&mut self, key: Key<Op>) -> bool {
         let op = &mut self.ops[key];
         let waits = self.profile.log_room.is_some() && matches!(op.kind, Kind::Write(_)) && self.records.is_due();

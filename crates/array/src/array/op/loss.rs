@@ -41,7 +41,8 @@ impl Op {
         self.todo.clear();
     }
 
-    /// Notes the content of the columns at work that no member has. Of mirrors `role` stands for all.
+    /// Notes the content of the columns at work that no member has. Of mirrors `role` stands for
+    /// all.
     fn lose_columns(&mut self, members: &Members, role: Role, chunk_bytes: u32) {
         let within = u64::from(self.turn.cols.start);
         let (data, offset) = match &self.site {
@@ -58,8 +59,8 @@ impl Op {
 }
 
 impl Array {
-    /// What belongs on the member that is being filled cannot be had. If it is a block that somebody could not read, it
-    /// becomes a bad block there; see [`crate::array::bad_blocks`].
+    /// What belongs on the member that is being filled cannot be had. If it is a block that
+    /// somebody could not read, it becomes a bad block there; see [`crate::array::bad_blocks`].
     pub(super) fn rebuild_falls_short(&mut self, key: Key<Op>, role: Role) {
         let op = &mut self.ops[key];
         let range = op.member_range(role);

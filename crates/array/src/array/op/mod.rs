@@ -10,19 +10,23 @@
 //!
 //! Between computing and writing it may stand in [`line`], for the sake of flash.
 //!
-//! An operation has a slice of a stripe, or an array range of a mirror, for itself while it lasts. It works through its
-//! columns; for each run of columns it takes buffers, is planned, and runs the plan.
+//! An operation has a slice of a stripe, or an array range of a mirror, for itself while it lasts.
+//! It works through its columns; for each run of columns it takes buffers, is planned, and runs the
+//! plan.
 //!
-//! *Reads that fail.* Nothing has been written then. The operation waits for its other reads and plans anew, with
-//! what is known by then. If a member answered that a range is unreadable, the range is halved first, and each half
-//! done by itself, down to single blocks: so what is taken from redundancy, written anew, or reported is exactly what
-//! cannot be read, and two members with bad blocks in different places of a range are no loss.
+//! *Reads that fail.* Nothing has been written then. The operation waits for its other reads and
+//! plans anew, with what is known by then. If a member answered that a range is unreadable, the
+//! range is halved first, and each half done by itself, down to single blocks: so what is taken
+//! from redundancy, written anew, or reported is exactly what cannot be read, and two members with
+//! bad blocks in different places of a range are no loss.
 //!
-//! What cannot be done for several parts together is tried for each part alone before it is given up.
+//! What cannot be done for several parts together is tried for each part alone before it is given
+//! up.
 //!
-//! *Writes that fail* take their member out; the others go on. What the lost member missed is in the parity or the
-//! other copies, as the plan made them agree. Writes to members that are out by then are left away. With a partial parity
-//! log, what has not begun to write then waits until the failure is recorded, and is planned anew; see [`logging`].
+//! *Writes that fail* take their member out; the others go on. What the lost member missed is in
+//! the parity or the other copies, as the plan made them agree. Writes to members that are out by
+//! then are left away. With a partial parity log, what has not begun to write then waits until the
+//! failure is recorded, and is planned anew; see [`logging`].
 
 mod inquiry;
 mod line;
@@ -169,7 +173,8 @@ pub(super) struct Ended {
 impl Op {
     pub(super) fn new(mut kind: Kind, site: Site, cols: Cols) -> Self {
         if let Kind::Write(parts) = &mut kind {
-            // The parts of each block, and those of blocks that lie side by side, are neighbours in the list then.
+            // The parts of each block, and those of blocks that lie side by side, are neighbours in
+            // the list then.
             parts.sort_unstable_by_key(|part| (part.index, part.cols.start));
         }
         let part_count = kind.parts().len();
@@ -227,7 +232,8 @@ impl Op {
         true
     }
 
-    /// What is impossible for several parts together may not be so for each; `false` if there is only one.
+    /// What is impossible for several parts together may not be so for each; `false` if there is
+    /// only one.
     fn separate(&mut self) -> bool {
         let Turn { cols, parts } = self.turn.clone();
         if parts.len() < 2 {
@@ -271,7 +277,8 @@ impl Op {
         }
     }
 
-    /// Plans the turn at work; `logs`: the array has a partial parity log; `raced`: the member that a race goes round.
+    /// Plans the turn at work; `logs`: the array has a partial parity log; `raced`: the member that
+    /// a race goes round.
     fn plan(
         &self,
         members: &Members,
@@ -313,7 +320,8 @@ impl Op {
     }
 }
 
-/// A read that goes round a member that has stalled, if the others suffice and are known to have the same.
+/// A read that goes round a member that has stalled, if the others suffice and are known to have
+/// the same.
 fn plan_brisk_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
     let wanted = parts.iter().map(|part| view.stripe.data[part.index]);
     if let Some(around) = view.members.stalled_among(wanted).filter(|_| view.is_synced()) {

@@ -56,7 +56,8 @@ impl Array {
         }
     }
 
-    /// Plans the columns at work and starts reading; goes on with further columns where there is nothing to do.
+    /// Plans the columns at work and starts reading; goes on with further columns where there is
+    /// nothing to do.
     pub(in crate::array) fn begin(&mut self, key: Key<Op>) {
         loop {
             self.ops[key].phase = Phase::Waiting;
@@ -160,8 +161,8 @@ impl Array {
         self.begin(key);
     }
 
-    /// Gives out the step of this number, or goes on to the log after the last. Steps run one by one: a later one may
-    /// build on an earlier one.
+    /// Gives out the step of this number, or goes on to the log after the last. Steps run one by
+    /// one: a later one may build on an earlier one.
     fn compute(&mut self, key: Key<Op>, step: usize) {
         if let (Some(race), 0) = (self.ops[key].race(), step)
             && !self.race_computes(race)

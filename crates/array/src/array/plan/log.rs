@@ -1,12 +1,13 @@
 //! What of a write goes into the partial parity log.
 //!
-//! While a stripe is written, some of its blocks are old and some new, and parity agrees with neither. If a member is
-//! lost just then, what is solved for it is wrong, even where nothing was written to it: the write hole. A log entry
-//! closes it for the chunks that are not written. It holds their XOR, the *partial parity*, from before any write; and
-//! parity is this, with whatever the written chunks hold by now.
+//! While a stripe is written, some of its blocks are old and some new, and parity agrees with
+//! neither. If a member is lost just then, what is solved for it is wrong, even where nothing was
+//! written to it: the write hole. A log entry closes it for the chunks that are not written. It
+//! holds their XOR, the *partial parity*, from before any write; and parity is this, with whatever
+//! the written chunks hold by now.
 //!
-//! An entry describes a rectangle: columns of consecutive chunks, all of them written there. How the partial parity is had
-//! depends on what the write reads anyway:
+//! An entry describes a rectangle: columns of consecutive chunks, all of them written there. How
+//! the partial parity is had depends on what the write reads anyway:
 //!
 //! | strategy | partial parity |
 //! | --- | --- |
@@ -35,8 +36,9 @@ impl Rectangle {
     }
 }
 
-/// The rectangles of these parts (sorted by index), with no column in two of them. If there are columns whose blocks are
-/// not consecutive, or in which `alone` is written with others, the index of a block to be left out, with all behind it.
+/// The rectangles of these parts (sorted by index), with no column in two of them. If there are
+/// columns whose blocks are not consecutive, or in which `alone` is written with others, the index
+/// of a block to be left out, with all behind it.
 pub(in crate::array) fn rectangles(parts: &[Part], alone: Option<usize>) -> Result<Vec<Rectangle>, usize> {
     let mut borders: Vec<u32> = parts.iter().flat_map(|part| [part.cols.start, part.cols.end]).collect();
     borders.sort_unstable();
@@ -73,7 +75,8 @@ fn run(parts: &[Part], cols: Cols, alone: Option<usize>) -> Result<Option<(usize
 }
 
 impl Batch<'_, '_> {
-    /// Logs a read-modify-write: `p` is the old parity, `olds` what the touched blocks hold in their columns.
+    /// Logs a read-modify-write: `p` is the old parity, `olds` what the touched blocks hold in
+    /// their columns.
     pub(super) fn log_modify(&mut self, p: Option<Span>, olds: &[Span]) {
         let Some(p) = p else { return };
         self.log(|batch, rectangle| {
@@ -83,7 +86,8 @@ impl Batch<'_, '_> {
         });
     }
 
-    /// Logs a write for which all data are at hand: `blocks` has every block in the columns at work.
+    /// Logs a write for which all data are at hand: `blocks` has every block in the columns at
+    /// work.
     pub(super) fn log_data(&mut self, blocks: &[Block]) {
         self.log(|batch, rectangle| {
             let others = blocks.iter().enumerate().filter(|(index, _)| !rectangle.has(*index));

@@ -43,7 +43,8 @@ impl Mirror<'_> {
         )
     }
 
-    /// The first copy that can be read; one of a member that is to be renewed only if there is no other.
+    /// The first copy that can be read; one of a member that is to be renewed only if there is no
+    /// other.
     fn reference(&self) -> Option<(Role, u64)> {
         let first =
             |except: &[Role]| self.members.readable(self.copies(), u64::from(self.cols.length()), except).next();
@@ -70,7 +71,8 @@ impl Mirror<'_> {
     }
 }
 
-/// A read: from the member `suspect` if it can be read, to find out which blocks of it cannot; else from any copy.
+/// A read: from the member `suspect` if it can be read, to find out which blocks of it cannot; else
+/// from any copy.
 pub(in crate::array) fn plan_mirror_read(
     mirror: &Mirror<'_>,
     parts: &[Part],

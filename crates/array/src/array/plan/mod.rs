@@ -1,9 +1,10 @@
 //! Plans: what an operation on one slice (or one mirrored piece) reads, computes and writes.
 //!
-//! A plan is a pure function of the stripe, of who can be read and written there now, and of the buffers at hand. It
-//! always runs as all reads, then the steps one by one, then the log, then all writes. If a read fails, nothing has been written
-//! yet: the operation waits for its other reads and is planned anew with what is known then. If what is wanted cannot be
-//! had, planning ends in a [`Shortfall`].
+//! A plan is a pure function of the stripe, of who can be read and written there now, and of the
+//! buffers at hand. It always runs as all reads, then the steps one by one, then the log, then all
+//! writes. If a read fails, nothing has been written yet: the operation waits for its other reads
+//! and is planned anew with what is known then. If what is wanted cannot be had, planning ends in a
+//! [`Shortfall`].
 
 mod log;
 mod mirror;
@@ -22,8 +23,8 @@ pub(super) use mirror::{Mirror, plan_mirror_race, plan_mirror_read, plan_mirror_
 pub(super) use recover::{plan_read, plan_rebuild, plan_scrub, solve};
 pub(super) use write::{hull_of, plan_write};
 
-/// A range of columns: bytes from the start of a chunk, the same on every member of the stripe; for mirrors, bytes
-/// from the start of the piece.
+/// A range of columns: bytes from the start of a chunk, the same on every member of the stripe; for
+/// mirrors, bytes from the start of the piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cols {
     pub(super) start: u32,

@@ -16,8 +16,9 @@ pub(super) struct Recovered {
     parities: Vec<(Role, Span)>,
 }
 
-/// Plans to have all data. Blocks that cannot be read are solved for, into `target(index)` if that names a span. The
-/// parities that `wants` names are computed as well, unless the solution needs them.
+/// Plans to have all data. Blocks that cannot be read are solved for, into `target(index)` if that
+/// names a span. The parities that `wants` names are computed as well, unless the solution needs
+/// them.
 pub(super) fn recover(
     view: &View<'_>,
     plan: &mut Plan,
@@ -70,8 +71,8 @@ fn healing(view: &View<'_>, recovered: &Recovered) -> Vec<Transfer> {
     blocks.filter(|(role, _)| view.needs_healing(*role)).map(|(role, span)| view.healing(role, span)).collect()
 }
 
-/// Reads of the view's columns of some blocks: from their own members if these can be read, else from all
-/// others.
+/// Reads of the view's columns of some blocks: from their own members if these can be read, else
+/// from all others.
 pub(in crate::array) fn plan_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
     let mut plan = Plan::default();
     let target = |index| parts.iter().find(|part| part.index == index).map(|part| part.span);
@@ -98,7 +99,8 @@ pub(in crate::array) fn plan_rebuild(view: &View<'_>, role: Role, draft: &mut Dr
     Ok(plan)
 }
 
-/// A comparison of every parity that can be read, and that is not needed to solve for data, with what it should be.
+/// A comparison of every parity that can be read, and that is not needed to solve for data, with
+/// what it should be.
 pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
     let mut plan = Plan::default();
     let recovered = recover(view, &mut plan, draft, |_| None, |role| view.can_write(role))?;

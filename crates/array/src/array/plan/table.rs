@@ -13,10 +13,11 @@
 //! | yes, not in sync          | any | yes | any | reconstruct-write |
 //! | yes, not in sync          | any | no  | any | recover, then write |
 //!
-//! *Touched blocks* are the data blocks that a read-modify-write reads, those with any new data. *Other blocks* are those that a
-//! reconstruct-write reads, all that the new data does not cover whole. A full-stripe write is the reconstruct-write
-//! that reads nothing. Parity that is not in sync (see [`crate::array::resync`]) is never changed by a difference, which
-//! would keep it wrong. Strategies differ only in their reads: each writes the new data, and P and Q.
+//! *Touched blocks* are the data blocks that a read-modify-write reads, those with any new data.
+//! *Other blocks* are those that a reconstruct-write reads, all that the new data does not cover
+//! whole. A full-stripe write is the reconstruct-write that reads nothing. Parity that is not in
+//! sync (see [`crate::array::resync`]) is never changed by a difference, which would keep it wrong.
+//! Strategies differ only in their reads: each writes the new data, and P and Q.
 
 /// How to do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,8 @@ pub(super) enum Strategy {
     Modify,
     /// Read what is not written, compute parity from all data.
     Reconstruct,
-    /// Read all that can be read, solve for the blocks that cannot, then compute parity from all data.
+    /// Read all that can be read, solve for the blocks that cannot, then compute parity from all
+    /// data.
     Recover,
 }
 

@@ -38,8 +38,8 @@ pub(in crate::array) fn hull_of(parts: &[Part]) -> Option<Cols> {
     parts.iter().map(|part| part.cols).reduce(Cols::hull)
 }
 
-/// Plans the batch: `parts`, sorted by index and column, lie within the view's columns, and these are their hull.
-/// `logs`: what the parity depends on goes into the partial parity log.
+/// Plans the batch: `parts`, sorted by index and column, lie within the view's columns, and these
+/// are their hull. `logs`: what the parity depends on goes into the partial parity log.
 pub(in crate::array) fn plan_write(
     view: &View<'_>,
     parts: &[Part],
@@ -104,7 +104,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Read-modify-write: the old data is read, parity changed by the difference, and the new data put over the old.
+    /// Read-modify-write: the old data is read, parity changed by the difference, and the new data
+    /// put over the old.
     fn modify(&mut self) {
         let [p, q] = self.old_parity();
         let spans = self.touched.iter().map(|block| self.draft.span(block.cols.length()));
@@ -176,7 +177,8 @@ impl Batch<'_, '_> {
         self.compute_parity(&blocks);
     }
 
-    /// The old content of all data is had first, by solving for what cannot be read; then as in a full-stripe write.
+    /// The old content of all data is had first, by solving for what cannot be read; then as in a
+    /// full-stripe write.
     fn recover(&mut self) -> Result<(), Shortfall> {
         let view = self.view;
         let recovered = recover(view, &mut self.plan, self.draft, |_| None, |_| false)?;

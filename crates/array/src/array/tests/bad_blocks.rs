@@ -8,7 +8,8 @@ use super::*;
 
 const LOG: usize = 16;
 
-/// An array of eight rows filled with [`pattern`], whose member `role` holds nothing at `bad`, and knows it.
+/// An array of eight rows filled with [`pattern`], whose member `role` holds nothing at `bad`, and
+/// knows it.
 fn with_bad_blocks(level: Level, member_count: usize, role: u16, bad: core::ops::Range<u64>) -> (Rig, u64) {
     let (mut rig, capacity) = filled(level, member_count);
     rig.members[usize::from(role)][bad.start as usize..bad.end as usize].fill(0xdd);
@@ -96,7 +97,8 @@ fn a_write_over_a_bad_block_is_answered_after_the_log_forgets_it() {
     }
 }
 
-/// A RAID5 of three, filled; member 0 is replaced by a fresh one with a log, and of member 1 these blocks are unreadable.
+/// A RAID5 of three, filled; member 0 is replaced by a fresh one with a log, and of member 1 these
+/// blocks are unreadable.
 fn rebuild_with_unreadable(limit: usize, blocks: &[u64]) -> Rig {
     let (mut rig, _) = filled(RAID5, 3);
     fail(&mut rig, 0);

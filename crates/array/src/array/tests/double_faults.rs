@@ -1,5 +1,5 @@
-//! A second fault at every step of a rebuild, on small arrays, exhaustively: what can be saved is, what cannot is named by
-//! its exact position, and nothing else is lost.
+//! A second fault at every step of a rebuild, on small arrays, exhaustively: what can be saved is,
+//! what cannot is named by its exact position, and nothing else is lost.
 //!
 //! What can be saved is reckoned here from the layout and from who holds what, without the engine.
 

@@ -1,4 +1,5 @@
-//! Members that were away and come back: only what changed is copied, and nothing is lost that is written meanwhile.
+//! Members that were away and come back: only what changed is copied, and nothing is lost that is
+//! written meanwhile.
 
 use alloc::vec;
 
@@ -83,8 +84,8 @@ impl Story {
         }
     }
 
-    /// Writes while the member is away, of which somebody keeps account; and some more, of which nobody does, that are not
-    /// answered when it comes back.
+    /// Writes while the member is away, of which somebody keeps account; and some more, of which
+    /// nobody does, that are not answered when it comes back.
     fn come_back(&mut self, region_bytes: u64) {
         let geometry = self.rig.array.geometry().clone();
         let mut regions = Regions::new(region_bytes, geometry.sync_bytes());

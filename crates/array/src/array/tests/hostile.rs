@@ -1,7 +1,8 @@
-//! More failures than any level survives: answers may be errors then, but never wrong bytes, panics or silence.
+//! More failures than any level survives: answers may be errors then, but never wrong bytes, panics
+//! or silence.
 //!
-//! Every block written carries a number of its own. After a write that failed, a block may hold the old number or the
-//! new one; the first read that succeeds settles which.
+//! Every block written carries a number of its own. After a write that failed, a block may hold the
+//! old number or the new one; the first read that succeeds settles which.
 
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 

@@ -243,7 +243,8 @@ fn beyond_what_the_level_survives_the_rest_is_read_and_nothing_written() {
 fn a_scrub_finds_what_disagrees_and_repairs_it_if_told_to() {
     for (level, role) in [(RAID5, 3), (RAID6, 3), (Level::Raid1, 2), (NEAR2, 1)] {
         let (mut rig, capacity) = filled(level, 4);
-        // In row 0 of the left-symmetric layouts P lies on the last member; the others are a second copy.
+        // In row 0 of the left-symmetric layouts P lies on the last member; the others are a second
+        // copy.
         rig.members[role][600] ^= 1;
         for (mode, repaired, left) in
             [(ScrubMode::Check, false, BLOCK), (ScrubMode::Repair, true, BLOCK), (ScrubMode::Check, false, 0)]

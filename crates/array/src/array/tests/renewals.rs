@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// What it answered before may go with its power. That is written to it again, alone or beside another copy.
+/// What it answered before may go with its power. That is written to it again, alone or beside
+/// another copy.
 #[test]
 fn a_last_copy_that_refused_a_flush_is_renewed() {
     for (level, members) in [(Level::Raid1, 2), (NEAR2, 4)] {
@@ -61,7 +62,8 @@ fn a_renewal_undoes_no_write_and_begins_anew_when_a_flush_is_refused_again() {
     assert_eq!(rig.read(0, size_bytes).unwrap(), content);
 }
 
-/// It is renewed by what it takes, not by what it is sent; and when it takes flushes again it is renewed at last.
+/// It is renewed by what it takes, not by what it is sent; and when it takes flushes again it is
+/// renewed at last.
 #[test]
 fn who_takes_no_writes_is_not_renewed_by_them() {
     for level in [Level::Raid1, NEAR2] {
@@ -80,7 +82,8 @@ fn who_takes_no_writes_is_not_renewed_by_them() {
     }
 }
 
-/// Power was cut since it refused a flush: it may have less than it was seen to have, and less than its copy.
+/// Power was cut since it refused a flush: it may have less than it was seen to have, and less than
+/// its copy.
 #[test]
 fn who_refused_a_flush_is_read_only_where_there_is_nobody_else() {
     for (level, members) in [(Level::Raid1, 2), (NEAR2, 4)] {
@@ -106,7 +109,8 @@ fn who_refused_a_flush_is_read_only_where_there_is_nobody_else() {
     }
 }
 
-/// A copy of it is begun, and its bad blocks are minded elsewhere from then on: it is the same drive.
+/// A copy of it is begun, and its bad blocks are minded elsewhere from then on: it is the same
+/// drive.
 #[test]
 fn who_is_to_be_renewed_as_a_whole_stays_so_until_it_has_moved_to_another_drive() {
     let (mut rig, _) = flushed(Level::Raid1, 2);
@@ -214,7 +218,8 @@ fn flushes_fail_while_a_last_copy_takes_flushes_and_no_writes() {
     }
 }
 
-/// What the first one was to renew and did not is renewed by the second, with what was written since.
+/// What the first one was to renew and did not is renewed by the second, with what was written
+/// since.
 #[test]
 fn a_second_refusal_forgets_nothing_of_the_first() {
     let (mut rig, _) = flushed(Level::Raid1, 2);
@@ -229,8 +234,8 @@ fn a_second_refusal_forgets_nothing_of_the_first() {
     assert_eq!(flush(&mut rig), Ok(()));
 }
 
-/// It refused a flush before the array was assembled, and is renewed as a whole, which takes its time. What it takes meanwhile is
-/// known as soon as it has flushed anything.
+/// It refused a flush before the array was assembled, and is renewed as a whole, which takes its
+/// time. What it takes meanwhile is known as soon as it has flushed anything.
 #[test]
 fn a_flush_waits_for_what_a_last_copy_took_while_it_is_renewed_as_a_whole() {
     for (level, members) in [(Level::Raid1, 2), (NEAR2, 4)] {

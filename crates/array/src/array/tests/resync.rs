@@ -1,4 +1,5 @@
-//! Resyncs: from a position, by regions, under load, with members that fail; and what is trusted before they are done.
+//! Resyncs: from a position, by regions, under load, with members that fail; and what is trusted
+//! before they are done.
 #![allow(clippy::single_range_in_vec_init)]
 
 use alloc::vec;
@@ -10,7 +11,8 @@ const ROW: u64 = CHUNK as u64;
 /// Rows of [`filled`] arrays.
 const ROWS: u64 = 8;
 
-/// An array as after a crash: what is not the data (P and Q), or not the first copy, is wrong in all of `wrong` sync bytes.
+/// An array as after a crash: what is not the data (P and Q), or not the first copy, is wrong in
+/// all of `wrong` sync bytes.
 fn crashed(level: Level, member_count: usize, wrong: Range<u64>, resync: Option<Resync>) -> (Rig, u64) {
     let states = vec![MemberState::InSync; member_count];
     crashed_with(level, states, wrong, resync)
@@ -259,7 +261,8 @@ fn the_resync_comes_before_rebuilds_if_it_can_and_after_them_if_not() {
     ] {
         let (mut rig, capacity) = crashed_with(level, states, 0..2 * ROW, whole());
         if level == Level::Raid1 {
-            // The second copy is the first that is in sync as a whole; what is right is what is read at first.
+            // The second copy is the first that is in sync as a whole; what is right is what is
+            // read at first.
             for byte in 0..2 * ROW as usize {
                 let right = rig.members[0][byte];
                 rig.members[1..].iter_mut().for_each(|member| member[byte] = right ^ 1);

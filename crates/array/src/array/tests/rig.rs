@@ -1,4 +1,5 @@
-//! A small world for the engine: members and buffers as byte vectors, faults to order, effects done in a chosen order.
+//! A small world for the engine: members and buffers as byte vectors, faults to order, effects done
+//! in a chosen order.
 
 use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
 

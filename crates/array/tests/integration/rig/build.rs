@@ -12,8 +12,9 @@ use super::shapes::Topology;
 use super::{Rig, Schedule};
 
 impl Rig {
-    /// All drives are zeros, which is consistent on every level. On each engine whose members are drives, those in
-    /// `degraded` start out so, with something else on them where they hold nothing.
+    /// All drives are zeros, which is consistent on every level. On each engine whose members are
+    /// drives, those in `degraded` start out so, with something else on them where they hold
+    /// nothing.
     pub(crate) fn new(
         topology: &Topology,
         setup: &Setup,

@@ -1,9 +1,10 @@
-//! What is left when the power is cut: the partial parity log as a driver would keep it, and a look at the drives as
-//! they are found afterwards.
+//! What is left when the power is cut: the partial parity log as a driver would keep it, and a look
+//! at the drives as they are found afterwards.
 //!
-//! At a cut, each write in flight may have got through in part, block by block. Then the log is replayed on a copy of the
-//! drives, and every block has to hold what the model allows: what was answered, or what was being written. A drive
-//! may be lost at the same time. What was just being written to *that* drive may be anything; nothing else may.
+//! At a cut, each write in flight may have got through in part, block by block. Then the log is
+//! replayed on a copy of the drives, and every block has to hold what the model allows: what was
+//! answered, or what was being written. A drive may be lost at the same time. What was just being
+//! written to *that* drive may be anything; nothing else may.
 
 use shoal_array::{Effect, EffectId, Geometry, MemberIo, MemberState, PartialParity, Role};
 
@@ -56,8 +57,8 @@ impl Rig {
         self.logs[engine].entries.retain(|entry| entry.role != role);
     }
 
-    /// Cuts the power in thought, and looks at what an engine whose members are drives is left with; perhaps without
-    /// one of them.
+    /// Cuts the power in thought, and looks at what an engine whose members are drives is left
+    /// with; perhaps without one of them.
     pub(crate) fn check_cut(&mut self, index: usize) {
         let is_optimal = self.engines[index].array.member_states().iter().all(|state| *state == MemberState::InSync);
         let roles = self.engines[index].stores.len();
@@ -87,7 +88,8 @@ impl Rig {
         }
     }
 
-    /// Whether a block was being written when its member was lost: in the cut, or while the write was under way.
+    /// Whether a block was being written when its member was lost: in the cut, or while the write
+    /// was under way.
     fn was_written_when_lost(&self, index: usize, role: Role, block: u64) -> bool {
         let engine = &self.engines[index];
         let is_missing = engine.state(role) == MemberState::Missing;

@@ -1,4 +1,5 @@
-//! How stories end: all is made whole and nothing may differ; or what is lost gives errors, and all else reads right.
+//! How stories end: all is made whole and nothing may differ; or what is lost gives errors, and all
+//! else reads right.
 
 use shoal_array::{CommandError, Health, Home, MemberIo, MemberState, Mismatch, Role, ScrubMode};
 
@@ -63,7 +64,8 @@ impl Story {
         }
     }
 
-    /// Drives that would fail stay; those that are gone are taken out if the engine has not noticed.
+    /// Drives that would fail stay; those that are gone are taken out if the engine has not
+    /// noticed.
     fn spare_drives(&mut self) {
         for engine in 0..self.rig.engines.len() {
             for role in self.rig.engines[engine].roles() {
@@ -126,7 +128,8 @@ impl Story {
         self.settle();
     }
 
-    /// Parity and second copies are spoilt here and there: a scrub finds all of it and nothing else, and repairs it.
+    /// Parity and second copies are spoilt here and there: a scrub finds all of it and nothing
+    /// else, and repairs it.
     fn spoil_and_repair(&mut self) {
         for engine in 0..self.rig.engines.len() {
             if self.rig.engines[engine].array.geometry().redundancy() == 0 {
@@ -181,8 +184,8 @@ impl Story {
             self.rig.settle();
             let answer = self.rig.answers.pop().expect("all is settled");
             assert_eq!(range_of(answer.open.io), (offset, BLOCK));
-            // A mirror that failed, was kept, and is back is not believed where another should know better, even if
-            // that one is lost.
+            // A mirror that failed, was kept, and is back is not believed where another should know
+            // better, even if that one is lost.
             let is_fine = answer.result.is_ok() == expected || answer.result.is_err() && self.drives_come_back;
             assert!(is_fine, "block {block}: {:?}", answer.result);
             self.tally.lost_blocks += u64::from(!expected);

@@ -1,5 +1,7 @@
-//! One engine of a rig, with what its driver remembers of it, and the rules that hold at every step:
-//! * effects in flight at the same time never touch the same bytes, of a buffer or of a member, unless all only read;
+//! One engine of a rig, with what its driver remembers of it, and the rules that hold at every
+//! step:
+//! * effects in flight at the same time never touch the same bytes, of a buffer or of a member,
+//!   unless all only read;
 //! * an effect writes only to scratch buffers and to the spans of reads that are not answered yet;
 //! * a missing member gets no I/O;
 //! * a request is answered once, with none of its bytes in use any more;
@@ -42,7 +44,8 @@ pub(crate) struct Open {
     pub(crate) io: MemberIo,
     pub(crate) origin: Origin,
     pub(crate) submitted_at: u64,
-    /// Flushes: by role, how many flushes each member had done before; none for those that were missing.
+    /// Flushes: by role, how many flushes each member had done before; none for those that were
+    /// missing.
     flushes_before: Vec<Option<u64>>,
 }
 
@@ -54,8 +57,9 @@ struct InFlight {
     sources: Vec<Span>,
     /// Member I/O: who and where.
     member: Option<(Role, Range<u64>)>,
-    /// First bytes of the member's blocks that it changes. Others it may write as they are: what could not be read is
-    /// written anew, and gaps between small writes are filled. Reads may go on there meanwhile.
+    /// First bytes of the member's blocks that it changes. Others it may write as they are: what
+    /// could not be read is written anew, and gaps between small writes are filled. Reads may go on
+    /// there meanwhile.
     changes: Vec<u64>,
     /// Flushes: whose.
     flushes: Option<Role>,
@@ -88,8 +92,8 @@ pub(crate) struct Engine {
     pub(crate) failed_at: Vec<u64>,
     /// By role: how often it was flushed.
     flushes: Vec<u64>,
-    /// Mirrors may differ, as some have taken a write or a discard that others have not: a healing then changes what is
-    /// read meanwhile.
+    /// Mirrors may differ, as some have taken a write or a discard that others have not: a healing
+    /// then changes what is read meanwhile.
     pub(crate) mirrors_may_differ: bool,
     /// Copies may be read for nobody while they are written: such a read has lost its race.
     pub(crate) reads_for_nobody: bool,
@@ -129,7 +133,8 @@ impl Engine {
         }
     }
 
-    /// Whether a discard that cannot be done may have been done by some of the drives. With parity nothing is even begun.
+    /// Whether a discard that cannot be done may have been done by some of the drives. With parity
+    /// nothing is even begun.
     pub(crate) fn discards_in_part(&self, disks: &[Disk]) -> bool {
         let level = self.array.geometry().shape().level;
         let has_parity = matches!(level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_));
@@ -214,7 +219,8 @@ impl Engine {
         result
     }
 
-    /// A read is raced: its span is not its own any more, and what it reads may be written before it ends.
+    /// A read is raced: its span is not its own any more, and what it reads may be written before
+    /// it ends.
     pub(crate) fn note_race(&mut self, id: EffectId) {
         let effect = self.in_flight.iter_mut().find(|effect| effect.id == Some(id));
         let effect = effect.expect("what is raced is in flight");
@@ -265,7 +271,8 @@ impl Engine {
         open
     }
 
-    /// Every member that failed without its failure being recorded had done its part of this write before.
+    /// Every member that failed without its failure being recorded had done its part of this write
+    /// before.
     fn assert_recorded(&self, open: &Open, disks: &[Disk]) {
         for role in self.roles() {
             if self.state(role) != MemberState::Missing || self.recorded[role.index()] {

@@ -1,5 +1,5 @@
-//! Parity by the book, slow and independent of the kernels that ship: GF(2^8) with polynomial 0x11d and generator 2,
-//! multiplication from its definition, recovery by solving two equations.
+//! Parity by the book, slow and independent of the kernels that ship: GF(2^8) with polynomial 0x11d
+//! and generator 2, multiplication from its definition, recovery by solving two equations.
 
 use std::sync::OnceLock;
 
@@ -101,7 +101,8 @@ pub(crate) fn solve(data: &[Input<'_>], p: Input<'_>, q: Input<'_>, length: usiz
     solution
 }
 
-/// The lost data blocks, whose factors in Q are given, from parity and the sums over the known blocks.
+/// The lost data blocks, whose factors in Q are given, from parity and the sums over the known
+/// blocks.
 fn recover(lost: &[u8], p_sum: &[u8], q_sum: &[u8], p: Input<'_>, q: Input<'_>) -> Vec<Vec<u8>> {
     let missing = |parity: Input<'_>, sum: &[u8]| match parity {
         Input::Known(bytes) => {

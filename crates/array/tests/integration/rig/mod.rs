@@ -1,5 +1,5 @@
-//! A rig for the engine: drives in memory, effects carried out one by one in a random order, time that passes by
-//! chance, and a flat model that says what reads must bring.
+//! A rig for the engine: drives in memory, effects carried out one by one in a random order, time
+//! that passes by chance, and a flat model that says what reads must bring.
 //!
 //! Everything follows from a seed.
 
@@ -127,7 +127,8 @@ impl Rig {
         self.engines[engine].array.submit(self.now, Request { id, command });
     }
 
-    /// Carries out one effect, or lets time pass until the engine does something. False if nothing is left to do.
+    /// Carries out one effect, or lets time pass until the engine does something. False if nothing
+    /// is left to do.
     pub(crate) fn step(&mut self) -> bool {
         self.step += 1;
         if !matches!(self.schedule, Schedule::Served { .. }) {

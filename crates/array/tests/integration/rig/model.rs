@@ -1,8 +1,9 @@
-//! What the array should hold: a flat run of blocks, each with the history of what was written to it.
+//! What the array should hold: a flat run of blocks, each with the history of what was written to
+//! it.
 //!
-//! Requests that overlap take effect in the order of their submission, so a block's history is the list of writes in
-//! that order. A write that is answered well ends all doubt about what was before it; one that fails leaves each of
-//! its blocks old or new.
+//! Requests that overlap take effect in the order of their submission, so a block's history is the
+//! list of writes in that order. A write that is answered well ends all doubt about what was before
+//! it; one that fails leaves each of its blocks old or new.
 
 use super::random::mix;
 
@@ -17,7 +18,8 @@ enum State {
     Failed,
 }
 
-/// One write to a block. Numbers of requests ascend in the order of submission; the first entry is number 0.
+/// One write to a block. Numbers of requests ascend in the order of submission; the first entry is
+/// number 0.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     request: u64,
@@ -66,7 +68,8 @@ impl Model {
         }
     }
 
-    /// A write or a discard failed: each block is old or new. It may have been refused before its turn.
+    /// A write or a discard failed: each block is old or new. It may have been refused before its
+    /// turn.
     pub(crate) fn fail(&mut self, request: u64, offset: u64, length: u64) {
         for history in self.range(offset, length) {
             let index = place_in(history, request);
@@ -82,7 +85,8 @@ impl Model {
         }
     }
 
-    /// Compares what read `request` brought. Where a block could be old or new, it is from now on what was read.
+    /// Compares what read `request` brought. Where a block could be old or new, it is from now on
+    /// what was read.
     pub(crate) fn check(&mut self, request: u64, offset: u64, bytes: &[u8]) {
         for (block, bytes) in (offset / BLOCK..).zip(bytes.chunks_exact(BLOCK as usize)) {
             let allowed = self.allowed(block, request);

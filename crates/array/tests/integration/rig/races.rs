@@ -1,5 +1,5 @@
-//! Reads that take long by chance: they are begun elsewhere too, and the buffers of those that come too late are elsewhere by
-//! then.
+//! Reads that take long by chance: they are begun elsewhere too, and the buffers of those that come
+//! too late are elsewhere by then.
 
 use shoal_array::{Effect, EffectId, MemberIo, Span};
 

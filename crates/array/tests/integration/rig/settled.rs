@@ -1,5 +1,5 @@
-//! What can be said of a rig in which nothing is going on: whether the drives agree with the model and with each other,
-//! looked at past the engine; and which bytes can be had at all.
+//! What can be said of a rig in which nothing is going on: whether the drives agree with the model
+//! and with each other, looked at past the engine; and which bytes can be had at all.
 
 use shoal_array::{Geometry, Home, MemberState, Role};
 
@@ -9,7 +9,8 @@ use super::galois::{self, Input};
 use super::model::BLOCK;
 
 impl Rig {
-    /// Every copy on every drive holds what the model says, parity agrees with data, and nothing is unreadable.
+    /// Every copy on every drive holds what the model says, parity agrees with data, and nothing is
+    /// unreadable.
     pub(crate) fn check_drives(&self) {
         for engine in 0..self.engines.len() {
             self.check_members(engine);

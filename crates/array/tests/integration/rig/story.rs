@@ -1,5 +1,5 @@
-//! Stories: random requests, faults, rebuilds and scrubs on one array, told from a seed, and what must be true at
-//! their end.
+//! Stories: random requests, faults, rebuilds and scrubs on one array, told from a seed, and what
+//! must be true at their end.
 
 use std::ops::AddAssign;
 
@@ -83,7 +83,7 @@ pub(super) struct Story {
     pub(super) mismatches: Vec<Vec<Mismatch>>,
     /// Drives that are gone may answer again.
     pub(super) drives_come_back: bool,
-    /// The array is a RAID5 with a partial parity log: it survives cuts at any moment, without a resync.
+    /// A RAID5 with a partial parity log: it survives cuts at any moment, without a resync.
     has_log: bool,
     /// Parity or copies were spoilt on purpose.
     pub(super) is_spoilt: bool,

@@ -1,5 +1,5 @@
-//! What befalls the members in a story, and what is done about it: failures, sectors that cannot be read, fresh drives,
-//! scrubs.
+//! What befalls the members in a story, and what is done about it: failures, sectors that cannot be
+//! read, fresh drives, scrubs.
 
 use shoal_array::{Background, BadBlocks, CommandError, MemberState, Regions, Resync, Role, ScrubMode};
 

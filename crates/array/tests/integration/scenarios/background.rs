@@ -1,4 +1,5 @@
-//! Rebuilds beside a load: neither starves. Drives here serve one I/O at a time, and each takes 100 microseconds.
+//! Rebuilds beside a load: neither starves. Drives here serve one I/O at a time, and each takes 100
+//! microseconds.
 
 use shoal_array::{Background, Event, Level, ParityLayout, Role};
 

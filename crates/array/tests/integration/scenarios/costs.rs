@@ -1,5 +1,5 @@
-//! What requests cost in member I/O: for parity levels the least of full-stripe write, reconstruct-write and
-//! read-modify-write, healthy and degraded.
+//! What requests cost in member I/O: for parity levels the least of full-stripe write,
+//! reconstruct-write and read-modify-write, healthy and degraded.
 
 use shoal_array::{Level, ParityLayout, Raid0Layout, Role};
 

@@ -54,7 +54,8 @@ fn a_second_failure_needs_a_second_record() {
     assert_eq!(scene.results(), vec![Ok(())]);
 }
 
-/// The answer to the first record says nothing of a failure that came after it was given out; the rig checks that.
+/// The answer to the first record says nothing of a failure that came after it was given out; the
+/// rig checks that.
 #[test]
 fn a_record_covers_only_failures_before_it() {
     let topology = equal(Level::Raid6(ParityLayout::LeftSymmetric), 5, 8);

@@ -1,5 +1,5 @@
-//! Sequential writers on parity levels, counted: no read of a member, and no step back, where a writer has a row and a request in
-//! flight, whatever its drives' latencies and stalls.
+//! Sequential writers on parity levels, counted: no read of a member, and no step back, where a
+//! writer has a row and a request in flight, whatever its drives' latencies and stalls.
 
 mod bench;
 
@@ -10,7 +10,8 @@ use bench::{Bench, Drives, Writer};
 
 const SEEDS: u64 = 150;
 
-/// Drives that answer when they like: each I/O takes up to fifty times the least, and one in so many stalls for a second.
+/// Drives that answer when they like: each I/O takes up to fifty times the least, and one in so
+/// many stalls for a second.
 const UNSTEADY: Drives = Drives { latency_ns: 100_000..5_000_000, stalls_one_in: 60, stall_ns: 1_000_000_000 };
 
 fn level(random: &mut Random) -> Level {
@@ -92,7 +93,8 @@ fn others_small_writes_make_no_difference() {
     }
 }
 
-/// Writers that meet each other, small writes among them, and more streams than anybody tells apart.
+/// Writers that meet each other, small writes among them, and more streams than anybody tells
+/// apart.
 #[test]
 fn everybody_is_served_whoever_is_in_the_way() {
     for seed in 0..SEEDS {
@@ -114,7 +116,8 @@ fn everybody_is_served_whoever_is_in_the_way() {
     }
 }
 
-/// Nobody waits who has one request in flight, and patience with who submits in bursts comes to an end.
+/// Nobody waits who has one request in flight, and patience with who submits in bursts comes to an
+/// end.
 #[test]
 fn patience_is_short() {
     let drives = Drives { latency_ns: 1_000_000..1_000_001, stalls_one_in: u64::MAX, stall_ns: 0 };
@@ -123,6 +126,7 @@ fn patience_is_short() {
     let alone =
         Writer { range: 0..bench.row_bytes() * 20, bytes: 65536, depth: 1, is_backwards: false, replies_in_ns: 0..1 };
     let seen = bench.run(&[alone]);
-    // Reads, then writes: two milliseconds for each of 100 requests, but for every fifth one, which completes nothing.
+    // Reads, then writes: two milliseconds for each of 100 requests, but for every fifth one, which
+    // completes nothing.
     assert!(seen.end.ns <= 100 * 2_000_000, "{} ns", seen.end.ns);
 }

@@ -38,7 +38,8 @@ fn a_timeout_ends_the_wait_and_not_the_io(mut io_loop: IoLoop, drive: Drive, ans
     assert!(io_loop.remove_drive(drive).is_some());
 }
 
-/// The reading end of a pipe stands for a drive that does not answer until the writing end is closed.
+/// The reading end of a pipe stands for a drive that does not answer until the writing end is
+/// closed.
 #[test]
 fn a_timeout_ends_a_wait_for_io_uring() {
     let arena = Arena::new(4096).unwrap();
@@ -105,7 +106,8 @@ fn who_waits_for_drives_alone_sleeps_while_a_bell_rings() {
     with_each(8, |io_loop, _, directory| {
         let bell = Arc::new(rustix::event::eventfd(1, rustix::event::EventfdFlags::NONBLOCK).unwrap());
         io_loop.watch(bell).unwrap();
-        // One wait that may be woken leaves the watch armed behind it, which must not end the others.
+        // One wait that may be woken leaves the watch armed behind it, which must not end the
+        // others.
         let drive = add(io_loop, &file_of(directory, MIB));
         let mut finished = Vec::new();
         for token in 0..3 {

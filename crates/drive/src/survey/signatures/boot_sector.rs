@@ -1,5 +1,5 @@
-//! The first blocks, where a partition table and a FAT file system look alike, and the families that share a mark:
-//! ext2, ext3 and ext4; the versions of LVM's label.
+//! The first blocks, where a partition table and a FAT file system look alike, and the families
+//! that share a mark: ext2, ext3 and ext4; the versions of LVM's label.
 
 use super::{Ends, Signature};
 
@@ -65,7 +65,8 @@ fn partition_table(sector: &[u8; 512]) -> Option<&'static str> {
     }
 }
 
-/// The superblock begins at 1024; its mark is 56 bytes in, and its features tell the generations apart.
+/// The superblock begins at 1024; its mark is 56 bytes in, and its features tell the generations
+/// apart.
 fn ext(ends: &Ends) -> Option<Signature> {
     const MARK_OFFSET: u64 = 1024 + 56;
     const HAS_JOURNAL: u32 = 0x4;

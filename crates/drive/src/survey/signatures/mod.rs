@@ -1,7 +1,8 @@
 //! What a drive carries, by the marks that formats leave at known places. Reads only.
 //!
-//! Most marks are a few fixed bytes at a fixed offset, and live in one table. Those that need a second look (an MBR and
-//! a FAT boot sector end alike) or whose place follows from the size have a function each.
+//! Most marks are a few fixed bytes at a fixed offset, and live in one table. Those that need a
+//! second look (an MBR and a FAT boot sector end alike) or whose place follows from the size have a
+//! function each.
 
 mod boot_sector;
 mod raid;

@@ -11,8 +11,8 @@ pub(super) fn find(ends: &Ends) -> Vec<Signature> {
     md(ends).into_iter().chain(zfs(ends)).collect()
 }
 
-/// Superblocks 1.1 at the start, 1.2 at 4 KiB, 1.0 at least 8 KiB before the end and 0.90 in the last whole 64 KiB but
-/// one.
+/// Superblocks 1.1 at the start, 1.2 at 4 KiB, 1.0 at least 8 KiB before the end and 0.90 in the
+/// last whole 64 KiB but one.
 fn md(ends: &Ends) -> Vec<Signature> {
     let sectors = ends.size_bytes / 512;
     let before_the_end = sectors.checked_sub(16).map(|sector| (sector & !7) * 512);

@@ -10,8 +10,8 @@ fn an_array_that_was_run_in_two_halves_is_refused() {
     assert_eq!(refusal(&members), "drive0 and drive1 disagree about their array's members: leave one of them out");
 }
 
-/// An update was cut short when one member had it. The others were started without that one, and power was cut when one of
-/// them had been told so: as many updates, and no write since.
+/// An update was cut short when one member had it. The others were started without that one, and
+/// power was cut when one of them had been told so: as many updates, and no write since.
 #[test]
 fn who_missed_the_later_of_two_updates_with_one_number_has_failed() {
     for absent in [MemberUse::Faulty, MemberUse::Spare] {
@@ -31,8 +31,8 @@ fn who_missed_the_later_of_two_updates_with_one_number_has_failed() {
     }
 }
 
-/// It was made a spare in an update that was cut short, and got its role in the next one, which has the same count: spares
-/// elect nobody.
+/// It was made a spare in an update that was cut short, and got its role in the next one, which has
+/// the same count: spares elect nobody.
 #[test]
 fn a_spare_as_fresh_as_those_that_give_it_a_role_is_filled_anew() {
     let mut members = array(1, RAID5, 3, 0);

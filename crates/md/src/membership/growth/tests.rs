@@ -46,7 +46,8 @@ fn started() -> [Membership; 2] {
     [before, members]
 }
 
-/// As Linux 6.1 has it after `mdadm --grow --raid-devices 4`: the old shape, the new number of members, and where to.
+/// As Linux 6.1 has it after `mdadm --grow --raid-devices 4`: the old shape, the new number of
+/// members, and where to.
 #[test]
 fn a_reshape_is_told_in_mds_fields() {
     let [before, mut members] = started();
@@ -110,7 +111,8 @@ fn members_are_told_where_their_data_move_by_a_member_and_not_by_a_spare() {
     }
 }
 
-/// Nobody takes a member that did not hear of the end for a good one, as its data are no longer where it says.
+/// Nobody takes a member that did not hear of the end for a good one, as its data are no longer
+/// where it says.
 #[test]
 fn members_that_did_not_hear_of_the_end_are_stale_until_they_are_told() {
     let [_, members] = started();

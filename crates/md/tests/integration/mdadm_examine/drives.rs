@@ -47,7 +47,8 @@ impl Drives {
         }
     }
 
-    /// Writes the header of a bitmap beside each superblock: without it, mdadm believes in no bitmap.
+    /// Writes the header of a bitmap beside each superblock: without it, mdadm believes in no
+    /// bitmap.
     pub(crate) fn write_bitmap_header(&self, superblocks: &[Superblock], header: &BitmapHeader) {
         for superblock in superblocks {
             let file = File::options().write(true).open(self.path(superblock.dev_number as usize)).unwrap();

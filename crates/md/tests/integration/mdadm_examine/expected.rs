@@ -131,7 +131,8 @@ impl Expected {
         }
     }
 
-    /// Where mdadm puts the bad-block log: behind space for a bitmap, by what is used of each member.
+    /// Where mdadm puts the bad-block log: behind space for a bitmap, by what is used of each
+    /// member.
     fn bad_block_log(&self) -> u64 {
         8 + match self.used() {
             None => 0,
@@ -141,8 +142,8 @@ impl Expected {
         }
     }
 
-    /// Free sectors before and after the data. mdadm says nothing if there are none, for which it also takes one sector
-    /// after the data.
+    /// Free sectors before and after the data. mdadm says nothing if there are none, for which it
+    /// also takes one sector after the data.
     fn unused(&self, number: usize) -> Option<String> {
         let taken = 8 + (self.bad_block_log() + 8).max(72);
         let before = self.data_offset / SECTOR_BYTES - taken;

@@ -1,7 +1,8 @@
-//! mdadm reads every field of the superblocks that we write, for every level, layout, and sizes from 16 MiB to 8 TiB.
+//! mdadm reads every field of the superblocks that we write, for every level, layout, and sizes
+//! from 16 MiB to 8 TiB.
 //!
-//! `mdadm --examine` needs no privileges and no kernel with md, but mdadm itself: without it these tests say so and do
-//! nothing. The drives are sparse files; only their superblocks are written.
+//! `mdadm --examine` needs no privileges and no kernel with md, but mdadm itself: without it these
+//! tests say so and do nothing. The drives are sparse files; only their superblocks are written.
 mod drives;
 mod expected;
 mod versions;

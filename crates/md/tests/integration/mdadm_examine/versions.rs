@@ -1,4 +1,5 @@
-//! What mdadm says of the areas beside the data in every minor version, and of members in the middle of something.
+//! What mdadm says of the areas beside the data in every minor version, and of members in the
+//! middle of something.
 
 use std::collections::BTreeMap;
 

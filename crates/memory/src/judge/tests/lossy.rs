@@ -61,7 +61,8 @@ fn a_spare_has_nothing_to_lose_and_a_rival_gains_nothing() {
     assert!(doubt(&book, &there).contains("stick was never seen"), "a member of the last update is missing");
 }
 
-/// What the last copy had not flushed when it refused to went with its power, and nobody else has it.
+/// What the last copy had not flushed when it refused to went with its power, and nobody else has
+/// it.
 #[test]
 fn a_last_copy_that_refused_a_flush_may_lack_what_it_had_not_flushed() {
     let last = &array(Level::Raid1, 2, 0)[..1];
@@ -74,7 +75,8 @@ fn a_last_copy_that_refused_a_flush_may_lack_what_it_had_not_flushed() {
     assert!(judge(Some(&refused), &set_back).doubt.is_some(), "it had flushed more");
 }
 
-/// Its drive took the superblock, and lost its power before it said so: nobody else has run it since.
+/// Its drive took the superblock, and lost its power before it said so: nobody else has run it
+/// since.
 #[test]
 fn an_update_that_was_given_up_and_lies_on_a_member_is_none_of_another_host() {
     let mut all = array(Level::Raid1, 2, 0);

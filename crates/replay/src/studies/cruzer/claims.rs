@@ -174,7 +174,8 @@ fn most<E>(rate: impl Fn(usize) -> Result<f64, E>) -> Result<f64, E> {
     (1..=DRIVES).map(rate).try_fold(0.0, |most, rate| Ok(f64::max(most, rate?)))
 }
 
-/// The smallest chunk, in KiB, with which two to six drives on one bus are all read within 8 % of their best.
+/// The smallest chunk, in KiB, with which two to six drives on one bus are all read within 8 % of
+/// their best.
 fn smallest_good_chunk(outcomes: &Outcomes) -> Result<f64, Missing> {
     let mut smallest = 0;
     for drives in 2..=DRIVES {

@@ -1,7 +1,7 @@
 //! Disks in software and hardware RAID5: one writer and two, and over gigabit.
 //!
-//! Disks and buses would allow four times what was measured, so the host set the pace. Its pace is an input here; what two writers or a
-//! network make of it is foretold.
+//! Disks and buses would allow four times what was measured, so the host set the pace. Its pace is
+//! an input here; what two writers or a network make of it is foretold.
 
 mod claims;
 

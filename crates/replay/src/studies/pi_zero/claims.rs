@@ -1,7 +1,8 @@
 //! What is claimed of the figures of `pi-zero`.
 //!
-//! The study's tables name slots (`/dev/sda`), not sticks. Speed and p99.99 together tell the sticks apart, and the order in
-//! the slots of the second run is the exact reverse of that of the first, as its author says it was.
+//! The study's tables name slots (`/dev/sda`), not sticks. Speed and p99.99 together tell the
+//! sticks apart, and the order in the slots of the second run is the exact reverse of that of the
+//! first, as its author says it was.
 
 use super::{Stick, stick_in_slot};
 use crate::Figure;

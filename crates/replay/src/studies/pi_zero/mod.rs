@@ -1,4 +1,5 @@
-//! Four sticks on the hub of a Raspberry Pi Zero: fio on each and on a linear device over all, and drives pulled.
+//! Four sticks on the hub of a Raspberry Pi Zero: fio on each and on a linear device over all, and
+//! drives pulled.
 
 mod claims;
 mod pulled;
@@ -77,7 +78,8 @@ pub(crate) fn stick_in_slot(experiment: &str, configuration: &str) -> Option<Sti
 fn with_longest_pauses(mut model: DriveModel, duration_ns: u64) -> Result<DriveModel, ReplayError> {
     if let Medium::Flash(flash) = &mut model.medium {
         let ordinary = flash.stalls.clone();
-        // As often as a p99.99 over this many writes needs to show it: what lies beyond it, and itself.
+        // As often as a p99.99 over this many writes needs to show it: what lies beyond it, and
+        // itself.
         let writes = FILE_BYTES / 4096;
         let every_writes = u32::try_from(writes / (writes / 10_000 + 1)).expect("some ten thousand");
         flash.stalls = vec![shoal_sim::Stall { every_writes, duration_ns, phase_writes: 0 }];
@@ -116,7 +118,8 @@ fn read(stick: Stick, outcomes: &mut Outcomes) -> Result<(), ReplayError> {
     Ok(())
 }
 
-/// The sticks in the order in which the linear device joins them: that of the first run of the slot experiment.
+/// The sticks in the order in which the linear device joins them: that of the first run of the slot
+/// experiment.
 const LINEAR: [Stick; 4] = [Stick::BSlow, Stick::C, Stick::A, Stick::D];
 
 fn linear(direction: Direction, outcomes: &mut Outcomes) -> Result<(), ReplayError> {

@@ -1,8 +1,9 @@
 //! Drives pulled from under a linear device of the device mapper, and plugged back.
 //!
-//! The device is a table of segments. It names the nodes that the drives had when it was made: a drive that comes back under another
-//! node is not the one that the table means. There is no state of the whole: I/O fails where it meets a dead drive, and
-//! nowhere else. What was read before is in the page cache and needs no I/O.
+//! The device is a table of segments. It names the nodes that the drives had when it was made: a
+//! drive that comes back under another node is not the one that the table means. There is no state
+//! of the whole: I/O fails where it meets a dead drive, and nowhere else. What was read before is
+//! in the page cache and needs no I/O.
 
 use std::collections::BTreeSet;
 

@@ -22,7 +22,8 @@ const RAID0: ArrayLevel = ArrayLevel::Plain(Level::Raid0(Raid0Layout::Original))
 const CHUNK_BYTES: u32 = 64 << 10;
 /// What `hdparm -a` was set to.
 pub(crate) const READ_AHEAD_SECTORS: [u32; 3] = [512, 1024, 2048];
-/// A tenth of memory (`vm_dirty_ratio` of kernels up to 2.6.21), of which the laptop is taken to have 2 GiB.
+/// A tenth of memory (`vm_dirty_ratio` of kernels up to 2.6.21), of which the laptop is taken to
+/// have 2 GiB.
 const DIRTY_BYTES: u64 = (2 << 30) / 10;
 /// `bs=1024 count=1000000`, and four times as much.
 const SINGLE_BYTES: u64 = 1_024_000_000;

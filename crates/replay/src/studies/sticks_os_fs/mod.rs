@@ -1,9 +1,10 @@
 //! Three sticks under three operating systems with three file systems, by HD Tune and ATTO.
 //!
-//! HD Tune asks for 64 KiB, does something of its own, asks for the next; ATTO keeps four requests in flight. What HD Tune
-//! loses is a gap of the host's, the same for every stick: it follows from one cell for which both are given. Each system
-//! reads each stick at a rate of its own, which HD Tune's figure gives; file systems do not matter to HD Tune, which
-//! reads below them, and to ATTO's reads of one large file. Writes are as fast as the stick, under any system.
+//! HD Tune asks for 64 KiB, does something of its own, asks for the next; ATTO keeps four requests
+//! in flight. What HD Tune loses is a gap of the host's, the same for every stick: it follows from
+//! one cell for which both are given. Each system reads each stick at a rate of its own, which HD
+//! Tune's figure gives; file systems do not matter to HD Tune, which reads below them, and to
+//! ATTO's reads of one large file. Writes are as fast as the stick, under any system.
 
 mod claims;
 mod rates;
@@ -71,7 +72,8 @@ impl Cell {
     }
 }
 
-/// A host whose driver for USB storage asks for 64 KiB at most, as Windows' did (`MaximumTransferLength` of usbstor).
+/// A host whose driver for USB storage asks for 64 KiB at most, as Windows' did
+/// (`MaximumTransferLength` of usbstor).
 fn windows() -> HostModel {
     HostModel { max_request_bytes: BLOCK_BYTES, piece_bytes: BLOCK_BYTES, ..HostModel::default() }
 }

@@ -11,8 +11,8 @@ use crate::calibrate::{ns_per_byte, solve, with_read_time, with_write_time};
 use crate::methods::{hd_tune, overlapped};
 use crate::rig::{alone, drive, model};
 
-/// What the host loses between two of HD Tune's requests. It follows from the cell that has both: with the stick at the
-/// rate at which ATTO measures what was printed, HD Tune has to as well.
+/// What the host loses between two of HD Tune's requests. It follows from the cell that has both:
+/// with the stick at the rate at which ATTO measures what was printed, HD Tune has to as well.
 pub(super) fn gap_ns() -> Result<u64, ReplayError> {
     static GAP_NS: OnceLock<u64> = OnceLock::new();
     if let Some(&gap_ns) = GAP_NS.get() {

@@ -1,8 +1,9 @@
-//! A benchmark in a directory: on a file of its own there, so that the file system is a part of what is measured.
+//! A benchmark in a directory: on a file of its own there, so that the file system is a part of
+//! what is measured.
 //!
-//! The file is written in full and flushed before anything is measured: holes and room that was only promised are read
-//! without any I/O. It is deleted when the target is closed, or the command ends in failure; one that a killed run left
-//! behind is told by name.
+//! The file is written in full and flushed before anything is measured: holes and room that was
+//! only promised are read without any I/O. It is deleted when the target is closed, or the command
+//! ends in failure; one that a killed run left behind is told by name.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -171,7 +172,8 @@ impl FileInDirectory {
         format!("{} ({kind})", self.directory.display())
     }
 
-    /// What was written in all, and what that is on the drives if the directory is on an array of ours.
+    /// What was written in all, and what that is on the drives if the directory is on an array of
+    /// ours.
     pub(super) fn account(&self, measured_bytes: u64) -> DirectoryDocument {
         let written_bytes = self.size_bytes + measured_bytes;
         let factors = self.mount.as_ref().and_then(|mount| array_factors(&mount.source));
@@ -187,7 +189,8 @@ impl FileInDirectory {
     }
 }
 
-/// Bytes written to members for each byte written to the array that a device is: in large writes, and in small ones.
+/// Bytes written to members for each byte written to the array that a device is: in large writes,
+/// and in small ones.
 fn array_factors(device: &Path) -> Option<(f64, f64)> {
     let attachment = attachments().ok()?.into_iter().find(|attachment| attachment.is_at(device))?;
     let named = ArrayArgs { drives: attachment.drives, ..ArrayArgs::default() };

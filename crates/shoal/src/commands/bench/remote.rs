@@ -1,4 +1,5 @@
-//! Exports of NBD servers as targets: `nbd+unix:///NAME?socket=PATH` and `nbd://HOST:PORT/NAME`, as libnbd writes them.
+//! Exports of NBD servers as targets: `nbd+unix:///NAME?socket=PATH` and `nbd://HOST:PORT/NAME`, as
+//! libnbd writes them.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! An array that another process runs as a target: it is measured through the block device that this process serves. Its members
-//! would give what is on them at that moment, which is not what the array holds.
+//! An array that another process runs as a target: it is measured through the block device that
+//! this process serves. Its members would give what is on them at that moment, which is not what
+//! the array holds.
 
 use shoal_attaching::refuse_served;
 use shoal_bench::{Conditions, TargetDescription, TargetKind, Workload};

@@ -1,5 +1,5 @@
-//! What `shoal bench` measures: plain files and devices, or the array that they are members of; simulated drives, alone or
-//! as an array that is made for the occasion.
+//! What `shoal bench` measures: plain files and devices, or the array that they are members of;
+//! simulated drives, alone or as an array that is made for the occasion.
 
 use std::path::Path;
 
@@ -91,7 +91,8 @@ pub(super) fn open(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<V
     Ok(vec![array_of(cli, args, workload)?])
 }
 
-/// The array that the targets are members of: through the process that runs it, by the kernel, or by this process.
+/// The array that the targets are members of: through the process that runs it, by the kernel, or
+/// by this process.
 fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, Failure> {
     let named = ArrayArgs {
         drives: args.targets.clone(),
@@ -123,7 +124,8 @@ fn array_of(cli: &Cli, args: &BenchArgs, workload: &Workload) -> Result<Target, 
     Ok(target)
 }
 
-/// An export of an NBD server. What it holds cannot be told as a drive's can, so nothing is written unless that is said to be meant.
+/// An export of an NBD server. What it holds cannot be told as a drive's can, so nothing is written
+/// unless that is said to be meant.
 fn export(args: &BenchArgs, named: &Named, target: &Path, workload: &Workload) -> Result<Target, Failure> {
     let name = target.display().to_string();
     if access(workload) == Access::Write && !args.force {

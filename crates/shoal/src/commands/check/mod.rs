@@ -26,7 +26,8 @@ use crate::setup::join;
 pub(crate) use document::CheckDocument;
 use document::CheckedDocument;
 
-/// What a slow stick moves in a second, and takes for a place far from the last, to say beforehand how long it may take.
+/// What a slow stick moves in a second, and takes for a place far from the last, to say beforehand
+/// how long it may take.
 const SLOW_BYTES_PER_S: u64 = 10_000_000;
 const SLOW_JUMP_NS: u64 = 120_000_000;
 
@@ -60,7 +61,8 @@ impl Checker<'_> {
 
     fn check_real(&self, recorder: &mut Recorder<'_>) -> Result<Vec<CheckedDocument>, Failure> {
         let paths = &self.args.drives;
-        // All of them before any is written to. Each stays open, so that nobody else takes it meanwhile.
+        // All of them before any is written to. Each stays open, so that nobody else takes it
+        // meanwhile.
         let drives = if self.args.write {
             check_overwritable(paths, &ArrayArgs::default(), self.args.force)?.open()?
         } else {

@@ -20,7 +20,8 @@ use crate::progress::run_background;
 use crate::setup::{environment, join, open_options};
 use size::size_text;
 
-/// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the data.
+/// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the
+/// data.
 pub(crate) fn run(cli: &Cli, args: &CreateArgs) -> Result<(), Failure> {
     let level = ArrayLevel::parse(&args.level, args.layout.as_deref(), args.groups).map_err(Failure::usage)?;
     let consistency = consistency(args)?;
@@ -95,7 +96,8 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     output::document(cli, &document, |document| state_text(document) + &told)
 }
 
-/// Tells of arrays that have lost members to the new one, as was meant; those that lost all are forgotten.
+/// Tells of arrays that have lost members to the new one, as was meant; those that lost all are
+/// forgotten.
 fn tell_bereft(wiped: &Wipeable) {
     let former = wiped.former().iter();
     let lost: Vec<_> = former.filter_map(|it| Some((&it.path, it.superblock.clone()?))).collect();
@@ -137,7 +139,8 @@ fn metadata(metadata: Metadata) -> MinorVersion {
     }
 }
 
-/// What `--bitmap`, `--bitmap-chunk` and `--consistency-policy` say together, as mdadm understands them.
+/// What `--bitmap`, `--bitmap-chunk` and `--consistency-policy` say together, as mdadm understands
+/// them.
 fn consistency(args: &CreateArgs) -> Result<ConsistencyPolicy, Failure> {
     let chunk_bytes = args.bitmap_chunk;
     let bitmap = ConsistencyPolicy::Bitmap { chunk_bytes };

@@ -1,4 +1,5 @@
-//! An array of simulated drives: made, brought to rest and shown, all in virtual time. It vanishes with the command.
+//! An array of simulated drives: made, brought to rest and shown, all in virtual time. It vanishes
+//! with the command.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

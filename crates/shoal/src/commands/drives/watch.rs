@@ -12,7 +12,8 @@ use super::look::{SYSFS, look};
 use super::text;
 use crate::exit::Failure;
 
-/// The kernel tells of changes over a socket that needs no root; sysfs alone tells the same, this much later.
+/// The kernel tells of changes over a socket that needs no root; sysfs alone tells the same, this
+/// much later.
 const PERIOD: Duration = Duration::from_millis(500);
 
 pub(super) fn follow(shown: &DrivesDocument) -> Result<(), Failure> {

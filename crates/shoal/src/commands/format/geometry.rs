@@ -1,4 +1,5 @@
-//! What a file system has to know of an array, gathered from the array, its members' superblocks and their drives.
+//! What a file system has to know of an array, gathered from the array, its members' superblocks
+//! and their drives.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -92,7 +93,8 @@ fn erase_unit_of(drive: &Path) -> Option<u64> {
     erase_unit_of_device(rustix::fs::major(number), rustix::fs::minor(number))
 }
 
-/// What a model's controller keeps open for writing is what it erases at a time, or several of those.
+/// What a model's controller keeps open for writing is what it erases at a time, or several of
+/// those.
 fn erase_unit_of_models(drives: &SimulatedDrives) -> Option<u64> {
     let unit = |medium: &Medium| match medium {
         Medium::Flash(flash) => flash.allocation.as_ref().map(|units| units.unit_bytes),
@@ -111,8 +113,8 @@ fn as_recorded(drives: &[PathBuf]) -> Option<u64> {
     offsets.into_iter().reduce(greatest_common_divisor)
 }
 
-/// The same of simulated drives, whose superblocks are in the memory of the process that made the array of them: what it
-/// writes there follows from level and sizes.
+/// The same of simulated drives, whose superblocks are in the memory of the process that made the
+/// array of them: what it writes there follows from level and sizes.
 fn placed_by_us(array: &ArrayDocument, drives: &SimulatedDrives) -> Option<u64> {
     let member =
         |model: &DriveModel| NewMember { drive: model.name.clone(), size_bytes: model.size_bytes, uuid: Uuid([0; 16]) };

@@ -57,7 +57,8 @@ pub(crate) fn run(cli: &Cli, args: &FormatArgs) -> Result<(), Failure> {
     output::document(cli, &document, made_text)
 }
 
-/// The array as it is, without changing it. One whose content holds something is refused unless forced.
+/// The array as it is, without changing it. One whose content holds something is refused unless
+/// forced.
 fn look(cli: &Cli, args: &FormatArgs) -> Result<(StateDocument, Geometry), Failure> {
     let mut array = reach(cli, &args.array, Opening { writable: false, force: args.force, ..Opening::WRITABLE }, None)?;
     let state = array.execute(Command::Status)?;

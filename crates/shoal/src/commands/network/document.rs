@@ -35,7 +35,8 @@ pub(crate) struct NetworkDocument {
     /// What was measured.
     #[serde(flatten)]
     pub(crate) findings: Findings,
-    /// Blocks of 4 KiB one after the other, without a network: of each drive alone, and of what is served. With `--as pi-zero`.
+    /// Blocks of 4 KiB one after the other, without a network: of each drive alone, and of what is
+    /// served. With `--as pi-zero`.
     pub(crate) small: Vec<SmallDocument>,
     /// With `--as`: the study's figures, and what was measured beside them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,11 +101,13 @@ pub(crate) struct NetworkPlanDocument {
     pub(crate) left_out: Vec<LeftOut>,
     /// What would be written to the array, or to its drives by way of it.
     pub(crate) written_bytes: u64,
-    /// Written and read in blocks of 4 KiB beside that, on each drive alone and on what is served; 0 unless `--as pi-zero`.
+    /// Written and read in blocks of 4 KiB beside that, on each drive alone and on what is served;
+    /// 0 unless `--as pi-zero`.
     pub(crate) small_bytes: u64,
     /// What would lie in memory meanwhile.
     pub(crate) memory_bytes: u64,
-    /// How long it would take if links are full and the array does 100 MB/s, without blocks of 4 KiB.
+    /// How long it would take if links are full and the array does 100 MB/s, without blocks of 4
+    /// KiB.
     pub(crate) duration_ns: u64,
 }
 

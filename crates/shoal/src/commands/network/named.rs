@@ -1,4 +1,5 @@
-//! What was named to be measured: something that is there, or drives of which an array is to be made.
+//! What was named to be measured: something that is there, or drives of which an array is to be
+//! made.
 
 use shoal_network::Offer;
 
@@ -37,7 +38,8 @@ impl Named {
         Offer { directory: true, device: !matches!(self, Self::Target(Target::Directory(_))) }
     }
 
-    /// Refuses what has no room. How much an array will have of its drives is known when it is there; it is no more than they.
+    /// Refuses what has no room. How much an array will have of its drives is known when it is
+    /// there; it is no more than they.
     pub(super) fn check_room(&self, size_bytes: u64) -> Result<(), Failure> {
         match self {
             Self::Target(target) => target.check_room(size_bytes),

@@ -51,14 +51,16 @@ const DISKS: &str = "software RAID5, 8 disks";
 const LINEAR: &str = "dm-linear (omni_drive)";
 const LINEAR_WRITE: &str = "omni_drive; fio 4 KiB direct QD1 seq write";
 const LINEAR_READ: &str = "omni_drive; fio 4 KiB direct QD1 seq read";
-/// The sticks, each of which was measured alone three times; one's own drives stand beside them in the order in which they are named.
+/// The sticks, each of which was measured alone three times; one's own drives stand beside them in
+/// the order in which they are named.
 const STICKS: [&str; 4] = ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"];
 const STICK_RUNS: u32 = 3;
 
 /// Experiment, configuration, metric; and what stands beside.
 type Beside = (&'static str, &'static str, &'static str, Own);
 
-/// The file was written by a program or copied by `cp`; here it is copied, so one row stands beside both.
+/// The file was written by a program or copied by `cp`; here it is copied, so one row stands beside
+/// both.
 const EIDE_FIGURES: [Beside; 10] = [
     (EIDE, "internal, base (repeated)", "write", Own::Rate("array-write")),
     (EIDE, "internal, copy (repeated)", "write", Own::Rate("array-write")),

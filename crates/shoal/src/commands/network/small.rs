@@ -1,6 +1,7 @@
-//! Blocks of 4 KiB one after the other and one at a time, past the page cache: how the study of a Raspberry Pi measured its
-//! sticks, with fio, each alone and then all as one. Here `shoal bench` does it: on each drive, if an array is yet to be made
-//! of them (of an array that is there members are read and not written), and on the array or on a file of the directory.
+//! Blocks of 4 KiB one after the other and one at a time, past the page cache: how the study of a
+//! Raspberry Pi measured its sticks, with fio, each alone and then all as one. Here `shoal bench`
+//! does it: on each drive, if an array is yet to be made of them (of an array that is there members
+//! are read and not written), and on the array or on a file of the directory.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -55,7 +56,8 @@ pub(crate) enum SmallDirection {
 pub(crate) struct SmallRun {
     /// Its average rate.
     pub(crate) bytes_per_s: u64,
-    /// What one in ten thousand requests took longer than; left out where there were too few to say.
+    /// What one in ten thousand requests took longer than; left out where there were too few to
+    /// say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency_99_99_ns: Option<u64>,
     /// Whether it can be trusted.
@@ -72,7 +74,8 @@ impl SmallDirection {
     }
 }
 
-/// Which drives are measured by themselves, and how: those that become an array are lost anyway, members only give.
+/// Which drives are measured by themselves, and how: those that become an array are lost anyway,
+/// members only give.
 fn drives_alone(named: &Named) -> (&[PathBuf], &'static [SmallDirection]) {
     match named {
         Named::Target(Target::Directory(_)) => (&[], &[]),

@@ -1,7 +1,8 @@
 //! An array that is made of drives for a study, and taken off them when that is over.
 //!
-//! It is made without a resync, so nothing of it may be left that could be taken for an array whose parity is right: its
-//! superblocks are erased however the study ends, unless this program is killed; then whoever looks at the drives finds the array.
+//! It is made without a resync, so nothing of it may be left that could be taken for an array whose
+//! parity is right: its superblocks are erased however the study ends, unless this program is
+//! killed; then whoever looks at the drives finds the array.
 
 use std::path::PathBuf;
 

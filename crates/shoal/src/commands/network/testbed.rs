@@ -6,7 +6,8 @@
 //!  (overwritten)                └─ export blocks ─────────────────► NBD over the link
 //! ```
 //!
-//! All of it runs on the server's host: processes, mounts and what they made go with that host, whatever ends this program.
+//! All of it runs on the server's host: processes, mounts and what they made go with that host,
+//! whatever ends this program.
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Exports begin and end at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// Two hosts, with the array at one of them. The order of the fields is that in which they have to go.
+/// Two hosts, with the array at one of them. The order of the fields is that in which they have to
+/// go.
 pub(super) struct Testbed {
     pub(super) pair: Pair,
     /// The array's server and its file.
@@ -83,7 +85,8 @@ impl Testbed {
 }
 
 impl Testbed {
-    /// Serves the array: its end as blocks, what is before that as a file, and on that a file system.
+    /// Serves the array: its end as blocks, what is before that as a file, and on that a file
+    /// system.
     fn serve(&mut self, members: &[PathBuf], state: &StateDocument, size_bytes: u64) -> Result<(), Failure> {
         let capacity = state.array.capacity_bytes.unwrap_or(0);
         let files = capacity.saturating_sub(size_bytes) / ALIGNMENT * ALIGNMENT;

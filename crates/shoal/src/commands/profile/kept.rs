@@ -1,5 +1,5 @@
-//! A profile, as the lab book keeps it: each probe's mean, and what drives did together. Means that the model gives are no
-//! measurements, and are left out.
+//! A profile, as the lab book keeps it: each probe's mean, and what drives did together. Means that
+//! the model gives are no measurements, and are left out.
 
 use std::collections::BTreeMap;
 

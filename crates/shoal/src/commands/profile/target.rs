@@ -51,7 +51,8 @@ fn named_bus(word: &str) -> Result<BusKind, Failure> {
     BusKind::from_word(word).ok_or_else(message)
 }
 
-/// What a drive says of itself: title, bus, and whether it rotates where that can be believed: bridges call sticks rotating.
+/// What a drive says of itself: title, bus, and whether it rotates where that can be believed:
+/// bridges call sticks rotating.
 fn said(drive: &Drive) -> (String, BusKind, Option<bool>) {
     let identity = drive.identity();
     let bus = match identity.usb.as_ref().map(|port| port.link_bits_per_s) {

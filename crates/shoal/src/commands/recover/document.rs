@@ -106,7 +106,8 @@ pub(crate) struct SavedDocument {
     pub(crate) bytes: u64,
     /// What could not be had; the file has zeros there.
     pub(crate) lost: Vec<LostDocument>,
-    /// Members that were written to since they were found, or are gone: what was copied may be of several times.
+    /// Members that were written to since they were found, or are gone: what was copied may be of
+    /// several times.
     pub(crate) changed: Vec<String>,
     /// How long it took.
     pub(crate) elapsed_ns: u64,

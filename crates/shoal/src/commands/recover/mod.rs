@@ -1,8 +1,9 @@
-//! `shoal recover`: finds the members of arrays among many files, says what can be made of them, and lets one see it
-//! before anything is decided.
+//! `shoal recover`: finds the members of arrays among many files, says what can be made of them,
+//! and lets one see it before anything is decided.
 //!
-//! Nothing is written but by `--apply`: arrays run over an overlay, in which superblocks are as the proposal wants
-//! them. `--save` copies the content out and lists what is lost; `--apply` writes the proposed superblocks.
+//! Nothing is written but by `--apply`: arrays run over an overlay, in which superblocks are as the
+//! proposal wants them. `--save` copies the content out and lists what is lost; `--apply` writes
+//! the proposed superblocks.
 
 mod document;
 

@@ -1,4 +1,5 @@
-//! `shoal replay`: the published studies, played on simulated drives, and held against what was printed.
+//! `shoal replay`: the published studies, played on simulated drives, and held against what was
+//! printed.
 
 mod document;
 mod text;

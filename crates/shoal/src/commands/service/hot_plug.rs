@@ -27,7 +27,8 @@ use crate::exit::Failure;
 use crate::output;
 use crate::setup::{environment, reach_running};
 
-/// Longer than a member may be silent before it is taken out; a service's time to start has room for it.
+/// Longer than a member may be silent before it is taken out; a service's time to start has room
+/// for it.
 const BUSY_PATIENCE: Duration = Duration::from_secs(180);
 /// From one try to the next.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -83,8 +84,8 @@ fn refuse_stranger(superblock: &Superblock, hardware: Option<&str>, path: &Path)
     )))
 }
 
-/// Has the service manager start the array, and waits until it runs: a member that comes at the last moment may be too
-/// late for the start itself.
+/// Has the service manager start the array, and waits until it runs: a member that comes at the
+/// last moment may be too late for the start itself.
 fn start(uuid: &shoal_md::Uuid, array: &ArrayArgs) -> Result<Box<dyn Handle>, Failure> {
     let owner = owner_of(Path::new("/"), uuid).ok_or_else(|| {
         Failure::Usage(format!("array {uuid} is not run by shoal: `shoal service install` makes it a service"))

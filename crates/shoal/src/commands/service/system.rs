@@ -12,7 +12,8 @@ use crate::exit::Failure;
 /// A command line.
 pub(super) type Line = Vec<String>;
 
-/// Whether this machine runs systemd; in a container, or while a system is being installed, nobody has to be told.
+/// Whether this machine runs systemd; in a container, or while a system is being installed, nobody
+/// has to be told.
 pub(super) fn has_manager() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }

@@ -9,12 +9,13 @@ use shoal_text::shell_word;
 
 use super::document::ClientLine;
 
-/// Lines for every kind of client, with this machine's first address that they can reach. `tree` is where its kernel's NFS server has shares.
+/// Lines for every kind of client, with this machine's first address that they can reach. `tree` is
+/// where its kernel's NFS server has shares.
 pub(super) fn lines(record: &Record, interfaces: &[Interface], tree: Tree) -> Vec<ClientLine> {
     let networks = record.share(interfaces).map(|share| share.networks).unwrap_or_default();
     let addresses = addresses(interfaces, &networks);
     let Some(&address) = addresses.iter().min_by_key(|address| address.is_ipv6()) else { return Vec::new() };
-    // A path of Windows has no colons: an address of version 6 is a name there, which nobody is asked for.
+    // A path of Windows has no colons: an address of version 6 is written as a name there.
     let (host, windows) = match address {
         IpAddr::V4(four) => (four.to_string(), four.to_string()),
         IpAddr::V6(six) => (format!("[{six}]"), format!("{}.ipv6-literal.net", six.to_string().replace(':', "-"))),

@@ -1,7 +1,8 @@
-//! `--configuration-only`: configurations for servers that run already, and what is to be done with them.
+//! `--configuration-only`: configurations for servers that run already, and what is to be done with
+//! them.
 //!
-//! What is printed is a script for root's shell, to be read before it is run: each command after a comment that says what for. A second run
-//! of it changes nothing.
+//! What is printed is a script for root's shell, to be read before it is run: each command after a
+//! comment that says what for. A second run of it changes nothing.
 
 use std::fs;
 use std::net::IpAddr;

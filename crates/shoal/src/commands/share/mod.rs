@@ -1,4 +1,5 @@
-//! `shoal share` and `shoal unshare`: directories and mounted arrays for others in the local network.
+//! `shoal share` and `shoal unshare`: directories and mounted arrays for others in the local
+//! network.
 
 mod clients;
 mod configuration;
@@ -103,7 +104,8 @@ pub(crate) fn unshare(cli: &Cli, args: &UnshareArgs) -> Result<(), Failure> {
     show(cli, gone.iter().map(left).collect())
 }
 
-/// The shares that somebody names: by a directory, a name, or an array, which need not be mounted any more.
+/// The shares that somebody names: by a directory, a name, or an array, which need not be mounted
+/// any more.
 fn wanted(what: &ArrayArgs, records: Vec<Record>) -> Result<Vec<Record>, Failure> {
     let of_path = |path: &PathBuf| {
         let absolute = path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.clone());

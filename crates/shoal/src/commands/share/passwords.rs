@@ -1,4 +1,5 @@
-//! Passwords of users: from a file, from standard input, or from the terminal; never from an argument.
+//! Passwords of users: from a file, from standard input, or from the terminal; never from an
+//! argument.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

@@ -71,8 +71,8 @@ pub(super) fn of(args: &ShareArgs) -> Result<ShareRequest, Failure> {
 }
 
 impl ShareRequest {
-    /// Gives the directory to its owner, has `serve` do the rest, and says what was done. The directory is as it was if any
-    /// of it fails.
+    /// Gives the directory to its owner, has `serve` do the rest, and says what was done. The
+    /// directory is as it was if any of it fails.
     pub(super) fn carry_out(&self, serve: impl FnOnce() -> Result<(), Failure>) -> Result<Vec<String>, Failure> {
         let Record { directory, user_id, group_id, .. } = &self.record;
         let before = fs::metadata(directory).map_err(|error| at(directory, &error))?;
@@ -302,7 +302,8 @@ fn reachable(directory: &Path, user: u32, group: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The number by which file handles know a share: the array's, or the file system's; of a directory below, one that follows from it.
+/// The number by which file handles know a share: the array's, or the file system's; of a directory
+/// below, one that follows from it.
 fn id(shared: &Shared, file_system: Option<&FileSystem>) -> Result<ShareId, Failure> {
     let of_file_system = file_system.and_then(|it| it.uuid.as_deref());
     let Some(base) = shared.uuid.as_deref().or(of_file_system).and_then(parse_id) else { return random_id() };
@@ -353,8 +354,8 @@ fn certificates(directory: &Path) -> Result<PathBuf, Failure> {
     Ok(directory)
 }
 
-/// Whether files there can have attributes: tried, as no table says it of every file system. Where there can be
-/// none, not even the question for one is understood.
+/// Whether files there can have attributes: tried, as no table says it of every file system. Where
+/// there can be none, not even the question for one is understood.
 fn keeps_attributes(directory: &Path) -> bool {
     let mut nothing = [0_u8; 1];
     match rustix::fs::getxattr(directory, "user.shoal.none", &mut nothing) {

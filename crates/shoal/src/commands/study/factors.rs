@@ -8,7 +8,8 @@ use crate::args::FactorArgs;
 use crate::exit::Failure;
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Of each drive, if nothing else is said: enough for the caches of most sticks, little enough for an evening.
+/// Of each drive, if nothing else is said: enough for the caches of most sticks, little enough for
+/// an evening.
 const DRIVE_BYTES_DEFAULT: u64 = 1 << 30;
 /// Of each array, each time it is built.
 const VERIFY_BYTES: u64 = 64 << 20;

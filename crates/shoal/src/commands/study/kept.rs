@@ -1,4 +1,5 @@
-//! A study, as the lab book keeps it: step by step, as a study that takes hours may not come to its end.
+//! A study, as the lab book keeps it: step by step, as a study that takes hours may not come to its
+//! end.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,8 @@ use shoal_study::model::{FaultRecord, FaultState};
 use shoal_study::plan::Plan;
 use shoal_study::run::Subject;
 
-/// What drives and arrays do while all drives work, and around a fault, is no figure of theirs alone.
+/// What drives and arrays do while all drives work, and around a fault, is no figure of theirs
+/// alone.
 const TOGETHER: &str = "all drives at once";
 
 /// Who writes a study down.
@@ -48,8 +50,8 @@ impl Keeper<'_, '_> {
         rebuilt.iter().for_each(|target| self.recorder.add(target));
     }
 
-    /// What a study measures is known by its plan: how much of a target is read follows from what was written before, and is no
-    /// setting, nor is the seed of a step.
+    /// What a study measures is known by its plan: how much of a target is read follows from what
+    /// was written before, and is no setting, nor is the seed of a step.
     fn target(&self, measurements: &[Measurement], circumstance: &str) -> Option<Target> {
         let mut target = Target::of(measurements, circumstance)?;
         let seed = self.plan.factors.seed.to_string();

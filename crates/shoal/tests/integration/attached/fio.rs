@@ -1,7 +1,8 @@
-//! A load of fio's that verifies every byte: what is written carries its place and a checksum, and all of it is read back.
+//! A load of fio's that verifies every byte: what is written carries its place and a checksum, and
+//! all of it is read back.
 //!
-//! A load goes on, pass after pass, each with content of its own, until it is told that it is enough. So whatever happens,
-//! happens in its midst, however fast or slow the machine is.
+//! A load goes on, pass after pass, each with content of its own, until it is told that it is
+//! enough. So whatever happens, happens in its midst, however fast or slow the machine is.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -47,7 +48,8 @@ struct State {
     over: AtomicU64,
 }
 
-/// Arguments of a pass: random writes over `bytes`, at a rate, and then all of it read and verified.
+/// Arguments of a pass: random writes over `bytes`, at a rate, and then all of it read and
+/// verified.
 pub(crate) fn arguments(bytes: u64, rate_bytes_per_s: u64) -> Vec<String> {
     ["--name=load", "--rw=randwrite", "--bs=16k", "--iodepth=8", "--thread", "--verify=crc32c", "--verify_fatal=1"]
         .into_iter()
@@ -58,7 +60,8 @@ pub(crate) fn arguments(bytes: u64, rate_bytes_per_s: u64) -> Vec<String> {
 }
 
 impl Load {
-    /// Starts it; `launcher` is what it is started by, if anything. What fio leaves behind, it leaves in `directory`.
+    /// Starts it; `launcher` is what it is started by, if anything. What fio leaves behind, it
+    /// leaves in `directory`.
     pub(crate) fn start(launcher: &[String], target: &[String], directory: &Path) -> Self {
         let words: Vec<String> = launcher.iter().cloned().chain(["fio".to_owned()]).collect();
         let words = [words, arguments(PASS_BYTES, PASS_BYTES_PER_S), target.to_vec()].concat();
@@ -155,7 +158,8 @@ pub(crate) fn verified(report: &str) -> Verified {
     let job = &report["jobs"][0];
     assert_eq!(job["error"], 0, "{job}");
     let longest = |direction: &str, kind: &str| job[direction][kind]["max"].as_u64().unwrap_or(0);
-    // fio 3.33 counts some from the start of the machine: what is longer than the whole job is none.
+    // fio 3.33 counts some from the start of the machine: what is longer than the whole job is
+    // none.
     let job_ns = job["job_runtime"].as_u64().unwrap_or(0) * 1_000_000;
     let kinds =
         [("write", "clat_ns"), ("write", "lat_ns"), ("read", "clat_ns"), ("read", "lat_ns"), ("sync", "lat_ns")];

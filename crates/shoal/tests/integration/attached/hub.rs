@@ -1,5 +1,5 @@
-//! A hub that takes all drives of an array away, and brings them back, while the array is served: who waits for it gets what
-//! was asked for, or an error when the time is up.
+//! A hub that takes all drives of an array away, and brings them back, while the array is served:
+//! who waits for it gets what was asked for, or an error when the time is up.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};

@@ -31,7 +31,8 @@ impl Pond {
     }
 }
 
-/// The array goes on without it, before its clients lose patience; and takes it back when it answers again.
+/// The array goes on without it, before its clients lose patience; and takes it back when it
+/// answers again.
 #[test]
 fn needs_fuse_a_redundant_array_goes_on_while_a_drive_hangs() {
     if !has_fuse() {
@@ -143,7 +144,8 @@ fn needs_fuse_a_drive_that_hangs_holds_up_no_command_that_names_it_first() {
     pond.is_consistent();
 }
 
-/// Without redundancy nobody can go on: whatever needs the drive ends by an error, in time, and works when it answers.
+/// Without redundancy nobody can go on: whatever needs the drive ends by an error, in time, and
+/// works when it answers.
 #[test]
 fn needs_fuse_a_drive_hangs_for_longer_than_the_deadline() {
     if !has_fuse() {
@@ -166,7 +168,8 @@ fn needs_fuse_a_drive_hangs_for_longer_than_the_deadline() {
     served.stopped(&pond.bay);
 }
 
-/// `stop` ends while a drive of an array without redundancy hangs, and says why the array is not at rest.
+/// `stop` ends while a drive of an array without redundancy hangs, and says why the array is not at
+/// rest.
 #[test]
 fn needs_fuse_an_array_is_stopped_while_a_drive_hangs_that_it_needs() {
     if !has_fuse() {
@@ -189,7 +192,8 @@ fn needs_fuse_an_array_is_stopped_while_a_drive_hangs_that_it_needs() {
     drop(attached);
 }
 
-/// A file system that hangs answers not even whether there is a file. Whoever is led there says so, and ends.
+/// A file system that hangs answers not even whether there is a file. Whoever is led there says so,
+/// and ends.
 #[test]
 fn needs_fuse_a_file_system_that_hangs_holds_up_no_command() {
     if !has_fuse() {

@@ -1,4 +1,5 @@
-//! Two hosts on one machine: network namespaces, joined by a link that can be cut. The array's server is on one, the client on the other.
+//! Two hosts on one machine: network namespaces, joined by a link that can be cut. The array's
+//! server is on one, the client on the other.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
@@ -89,7 +90,8 @@ impl Drop for Link {
     }
 }
 
-/// What starts a program on a host. `ip netns exec` would give it mounts of its own too, which keep others' files in use.
+/// What starts a program on a host. `ip netns exec` would give it mounts of its own too, which keep
+/// others' files in use.
 fn inside(host: &str) -> [String; 2] {
     ["nsenter".to_owned(), format!("--net=/run/netns/{host}")]
 }

@@ -1,10 +1,12 @@
-//! Arrays that are used while what they are made of fails: a drive is pulled out or stops to answer, the server is killed and
-//! started again, the link to the client is cut. All under loads that verify every byte, and nobody tells the array.
+//! Arrays that are used while what they are made of fails: a drive is pulled out or stops to
+//! answer, the server is killed and started again, the link to the client is cut. All under loads
+//! that verify every byte, and nobody tells the array.
 //!
-//! The array is RAID5 with a partial parity log. After a crash that array is dirty, and without a member it is degraded; both at once
-//! is the write hole, where shoal (as md) refuses to start the array unless it is forced to, which may cost bytes. The log closes the hole: the
-//! array starts by itself, and what was answered is there. The same load on an array without a log is killed while it is whole,
-//! where a resync mends what the crash left.
+//! The array is RAID5 with a partial parity log. After a crash that array is dirty, and without a
+//! member it is degraded; both at once is the write hole, where shoal (as md) refuses to start the
+//! array unless it is forced to, which may cost bytes. The log closes the hole: the array starts by
+//! itself, and what was answered is there. The same load on an array without a log is killed while
+//! it is whole, where a resync mends what the crash left.
 
 mod fio;
 mod hub;
@@ -138,8 +140,8 @@ impl<'a> Attached<'a> {
         Self { bay, device, is_over: false }
     }
 
-    /// Ends the process that runs the array, as a crash would; after a while it is started again with these drives, as whoever
-    /// attaches it again does.
+    /// Ends the process that runs the array, as a crash would; after a while it is started again
+    /// with these drives, as whoever attaches it again does.
     fn kill_server(&self, away: Duration, drives: &str) {
         kill("-KILL", self.bay.json("status d0")["running"]["process_id"].as_u64().unwrap());
         std::thread::sleep(away);

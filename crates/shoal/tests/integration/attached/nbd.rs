@@ -1,5 +1,5 @@
-//! The same through the nbd driver of a real kernel, in the lab. Drives are targets of the device mapper's there: one that is
-//! pulled has an error for every request, one that hangs is suspended.
+//! The same through the nbd driver of a real kernel, in the lab. Drives are targets of the device
+//! mapper's there: one that is pulled has an error for every request, one that hangs is suspended.
 
 use shoal_lab::{Guest, Lab};
 
@@ -178,8 +178,8 @@ fn the_front_is_killed_too(guest: &mut Guest) -> String {
     )
 }
 
-/// A drive is suspended for longer than clients wait: the array goes on without it before they notice, and takes it back when it
-/// answers again.
+/// A drive is suspended for longer than clients wait: the array goes on without it before they
+/// notice, and takes it back when it answers again.
 #[test]
 fn needs_kernel_nbd_a_drive_hangs_for_longer_than_the_deadline() {
     let serve = "shoal serve --deadline 2 $D0 $D1 $D2 $D3 >/run/serve.out 2>/run/serve.err &

@@ -1,6 +1,7 @@
-//! A drive that can be pulled out and plugged back, and can stop to answer, without anybody telling the array that it is in: a file
-//! behind FUSE, whose processes are here. Killing those is pulling it: what is under way on it fails, as does everything else
-//! from then on, and whoever opens it finds nothing. Stopping one (SIGSTOP) is a drive that hangs.
+//! A drive that can be pulled out and plugged back, and can stop to answer, without anybody telling
+//! the array that it is in: a file behind FUSE, whose processes are here. Killing those is pulling
+//! it: what is under way on it fails, as does everything else from then on, and whoever opens it
+//! finds nothing. Stopping one (SIGSTOP) is a drive that hangs.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ impl Stick {
         &self.path
     }
 
-    /// Its content does not begin where that of the array behind it does, or the one would be taken for a part of the other.
+    /// Its content does not begin where that of the array behind it does, or the one would be taken
+    /// for a part of the other.
     pub(crate) fn plug(&self, bytes: u64) -> PathBuf {
         self.plug_as("stick", bytes)
     }
@@ -67,8 +69,8 @@ impl Stick {
         Self::pull_together(&[self]);
     }
 
-    /// Takes several away in one moment: none answers any more when the first is gone, so that nothing can be written
-    /// down on the others about it.
+    /// Takes several away in one moment: none answers any more when the first is gone, so that
+    /// nothing can be written down on the others about it.
     pub(crate) fn pull_together(sticks: &[&Self]) {
         sticks.iter().for_each(|stick| stick.hang());
         let take = |stick: &&Self| stick.plugged.lock().unwrap().take().unwrap();

@@ -1,4 +1,5 @@
-//! What an attachment names is that array's device, or nobody's; and an array that is used is not stopped by accident.
+//! What an attachment names is that array's device, or nobody's; and an array that is used is not
+//! stopped by accident.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -114,7 +115,8 @@ fn needs_root_fuse_a_server_that_is_started_for_reading_serves_a_writable_device
     ponds.bay.done("detach d0");
 }
 
-/// Other arrays' commands look which loop devices lie on what files; they ask no file system for that which does not answer.
+/// Other arrays' commands look which loop devices lie on what files; they ask no file system for
+/// that which does not answer.
 #[test]
 fn needs_root_fuse_a_front_that_stands_still_holds_up_nobody_else() {
     if !is_possible() {
@@ -325,7 +327,8 @@ fn needs_root_fuse_a_device_that_lost_what_was_written_last_is_taken_down_all_th
     assert!(status["attached"].is_null() && status["running"].is_null(), "{status}");
 }
 
-/// Image files as loop devices, which lose what they have in flight when they are made anew: as drives that lose their power under a machine that goes on.
+/// Image files as loop devices, which lose what they have in flight when they are made anew: as
+/// drives that lose their power under a machine that goes on.
 struct Sticks<'a> {
     bay: &'a Bay,
     devices: Vec<PathBuf>,

@@ -1,4 +1,5 @@
-//! `format`, `mount` and `unmount` from the command line: plans, refusals, and every kind of file system.
+//! `format`, `mount` and `unmount` from the command line: plans, refusals, and every kind of file
+//! system.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
-//! fsx: one file read, written, mapped, cut and punched at random, and every byte that is read compared with what it should
-//! be. It is the Rust one (asomers/fsx-rs), which `scripts/setup` brings below target/.
+//! fsx: one file read, written, mapped, cut and punched at random, and every byte that is read
+//! compared with what it should be. It is the Rust one (asomers/fsx-rs), which `scripts/setup`
+//! brings below target/.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,8 @@ fn program() -> Option<PathBuf> {
 fn exercise(program: &Path, directory: &Path, stop: &AtomicBool) -> u64 {
     const OPERATIONS: &str = "1000";
     let config = directory.join("fsx.toml");
-    // Large enough to reach over many stripes; a flush now and then, so that it is not all in memory.
+    // Large enough to reach over many stripes; a flush now and then, so that it is not all in
+    // memory.
     std::fs::write(
         &config,
         "flen = 4194304\n[opsize]\nmax = 262144\n[weights]\nfsync = 2\nfdatasync = 2\ninvalidate = 1\n",

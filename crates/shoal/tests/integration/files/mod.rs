@@ -1,5 +1,5 @@
-//! File systems on arrays as people use them: made, mounted, under the loads of programs that nobody here wrote, while the
-//! array's server is killed and a member is replaced.
+//! File systems on arrays as people use them: made, mounted, under the loads of programs that
+//! nobody here wrote, while the array's server is killed and a member is replaced.
 //!
 //! `SHOAL_LOADS=long` keeps each load going for minutes.
 

@@ -1,4 +1,5 @@
-//! A RAID5 of image files with a file system on it, mounted through whatever this kernel has, and what befalls it.
+//! A RAID5 of image files with a file system on it, mounted through whatever this kernel has, and
+//! what befalls it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,8 @@ use crate::support::{Bay, has};
 /// However slow a machine is, by then all is done, or it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// An array that is mounted; unmounted, detached and stopped when it is dropped, however the test ends.
+/// An array that is mounted; unmounted, detached and stopped when it is dropped, however the test
+/// ends.
 pub(crate) struct Pond {
     pub(crate) bay: Bay,
     place: tempfile::TempDir,
@@ -18,7 +20,8 @@ pub(crate) struct Pond {
     server: Option<Child>,
 }
 
-/// Runs a load in a thread of its own while a story is told, and then tells it to stop; also if the story breaks off.
+/// Runs a load in a thread of its own while a story is told, and then tells it to stop; also if the
+/// story breaks off.
 pub(crate) fn meanwhile<R: Send>(load: impl FnOnce(&AtomicBool) -> R + Send, story: impl FnOnce()) -> R {
     struct StopAtTheEnd<'a>(&'a AtomicBool);
     impl Drop for StopAtTheEnd<'_> {
@@ -97,7 +100,8 @@ impl Pond {
         self.wait_until("the array runs again", |state| state["running"].is_object());
     }
 
-    /// Once the others can stand for it: after the server was killed, parity is not yet known to agree with the data.
+    /// Once the others can stand for it: after the server was killed, parity is not yet known to
+    /// agree with the data.
     pub(crate) fn fail_a_member(&self) {
         // Unless told, a resync leaves a load nearly all of the drives.
         self.bay.done("speed --min 1G d0");
@@ -142,7 +146,8 @@ impl Pond {
         assert_eq!(self.bay.json("scrub d0 d2 d3")["mismatched_bytes"], 0);
     }
 
-    /// The array is stopped by whoever runs it: detaching has, or the one that took over has to be told.
+    /// The array is stopped by whoever runs it: detaching has, or the one that took over has to be
+    /// told.
     fn stop(&mut self) {
         if let Some(mut server) = self.server.take() {
             self.bay.run("stop d0");

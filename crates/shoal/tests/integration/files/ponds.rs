@@ -51,7 +51,8 @@ impl Ponds {
         self.bay.json("attach --as fuse -b d0 d1")["device"].as_str().unwrap().into()
     }
 
-    /// A loop device with the left one's name on the content of the right one; none if somebody else was faster.
+    /// A loop device with the left one's name on the content of the right one; none if somebody
+    /// else was faster.
     pub(crate) fn take(&self, device: &Path) -> Option<Foreign> {
         let copy = self.bay.path("copy");
         let output = self.bay.command(["read", "d2", "d3"]).stdout(std::fs::File::create(&copy).unwrap()).status();

@@ -1,4 +1,5 @@
-//! PostgreSQL under its own benchmark, with checksums in every page: what it told its clients was committed is there.
+//! PostgreSQL under its own benchmark, with checksums in every page: what it told its clients was
+//! committed is there.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -49,7 +50,8 @@ impl Cluster {
         said
     }
 
-    /// Recovery from a crash is a part of starting. Nothing but fsync, full pages and the log keeps its promises.
+    /// Recovery from a crash is a part of starting. Nothing but fsync, full pages and the log keeps
+    /// its promises.
     fn start(&self) {
         let options = format!(
             "-c listen_addresses='' -c unix_socket_directories={} -c shared_buffers=16MB -c max_wal_size=64MB \
@@ -158,8 +160,8 @@ fn needs_root_fuse_postgresql_loses_nothing_that_it_committed() {
     pond.is_consistent();
 }
 
-/// The benchmark again and again while all happens to the array: how many transactions were committed, and how many a
-/// second.
+/// The benchmark again and again while all happens to the array: how many transactions were
+/// committed, and how many a second.
 fn load(cluster: &Cluster, pond: &mut Pond, breath: Duration) -> (u64, f64) {
     let clients = |stop: &AtomicBool| {
         let (start, mut committed) = (Instant::now(), 0);
@@ -171,7 +173,8 @@ fn load(cluster: &Cluster, pond: &mut Pond, breath: Duration) -> (u64, f64) {
     meanwhile(clients, || pond.befall(breath))
 }
 
-/// While it runs, after it was killed and had only its log to go by, and without any page of this machine's memory.
+/// While it runs, after it was killed and had only its log to go by, and without any page of this
+/// machine's memory.
 fn is_there_after_all(cluster: &Cluster, pond: &Pond, mut committed: u64) {
     cluster.holds(committed);
     cluster.stop("immediate");

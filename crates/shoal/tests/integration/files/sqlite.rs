@@ -1,4 +1,5 @@
-//! SQLite with its log flushed at every commit, by its own shell: what it said was committed is there.
+//! SQLite with its log flushed at every commit, by its own shell: what it said was committed is
+//! there.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

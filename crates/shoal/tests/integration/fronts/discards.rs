@@ -1,4 +1,5 @@
-//! What becomes of discards on a loop device: holes in the members where the array can discard, and zeros in any case.
+//! What becomes of discards on a loop device: holes in the members where the array can discard, and
+//! zeros in any case.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;

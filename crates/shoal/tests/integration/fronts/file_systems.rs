@@ -29,7 +29,8 @@ fn needs_fuse_and_root_btrfs_is_whole_after_a_member_failed_and_was_rebuilt() {
     holds("mkfs.btrfs", &["-q", "-f"], "btrfs", &["check", "--check-data-csum"]);
 }
 
-/// Makes a file system, writes to it under a check of every byte while a member fails and another takes its place, and has it checked.
+/// Makes a file system, writes to it under a check of every byte while a member fails and another
+/// takes its place, and has it checked.
 fn holds(make: &str, make_options: &[&str], check: &str, check_options: &[&str]) {
     if !is_possible(&["fio", "mount", make, check]) || !can_loop() {
         return;

@@ -10,7 +10,8 @@ use crate::support::Bay;
 /// A deadline that no request meets, however busy the machine is.
 pub(crate) const LONG_S: u32 = 300;
 
-/// A FUSE front in a directory of the bay's; killed, and its mount taken away, if the test ends before it does.
+/// A FUSE front in a directory of the bay's; killed, and its mount taken away, if the test ends
+/// before it does.
 pub(crate) struct Front {
     child: Option<Child>,
     directory: PathBuf,

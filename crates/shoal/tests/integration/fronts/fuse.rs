@@ -186,7 +186,8 @@ fn needs_fuse_the_mount_goes_with_its_front_and_a_dead_one_is_undone() {
     // One that lives is nobody's to take away.
     let directory = bay.path("front");
     assert!(!shoal_attach::fuse::undo_stale(&directory).unwrap() && is_mounted(&directory));
-    // Told to end, it goes out of the tree at once, and serves whoever has it open until they close it.
+    // Told to end, it goes out of the tree at once, and serves whoever has it open until they close
+    // it.
     let file = File::open(&front.file).unwrap();
     std::thread::scope(|scope| {
         let stopping = scope.spawn(|| front.stopped());

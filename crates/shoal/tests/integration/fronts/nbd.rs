@@ -1,10 +1,12 @@
-//! The kernel's nbd driver, in the lab: fronts are killed under a mounted file system and a load that verifies every byte, and nobody types anything.
+//! The kernel's nbd driver, in the lab: fronts are killed under a mounted file system and a load
+//! that verifies every byte, and nobody types anything.
 
 use shoal_lab::{Guest, Lab};
 
 use crate::support::has;
 
-/// Words for the scripts: there is no AVX in the guest, whatever the processor says of itself. Waiting has no bound but one for hangs.
+/// Words for the scripts: there is no AVX in the guest, whatever the processor says of itself.
+/// Waiting has no bound but one for hangs.
 const WORDS: &str = r#"
 export SHOAL_STATE_DIRECTORY=/run/state SHOAL_RUNTIME_DIRECTORY=/run/shoal
 shoal() { PROGRAM --quiet --parity-kernel scalar --io-engine threads "$@"; }
@@ -67,7 +69,8 @@ impl Story {
         );
     }
 
-    /// A successor is started anew, and follows; and the front may be killed while there is no server to talk with.
+    /// A successor is started anew, and follows; and the front may be killed while there is no
+    /// server to talk with.
     fn any_of_them_may_be_killed(&mut self) {
         self.done(
             "successor=$(who successor)
@@ -104,7 +107,8 @@ impl Story {
         assert!(told.contains("/dev/nbd0 is claimed") && told.contains("/dev/nbd0 is swapped to"), "{told}");
     }
 
-    /// Both at once: then somebody has to say what is to become of the device, which must be the right one.
+    /// Both at once: then somebody has to say what is to become of the device, which must be the
+    /// right one.
     fn a_device_without_fronts_is_taken_away_if_it_is_ours(&mut self) {
         let told = self.done(
             "front=$(who front); successor=$(who successor)

@@ -1,4 +1,5 @@
-//! ublk, in an emulated machine with a kernel that has it: one machine for the whole story, as starting it takes most of the time.
+//! ublk, in an emulated machine with a kernel that has it: one machine for the whole story, as
+//! starting it takes most of the time.
 
 use std::path::PathBuf;
 
@@ -8,7 +9,8 @@ use shoal_lab::ublk::UblkLab;
 /// What runs in the guest, by name.
 const PROGRAMS: [&str; 3] = ["fio", "mkfs.ext4", "e2fsck"];
 
-/// The words of the story. A script ends at its first command that fails, and forgets everything but files.
+/// The words of the story. A script ends at its first command that fails, and forgets everything
+/// but files.
 const WORDS: &str = r#"
 cd /run/memory
 export SHOAL_STATE_DIRECTORY=/run/state SHOAL_RUNTIME_DIRECTORY=/run/shoal

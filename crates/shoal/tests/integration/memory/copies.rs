@@ -91,7 +91,8 @@ fn a_copy_of_a_former_member_is_not_filled_by_the_bitmap() {
     bay.done("re-add --drive d1 d0");
 }
 
-/// By their superblocks they are one: `recover` takes the one that this host knows, whatever it is called, and says so.
+/// By their superblocks they are one: `recover` takes the one that this host knows, whatever it is
+/// called, and says so.
 #[test]
 fn of_a_member_and_its_copy_the_member_is_recovered() {
     let bay = Bay::new(3);

@@ -1,4 +1,5 @@
-//! Image files that are cut short under a running array, and made as long again before the next start.
+//! Image files that are cut short under a running array, and made as long again before the next
+//! start.
 
 use std::fs::File;
 
@@ -10,7 +11,8 @@ fn start(bay: &Bay, drives: &str) -> Server {
     Server::start_as(bay, "serve", &format!("--deadline 5 {drives}"))
 }
 
-/// Cuts a member of the array that runs on `drives` short, has that noticed by a write, and ends the array.
+/// Cuts a member of the array that runs on `drives` short, has that noticed by a write, and ends
+/// the array.
 fn cut_under(bay: &Bay, drives: &str, cut: &str) {
     let server = start(bay, drives);
     let first = drives.split(' ').next().unwrap();
@@ -71,7 +73,8 @@ fn a_file_that_was_cut_short_is_not_filled_by_the_bitmap() {
     assert_eq!(bay.json("status d0 d1")["health"], "optimal");
 }
 
-/// What it lost nobody has, and so nobody can write it again. Its name still leads to the process that runs its array.
+/// What it lost nobody has, and so nobody can write it again. Its name still leads to the process
+/// that runs its array.
 #[test]
 fn a_last_copy_that_was_cut_short_takes_nothing_more_and_is_not_renewed() {
     let bay = Bay::new(2);

@@ -16,8 +16,8 @@ pub(crate) fn rewrite(bay: &Bay, drive: &str, change: impl Fn(&mut Superblock)) 
     bay.poke(drive, superblock.super_offset_bytes(), superblock.encode().as_slice());
 }
 
-/// Makes a drive with the superblock of another one, under a device UUID of its own and as `change` has it. Its data are
-/// zeros.
+/// Makes a drive with the superblock of another one, under a device UUID of its own and as `change`
+/// has it. Its data are zeros.
 pub(crate) fn forge(bay: &Bay, of: &str, name: &str, change: impl Fn(&mut Superblock)) {
     let member = File::open(bay.path(of)).unwrap();
     let mut superblock = read_superblock(DRIVE_BYTES, |offset, bytes| member.read_exact_at(bytes, offset)).unwrap();

@@ -1,4 +1,5 @@
-//! Who starts an array without a member leaves that one behind; a command that fails anyway does not.
+//! Who starts an array without a member leaves that one behind; a command that fails anyway does
+//! not.
 
 use std::fs;
 
@@ -72,7 +73,8 @@ fn what_is_left_of_an_array_is_not_written_to() {
     assert_eq!(bay.json("status d0 d1 d2")["health"], "optimal");
 }
 
-/// Why a former member is not taken back is found out first, also what only the write-intent bitmap knows.
+/// Why a former member is not taken back is found out first, also what only the write-intent bitmap
+/// knows.
 #[test]
 fn a_member_that_cannot_be_taken_back_leaves_nobody_behind() {
     for (bitmap, code) in [("none", REFUSED), ("internal", 0)] {

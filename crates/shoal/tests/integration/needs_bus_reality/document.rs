@@ -45,7 +45,8 @@ pub(crate) fn stick(figures: &Figures) -> String {
     )
 }
 
-/// The table of some kinds of figures, with errors and, below it, what causes those that are not small.
+/// The table of some kinds of figures, with errors and, below it, what causes those that are not
+/// small.
 pub(crate) fn table(rows: &[Row], kinds: &[Kind]) -> String {
     let mut table = "| array | | simulated | shoal on the sticks | error | Linux md on the sticks | error | why |\n\
                      | --- | --- | --- | --- | --- | --- | --- | --- |\n"

@@ -41,7 +41,8 @@ impl Machine {
         Self { guest, effort }
     }
 
-    /// One stick alone: all that is measured of it. It is one that is in none of the few arrays, as it is written to.
+    /// One stick alone: all that is measured of it. It is one that is in none of the few arrays, as
+    /// it is written to.
     pub(crate) fn stick(&mut self) -> Figures {
         self.figures(&Target { devices: serials([STICKS[0] - 1]), options: "--raw" })
     }
@@ -57,8 +58,9 @@ impl Machine {
                      --raid-devices {count} {sticks}",
                     shape.chunk_option("")
                 ));
-                // By threads: where a request may not wait, as io_uring's first try may not, md's RAID5 takes a stick
-                // whose queue is full for one that cannot be read, and reads everything again in blocks of 4 KiB.
+                // By threads: where a request may not wait, as io_uring's first try may not, md's
+                // RAID5 takes a stick whose queue is full for one that cannot be read, and reads
+                // everything again in blocks of 4 KiB.
                 Target { devices: "/dev/md0".to_owned(), options: "--io-engine threads" }
             }
             Engine::Shoal => {

@@ -1,12 +1,14 @@
 //! The simulator against reality: throttled USB sticks under a real kernel, and the simulated same.
 //!
-//! One stick is measured, alone. From that it is described, and arrays of such sticks are predicted: shoal's own engine
-//! runs them, over drives on a virtual clock. Then the arrays are made and measured, under shoal and under Linux's md.
+//! One stick is measured, alone. From that it is described, and arrays of such sticks are
+//! predicted: shoal's own engine runs them, over drives on a virtual clock. Then the arrays are
+//! made and measured, under shoal and under Linux's md.
 //!
-//! The throttles go by the clock, so what they bind can be held against a prediction on any machine. Should the machine
-//! have been busy, it is measured anew a few times, the stick alone as well: what counts is the fastest that it ever was,
-//! as others on the machine only slow it down. `SHOAL_UPDATE_REALITY=1` measures many more arrays, and writes the
-//! tables of `docs/reality.md`. `SHOAL_SHARE=K/N` measures each Nth array.
+//! The throttles go by the clock, so what they bind can be held against a prediction on any
+//! machine. Should the machine have been busy, it is measured anew a few times, the stick alone as
+//! well: what counts is the fastest that it ever was, as others on the machine only slow it down.
+//! `SHOAL_UPDATE_REALITY=1` measures many more arrays, and writes the tables of `docs/reality.md`.
+//! `SHOAL_SHARE=K/N` measures each Nth array.
 
 mod document;
 mod figures;
@@ -51,8 +53,8 @@ fn needs_bus_sticks_do_as_the_simulator_says() {
     }
 }
 
-/// Others who use the machine slow it down for a while: a prediction fails where it lies beyond all that was measured, and not
-/// where it lies between.
+/// Others who use the machine slow it down for a while: a prediction fails where it lies beyond all
+/// that was measured, and not where it lies between.
 fn check(machine: &mut Machine, stick: &mut Figures, shape: &Shape, engine: Engine, target: &Target, kind: Kind) {
     let most = cause(shape, engine, kind).most_per_mille;
     let (mut predictions, mut measured) = (Vec::new(), Vec::new());

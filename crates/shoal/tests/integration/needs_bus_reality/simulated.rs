@@ -23,9 +23,10 @@ const REQUEST_BYTES: u32 = 240 * 512;
 const AT_ONCE: PerDirection<u64> = PerDirection { read: 1_000_000_000_000, write: 1_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The throttled stick as QEMU emulates it, from what it does alone. Its throttle lets a tenth of a second's worth pass at
-/// once, and then goes by the clock, whatever else takes time meanwhile: as a medium of that speed does behind so much
-/// memory. The emulated controller knows no limit of the bus.
+/// The throttled stick as QEMU emulates it, from what it does alone. Its throttle lets a tenth of a
+/// second's worth pass at once, and then goes by the clock, whatever else takes time meanwhile: as
+/// a medium of that speed does behind so much memory. The emulated controller knows no limit of the
+/// bus.
 pub(crate) fn throttled(stick: &Figures) -> DriveModel {
     let Each { read, write } = stick.bytes_per_s;
     let buffers = read.max(write) / 10 / u64::from(PAGE_BYTES);

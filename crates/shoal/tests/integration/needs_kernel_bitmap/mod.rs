@@ -1,7 +1,8 @@
 //! Write-intent bitmaps, kept by one side and relied on by the other: shoal and Linux's own md.
 //!
-//! What proves that a bitmap was followed is damage that nobody told of: a block of one member is changed behind
-//! everybody's back. Where bits are clear it stays, and a check finds it; where bits are set it is gone.
+//! What proves that a bitmap was followed is damage that nobody told of: a block of one member is
+//! changed behind everybody's back. Where bits are clear it stays, and a check finds it; where bits
+//! are set it is gone.
 
 mod array;
 
@@ -128,8 +129,8 @@ fn needs_kernel_re_adds_by_a_bitmap_of_shoals() {
              mdadm --stop --quiet /dev/md0",
         );
         assert!(printed.contains("re-added") && printed.contains("State : clean \n"), "raid{level}: {printed}");
-        // The damage, in a chunk that nobody wrote to, is there still, and nothing else. Mirrors are compared in pieces of
-        // up to 64 KiB, and one that differs counts as a whole.
+        // The damage, in a chunk that nobody wrote to, is there still, and nothing else. Mirrors
+        // are compared in pieces of up to 64 KiB, and one that differs counts as a whole.
         let sectors: u64 = printed.rsplit(' ').next().unwrap().parse().unwrap();
         assert!((8..=128).contains(&sectors), "raid{level}: {printed}");
     }

@@ -1,4 +1,5 @@
-//! Arrays with logs beside the data: the partial parity log, and a write journal on a drive of its own.
+//! Arrays with logs beside the data: the partial parity log, and a write journal on a drive of its
+//! own.
 
 use crate::needs_kernel_engine::words::inside;
 use crate::needs_kernel_engine::{MIB, MIB_BYTES, expect, is_whole, json, said, stage, states};

@@ -1,7 +1,8 @@
-//! `--engine kernel`: arrays that shoal made, run by Linux's own md and administered by shoal, and handed back.
+//! `--engine kernel`: arrays that shoal made, run by Linux's own md and administered by shoal, and
+//! handed back.
 //!
-//! shoal makes and reads them on the host, and runs them in the guest, which has md. Whatever the story, no loop device and no
-//! md device is left at its end.
+//! shoal makes and reads them on the host, and runs them in the guest, which has md. Whatever the
+//! story, no loop device and no md device is left at its end.
 
 mod growth;
 mod logs;
@@ -120,7 +121,8 @@ fn has_lost_one(stage: &mut Stage, level: &str) {
     stage.lose(1);
 }
 
-/// The other way round: what shoal writes meanwhile is what the kernel finds, and parity and copies agree.
+/// The other way round: what shoal writes meanwhile is what the kernel finds, and parity and copies
+/// agree.
 #[test]
 fn needs_kernel_takes_arrays_back_and_forth() {
     let Some(mut stage) = stage("arrays that go back and forth") else { return };
@@ -230,8 +232,8 @@ fn needs_kernel_administers_members() {
     is_whole(&mut stage, "with other members");
 }
 
-/// An array that others assembled is taken over, and what they set up stays theirs; one that only holds its devices is in
-/// nobody's way.
+/// An array that others assembled is taken over, and what they set up stays theirs; one that only
+/// holds its devices is in nobody's way.
 #[test]
 fn needs_kernel_takes_over_what_others_assembled() {
     let Some(mut stage) = stage("an array of others") else { return };

@@ -51,8 +51,8 @@ nothing_left() {
 }
 "#;
 
-/// Runs a script in the guest, which has to succeed and leave nothing behind. What the host has written is seen, and what is
-/// written is the host's afterwards.
+/// Runs a script in the guest, which has to succeed and leave nothing behind. What the host has
+/// written is seen, and what is written is the host's afterwards.
 pub(crate) fn inside(stage: &mut Stage, script: &str) -> String {
     let program = env!("CARGO_BIN_EXE_shoal");
     let script = format!(

@@ -24,8 +24,8 @@ fn fill(stage: &mut Stage, level: &str, count: usize, others: usize) {
     stage.shoal(&format!("write {members}"), Some("content"), None);
 }
 
-/// What the kernel makes of it: it takes it without a complaint, ends what is under way, and finds content and parity
-/// right.
+/// What the kernel makes of it: it takes it without a complaint, ends what is under way, and finds
+/// content and parity right.
 fn kernel_agrees(stage: &mut Stage, count: usize) {
     let agreed = stage.kernel(&format!(
         "mdadm --assemble --quiet /dev/md0 $DRIVES

@@ -1,8 +1,9 @@
 //! Arrays of every shape, made by one side and used by the other: shoal and Linux's own md.
 //!
-//! A *cell* is a shape and who makes it. The maker puts a file system with files on it, the other side reads every
-//! byte, checks parity and copies, and writes; and the maker agrees with all of that. `SHOAL_CELLS=WORD` runs those
-//! cells alone whose name has the word in it. What came of them is a table in `docs/compatibility.md`.
+//! A *cell* is a shape and who makes it. The maker puts a file system with files on it, the other
+//! side reads every byte, checks parity and copies, and writes; and the maker agrees with all of
+//! that. `SHOAL_CELLS=WORD` runs those cells alone whose name has the word in it. What came of them
+//! is a table in `docs/compatibility.md`.
 
 mod places;
 mod shapes;

@@ -1,5 +1,6 @@
-//! Arrays of several terabytes, in sparse files: a few places are written and read instead of all content. They are where
-//! numbers of sectors outgrow 32 bits, on the array and on a member, and both ends. Redundancy is checked around them.
+//! Arrays of several terabytes, in sparse files: a few places are written and read instead of all
+//! content. They are where numbers of sectors outgrow 32 bits, on the array and on a member, and
+//! both ends. Redundancy is checked around them.
 
 use crate::needs_kernel_matrix::shapes::Shape;
 use crate::needs_kernel_matrix::turns;
@@ -49,7 +50,8 @@ fn check_around(shape: &Shape, offset: u64, capacity: u64) -> String {
     if !shape.has_redundancy() {
         return String::new();
     }
-    // Copies that lie far apart are found by array offset, and parity by what one member holds of the same share.
+    // Copies that lie far apart are found by array offset, and parity by what one member holds of
+    // the same share.
     let whole = if shape.level == "10" { "$(cat /sys/block/md0/size)" } else { "$(($(cat component_size) * 2))" };
     let (offset_mib, capacity_mib) = (offset >> 20, capacity >> 20);
     format!(
@@ -109,7 +111,8 @@ fn capacity(stage: &Stage) -> u64 {
     std::fs::read_to_string(stage.path("capacity")).unwrap().trim().parse().unwrap()
 }
 
-/// Both ends, the middle, and across the limit: of the array, and of the members as far as their shares are equal.
+/// Both ends, the middle, and across the limit: of the array, and of the members as far as their
+/// shares are equal.
 fn offsets(capacity: u64) -> Vec<u64> {
     let of_members = capacity / 5 * 4 + 8192;
     let mut offsets = vec![0, LIMIT - PLACE_BYTES / 2, capacity / 2, of_members, capacity - PLACE_BYTES];

@@ -1,5 +1,5 @@
-//! The shapes of the matrix. Each level and layout has a row; so has each metadata version, chunk size, block size and
-//! mixture of members, with levels taking turns.
+//! The shapes of the matrix. Each level and layout has a row; so has each metadata version, chunk
+//! size, block size and mixture of members, with levels taking turns.
 
 use std::fmt;
 

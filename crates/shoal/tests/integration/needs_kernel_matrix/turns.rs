@@ -1,5 +1,5 @@
-//! What each side does when it is its turn. `content` is the file that holds the whole content as it should be, and
-//! `file..` the files that the file system in it should hold.
+//! What each side does when it is its turn. `content` is the file that holds the whole content as
+//! it should be, and `file..` the files that the file system in it should hold.
 
 use std::fs::File;
 
@@ -7,7 +7,8 @@ use crate::needs_kernel_matrix::shapes::Shape;
 use crate::support::pattern;
 use crate::support::stage::Stage;
 
-/// Where content changed, the bytes between two changes are written too if they are no more than these.
+/// Where content changed, the bytes between two changes are written too if they are no more than
+/// these.
 const GAP_BYTES: usize = 64 << 10;
 /// Bytes that are compared at once.
 const BLOCK_BYTES: usize = 4096;
@@ -19,8 +20,8 @@ mount /dev/md0 /run/m
 cp file* /run/m/
 umount /run/m";
 
-/// Assembles the array, and says so in two lines that are always the same. Now and then mdadm tells nothing of an array
-/// that has just been started.
+/// Assembles the array, and says so in two lines that are always the same. Now and then mdadm tells
+/// nothing of an array that has just been started.
 const ASSEMBLE: &str = "mdadm --assemble /dev/md0 $DRIVES
 for try in $(seq 100); do mdadm --detail /dev/md0 | grep 'State :' && break; sleep 0.1; done";
 
@@ -50,10 +51,11 @@ pub(crate) fn kernel_creates_with(shape: &Shape, stage: &mut Stage, script: &str
     ));
 }
 
-/// Assembles the array without a complaint, finds it clean, the file system sound and every byte as it should be.
+/// Assembles the array without a complaint, finds it clean, the file system sound and every byte as
+/// it should be.
 ///
-/// The kernel hands over what it reads, and the host compares: a program's every step costs the guest a hundred times
-/// what it costs the host.
+/// The kernel hands over what it reads, and the host compares: a program's every step costs the
+/// guest a hundred times what it costs the host.
 pub(crate) fn kernel_agrees(shape: &Shape, stage: &mut Stage) {
     kernel_finds_it_clean(
         shape,
@@ -76,7 +78,8 @@ fn every_file(stage: &Stage) -> Vec<u8> {
     names.filter(|name| stage.path(name).exists()).flat_map(|name| stage.bytes(&name)).collect()
 }
 
-/// Assembles the array without a complaint, finds it clean, and runs a script that ends with the number of mismatches.
+/// Assembles the array without a complaint, finds it clean, and runs a script that ends with the
+/// number of mismatches.
 pub(crate) fn kernel_finds_it_clean(shape: &Shape, stage: &mut Stage, script: &str) {
     let printed = stage.kernel(&format!("{ASSEMBLE}\n{script}\nmdadm --stop --quiet /dev/md0"));
     let mismatches = if shape.has_redundancy() { "0" } else { "" };
@@ -104,7 +107,8 @@ pub(crate) fn shoal_creates(shape: &Shape, stage: &mut Stage) {
     put_files(stage, 1);
     let content = File::create(stage.path("content")).unwrap();
     content.set_len(created["capacity_bytes"].as_u64().unwrap()).unwrap();
-    // The block size that the kernel would choose by itself for such an array: none smaller than the drives'.
+    // The block size that the kernel would choose by itself for such an array: none smaller than
+    // the drives'.
     let block_bytes = shape.block_bytes.max(1024);
     stage.tool(&format!("mkfs.ext4 -q -F -b {block_bytes} content"));
     add_files(stage);

@@ -6,7 +6,8 @@ use crate::support::pattern;
 use crate::support::stage::Stage;
 
 pub(crate) const BLOCK_BYTES: usize = 4096;
-/// The blocks that are written to, from the start of the content: many stripes, so that writes meet in them now and then.
+/// The blocks that are written to, from the start of the content: many stripes, so that writes meet
+/// in them now and then.
 pub(crate) const BLOCKS: usize = 1024;
 
 /// Numbers from a seed.
@@ -26,7 +27,8 @@ impl Random {
     }
 }
 
-/// Which versions each block may hold. Version 0 is zeroes; version `v` of all blocks is the file `v<v>` of the stage.
+/// Which versions each block may hold. Version 0 is zeroes; version `v` of all blocks is the file
+/// `v<v>` of the stage.
 pub(crate) struct History {
     allowed: Vec<Vec<usize>>,
     versions: Vec<Vec<u8>>,
@@ -54,8 +56,8 @@ impl History {
         self.allowed[blocks].iter_mut().for_each(|allowed| allowed.retain(|&it| it >= version));
     }
 
-    /// Every block of `content` holds one of the versions that it may hold. Where a drive was lost as well, blocks that
-    /// were being written may hold anything.
+    /// Every block of `content` holds one of the versions that it may hold. Where a drive was lost
+    /// as well, blocks that were being written may hold anything.
     pub(crate) fn assert_holds(&self, content: &[u8], lost: bool) {
         assert!(content.len() >= BLOCKS * BLOCK_BYTES, "all blocks are there");
         for (number, found) in content.chunks(BLOCK_BYTES).take(BLOCKS).enumerate() {

@@ -46,7 +46,8 @@ pub(crate) fn cut(array: Array, number: u64, stage: &mut Stage) -> &'static str 
     "every block old or new"
 }
 
-/// A process that writes: what, in this order, and how far it has come. The version of a write is its number, from 1.
+/// A process that writes: what, in this order, and how far it has come. The version of a write is
+/// its number, from 1.
 struct Writer {
     number: usize,
     writes: Vec<Range<usize>>,

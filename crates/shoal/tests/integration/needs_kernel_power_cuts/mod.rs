@@ -1,10 +1,12 @@
-//! Real power cuts: the kernel, or shoal, is killed while it writes to an array, and the other side assembles it.
+//! Real power cuts: the kernel, or shoal, is killed while it writes to an array, and the other side
+//! assembles it.
 //!
-//! After each, every block that was acknowledged holds what was acknowledged, every other one what it held or what was
-//! being written, and once the array is in sync again parity and copies agree. Where an array has a partial-parity log, a
-//! drive is lost at the same time, too: then blocks that were being written may hold anything, and all others hold
-//! what they should. Each cut follows from its number, apart from where exactly it falls; `SHOAL_CUTS=N` makes N of
-//! each kind, and `SHOAL_CELLS=WORD` runs those alone whose name has the word in it.
+//! After each, every block that was acknowledged holds what was acknowledged, every other one what
+//! it held or what was being written, and once the array is in sync again parity and copies agree.
+//! Where an array has a partial-parity log, a drive is lost at the same time, too: then blocks that
+//! were being written may hold anything, and all others hold what they should. Each cut follows
+//! from its number, apart from where exactly it falls; `SHOAL_CUTS=N` makes N of each kind, and
+//! `SHOAL_CELLS=WORD` runs those alone whose name has the word in it.
 
 mod history;
 mod kernel_killed;

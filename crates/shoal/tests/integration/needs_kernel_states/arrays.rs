@@ -1,5 +1,5 @@
-//! The arrays that are put into states, and what each side does to them. `content` is the file that holds the whole
-//! content as it should be.
+//! The arrays that are put into states, and what each side does to them. `content` is the file that
+//! holds the whole content as it should be.
 
 use std::process::Command;
 use std::thread;
@@ -61,7 +61,8 @@ pub(crate) fn shoal_writes(stage: &mut Stage, drives: &str, seed: u64) {
     std::fs::write(stage.path("content"), content).unwrap();
 }
 
-/// Runs shoal and interrupts it, again and again, until it leaves the array as wanted; earlier or later each time.
+/// Runs shoal and interrupts it, again and again, until it leaves the array as wanted; earlier or
+/// later each time.
 pub(crate) fn interrupted(stage: &mut Stage, line: &str, is_as_wanted: impl Fn(&mut Stage) -> bool) {
     let mut delay = Duration::from_millis(150);
     for _ in 0..100 {
@@ -92,8 +93,9 @@ pub(crate) fn shoal_finds_it_whole(stage: &mut Stage, drives: &str) {
     shoal_reads(stage, drives);
 }
 
-/// Lines that wait until the running array is whole and clean, and find parity and copies that agree. A rebuild does not
-/// begin in the moment in which a member fails, nor is an array clean in that in which it was written to.
+/// Lines that wait until the running array is whole and clean, and find parity and copies that
+/// agree. A rebuild does not begin in the moment in which a member fails, nor is an array clean in
+/// that in which it was written to.
 pub(crate) const KERNEL_FINDS_IT_IN_SYNC: &str =
     "until mdadm --detail /dev/md0 | grep -q 'State : clean $'; do sleep 0.1; done
 settle md0

@@ -4,10 +4,12 @@ use crate::needs_kernel_states::arrays::{Array, shoal_finds_it_whole, shoal_read
 use crate::needs_kernel_states::members::{device, kernel_finds_it_whole};
 use crate::support::stage::Stage;
 
-/// Sectors of a member, from its start: somewhat after its data begin, out of the way of `shoal_writes` with seed 1.
+/// Sectors of a member, from its start: somewhat after its data begin, out of the way of
+/// `shoal_writes` with seed 1.
 const BAD: &str = "8192 64";
 
-/// The kernel notes bad blocks of a member, with the superblocks of the next write. shoal reads around them, keeps the list, and clears it by writing.
+/// The kernel notes bad blocks of a member, with the superblocks of the next write. shoal reads
+/// around them, keeps the list, and clears it by writing.
 pub(crate) fn kernel_leaves_bad_blocks(array: Array, stage: &mut Stage) -> &'static str {
     array.kernel_creates(stage, "", array.members);
     stage.kernel(&format!(

@@ -12,7 +12,8 @@ pub(crate) fn device(number: usize) -> String {
     format!("$(echo $DRIVES | cut -d ' ' -f {})", number + 1)
 }
 
-/// A member fails while the array is written. The other side leaves it out, goes on without it, and takes it as new.
+/// A member fails while the array is written. The other side leaves it out, goes on without it, and
+/// takes it as new.
 pub(crate) fn kernel_leaves_it_degraded(array: Array, stage: &mut Stage) -> &'static str {
     array.kernel_creates(stage, "", array.members);
     let change = kernel_writes(stage, 2);

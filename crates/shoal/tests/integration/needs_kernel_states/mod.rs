@@ -1,8 +1,9 @@
 //! Arrays that are not whole or not at rest: one side leaves them so, and the other goes on.
 //!
-//! A *cell* is a state, an array and who leaves it. Adding one: write its two stories beside the others, each a function
-//! of an array and a stage that ends with a word for the table, and name them in `STATES`. `SHOAL_CELLS=WORD` runs
-//! those cells alone whose name has the word in it. What came of them is a table in `docs/compatibility.md`.
+//! A *cell* is a state, an array and who leaves it. Adding one: write its two stories beside the
+//! others, each a function of an array and a stage that ends with a word for the table, and name
+//! them in `STATES`. `SHOAL_CELLS=WORD` runs those cells alone whose name has the word in it. What
+//! came of them is a table in `docs/compatibility.md`.
 
 mod arrays;
 mod bad_blocks;

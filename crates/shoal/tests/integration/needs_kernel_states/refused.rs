@@ -29,7 +29,8 @@ pub(crate) fn kernel_leaves_it_reshaping(array: Array, stage: &mut Stage) -> &'s
     "refused by name"
 }
 
-/// Power is cut while a degraded array is written to: nobody goes on by himself, and both do when forced.
+/// Power is cut while a degraded array is written to: nobody goes on by himself, and both do when
+/// forced.
 pub(crate) fn kernel_leaves_it_dirty_and_degraded(array: Array, stage: &mut Stage) -> &'static str {
     array.kernel_creates(stage, "", array.members);
     stage.start_kernel(&format!(
@@ -55,7 +56,8 @@ pub(crate) fn shoal_leaves_it_dirty_and_degraded(array: Array, stage: &mut Stage
     array.shoal_creates(stage, "", array.members);
     stage.shoal("fail --member d1 DRIVES", None, None);
     stage.lose(1);
-    // What is written is what was there: so all content is as it should be, wherever the power was cut.
+    // What is written is what was there: so all content is as it should be, wherever the power was
+    // cut.
     stage.killed_while_active("write DRIVES", "content");
     let refused = stage
         .kernel("mdadm --assemble --run /dev/md0 $DRIVES 2>&1 || true; mdadm --stop /dev/md0 || true; dmesg --notime");

@@ -8,7 +8,8 @@ use crate::support::stage::Stage;
 /// Where the kernel stops.
 const PAUSE_SECTORS: u64 = 16384;
 
-/// The kernel stops in the middle of the copy; shoal goes on, and the new drive takes the old one's place.
+/// The kernel stops in the middle of the copy; shoal goes on, and the new drive takes the old one's
+/// place.
 pub(crate) fn kernel_leaves_it_replacing(array: Array, stage: &mut Stage) -> &'static str {
     array.kernel_creates(stage, "", array.members);
     stage.add(MEMBER_BYTES);

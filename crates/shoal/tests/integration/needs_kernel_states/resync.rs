@@ -14,9 +14,9 @@ const PAUSE_SECTORS: u64 = 16384;
 pub(crate) fn kernel_leaves_it_resyncing(array: Array, stage: &mut Stage) -> &'static str {
     stage.set(&vec![MEMBER_BYTES; array.members], 512);
     std::fs::write(stage.path("noise"), pattern(array.members * MEMBER_BYTES as usize, 1)).unwrap();
-    // Its limit is set while the resync is frozen, as md refuses one below where a running resync may already be; at the
-    // least speed it cannot have come that far. With --force, level 5 is resynced as the others are, instead of having its
-    // last member rebuilt.
+    // Its limit is set while the resync is frozen, as md refuses one below where a running resync
+    // may already be; at the least speed it cannot have come that far. With --force, level 5 is
+    // resynced as the others are, instead of having its last member rebuilt.
     stage.kernel(&format!(
         "echo 1 >/proc/sys/dev/raid/speed_limit_min
          echo 1 >/proc/sys/dev/raid/speed_limit_max
@@ -57,7 +57,8 @@ pub(crate) fn shoal_leaves_it_resyncing(array: Array, stage: &mut Stage) -> &'st
     "goes on from there"
 }
 
-/// What the first member's superblock says of the resync: where it is to go on, or that there is none.
+/// What the first member's superblock says of the resync: where it is to go on, or that there is
+/// none.
 fn checkpoint_sectors(stage: &Stage) -> u64 {
     let field = stage.peek("d0", 4096 + 208, 8);
     u64::from_le_bytes(field.try_into().unwrap())

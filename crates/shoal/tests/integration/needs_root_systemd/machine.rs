@@ -1,5 +1,6 @@
-//! A machine whose first process is systemd, in namespaces of this one: boots in seconds, and has the kernel's devices, FUSE and udev's
-//! events. The scripts say what it shares with the host and what not.
+//! A machine whose first process is systemd, in namespaces of this one: boots in seconds, and has
+//! the kernel's devices, FUSE and udev's events. The scripts say what it shares with the host and
+//! what not.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -39,8 +40,9 @@ impl Machine {
         lack.is_none()
     }
 
-    /// Starts one that has the bay at `/srv/bay`, what is in the bay's `etc` in its own, the program as `/opt/shoal`, and these loop
-    /// devices. `prepare` is run in its root before systemd is.
+    /// Starts one that has the bay at `/srv/bay`, what is in the bay's `etc` in its own, the
+    /// program as `/opt/shoal`, and these loop devices. `prepare` is run in its root before systemd
+    /// is.
     pub(crate) fn boot(bay: &Bay, devices: &[&Loop], prepare: &str) -> Self {
         let numbers: Vec<_> = devices.iter().map(|device| device.0.trim_start_matches("/dev/loop")).collect();
         let (root, console) = (bay.path("root"), bay.path("console"));
@@ -58,7 +60,8 @@ impl Machine {
         machine
     }
 
-    /// The first process is what `unshare` has started, which is what the container's script has started, among others.
+    /// The first process is what `unshare` has started, which is what the container's script has
+    /// started, among others.
     fn find_first(&mut self) {
         let children = |parent: u32| {
             let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What `shoal service install` writes, under a real systemd and a real udev, from boot to power off.
+//! What `shoal service install` writes, under a real systemd and a real udev, from boot to power
+//! off.
 
 mod machine;
 
@@ -57,8 +58,9 @@ impl Pond {
         pond
     }
 
-    /// What is different from the unit as it was written. Loops are no hardware, so it is said where they are, as for image files; the
-    /// manager waits three minutes for a beat, and a test does not; what came of each server is written down.
+    /// What is different from the unit as it was written. Loops are no hardware, so it is said
+    /// where they are, as for image files; the manager waits three minutes for a beat, and a test
+    /// does not; what came of each server is written down.
     fn changes(&self) -> String {
         format!(
             "[Unit]\nStartLimitBurst=100\n[Service]\nExecStart=\nExecStart=/opt/shoal --quiet serve --uuid {} --scan /dev/drives --wait 600 --degraded\nWatchdogSec=20\n\
@@ -83,7 +85,8 @@ impl Pond {
         fs::write(path, text).unwrap();
     }
 
-    /// What the array's unit says of it, behind its name; the host that made it may stand before that.
+    /// What the array's unit says of it, behind its name; the host that made it may stand before
+    /// that.
     fn is_told(&self, machine: &Machine, state: &str) {
         let told = machine.show(&self.array, "StatusText");
         assert!(told.ends_with(&format!("pond: {state}")), "{told}");
@@ -126,7 +129,8 @@ fn needs_root_systemd_runs_an_array_of_drives_from_boot_to_power_off() {
     was_left_in_order(&pond, &names(0..3));
 }
 
-/// As it was written, unit by unit; with one that tells people, which may do more than one that does not.
+/// As it was written, unit by unit; with one that tells people, which may do more than one that
+/// does not.
 #[test]
 fn needs_root_systemd_runs_an_array_of_image_files_and_tells_people() {
     if !Machine::is_possible() {
@@ -196,7 +200,8 @@ fn goes_on_when_its_server_is_killed_or_hangs(pond: &Pond, machine: &Machine) {
     }
 }
 
-/// The kernel tells udev, udev the manager by the rule, the manager starts what hands the drive over.
+/// The kernel tells udev, udev the manager by the rule, the manager starts what hands the drive
+/// over.
 fn takes_a_drive_back_that_is_plugged_in(pond: &Pond, machine: &Machine, drive: Loop) -> Loop {
     let name = drive.0.clone();
     // The server was killed, so that parity is not yet known to agree with the data.
@@ -214,7 +219,8 @@ fn takes_a_drive_back_that_is_plugged_in(pond: &Pond, machine: &Machine, drive: 
     drive
 }
 
-/// udev tells of every drive that was open for writing; that does not start an array again that somebody has stopped.
+/// udev tells of every drive that was open for writing; that does not start an array again that
+/// somebody has stopped.
 fn stays_stopped_until_it_is_wanted(pond: &Pond, machine: &Machine) {
     machine.run("systemctl stop uses-files needs-files");
     // Servers were killed in the midst of writes, and no array is clean before that is made good.
@@ -229,7 +235,8 @@ fn stays_stopped_until_it_is_wanted(pond: &Pond, machine: &Machine) {
     assert_eq!(pond.health(machine), "optimal");
 }
 
-/// The file system was unmounted before the array was stopped, and the array before the machine was.
+/// The file system was unmounted before the array was stopped, and the array before the machine
+/// was.
 fn was_left_in_order(pond: &Pond, members: &str) {
     for member in members.split(' ') {
         let said = done(Command::new("mdadm").arg("--examine").arg(pond.bay.path(member)));

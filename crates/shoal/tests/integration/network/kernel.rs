@@ -1,4 +1,5 @@
-//! NFS of a real kernel, server and client, in the study: exported sync and async, of the kernel's own md.
+//! NFS of a real kernel, server and client, in the study: exported sync and async, of the kernel's
+//! own md.
 
 use serde_json::Value;
 use shoal_lab::Lab;

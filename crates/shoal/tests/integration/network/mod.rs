@@ -1,4 +1,5 @@
-//! The network study of an array: everything that goes over the link, its document, and what stays of it when it is killed.
+//! The network study of an array: everything that goes over the link, its document, and what stays
+//! of it when it is killed.
 
 #[path = "../../../../study/tests/integration/browser/mod.rs"]
 mod browser;

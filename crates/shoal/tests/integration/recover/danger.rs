@@ -1,4 +1,5 @@
-//! Members that are not what `recover` could rely on: with holes, written to meanwhile, run by somebody.
+//! Members that are not what `recover` could rely on: with holes, written to meanwhile, run by
+//! somebody.
 
 use std::fs::{self, File};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +31,8 @@ fn what_has_holes_is_not_made_an_array_that_runs() {
     bay.done("recover d0 d1 --apply");
 }
 
-/// Whoever writes to a member while it is copied makes a copy of several times: that is told, and no success.
+/// Whoever writes to a member while it is copied makes a copy of several times: that is told, and
+/// no success.
 #[test]
 fn a_member_that_is_written_to_while_it_is_copied_is_named() {
     let (bay, _) = raid5();

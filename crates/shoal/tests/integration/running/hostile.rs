@@ -1,4 +1,5 @@
-//! Clients that are slow, malformed, too many or gone: none costs the array or another client anything.
+//! Clients that are slow, malformed, too many or gone: none costs the array or another client
+//! anything.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -25,8 +26,9 @@ fn is_served(client: &mut Client, seed: u64) {
     assert_eq!(client.status()["health"], "optimal");
 }
 
-/// A client that behaves is served while another misbehaves: before that one is sent away, which it is in the end. On a
-/// machine that stood still for so long nothing is said by it, and it is tried again.
+/// A client that behaves is served while another misbehaves: before that one is sent away, which it
+/// is in the end. On a machine that stood still for so long nothing is said by it, and it is tried
+/// again.
 fn is_unhurt_beside(server: &Server, client: &mut Client, seed: u64, misbehave: impl Fn(&mut Client)) -> Client {
     for _ in 0..5 {
         let mut hostile = server.client();

@@ -1,4 +1,5 @@
-//! Arrays with more members gone than their level survives: not run and not served, and read by force.
+//! Arrays with more members gone than their level survives: not run and not served, and read by
+//! force.
 
 use std::fs;
 
@@ -7,7 +8,8 @@ use crate::support::{Bay, pattern};
 
 const CHUNK: usize = 64 << 10;
 
-/// RAID5 of d0, d1 and d2 with content, of which d1 has left and missed what was written after that; d3 is blank.
+/// RAID5 of d0, d1 and d2 with content, of which d1 has left and missed what was written after
+/// that; d3 is blank.
 fn array() -> (Bay, Vec<u8>) {
     let bay = Bay::new(4);
     bay.done("create --level 5 --chunk 64K d0 d1 d2");

@@ -1,5 +1,5 @@
-//! Arrays that run in a process of their own: administered while they are used, by several clients, by hostile ones,
-//! and after a crash.
+//! Arrays that run in a process of their own: administered while they are used, by several clients,
+//! by hostile ones, and after a crash.
 
 mod benches;
 mod busy;
@@ -38,7 +38,8 @@ fn is_clean(bay: &Bay, line: &str) {
     assert_eq!((&scrub["complete"], &scrub["mismatched_bytes"]), (&json!(true), &json!(0)), "{scrub}");
 }
 
-/// Writes blocks all over the content until it is told to end, and checks each, some time later. Returns what it wrote last.
+/// Writes blocks all over the content until it is told to end, and checks each, some time later.
+/// Returns what it wrote last.
 fn load(client: &mut Client, range: std::ops::Range<u64>, end: &AtomicBool) -> Vec<Option<u64>> {
     let count = usize::try_from((range.end - range.start) / BLOCK as u64).unwrap();
     let mut written = vec![None; count];

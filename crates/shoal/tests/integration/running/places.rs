@@ -1,4 +1,5 @@
-//! Where running arrays are administered: a place is its array's own, and what is left of one that was killed goes.
+//! Where running arrays are administered: a place is its array's own, and what is left of one that
+//! was killed goes.
 
 use std::path::PathBuf;
 use std::time::Instant;

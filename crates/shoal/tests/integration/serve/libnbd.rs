@@ -1,8 +1,9 @@
-//! libnbd's own tests: its list of behaviours through the Python bindings, and its programs, built from its source.
+//! libnbd's own tests: its list of behaviours through the Python bindings, and its programs, built
+//! from its source.
 //!
-//! Those programs start `nbdkit` and talk to it over its standard input; here they find a bridge to shoal under that name.
-//! Which of them can be run is decided by what they want of that nbdkit: an export of some size, and no plugin's
-//! behaviour. Others are given a socket.
+//! Those programs start `nbdkit` and talk to it over its standard input; here they find a bridge to
+//! shoal under that name. Which of them can be run is decided by what they want of that nbdkit: an
+//! export of some size, and no plugin's behaviour. Others are given a socket.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

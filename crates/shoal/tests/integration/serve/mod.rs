@@ -47,7 +47,8 @@ fn needs_nbdinfo_exports_are_told_as_they_are() {
     {
         assert_eq!(field(0, able), true, "{able}");
     }
-    // Nobody knows which blocks were ever written, so all of it is data: one extent, as large as the export.
+    // Nobody knows which blocks were ever written, so all of it is data: one extent, as large as
+    // the export.
     let map: serde_json::Value =
         serde_json::from_slice(&tool("nbdinfo", &["--map", "--json", &served.uri("pond")])).unwrap();
     let extents = map.as_array().unwrap();
@@ -62,7 +63,8 @@ fn needs_nbdinfo_exports_are_told_as_they_are() {
     served.stopped();
 }
 
-/// What is flushed through a write-back window is with the members, whatever becomes of the process.
+/// What is flushed through a write-back window is with the members, whatever becomes of the
+/// process.
 #[test]
 fn needs_nbdcopy_what_is_flushed_through_a_window_survives_the_server() {
     if !is_there("nbdcopy", "libnbd-bin") {

@@ -1,4 +1,5 @@
-//! The server over TLS: certificates made by openssl, or keys; clients of libnbd and QEMU, which have GnuTLS.
+//! The server over TLS: certificates made by openssl, or keys; clients of libnbd and QEMU, which
+//! have GnuTLS.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

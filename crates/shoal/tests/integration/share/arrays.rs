@@ -1,4 +1,5 @@
-//! Arrays that are shared by naming their members, through what befalls them: a server that is killed, a member that fails, unmounting.
+//! Arrays that are shared by naming their members, through what befalls them: a server that is
+//! killed, a member that fails, unmounting.
 
 use super::machine::Machine;
 

@@ -1,9 +1,10 @@
-//! `--configuration-only` on a machine that runs its own servers, as somebody follows it who types all that is printed.
+//! `--configuration-only` on a machine that runs its own servers, as somebody follows it who types
+//! all that is printed.
 
 use super::machine::Machine;
 
-/// The system's configuration, state and logs, to be written to; its servers, started as Debian's units start them; and one who types the
-/// passwords that are asked for.
+/// The system's configuration, state and logs, to be written to; its servers, started as Debian's
+/// units start them; and one who types the passwords that are asked for.
 const SYSTEM: &str = r#"
 mkdir over bin
 mount -t tmpfs tmpfs over

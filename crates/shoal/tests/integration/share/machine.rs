@@ -1,13 +1,13 @@
-//! A machine of the test's own, and another at the far end of its one cable: addresses and mounts that nobody else sees. All of it
-//! vanishes with the test.
+//! A machine of the test's own, and another at the far end of its one cable: addresses and mounts
+//! that nobody else sees. All of it vanishes with the test.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Mounts spread to namespaces that are made later, as where systemd is the first process. The other machine is a namespace of
-/// addresses alone.
+/// Mounts spread to namespaces that are made later, as where systemd is the first process. The
+/// other machine is a namespace of addresses alone.
 const CABLE: &str = "
 mount --make-rshared /
 unshare --net sh -c 'echo $$ >far.new; mv far.new far.pid; exec sleep 600' >/dev/null 2>&1 </dev/null &

@@ -1,4 +1,5 @@
-//! The whole of `shoal share`: what it starts, what becomes of it when mounts and servers vanish, and NFS of a real kernel.
+//! The whole of `shoal share`: what it starts, what becomes of it when mounts and servers vanish,
+//! and NFS of a real kernel.
 
 mod arrays;
 mod by_hand;
@@ -11,7 +12,8 @@ use shoal_lab::Lab;
 
 use machine::Machine;
 
-/// What every script begins with: an image that is mounted, to be shared, and belongs to nobody of this machine.
+/// What every script begins with: an image that is mounted, to be shared, and belongs to nobody of
+/// this machine.
 const POND: &str = "
 mkfs.ext4 -q -F img
 mkdir -p pond
@@ -124,7 +126,8 @@ fn needs_kernel_smb_is_mounted_by_the_line_that_is_printed() {
     assert_eq!(printed, format!("{first}{second}nothing is shared"));
 }
 
-/// What a script prints in a kernel of its own; nothing, and a line that says so, where that cannot be had.
+/// What a script prints in a kernel of its own; nothing, and a line that says so, where that cannot
+/// be had.
 fn in_a_kernel(what: &str, programs: &[&str], modules: &str, script: &str) -> Option<String> {
     let is_there = |program: &&&str| ["/usr/sbin", "/sbin"].iter().any(|it| Path::new(it).join(program).exists());
     let lab = match (Lab::find(), programs.iter().find(|program| !is_there(program))) {

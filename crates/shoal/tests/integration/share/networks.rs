@@ -1,5 +1,5 @@
-//! Who comes in, and how: addresses of version 6, strangers, passwords in the clear and under TLS; with clients that others wrote, at the
-//! other end of a cable.
+//! Who comes in, and how: addresses of version 6, strangers, passwords in the clear and under TLS;
+//! with clients that others wrote, at the other end of a cable.
 
 use super::POND;
 use super::machine::Machine;
@@ -89,7 +89,8 @@ far ip route add fd77::/64 dev far src fd99::2",
     }
 }
 
-/// An authority, a certificate of it for the machine's address, and a key that belongs to another one.
+/// An authority, a certificate of it for the machine's address, and a key that belongs to another
+/// one.
 const CERTIFICATES: &str = "
 mkdir certs wrong
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=authority \

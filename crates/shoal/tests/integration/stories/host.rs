@@ -66,7 +66,8 @@ impl<'a> Host<'a> {
         fs::rename(self.bay.path(&format!("away-{drive}")), self.bay.path(&format!("d{drive}"))).unwrap();
     }
 
-    /// A new one for each server: clients of one that was killed look for it again, to do what was not answered.
+    /// A new one for each server: clients of one that was killed look for it again, to do what was
+    /// not answered.
     fn socket(&self) -> PathBuf {
         let number = self.served.fetch_add(1, Ordering::Relaxed);
         self.bay.runtime().with_file_name(format!("{}-{number}", self.name))
@@ -90,8 +91,9 @@ impl<'a> Host<'a> {
         ran
     }
 
-    /// Starts a server of these drives; what it says if it refuses. The kernel may take a while to end what a killed one
-    /// had begun, and has its drives until then: whoever is told so tries again.
+    /// Starts a server of these drives; what it says if it refuses. The kernel may take a while to
+    /// end what a killed one had begun, and has its drives until then: whoever is told so tries
+    /// again.
     pub(crate) fn serve(&self, drives: &str) -> Result<Server, Ran> {
         let start = Instant::now();
         loop {
@@ -119,7 +121,8 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Waits until a server is there for clients. What it has said by then, or, if it ends before, all that it said.
+/// Waits until a server is there for clients. What it has said by then, or, if it ends before, all
+/// that it said.
 fn listens(child: &mut Child) -> Result<String, String> {
     let mut told = String::new();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());

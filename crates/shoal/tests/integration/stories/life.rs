@@ -90,7 +90,8 @@ impl<'a> Story<'a> {
             if self.chance.percent(20) {
                 home.set_clock_days(self.chance.pick(&[-4000, -1, 0, 1, 4000]));
             }
-            // Only what is whole goes to another machine: that one cannot know what it has not seen.
+            // Only what is whole goes to another machine: that one cannot know what it has not
+            // seen.
             let (host, missing) = match self.chance.below(10) {
                 0 => (&away, 0),
                 1..=4 => (&home, 0),
@@ -133,7 +134,8 @@ impl<'a> Story<'a> {
         self.model.ended();
     }
 
-    /// All members are there. Only one of parity that is dirty and degraded is refused, for its write hole.
+    /// All members are there. Only one of parity that is dirty and degraded is refused, for its
+    /// write hole.
     fn force(&mut self, host: &Host, drives: &str, refused: &Ran) -> Server {
         let is_hole = refused.stderr.contains("--force") && refused.stderr.contains("degraded");
         assert!(is_hole, "with all members the array does not start: {}", refused.stderr);
@@ -153,7 +155,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Writes, flushes, reads; somebody administers the array meanwhile; then it ends, one way or the other.
+    /// Writes, flushes, reads; somebody administers the array meanwhile; then it ends, one way or
+    /// the other.
     fn use_it(&mut self, host: &Host, server: Server, there: &[usize]) {
         let mut failed = None;
         for _ in 0..self.chance.below(30) {
@@ -234,7 +237,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// All members are brought back in sync; then the content is right, and parity and copies agree.
+    /// All members are brought back in sync; then the content is right, and parity and copies
+    /// agree.
     fn end(mut self, host: &Host, all: &str) {
         let server = host.serve(all).unwrap_or_else(|refused| self.force(host, all, &refused));
         self.check(&server);

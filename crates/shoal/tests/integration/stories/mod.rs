@@ -1,10 +1,12 @@
-//! Lives of arrays, told with real processes: what was flushed is there in every life, and nothing hangs.
+//! Lives of arrays, told with real processes: what was flushed is there in every life, and nothing
+//! hangs.
 //!
-//! A story is a seed: an array on image files, and a few lives of it. In each life a server starts with some of the
-//! members, an NBD client writes, flushes and reads, an administrator works on the array meanwhile, and the server is killed
-//! or stopped. Another host may run it in between, and the clock may jump. A [model](model) knows what each block may
-//! hold. Whatever starts has to hold that; with all members there the array has to start; at the end all of them are in
-//! sync again and a scrub finds nothing.
+//! A story is a seed: an array on image files, and a few lives of it. In each life a server starts
+//! with some of the members, an NBD client writes, flushes and reads, an administrator works on the
+//! array meanwhile, and the server is killed or stopped. Another host may run it in between, and
+//! the clock may jump. A [model](model) knows what each block may hold. Whatever starts has to hold
+//! that; with all members there the array has to start; at the end all of them are in sync again
+//! and a scrub finds nothing.
 //!
 //! `SHOAL_STORIES=N` tells N of them, `SHOAL_STORY=N` that one.
 

@@ -11,7 +11,8 @@ pub(crate) type Version = u64;
 /// Blocks from the start of the content, with the versions that each may hold.
 pub(crate) struct Model {
     allowed: Vec<BTreeSet<Version>>,
-    /// The last version of a block that a server has answered for in this life, if it is not flushed.
+    /// The last version of a block that a server has answered for in this life, if it is not
+    /// flushed.
     answered: Vec<Option<Version>>,
     last: Version,
     /// Blocks that were being written when a server was killed: first, and how many.
@@ -37,7 +38,8 @@ impl Model {
         self.last
     }
 
-    /// Content for `count` blocks from `first`, about to be written: each may hold the new version from now on.
+    /// Content for `count` blocks from `first`, about to be written: each may hold the new version
+    /// from now on.
     pub(crate) fn write(&mut self, first: usize, count: usize) -> Vec<u8> {
         self.last += 1;
         for block in first..first + count {

@@ -90,7 +90,8 @@ impl Bay {
         let mut child = self.command(line.split_whitespace()).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         std::thread::scope(|scope| {
-            // A program that refuses reads nothing, and one that prints a lot is read meanwhile: a broken pipe is no fault.
+            // A program that refuses reads nothing, and one that prints a lot is read meanwhile: a
+            // broken pipe is no fault.
             scope.spawn(move || stdin.write_all(input).ok());
             Ran::of(child.wait_with_output().unwrap())
         })
@@ -128,7 +129,8 @@ impl Bay {
         files
     }
 
-    /// Runs a command line that has to fail with `code`, in one line that says each of `words`, and writes nothing.
+    /// Runs a command line that has to fail with `code`, in one line that says each of `words`, and
+    /// writes nothing.
     pub(crate) fn refused(&self, line: &str, code: i32, words: &[&str]) -> Ran {
         let before = self.snapshot();
         let ran = self.run_with(line, b"these bytes must not be written");
@@ -157,7 +159,8 @@ impl Bay {
         bytes
     }
 
-    /// Starts the program and sends it SIGINT when it heeds it and `is_begun`, unless it has ended by then.
+    /// Starts the program and sends it SIGINT when it heeds it and `is_begun`, unless it has ended
+    /// by then.
     pub(crate) fn interrupted(&self, line: &str, is_begun: impl Fn() -> bool) -> Ran {
         let mut child: Child = self.command(line.split_whitespace()).spawn().unwrap();
         while !(heeds_interrupts(child.id()) && is_begun()) && child.try_wait().unwrap().is_none() {

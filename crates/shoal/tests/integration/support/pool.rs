@@ -1,4 +1,5 @@
-//! Runs cells on as many kernels as there are processors. A cell that fails costs the others nothing.
+//! Runs cells on as many kernels as there are processors. A cell that fails costs the others
+//! nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -20,8 +21,8 @@ impl Cell {
     }
 }
 
-/// Runs the cells that are [selected](Selection), and gives what each came to, `None` for those that did not run. Panics at the
-/// end if one failed.
+/// Runs the cells that are [selected](Selection), and gives what each came to, `None` for those
+/// that did not run. Panics at the end if one failed.
 pub(crate) fn run(lab: &Lab, cells: Vec<Cell>) -> Vec<Option<&'static str>> {
     let selection = Selection::from_environment();
     let count = cells.len();

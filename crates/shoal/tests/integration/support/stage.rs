@@ -1,4 +1,5 @@
-//! A stage for stories that shoal and the kernel play together: image files that both can get at, one after the other.
+//! A stage for stories that shoal and the kernel play together: image files that both can get at,
+//! one after the other.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -30,10 +31,11 @@ const COMPLAINTS: [&str; 12] = [
 /// In a command line of shoal: all drives of the stage.
 const DRIVES: &str = "DRIVES";
 
-/// Image files, a kernel, and shoal. The kernel boots when it is first needed, and again after a power cut.
+/// Image files, a kernel, and shoal. The kernel boots when it is first needed, and again after a
+/// power cut.
 ///
-/// Blocks of 512 bytes: shoal works on the files, as anybody may. Larger ones exist only as devices of the kernel, so
-/// there shoal runs in the guest.
+/// Blocks of 512 bytes: shoal works on the files, as anybody may. Larger ones exist only as devices
+/// of the kernel, so there shoal runs in the guest.
 pub(crate) struct Stage {
     lab: Lab,
     directory: tempfile::TempDir,
@@ -98,8 +100,8 @@ impl Stage {
         File::options().write(true).open(self.path(name)).unwrap().write_all_at(bytes, offset).unwrap();
     }
 
-    /// Runs a script, which has to succeed, with all drives attached: `$DRIVES` are their devices. Afterwards the
-    /// drives are the host's again. Gives what was printed.
+    /// Runs a script, which has to succeed, with all drives attached: `$DRIVES` are their devices.
+    /// Afterwards the drives are the host's again. Gives what was printed.
     pub(crate) fn kernel(&mut self, script: &str) -> String {
         let script = format!("{}\n{script}\ndetach", self.attach());
         self.guest().done(&script).unwrap_or_else(|error| panic!("{error}"))
@@ -127,7 +129,8 @@ impl Stage {
         log.lines().filter(|line| COMPLAINTS.iter().any(|word| line.contains(word))).map(str::to_owned).collect()
     }
 
-    /// Cuts the kernel's power, whatever it is at. Gives the lines that its script had printed and nobody has taken yet.
+    /// Cuts the kernel's power, whatever it is at. Gives the lines that its script had printed and
+    /// nobody has taken yet.
     pub(crate) fn cut_power(&mut self) -> Vec<String> {
         self.guest.take().map(Guest::cut_power).unwrap_or_default()
     }
@@ -138,8 +141,8 @@ impl Stage {
         std::fs::remove_file(self.path(&name)).unwrap();
     }
 
-    /// Runs shoal with files, if named, as its standard input and output; the word DRIVES in `line` stands for all
-    /// drives. It has to succeed.
+    /// Runs shoal with files, if named, as its standard input and output; the word DRIVES in `line`
+    /// stands for all drives. It has to succeed.
     pub(crate) fn shoal(&mut self, line: &str, input: Option<&str>, output: Option<&str>) {
         if self.block_bytes != 512 {
             self.shoal_inside(line, input.unwrap_or("/dev/null"), output.unwrap_or("/dev/null"));
@@ -156,7 +159,8 @@ impl Stage {
         assert!(ran.status.success(), "shoal {line}: {}", String::from_utf8_lossy(&ran.stderr));
     }
 
-    /// The same in the guest, on devices. There is no AVX there, whatever the processor says of itself.
+    /// The same in the guest, on devices. There is no AVX there, whatever the processor says of
+    /// itself.
     fn shoal_inside(&mut self, line: &str, input: &str, output: &str) {
         let program = env!("CARGO_BIN_EXE_shoal");
         let line = with_drives(line, "$DRIVES");
@@ -189,7 +193,8 @@ impl Stage {
         command
     }
 
-    /// Starts shoal with a file as its input, and kills it at some `delay` after it has begun to change drives.
+    /// Starts shoal with a file as its input, and kills it at some `delay` after it has begun to
+    /// change drives.
     pub(crate) fn killed(&self, line: &str, input: &str, delay: Duration) {
         let changed = || -> Vec<_> {
             self.drives.iter().map(|name| self.path(name).metadata().unwrap().modified().unwrap()).collect()
@@ -205,7 +210,8 @@ impl Stage {
         process.wait().unwrap();
     }
 
-    /// The same, until it is killed with its array active. A writer that ended first has left the array clean, and writes again.
+    /// The same, until it is killed with its array active. A writer that ended first has left the
+    /// array clean, and writes again.
     pub(crate) fn killed_while_active(&mut self, line: &str, input: &str) {
         for _ in 0..100 {
             self.killed(line, input, Duration::from_millis(5));
@@ -249,7 +255,8 @@ pub(crate) fn name(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap()
 }
 
-/// A command line with the drives in it. What the kernel has run this host has not: where an array is named, members may be missing.
+/// A command line with the drives in it. What the kernel has run this host has not: where an array
+/// is named, members may be missing.
 fn with_drives(line: &str, drives: &str) -> String {
     let names_an_array = !["create", "examine", "grow"].iter().any(|other| line.split(' ').any(|word| word == *other));
     let word = if names_an_array { "--degraded " } else { "" };

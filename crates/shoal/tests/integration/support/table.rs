@@ -9,8 +9,8 @@ const UPDATE: &str = "SHOAL_UPDATE_COMPATIBILITY";
 /// The document has one writer at a time.
 static WRITER: Mutex<()> = Mutex::new(());
 
-/// Holds the document's table of this name against what was found. A cell that is `None` was not tried: there the document
-/// stands as it is.
+/// Holds the document's table of this name against what was found. A cell that is `None` was not
+/// tried: there the document stands as it is.
 pub(crate) fn hold(name: &str, head: &[&str], rows: Vec<Vec<Option<String>>>) {
     let _writer = WRITER.lock();
     let path = Path::new(DOCUMENT);
@@ -26,7 +26,8 @@ pub(crate) fn hold(name: &str, head: &[&str], rows: Vec<Vec<Option<String>>>) {
     }
 }
 
-/// The rows, with the document's words in the cells that were not tried. Tables begin with two lines of head.
+/// The rows, with the document's words in the cells that were not tried. Tables begin with two
+/// lines of head.
 fn with_untried(table: &str, rows: Vec<Vec<Option<String>>>) -> Vec<Vec<String>> {
     let line = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
     let written: Vec<Vec<String>> = table.lines().skip(2).map(line).collect();

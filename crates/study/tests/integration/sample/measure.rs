@@ -113,7 +113,8 @@ fn series(metric: Metric, bytes_per_s: f64, block: u64, random: &mut Xoshiro256P
         .collect()
 }
 
-/// Random writes are few, so that one repeat of them is marked: readers must see what a mark looks like.
+/// Random writes are few, so that one repeat of them is marked: readers must see what a mark looks
+/// like.
 fn validity(metric: Metric, repeat: u32, ios: u64) -> Validity {
     if metric == Metric::RandomWrite && repeat == 2 && ios < 600 {
         let text = format!("Only {ios} requests were answered; run longer for latencies that mean more.");

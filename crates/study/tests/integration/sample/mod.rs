@@ -1,5 +1,6 @@
-//! A made-up study of six cheap sticks, as a plan would leave it behind: one stick is slow, the hub is a bottleneck.
-//! Every number is a function of the constants here, so that tests and pictures are the same everywhere.
+//! A made-up study of six cheap sticks, as a plan would leave it behind: one stick is slow, the hub
+//! is a bottleneck. Every number is a function of the constants here, so that tests and pictures
+//! are the same everywhere.
 //!
 //! It is a model of the document only, not of drives; nothing may be concluded from its numbers.
 

@@ -1,4 +1,5 @@
-//! A program that is run for each message: it has all of it as JSON on its standard input, and the gist in its environment.
+//! A program that is run for each message: it has all of it as JSON on its standard input, and the
+//! gist in its environment.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -36,7 +37,8 @@ fn word(value: &impl serde::Serialize) -> Result<String, SendError> {
     Ok(serde_json::to_value(value)?.as_str().unwrap_or_default().to_owned())
 }
 
-/// Runs a program to its end, with this on its standard input. What it prints goes to the log of this process.
+/// Runs a program to its end, with this on its standard input. What it prints goes to the log of
+/// this process.
 pub(super) fn feed(mut command: Command, input: &[u8]) -> Result<(), SendError> {
     let program = std::path::PathBuf::from(command.get_program());
     // A group of its own, so that whatever it has started can be ended with it.
@@ -45,7 +47,8 @@ pub(super) fn feed(mut command: Command, input: &[u8]) -> Result<(), SendError> 
     let mut child = command.spawn().map_err(|source| SendError::Start { program: program.clone(), source })?;
     let mut stdin = child.stdin.take().expect("it is piped");
     let input = input.to_vec();
-    // A program that does not read would hold this up. It ends with the program, whose end of the pipe is closed then.
+    // A program that does not read would hold this up. It ends with the program, whose end of the
+    // pipe is closed then.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let ended = wait(&mut child, start + PATIENCE);
     let Ok(Some(status)) = ended else {

@@ -1,4 +1,5 @@
-//! Mail, handed to the machine's own sendmail, which knows servers and passwords, and keeps what cannot be sent yet.
+//! Mail, handed to the machine's own sendmail, which knows servers and passwords, and keeps what
+//! cannot be sent yet.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -57,7 +58,8 @@ fn in_a_header(value: &str) -> String {
     value.chars().map(|it| if it.is_ascii_graphic() || it == ' ' { it } else { '?' }).collect()
 }
 
-/// `2026-11-21 19:10:05 UTC`, by the days-to-civil algorithm of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
+/// `2026-11-21 19:10:05 UTC`, by the days-to-civil algorithm of Howard Hinnant's "chrono-Compatible
+/// Low-Level Date Algorithms".
 fn utc(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     let shifted = days + 719_468;

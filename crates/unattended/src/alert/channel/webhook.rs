@@ -38,8 +38,8 @@ impl Webhook {
         if status.is_success() { Ok(()) } else { Err(SendError::Answer { status: status.as_u16() }) }
     }
 
-    /// What went wrong, without the address, which some errors repeat. What OpenSSL says of a certificate begins with where in its source
-    /// that was found, and ends with what is wrong.
+    /// What went wrong, without the address, which some errors repeat. What OpenSSL says of a
+    /// certificate begins with where in its source that was found, and ends with what is wrong.
     fn problem(&self, error: &ureq::Error) -> String {
         let said = error.to_string().replace(&self.url, "the address");
         match said.rsplit_once(" (") {

@@ -1,4 +1,5 @@
-//! Writes the bitmap to the members: announcements and clearings, step by step. The [parent](super) says why.
+//! Writes the bitmap to the members: announcements and clearings, step by step. The [parent](super)
+//! says why.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -45,12 +46,14 @@ impl Node {
         (0..self.slots.len()).filter(|&slot| holds(&self.slots[slot])).collect()
     }
 
-    /// Whether a start counts on what is in a slot: it reads the bitmaps of members in sync, and no others.
+    /// Whether a start counts on what is in a slot: it reads the bitmaps of members in sync, and no
+    /// others.
     fn is_counted_on(&self, slot: usize) -> bool {
         matches!(self.slots[slot].duty, Duty::Member(role) if self.array.member_states()[role.index()] == MemberState::InSync)
     }
 
-    /// Last copies that have refused the bitmap, if nobody else is counted on: they are asked again, for all of it.
+    /// Last copies that have refused the bitmap, if nobody else is counted on: they are asked
+    /// again, for all of it.
     fn slots_to_ask_again(&self, others: &[usize]) -> Vec<usize> {
         if others.iter().any(|&slot| self.is_counted_on(slot)) {
             return Vec::new();
@@ -59,8 +62,8 @@ impl Node {
         (0..self.slots.len()).filter(|&slot| has_room(slot) && self.is_counted_on(slot)).collect()
     }
 
-    /// How far the array is in sync, in sync bytes; none if a member is missing or being rebuilt, or may lose what it has
-    /// answered.
+    /// How far the array is in sync, in sync bytes; none if a member is missing or being rebuilt,
+    /// or may lose what it has answered.
     fn clearable_bytes(&self) -> Option<u64> {
         let is_whole = self.array.health() == Health::Optimal && self.array.refused_flush().is_empty();
         is_whole.then(|| self.array.resync_position().unwrap_or(u64::MAX))
@@ -83,7 +86,8 @@ impl Node {
 }
 
 impl<W: World> Tree<W> {
-    /// Hands a request to a node's engine, after its bits have been announced if it changes content.
+    /// Hands a request to a node's engine, after its bits have been announced if it changes
+    /// content.
     pub(in super::super) fn announce(&mut self, now: Instant, node: NodeId, request: Request) {
         let it = &mut self.nodes[node.0];
         let request = match &mut it.intent {
@@ -190,7 +194,8 @@ impl<W: World> Tree<W> {
         Some(NoteWrite { slot, offset: place.bitmap_offset_bytes? + range.start, span })
     }
 
-    /// The header for the superblock that is about to be written to a slot, and the bits that share its page.
+    /// The header for the superblock that is about to be written to a slot, and the bits that share
+    /// its page.
     pub(in super::super) fn prepare_bitmap_header(
         &mut self,
         node: NodeId,
@@ -236,7 +241,8 @@ impl<W: World> Tree<W> {
         if !run.is_announcement {
             return intent.give_up_clearing();
         }
-        // Writes that nobody is counted on to know of go to no member, not even to one that is being filled.
+        // Writes that nobody is counted on to know of go to no member, not even to one that is
+        // being filled.
         let good = run.slots.iter().any(|&slot| it.is_counted_on(slot));
         let intent = it.intent.as_mut().expect("it was there just now");
         let refused = intent.end_announcement(good);

@@ -1,4 +1,5 @@
-//! One flush at a time for each drive, one for all who ask meanwhile, and none for a drive that has nothing new.
+//! One flush at a time for each drive, one for all who ask meanwhile, and none for a drive that has
+//! nothing new.
 //!
 //! A drive that refuses a flush may have forgotten what it held then. Of two flushes that it has at
 //! once nobody knows which it did first: it refuses the one and forgets, then has nothing left to
@@ -18,11 +19,13 @@
 //!
 //! # Nothing new
 //!
-//! A flush promises what was answered before it was asked for. So a drive has *nothing new* if it has answered no write and no discard,
-//! well or not, since the last flush that it took well, or has now, was given to it. What it was given and has not answered is nobody's
-//! to rely on; it is new when it is answered, also if nobody waits for it any more. All that goes to drives comes by here: data, parity,
-//! superblocks, bitmaps, logs, what fills a member. A drive that is not known has something new: nobody knows what it was given before, or
-//! by whom. So has one that refused a flush, until it takes one; and a file that was cut short or deleted, which takes none.
+//! A flush promises what was answered before it was asked for. So a drive has *nothing new* if it
+//! has answered no write and no discard, well or not, since the last flush that it took well, or
+//! has now, was given to it. What it was given and has not answered is nobody's to rely on; it is
+//! new when it is answered, also if nobody waits for it any more. All that goes to drives comes by
+//! here: data, parity, superblocks, bitmaps, logs, what fills a member. A drive that is not known
+//! has something new: nobody knows what it was given before, or by whom. So has one that refused a
+//! flush, until it takes one; and a file that was cut short or deleted, which takes none.
 
 use shoal_drive::{DriveId, Io};
 
@@ -33,7 +36,8 @@ struct OnDrive {
     under_way: Vec<u64>,
     /// Those that the next one answers.
     waiting: Vec<Io>,
-    /// It has nothing new: what it has answered is covered by the last flush that it took, or by the one that it has.
+    /// It has nothing new: what it has answered is covered by the last flush that it took, or by
+    /// the one that it has.
     is_covered: bool,
 }
 
@@ -50,7 +54,8 @@ impl Flushes {
         &mut self.0[index]
     }
 
-    /// Whether the drive has nothing new, and no flush that may yet be refused: whoever asks for one is answered at once.
+    /// Whether the drive has nothing new, and no flush that may yet be refused: whoever asks for
+    /// one is answered at once.
     pub(in crate::tree) fn are_needless(&self, drive: DriveId) -> bool {
         self.0.get(drive.0 as usize).is_some_and(|it| it.is_covered && it.under_way.is_empty())
     }
@@ -88,8 +93,8 @@ impl Flushes {
         self.of(drive).is_covered = false;
     }
 
-    /// All drives are flushed when they are asked to next: others may have written to them meanwhile, or it is to be found out
-    /// whether they are there.
+    /// All drives are flushed when they are asked to next: others may have written to them
+    /// meanwhile, or it is to be found out whether they are there.
     pub(in crate::tree) fn forget(&mut self) {
         self.0.iter_mut().for_each(|it| it.is_covered = false);
     }

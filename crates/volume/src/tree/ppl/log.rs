@@ -37,7 +37,8 @@ impl LogPlace {
 }
 
 impl Log {
-    /// Takes those that wait into one unit, as far as it has room; the header, and each entry's partial parity.
+    /// Takes those that wait into one unit, as far as it has room; the header, and each entry's
+    /// partial parity.
     pub(super) fn take_unit(&mut self) -> (Vec<EffectId>, Vec<(PartialParity, Role)>) {
         let (mut ids, mut entries) = (Vec::new(), Vec::new());
         let mut bytes = 0;

@@ -17,8 +17,9 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// A slot has not taken a flush, whoever asked for it. This host remembers that of every member:
-    /// one that the others can do without is out by the next update, but that may not come to be.
+    /// A slot has not taken a flush, whoever asked for it. This host remembers that of every
+    /// member: one that the others can do without is out by the next update, but that may not come
+    /// to be.
     pub(in super::super) fn note_refusal(&mut self, node: NodeId, slot: usize) {
         self.nodes[node.0].recorder.note_refusal(slot);
         self.remember_refusal(node, slot);

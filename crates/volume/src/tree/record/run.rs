@@ -20,7 +20,8 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// The update may still be given up: no superblock of it is on any drive, but for those that go first.
+    /// The update may still be given up: no superblock of it is on any drive, but for those that go
+    /// first.
     pub(super) fn is_revocable(self) -> bool {
         !matches!(self, Self::Writing | Self::Flushing)
     }
@@ -47,13 +48,15 @@ pub(super) struct Run {
     pub(super) slots: Vec<usize>,
     /// Those that have failed at something.
     pub(super) failed: Vec<usize>,
-    /// Those that have refused a flush of somebody else, and with it may have lost what the run has done there.
+    /// Those that have refused a flush of somebody else, and with it may have lost what the run has
+    /// done there.
     pub(super) refused: Vec<usize>,
     /// Those whose superblocks are written and not flushed yet.
     pub(super) unflushed: Vec<usize>,
     /// The members that it began with, by slot.
     pub(super) members: Vec<(usize, Role)>,
-    /// Those that had failed when it was begun anew, and are no members yet, or not any more: they are left out.
+    /// Those that had failed when it was begun anew, and are no members yet, or not any more: they
+    /// are left out.
     pub(super) unfit: Vec<usize>,
     /// Those that lack the last update, as far as is known: they get this one before the others do.
     pub(super) first: Vec<usize>,

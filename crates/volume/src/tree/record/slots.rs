@@ -7,8 +7,9 @@ use super::super::node::{Duty, JournalLog};
 use super::run::Run;
 
 impl Node {
-    /// Whether a run may begin: nobody else writes notes, no member is still behind from the time before, and none may
-    /// follow one that was lost. Once the array has failed there is nothing to be written down.
+    /// Whether a run may begin: nobody else writes notes, no member is still behind from the time
+    /// before, and none may follow one that was lost. Once the array has failed there is nothing to
+    /// be written down.
     pub(super) fn may_record(&self, now: Instant) -> bool {
         let waits = self.recorder.losses.may_go_on(now) && self.array.health() != Health::Failed;
         !self.is_writing_bitmap() && self.behind.is_empty() && !waits

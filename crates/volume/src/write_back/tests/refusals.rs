@@ -45,7 +45,8 @@ fn what_the_members_refuse_is_kept_and_each_flush_tries_it_again() {
     assert!(world.asked[0].is_none() && world.window.dirty_bytes() > 0, "writes are staged again");
 }
 
-/// Of two flushes under way both fail when something is refused that the second has swept, and the third tries it again.
+/// Of two flushes under way both fail when something is refused that the second has swept, and the
+/// third tries it again.
 #[test]
 fn a_refusal_between_two_flushes_fails_both() {
     let mut world = World::new(layout(12 << 10, 4 << 10), 256 << 10);

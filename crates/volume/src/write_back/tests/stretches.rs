@@ -13,7 +13,8 @@ fn with_engine(world: &World) -> Vec<(bool, Range<u64>)> {
     own.map(|(_, request)| (matches!(request.command, Command::Write { .. }), request.command.range())).collect()
 }
 
-/// A window whose second group has a dirty page in each of these rows of it, all of which are to go.
+/// A window whose second group has a dirty page in each of these rows of it, all of which are to
+/// go.
 fn world_with_dirty(rows: &[u64]) -> World {
     let mut world = World::new(layout(ROW, 4 << 10), 256 << 10);
     world.members.fill(9);
@@ -108,7 +109,8 @@ fn rows_go_alone_until_it_is_known_what_that_costs() {
     assert_eq!(world.stretch_reads, 0);
 }
 
-/// A crash while a row is written loses what a missing member had in it: rows that nobody wrote to are left alone.
+/// A crash while a row is written loses what a missing member had in it: rows that nobody wrote to
+/// are left alone.
 #[test]
 fn an_array_that_is_not_whole_writes_what_was_written_and_nothing_else() {
     let mut random = Random(1);

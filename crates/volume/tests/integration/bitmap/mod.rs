@@ -1,5 +1,5 @@
-//! Write-intent bitmaps on real files: what the members hold, and when, while an array is written, comes to rest, crashes,
-//! loses a member and gets it back. Time passes as fast as the tests like.
+//! Write-intent bitmaps on real files: what the members hold, and when, while an array is written,
+//! comes to rest, crashes, loses a member and gets it back. Time passes as fast as the tests like.
 mod returning;
 mod rig;
 
@@ -47,7 +47,8 @@ fn a_new_array_has_a_bitmap_on_every_member() {
     }
 }
 
-/// No byte of data is written before the bits of its chunk have been written and flushed on every member.
+/// No byte of data is written before the bits of its chunk have been written and flushed on every
+/// member.
 #[test]
 fn bits_are_durable_before_the_data() {
     for (level, drives) in LEVELS {
@@ -77,8 +78,9 @@ fn bits_are_durable_before_the_data() {
     }
 }
 
-/// What was written is flushed on every member before the header says that bits may be cleared, and that before they are;
-/// also in an array that is never marked clean meanwhile. Who writes may have flushed it: then nothing is new there.
+/// What was written is flushed on every member before the header says that bits may be cleared, and
+/// that before they are; also in an array that is never marked clean meanwhile. Who writes may have
+/// flushed it: then nothing is new there.
 #[test]
 fn data_are_durable_before_bits_are_cleared() {
     for (level, drives) in LEVELS {
@@ -103,7 +105,8 @@ fn data_are_durable_before_bits_are_cleared() {
     }
 }
 
-/// Whether each drive was given data, and what it was asked after the last data that any got: `f` to flush, `b` to write the bitmap.
+/// Whether each drive was given data, and what it was asked after the last data that any got: `f`
+/// to flush, `b` to write the bitmap.
 fn told_after_data(rig: &Rig, bench: &Bench) -> Vec<(bool, String)> {
     let superblock = superblock(bench, 0);
     let (bitmap_offset, data_offset) = (superblock.bitmap_area().unwrap().offset_bytes, superblock.data_offset_bytes());
@@ -122,7 +125,8 @@ fn told_after_data(rig: &Rig, bench: &Bench) -> Vec<(bool, String)> {
     rig.drives.iter().map(told).collect()
 }
 
-/// Bits are cleared some time after the last write, on all members, and what the superblocks need stays right.
+/// Bits are cleared some time after the last write, on all members, and what the superblocks need
+/// stays right.
 #[test]
 fn bits_are_cleared_lazily() {
     for (level, drives) in LEVELS {
@@ -182,7 +186,8 @@ fn nothing_is_cleared_while_a_member_is_missing() {
     }
 }
 
-/// A drive that takes the place of a missing one gets a bitmap of its own, and then bits are cleared again.
+/// A drive that takes the place of a missing one gets a bitmap of its own, and then bits are
+/// cleared again.
 #[test]
 fn a_new_member_gets_a_bitmap_of_its_own() {
     for (level, drives) in LEVELS {
@@ -216,7 +221,8 @@ fn a_new_member_gets_a_bitmap_of_its_own() {
     }
 }
 
-/// After a crash only chunks with set bits are resynced: damage there is mended, and damage elsewhere stays.
+/// After a crash only chunks with set bits are resynced: damage there is mended, and damage
+/// elsewhere stays.
 #[test]
 fn after_a_crash_only_what_was_being_written_is_resynced() {
     for (level, drives) in LEVELS {
@@ -253,7 +259,8 @@ fn after_a_crash_only_what_was_being_written_is_resynced() {
     }
 }
 
-/// A bitmap that was not kept is not believed: all of the array is resynced, and the bitmap written anew.
+/// A bitmap that was not kept is not believed: all of the array is resynced, and the bitmap written
+/// anew.
 #[test]
 fn a_stale_bitmap_is_not_believed() {
     let bench = Bench::new(3);

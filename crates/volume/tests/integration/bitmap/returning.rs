@@ -26,7 +26,8 @@ fn open_beside_one(bench: &Bench, drives: usize) -> (Rig, DriveId) {
     (Rig { array, drives: ids, log }, back)
 }
 
-/// A member that comes back is filled where the array was written while it was away, and nowhere else.
+/// A member that comes back is filled where the array was written while it was away, and nowhere
+/// else.
 #[test]
 fn a_member_that_comes_back_copies_only_what_changed() {
     for (level, drives) in LEVELS {
@@ -90,7 +91,8 @@ fn a_member_that_was_catching_up_goes_on() {
 fn a_member_that_the_bitmap_does_not_remember_is_refused() {
     let bench = Bench::new(4);
     without_one(&bench, "5", 3);
-    // Drive 3 takes the place of drive 1, and leaves again: drive 1's place is free, but bits have been cleared.
+    // Drive 3 takes the place of drive 1, and leaves again: drive 1's place is free, but bits have
+    // been cleared.
     let (world, plan, ids, log) = swift(&bench, &[0, 2, 3, 1]);
     let array = ArrayVolume::open(world, plan, &ids[..2], &OpenOptions::writable()).unwrap();
     let mut rig = Rig { array, drives: ids.clone(), log };

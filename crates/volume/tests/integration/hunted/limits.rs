@@ -18,7 +18,8 @@ fn a_drive_whose_log_cannot_be_made_empty_is_not_in_the_array() {
     assert_eq!(own.dev_number, 3, "the first try has taken a number");
 }
 
-/// What is in the way of a drive that is to come is found out by an array that is only read, too; it changes nothing.
+/// What is in the way of a drive that is to come is found out by an array that is only read, too;
+/// it changes nothing.
 #[test]
 fn an_array_that_is_only_read_takes_no_drive() {
     let contents = create("5", 3, blank(4)).close().unwrap().contents();

@@ -6,8 +6,9 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::*;
 use crate::support::world_of_slow_sticks;
 
-/// The array flushes by itself when it has come to rest. If its last copy does not take that, nobody else has what was
-/// answered, and whoever asks for a flush next has to know, though that one succeeds.
+/// The array flushes by itself when it has come to rest. If its last copy does not take that,
+/// nobody else has what was answered, and whoever asks for a flush next has to know, though that
+/// one succeeds.
 #[test]
 fn a_flush_that_nobody_asked_for_and_the_last_copy_refused_is_told_by_the_next_one() {
     let mut array = create("1", 2, blank(2));
@@ -28,8 +29,8 @@ fn a_flush_that_nobody_asked_for_and_the_last_copy_refused_is_told_by_the_next_o
     assert_eq!(array.status().health, Health::Degraded);
 }
 
-/// At a start a member that is an update behind is brought up to the others. What a resync has given it by then goes with the
-/// flush that it refuses; later ones cover none of that.
+/// At a start a member that is an update behind is brought up to the others. What a resync has
+/// given it by then goes with the flush that it refuses; later ones cover none of that.
 #[test]
 fn a_member_that_refuses_the_flush_which_brings_it_up_to_the_others_fails() {
     let mut array = create("1", 2, blank(2));
@@ -46,8 +47,9 @@ fn a_member_that_refuses_the_flush_which_brings_it_up_to_the_others_fails() {
     assert_eq!(array.status().health, Health::Degraded);
 }
 
-/// A write has got to the last copy, and waits for the member that is being filled. What the last copy was given it loses with
-/// the flush that it refuses now; and whoever is answered later takes his write for one that came after that.
+/// A write has got to the last copy, and waits for the member that is being filled. What the last
+/// copy was given it loses with the flush that it refuses now; and whoever is answered later takes
+/// his write for one that came after that.
 #[test]
 fn a_write_that_was_under_way_when_a_last_copy_refused_a_flush_makes_the_next_flush_fail() {
     let mut array = create("1", 2, blank(4));
@@ -75,8 +77,9 @@ fn a_write_that_was_under_way_when_a_last_copy_refused_a_flush_makes_the_next_fl
     assert!(ask(&mut array, Command::Flush), "it was told");
 }
 
-/// Somebody else's flush takes the superblock of an update under way from the last copy; the update's own flush covers nothing of
-/// that. Who remembers it as flushed would take that member for one that lies when it has lost its power.
+/// Somebody else's flush takes the superblock of an update under way from the last copy; the
+/// update's own flush covers nothing of that. Who remembers it as flushed would take that member
+/// for one that lies when it has lost its power.
 #[test]
 fn an_update_that_the_last_copy_lost_with_the_flush_of_another_is_not_remembered_as_flushed() {
     for after_us in (0..10_000).step_by(200) {
@@ -140,7 +143,8 @@ impl Bare {
         ArrayVolume::open_remembered(world, plan, &ids(0..self.members - self.gone), &options, memory).unwrap()
     }
 
-    /// Writes here and there, a member that cannot be missed refuses the flush, and the process is killed.
+    /// Writes here and there, a member that cannot be missed refuses the flush, and the process is
+    /// killed.
     fn refused(&self, array: &mut ArrayVolume<SimulatedWorld>, seed: u32) -> Vec<Content> {
         array.arena().write(array.request_memory(0), &[9; 4096]);
         let span = array.request_span(0, 4096);
@@ -156,7 +160,8 @@ impl Bare {
         let kind = MisbehaviourKind::FlushFails(Fault::Io);
         array.world_mut().content_mut(1).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: seed % 4 });
         array.poll(count, None, &mut Vec::new()).unwrap();
-        // A member that has nothing new is not flushed: the first two chunks are on it, one or the other.
+        // A member that has nothing new is not flushed: the first two chunks are on it, one or the
+        // other.
         let span = array.request_span(0, 8192);
         let mut is_refused = || !(ask(array, Command::Write { offset: 0, span }) && ask(array, Command::Flush));
         assert!((0..4).any(|_| is_refused()), "RAID{}: it is told", self.level);
@@ -177,9 +182,9 @@ fn was_renewed(array: &mut ArrayVolume<SimulatedWorld>) -> bool {
     array.take_news().iter().any(|news| news.event == Event::Renewed(Role(1)))
 }
 
-/// An array that cannot do without a member writes nothing down when that one refuses a flush. The next start has it in sync
-/// again, and its drive may still lose what it had answered: and with that the flushed blocks of an absent member, which are
-/// computed from it.
+/// An array that cannot do without a member writes nothing down when that one refuses a flush. The
+/// next start has it in sync again, and its drive may still lose what it had answered: and with
+/// that the flushed blocks of an absent member, which are computed from it.
 #[test]
 fn a_member_without_whom_an_array_fails_is_written_to_again_at_the_next_start() {
     let (ppl, resync) = (ConsistencyPolicy::Ppl, ConsistencyPolicy::Resync);
@@ -212,8 +217,9 @@ fn a_member_without_whom_an_array_fails_is_written_to_again_at_the_next_start() 
     }
 }
 
-/// The original, a last copy, refuses any one of its flushes, also that of superblocks which are to say that the replacement has
-/// all of its content, or is the member. The takeover is not forgotten for that.
+/// The original, a last copy, refuses any one of its flushes, also that of superblocks which are to
+/// say that the replacement has all of its content, or is the member. The takeover is not forgotten
+/// for that.
 #[test]
 fn a_replacement_takes_over_though_its_original_refuses_a_flush() {
     for skip in 0..8 {

@@ -4,12 +4,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use shoal_md::{MemberUse, Superblock};
-use shoal_volume::MemberOn;
 
 use super::*;
 
-/// A replacement is a copy. What its original could not read the others have, and it is to have it, too, also if the array
-/// was stopped after the copying had left it out.
+/// A replacement is a copy. What its original could not read the others have, and it is to have it,
+/// too, also if the array was stopped after the copying had left it out.
 #[test]
 fn a_replacement_gets_what_its_original_could_not_read() {
     for (level, members) in [("5", 3), ("6", 4), ("1", 2), ("10", 4)] {
@@ -30,8 +29,8 @@ fn a_replacement_gets_what_its_original_could_not_read() {
     }
 }
 
-/// An array in which member 1, which cannot read all of its content, is replaced by the drive behind the members; it is
-/// stopped after so long, and opened again.
+/// An array in which member 1, which cannot read all of its content, is replaced by the drive
+/// behind the members; it is stopped after so long, and opened again.
 fn stopped_while_it_replaces(level: &str, members: u32, bytes: &[u8], runs_ms: u64) -> ArrayVolume<SimulatedWorld> {
     let mut array = create(level, members, blank(members as usize + 1));
     write_from(&mut array, 0, &mut &*bytes).unwrap();
@@ -46,8 +45,9 @@ fn stopped_while_it_replaces(level: &str, members: u32, bytes: &[u8], runs_ms: u
     ArrayVolume::open(world, plan, &ids(0..members + 1), &OpenOptions::writable()).unwrap()
 }
 
-/// A drive that is copied while copies do not agree yet gives the replacement what the resync was to change. If it fails then,
-/// and the resync ends, as one copy is left, that is none of the member's content.
+/// A drive that is copied while copies do not agree yet gives the replacement what the resync was
+/// to change. If it fails then, and the resync ends, as one copy is left, that is none of the
+/// member's content.
 #[test]
 fn a_replacement_whose_original_was_not_resynced_and_failed_is_filled_anew() {
     for runs_ms in [2, 20, 60, 150, 400] {
@@ -81,14 +81,17 @@ fn a_former_member_that_was_added_again_is_no_former_member_any_more() {
 }
 
 /// Bytes that differ from sector to sector.
-fn numbered(length: u32) -> Vec<u8> {
+pub(super) fn numbered(length: u32) -> Vec<u8> {
     (0..length).map(|at| (at / 512 % 251) as u8).collect()
 }
 
-const SLOW: Background = Background { rate_min_bytes_per_s: 500_000, rate_max_bytes_per_s: 500_000, depth: 1 };
-const FAST: Background = Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 30, depth: 4 };
+pub(super) const SLOW: Background =
+    Background { rate_min_bytes_per_s: 500_000, rate_max_bytes_per_s: 500_000, depth: 1 };
+pub(super) const FAST: Background =
+    Background { rate_min_bytes_per_s: 1 << 30, rate_max_bytes_per_s: 1 << 30, depth: 4 };
 
-/// Member 1 was replaced by drive 3 and failed: the array on the others and that one is whole, and has all that was written.
+/// Member 1 was replaced by drive 3 and failed: the array on the others and that one is whole, and
+/// has all that was written.
 fn assert_replaced(mut array: ArrayVolume<SimulatedWorld>, bytes: &[u8], told: &str) {
     array.set_background(FAST);
     finish(&mut array);
@@ -107,7 +110,8 @@ fn assert_replaced(mut array: ArrayVolume<SimulatedWorld>, bytes: &[u8], told: &
     assert!(read == bytes, "{told}: the replacement does not have what its superblock says");
 }
 
-/// The replacement takes the place of an original that fails: it is filled, and not the drive that it replaces.
+/// The replacement takes the place of an original that fails: it is filled, and not the drive that
+/// it replaces.
 #[test]
 fn a_replacement_whose_original_fails_while_it_is_copied_is_what_is_filled() {
     for runs_ms in [0, 50, 150] {
@@ -122,7 +126,8 @@ fn a_replacement_whose_original_fails_while_it_is_copied_is_what_is_filled() {
     }
 }
 
-/// The same of one that fails before the copying has begun, which waits for what the original was asked before.
+/// The same of one that fails before the copying has begun, which waits for what the original was
+/// asked before.
 #[test]
 fn a_replacement_whose_original_fails_before_it_is_copied_is_what_is_filled() {
     let bytes = numbered(1 << 20);
@@ -137,7 +142,7 @@ fn a_replacement_whose_original_fails_before_it_is_copied_is_what_is_filled() {
     assert_replaced(array, &bytes, "failed before the copying");
 }
 
-fn opened(contents: Vec<Content>, drives: std::ops::Range<u32>) -> ArrayVolume<SimulatedWorld> {
+pub(super) fn opened(contents: Vec<Content>, drives: std::ops::Range<u32>) -> ArrayVolume<SimulatedWorld> {
     let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
     let options = OpenOptions { background: SLOW, ..OpenOptions::writable() };
     ArrayVolume::open(world, plan, &ids(drives), &options).unwrap()
@@ -156,7 +161,8 @@ fn copied_beside_logs() -> ArrayVolume<SimulatedWorld> {
     array
 }
 
-/// What a log is let go of is on both drives for good: the replacement may be all that is left of the two.
+/// What a log is let go of is on both drives for good: the replacement may be all that is left of
+/// the two.
 #[test]
 fn a_replacement_has_flushed_what_no_log_holds_any_more() {
     for seed in 0..8 {
@@ -178,8 +184,9 @@ fn a_replacement_has_flushed_what_no_log_holds_any_more() {
     }
 }
 
-/// Power was cut while both were written: what is replayed of the log fits the original. From then on nothing says that the
-/// replacement has what it had been said to have, whoever is there at the next start.
+/// Power was cut while both were written: what is replayed of the log fits the original. From then
+/// on nothing says that the replacement has what it had been said to have, whoever is there at the
+/// next start.
 #[test]
 fn a_replacement_that_is_copied_anew_after_a_crash_is_said_to_be() {
     let mut array = copied_beside_logs();
@@ -203,8 +210,8 @@ fn a_replacement_that_is_copied_anew_after_a_crash_is_said_to_be() {
     assert_copies_agree(&mut array);
 }
 
-/// Power was cut while parity was written to both, and the original is gone, with the only log that says so. What the
-/// replacement has is not believed.
+/// Power was cut while parity was written to both, and the original is gone, with the only log that
+/// says so. What the replacement has is not believed.
 #[test]
 fn a_replacement_that_stands_in_after_a_crash_has_no_log_for_its_rows() {
     let mut array = copied_beside_logs();
@@ -230,8 +237,9 @@ fn a_replacement_that_stands_in_after_a_crash_has_no_log_for_its_rows() {
     assert_copies_agree(&mut array);
 }
 
-/// The original fails when all is copied, and while the parity of a row is written. Only its own log could tell what that
-/// parity has to be: the replacement is the member, and says that it has no such log, until the row is written.
+/// The original fails when all is copied, and while the parity of a row is written. Only its own
+/// log could tell what that parity has to be: the replacement is the member, and says that it has
+/// no such log, until the row is written.
 #[test]
 fn a_replacement_says_that_its_original_left_a_log_behind() {
     let contents = copied_beside_logs().world().picture();
@@ -262,139 +270,4 @@ fn a_replacement_says_that_its_original_left_a_log_behind() {
         assert_copies_agree(&mut array);
     }
     assert!(left > 0, "no original failed while its log was needed");
-}
-
-/// The new drive is a copy of an ailing member whose superblock cannot be read any more: that one is copied as long as it can be,
-/// and is not let fail for the copy's sake.
-#[test]
-fn a_member_is_replaced_by_a_copy_of_it() {
-    let mut array = create("5", 3, blank(4));
-    write_from(&mut array, 0, &mut vec![7; 64 << 10].as_slice()).unwrap();
-    array.rest().unwrap();
-    let copy = array.world_mut().content_mut(1).clone();
-    *array.world_mut().content_mut(3) = copy;
-    array.world_mut().content_mut(1).spoil(4096, 4096);
-    array.replace_drive(DriveId(1), DriveId(3)).unwrap();
-    assert_eq!(array.status().health, Health::Optimal, "redundancy is never given up");
-    finish(&mut array);
-    assert!(matches!(&array.status().members[1].on, Some(MemberOn::Drive(drive)) if drive.contains("#3")));
-    let mut content = Vec::new();
-    read_to(&mut array, 0, 64 << 10, &mut content).unwrap();
-    assert!(content.iter().all(|byte| *byte == 7));
-}
-
-/// While superblocks are being written a flush finds that the replacement does not take it. That one fails, and nobody else:
-/// the original has everything, and what was waiting for the superblocks goes on.
-#[test]
-fn a_replacement_that_refuses_a_flush_is_no_fault_of_its_original() {
-    let mut array = create("5", 3, blank(4));
-    write_from(&mut array, 0, &mut vec![7; 1 << 20].as_slice()).unwrap();
-    array.set_background(SLOW);
-    array.replace_drive(DriveId(1), DriveId(3)).unwrap();
-    array.run_background(Duration::from_millis(100)).unwrap();
-    array.rest().unwrap();
-    let contents = array.world().picture();
-    for skip in 0..4 {
-        for delay_us in (0..2000).step_by(50) {
-            let told = format!("flush {skip}, after {delay_us} us");
-            let mut array = opened(contents.clone(), 0..4);
-            let kind = MisbehaviourKind::FlushFails(Fault::Io);
-            array.world_mut().content_mut(3).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip });
-            let span = array.request_span(0, 4096);
-            // The superblocks have to say active first.
-            array.submit(Request { id: RequestId::client(0), command: Command::Write { offset: 0, span } });
-            let mut answers = Vec::new();
-            array.poll(1, Some(Duration::from_micros(delay_us)), &mut answers).unwrap();
-            array.submit(Request { id: RequestId::client(1), command: Command::Flush });
-            while answers.len() < 2 {
-                array.poll(1, None, &mut answers).unwrap();
-            }
-            assert!(answers.iter().all(|answer| answer.result.is_ok()), "{told}: {answers:?}");
-            assert_eq!(array.status().health, Health::Optimal, "{told}");
-        }
-    }
-}
-
-/// The last copy refuses a flush while it is copied, so all that it holds is written to it again. Then the drive that it is
-/// copied to fails: what is written from then on is not undone by what was read before.
-#[test]
-fn a_last_copy_that_is_renewed_takes_writes_in_their_order_when_its_replacement_fails() {
-    let mut bytes = numbered(2 << 20);
-    let mut array = create("1", 2, blank(3));
-    write_from(&mut array, 0, &mut &*bytes).unwrap();
-    array.set_background(SLOW);
-    array.replace_drive(DriveId(0), DriveId(2)).unwrap();
-    array.run_background(Duration::from_millis(50)).unwrap();
-    array.fail_drive(DriveId(1)).unwrap();
-    let span = array.request_span(0, 4096);
-    assert!(ask(&mut array, Command::Write { offset: 0, span }));
-    let kind = MisbehaviourKind::FlushFails(Fault::Io);
-    array.world_mut().content_mut(0).arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
-    assert!(!ask(&mut array, Command::Flush), "nobody else has what it was to make durable");
-    array.fail_drive(DriveId(2)).unwrap();
-    array.set_background(FAST);
-    for round in 1..=4 {
-        for at in (0..bytes.len()).step_by(4096) {
-            bytes[at..at + 4096].fill(round);
-            array.arena().write(array.request_memory(0), &[round; 4096]);
-            assert!(ask(&mut array, Command::Write { offset: at as u64, span }));
-        }
-    }
-    finish(&mut array);
-    let mut read = Vec::new();
-    read_to(&mut array, 0, bytes.len() as u64, &mut read).unwrap();
-    assert!(read == bytes);
-}
-
-/// The first columns are made to agree while the member that has their parity is being copied: the copy gets that parity, and
-/// not what was there before.
-#[test]
-fn a_replacement_gets_the_parity_that_is_made_anew_while_it_is_copied() {
-    let options = CreateOptions { consistency: ConsistencyPolicy::Ppl, ..create_options("5", None, 4096) };
-    let (world, plan) = world_of_sticks(DRIVE_BYTES, blank(4));
-    let mut array = ArrayVolume::create(world, plan, &ids(0..3), &options, &OpenOptions::writable()).unwrap();
-    write_from(&mut array, 0, &mut &*numbered(1 << 20)).unwrap();
-    array.set_background(SLOW);
-    array.replace_drive(DriveId(2), DriveId(3)).unwrap();
-    let span = array.request_span(0, 4096);
-    assert!(ask(&mut array, Command::Write { offset: 1 << 19, span }), "and the array is marked active");
-    let area = array.content_map().data_area(DriveId(2)).unwrap();
-    let mut contents = array.world().picture();
-    drop(array);
-    // A log that is no log, and parity that is none.
-    let own = read_superblock(DRIVE_BYTES, |at, bytes| contents[0].look(at, bytes)).unwrap();
-    contents[0].spoil(own.ppl_area().unwrap().offset_bytes, 4096);
-    contents[2].write(area.start, &[0xff; 4096]).unwrap();
-    contents.iter_mut().for_each(|content| content.flush().unwrap());
-    let mut array = opened(contents, 0..4);
-    array.set_background(FAST);
-    finish(&mut array);
-    assert_eq!(array.status().health, Health::Optimal);
-    assert_copies_agree(&mut array);
-}
-
-/// A replacement may miss a write at any moment, also while superblocks are written that make it the member: it is none
-/// then, whatever they say.
-#[test]
-fn a_replacement_that_misses_a_write_while_it_becomes_the_member_is_not_taken_for_one_in_sync() {
-    for skip in (40..90).step_by(2) {
-        let mut array = create("5", 3, blank(4));
-        array.set_background(FAST);
-        let within = array.content_map().data_area(DriveId(1)).unwrap();
-        let kind = MisbehaviourKind::WriteFails(Fault::Io);
-        array.world_mut().content_mut(3).arm(Misbehaviour { kind, within, skip });
-        array.replace_drive(DriveId(1), DriveId(3)).unwrap();
-        let span = array.request_span(0, 4096);
-        for round in 0..100_u8 {
-            array.arena().write(array.request_memory(0), &[round; 4096]);
-            // On member 1, as its data or its parity.
-            assert!(ask(&mut array, Command::Write { offset: u64::from(round % 16) * 4096, span }), "write {skip}");
-        }
-        finish(&mut array);
-        if array.status().health == Health::Degraded {
-            array.add_drive(DriveId(1)).unwrap();
-            finish(&mut array);
-        }
-        assert_copies_agree(&mut array);
-    }
 }

@@ -138,8 +138,9 @@ fn a_last_copy_that_blinked_is_not_wiped() {
     assert!(matches!(error, ManageError::ActiveMember { .. }), "{error}");
 }
 
-/// While it is waited whether others follow a member that was lost, a block becomes known as bad. That says nothing of the loss:
-/// all others are asked before it is recorded, and a hub without power is found out.
+/// While it is waited whether others follow a member that was lost, a block becomes known as bad.
+/// That says nothing of the loss: all others are asked before it is recorded, and a hub without
+/// power is found out.
 #[test]
 fn a_bad_block_that_is_found_meanwhile_has_nobody_recorded_as_lost() {
     let mut array = create("10", 4, blank(5));

@@ -1,9 +1,10 @@
-//! Whatever superblocks, bitmaps and logs say, and whatever stray copies lie beside the members: an array is examined, opened,
-//! written, flushed and closed without a panic, and without end.
+//! Whatever superblocks, bitmaps and logs say, and whatever stray copies lie beside the members: an
+//! array is examined, opened, written, flushed and closed without a panic, and without end.
 //!
-//! A set is an array of a few drives, as it was left in the middle of something, with some bytes of what is beside the data
-//! changed. Checksums are made right again, so that what is changed is believed. Every set follows from its number.
-//! `SHOAL_MUTATIONS=N` tries N sets, `SHOAL_SEED=N` begins with set N.
+//! A set is an array of a few drives, as it was left in the middle of something, with some bytes of
+//! what is beside the data changed. Checksums are made right again, so that what is changed is
+//! believed. Every set follows from its number. `SHOAL_MUTATIONS=N` tries N sets, `SHOAL_SEED=N`
+//! begins with set N.
 
 mod arrays;
 pub(crate) mod mutate;

@@ -8,8 +8,9 @@ use shoal_volume::{DriveId, Superblock, read_superblock};
 
 use super::arrays::{DRIVE_BYTES, Set};
 
-/// Where a superblock has fields that are worth more than chance: feature map, array UUID's end, level, size, chunk,
-/// members, bitmap, data area, recovery and resync offsets, number, UUID, bad blocks, events, table.
+/// Where a superblock has fields that are worth more than chance: feature map, array UUID's end,
+/// level, size, chunk, members, bitmap, data area, recovery and resync offsets, number, UUID, bad
+/// blocks, events, table.
 const FIELDS: [(usize, usize); 22] = [
     (8, 4),
     (72, 4),

@@ -7,8 +7,8 @@ pub(crate) const BLOCK_BYTES: usize = 512;
 
 /// What the user of an array may rely on, block by block.
 ///
-/// A block holds the version of the last write that was answered before a flush that was answered too, or one that was
-/// asked for after that: old or new, never a mix, never anything older.
+/// A block holds the version of the last write that was answered before a flush that was answered
+/// too, or one that was asked for after that: old or new, never a mix, never anything older.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     blocks: Vec<Block>,
@@ -61,7 +61,8 @@ impl Expected {
         self.blocks.iter().enumerate().filter(|(_, block)| !block.later.is_empty()).map(|(number, _)| number)
     }
 
-    /// Whether a write to a block that was asked for before version `limit` is under way, or not flushed yet.
+    /// Whether a write to a block that was asked for before version `limit` is under way, or not
+    /// flushed yet.
     pub(crate) fn is_unsettled_since(&self, block: usize, limit: u32) -> bool {
         self.blocks[block].later.iter().any(|version| *version < limit)
     }

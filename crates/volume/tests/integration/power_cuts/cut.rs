@@ -41,8 +41,8 @@ impl Fate {
 
 /// Goes through a trace; at every place power may be cut.
 ///
-/// A drive's cache may lose, keep or tear any write that no finished flush covers, in any combination. A flush covers
-/// what the drive had said to have when it was told to flush.
+/// A drive's cache may lose, keep or tear any write that no finished flush covers, in any
+/// combination. A flush covers what the drive had said to have when it was told to flush.
 #[derive(Clone)]
 pub(crate) struct Cursor {
     durable: Vec<Media>,

@@ -36,7 +36,8 @@ impl After {
     const ALL: [Self; 4] = [Self::AsItWas, Self::DeadReturn, Self::OneLost, Self::SecondCut];
 }
 
-/// Tells a story in several orders of answers, and cuts each telling at every place; at those of a [`Share`], if there is one.
+/// Tells a story in several orders of answers, and cuts each telling at every place; at those of a
+/// [`Share`], if there is one.
 pub(crate) fn cut_everywhere(story: &Story) -> Tally {
     let number = |name: &str, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));
     let (first, orders) = (number("SHOAL_SEED", 1), number("SHOAL_ORDERS", 2));
@@ -121,7 +122,8 @@ impl Hunt<'_> {
         if has_log { Some(1) } else { self.story.row_blocks() }
     }
 
-    /// With a partial parity log, only blocks that were being written to a drive when it was lost may be anything.
+    /// With a partial parity log, only blocks that were being written to a drive when it was lost
+    /// may be anything.
     fn lost(&self, present: &[usize]) -> Vec<usize> {
         if self.story.consistency != ConsistencyPolicy::Ppl {
             return Vec::new();

@@ -1,6 +1,7 @@
 //! A write journal is replayed, and power is cut at every place; drives die meanwhile.
 //!
-//! The log is made here, entry by entry, as Linux writes it; `needs_kernel_journal` has the same from Linux itself.
+//! The log is made here, entry by entry, as Linux writes it; `needs_kernel_journal` has the same
+//! from Linux itself.
 
 use shoal_drive::DriveId;
 use shoal_md::{Features, JOURNAL_BLOCK_BYTES, Journal, SECTOR_BYTES};
@@ -102,7 +103,8 @@ impl Log {
 }
 
 impl Killed {
-    /// An array whose members hold old blocks where its journal has new ones: rows with their parity, and data alone.
+    /// An array whose members hold old blocks where its journal has new ones: rows with their
+    /// parity, and data alone.
     fn new() -> Self {
         let (world, plan) = world(vec![Media::default(); MEMBERS + 1], Trace::default());
         let create = create_options("5", None, CHUNK_BYTES);
@@ -164,7 +166,8 @@ impl Killed {
         log.media
     }
 
-    /// The array starts from these drives and has its content; then it is written to, and has that for good.
+    /// The array starts from these drives and has its content; then it is written to, and has that
+    /// for good.
     fn check(&self, media: Vec<Media>, drives: &[DriveId]) -> Result<(), OpenError> {
         let media = self.check_start(media, drives, &self.content)?;
         let mut newer = self.content.clone();
@@ -181,7 +184,8 @@ impl Killed {
 
     fn check_start(&self, media: Vec<Media>, drives: &[DriveId], content: &[u8]) -> Result<Vec<Media>, OpenError> {
         let (world, plan) = world(media, Trace::default());
-        // Whoever is degraded and was written to is started by force only, and has lost nothing here.
+        // Whoever is degraded and was written to is started by force only, and has lost nothing
+        // here.
         let forced = OpenOptions { force: true, ..OpenOptions::writable() };
         let mut array = ArrayVolume::open(world, plan, drives, &forced)?;
         let mut found = Vec::new();
@@ -190,7 +194,8 @@ impl Killed {
         Ok(array.close().unwrap().media().to_vec())
     }
 
-    /// Opens the array for writing, and a drive dies once so many writes and flushes were asked for.
+    /// Opens the array for writing, and a drive dies once so many writes and flushes were asked
+    /// for.
     fn open_while_one_dies(&self, doomed: usize, number: Number) -> (Result<Health, OpenError>, Vec<Media>) {
         let trace = Trace::default();
         let (mut world, plan) = world(self.media.clone(), trace.clone());
@@ -232,8 +237,8 @@ fn a_journal_is_replayed_whenever_power_is_cut() {
     assert!(cuts > 100, "{cuts} cuts");
 }
 
-/// Nothing that the journal holds is lost with it: either the members have it all, and the array goes on without it, or
-/// the array does not start until it is back.
+/// Nothing that the journal holds is lost with it: either the members have it all, and the array
+/// goes on without it, or the array does not start until it is back.
 #[test]
 fn a_journal_that_dies_while_it_is_replayed_takes_nothing_with_it() {
     let killed = Killed::new();
@@ -273,7 +278,8 @@ fn a_member_that_dies_while_a_journal_is_replayed_has_failed() {
     }
 }
 
-/// Whenever it fails in an array that runs, or is said to, it can be taken away, and the members ask for it no more.
+/// Whenever it fails in an array that runs, or is said to, it can be taken away, and the members
+/// ask for it no more.
 #[test]
 fn a_journal_that_failed_can_be_removed() {
     let killed = Killed::new();

@@ -1,4 +1,5 @@
-//! After the power cut: the array is opened again, recovers, and is held against what its user may rely on.
+//! After the power cut: the array is opened again, recovers, and is held against what its user may
+//! rely on.
 
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ use crate::power_cuts::world::TracedWorld;
 pub(crate) enum Outcome {
     /// All is as promised.
     Recovered,
-    /// It was refused as dirty and degraded; forced, nothing beside the stripes that were being written is worse.
+    /// It was refused as dirty and degraded; forced, nothing beside the stripes that were being
+    /// written is worse.
     Forced,
 }
 
@@ -38,7 +40,8 @@ pub(crate) struct Case<'a> {
     pub(crate) may_refuse: bool,
     /// It was forced before.
     pub(crate) was_forced: bool,
-    /// Blocks that a drive was being written when it was lost, on an array that says no more of them.
+    /// Blocks that a drive was being written when it was lost, on an array that says no more of
+    /// them.
     pub(crate) lost: Vec<usize>,
     pub(crate) seed: u64,
 }
@@ -64,8 +67,8 @@ impl Case<'_> {
         Ok(outcome)
     }
 
-    /// Linux believes the freshest superblock about who has a role, and a drive's own about what it holds: a spare that does
-    /// not know of its role yet must not look as if it held all of it.
+    /// Linux believes the freshest superblock about who has a role, and a drive's own about what it
+    /// holds: a spare that does not know of its role yet must not look as if it held all of it.
     fn check_spares(&self) -> Result<(), String> {
         let own: Vec<_> = self.present.iter().filter_map(|drive| superblock(&self.media[*drive])).collect();
         let of_member = |of: &&Superblock| matches!(of.member_use(of.dev_number), MemberUse::Active(_));
@@ -118,7 +121,8 @@ impl Case<'_> {
         ArrayVolume::open(world, plan, &drives, &options)
     }
 
-    /// The blocks that may be anything: those of stripes that were being written, if the array had to be forced.
+    /// The blocks that may be anything: those of stripes that were being written, if the array had
+    /// to be forced.
     fn excused(&self, array: &ArrayVolume<TracedWorld>, outcome: Outcome) -> Vec<bool> {
         let blocks = usize::try_from(array.size_bytes()).expect("small") / BLOCK_BYTES;
         let mut excused = vec![false; blocks];
@@ -133,7 +137,8 @@ impl Case<'_> {
         excused
     }
 
-    /// Closed in order, with all members in sync, the array has the same content without any one of them.
+    /// Closed in order, with all members in sync, the array has the same content without any one of
+    /// them.
     fn check_redundancy(&self, media: Vec<Media>, health: Health, content: &[u8]) -> Result<(), String> {
         let left_out =
             if health == Health::Optimal { Some(self.present[self.seed as usize % self.present.len()]) } else { None };

@@ -1,10 +1,12 @@
-//! An array that is started again and again, by other members each time: whoever missed flushed writes is never taken for
-//! a member in sync again.
+//! An array that is started again and again, by other members each time: whoever missed flushed
+//! writes is never taken for a member in sync again.
 //!
 //! Four lives, with the power cut at the end of each:
 //!
-//! 1. all members: content is written and flushed, and the superblocks say that writes are under way;
-//! 2. one or more are absent: content is overwritten and flushed. *Power is cut at every place*, from the first I/O on;
+//! 1. all members: content is written and flushed, and the superblocks say that writes are under
+//!    way;
+//! 2. one or more are absent: content is overwritten and flushed. *Power is cut at every place*,
+//!    from the first I/O on;
 //! 3. any of the sets of members that may start next: more is written and flushed;
 //! 4. every set that has one of those that ran last: it shows what was flushed, or nothing.
 
@@ -54,7 +56,8 @@ fn overwrite() -> Vec<Act> {
 }
 
 impl Left {
-    /// Some drives come up, things are done, and power is cut: before each fact of the trace that this gives.
+    /// Some drives come up, things are done, and power is cut: before each fact of the trace that
+    /// this gives.
     fn live(&self, drives: &[usize], acts: &[Act], seed: u64) -> Option<(Vec<Fact>, u32)> {
         let trace = Trace::default();
         let version = live(self.media.clone(), drives, acts, (seed, self.version), &trace).ok()?;
@@ -139,7 +142,8 @@ impl Lives {
 
     /// The lives after the cut. Gives the number of starts.
     fn go_on(&self, second: &Left, was_flushed: bool, third: &[usize]) -> Result<usize, String> {
-        // Who ran last shows what was flushed, and so do all; whoever is alone with old content is not asked.
+        // Who ran last shows what was flushed, and so do all; whoever is alone with old content is
+        // not asked.
         for set in self.sets.iter().filter(|_| was_flushed).filter(|set| shares(set, self.second)) {
             let shown = second.check(set).map_err(|why| format!("{set:?} at once: {why}"))?;
             if !shown && self.second.iter().all(|drive| set.contains(drive)) {

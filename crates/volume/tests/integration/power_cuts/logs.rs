@@ -136,7 +136,8 @@ fn a_log_that_cannot_be_believed_vouches_for_nothing() {
     assert!(matches!(refused.err(), Some(OpenError::DirtyDegraded { .. })));
 }
 
-/// A power cut right after the start: the next one has to know that nothing of the member is right, though its log is good.
+/// A power cut right after the start: the next one has to know that nothing of the member is right,
+/// though its log is good.
 #[test]
 fn a_rebuild_that_begins_anew_is_known_before_the_log_that_said_so_is_emptied() {
     let mut media = in_mid_write(true, false);

@@ -1,12 +1,13 @@
-//! Power is cut at every place of small stories, and after each cut everything that was flushed is there, every other
-//! block is old or new, and a scrub finds nothing after recovery.
+//! Power is cut at every place of small stories, and after each cut everything that was flushed is
+//! there, every other block is old or new, and a scrub finds nothing after recovery.
 //!
-//! A story is told once, on drives in memory whose caches are volatile; all that drives are asked and do is traced
-//! ([`trace`]). Then, at every place of the trace, several [fates](cut::Fate) of what was not flushed are tried:
-//! the array is opened over what is left, recovers, and is [judged](judge).
+//! A story is told once, on drives in memory whose caches are volatile; all that drives are asked
+//! and do is traced ([`trace`]). Then, at every place of the trace, several [fates](cut::Fate) of
+//! what was not flushed are tried: the array is opened over what is left, recovers, and is
+//! [judged](judge).
 //!
-//! `SHOAL_SEED=N` and `SHOAL_ORDERS=N` tell every story in N orders of answers from a seed on (for longer hunts).
-//! `SHOAL_SHARE=K/N` cuts at each Nth place.
+//! `SHOAL_SEED=N` and `SHOAL_ORDERS=N` tell every story in N orders of answers from a seed on (for
+//! longer hunts). `SHOAL_SHARE=K/N` cuts at each Nth place.
 mod content;
 mod cut;
 mod frames;
@@ -97,7 +98,8 @@ fn raid6_survives_power_cuts() {
     cut_everywhere(&story("RAID6", "6", None, 4, writes()));
 }
 
-/// With a partial parity log nothing is refused, and only what was being written to a lost drive is lost.
+/// With a partial parity log nothing is refused, and only what was being written to a lost drive is
+/// lost.
 #[test]
 fn raid5_with_a_partial_parity_log_survives_power_cuts() {
     let plain = story("RAID5 with PPL", "5", None, 3, writes());
@@ -155,7 +157,8 @@ fn a_write_intent_bitmap_survives_power_cuts() {
     }
 }
 
-/// A drive dies, writes go past it, it comes back and catches up by the bitmap, and power is cut all along.
+/// A drive dies, writes go past it, it comes back and catches up by the bitmap, and power is cut
+/// all along.
 fn loss_and_return() -> Vec<Act> {
     vec![
         AGES,
@@ -181,7 +184,8 @@ fn a_member_that_comes_back_by_the_bitmap_survives_power_cuts() {
     }
 }
 
-/// The same, with a moment between coming back and the next write: the filling is under way by then.
+/// The same, with a moment between coming back and the next write: the filling is under way by
+/// then.
 #[test]
 fn a_member_that_is_filled_by_the_bitmap_under_writes_survives_power_cuts() {
     let acts = || {
@@ -261,7 +265,8 @@ fn raid6_survives_power_cuts_while_it_loses_a_member_and_gets_another() {
     cut_everywhere(&Story { others: 1, ..story });
 }
 
-/// A member fails a flush that nobody asked for: one that comes before superblocks, a bitmap, or the end of a log's unit.
+/// A member fails a flush that nobody asked for: one that comes before superblocks, a bitmap, or
+/// the end of a log's unit.
 fn a_flush_is_refused(drive: usize, skip: u32) -> Vec<Act> {
     vec![
         Act::Write(vec![(0, 8), (16, 8), (40, 20)]),

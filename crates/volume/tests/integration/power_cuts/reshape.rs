@@ -69,7 +69,8 @@ impl Growth {
         world.media().to_vec()
     }
 
-    /// What is to be done after a power cut that a drive has not come back from; then the drive comes back after all.
+    /// What is to be done after a power cut that a drive has not come back from; then the drive
+    /// comes back after all.
     fn recover_without(&self, media: Vec<Media>, away: DriveId, content: &[u8]) {
         let mut present = self.all();
         present.retain(|drive| *drive != away);
@@ -108,7 +109,8 @@ impl Growth {
                 world.doom(doomed.0 as usize, number);
                 match self.start(&mut world) {
                     Ok(Grown::Done) => ended += 1,
-                    // Before the members of the array know of the reshape, nothing is done without one of them.
+                    // Before the members of the array know of the reshape, nothing is done without
+                    // one of them.
                     Err(GrowError::Drive { .. }) => {}
                     other => panic!("{doomed:?} dies at {number}: {other:?}"),
                 }
@@ -140,7 +142,8 @@ impl Growth {
         assert!(found[content.len()..].iter().all(|byte| *byte == 0), "new content is not zeros");
     }
 
-    /// The array of these drives opens for writing, and begins with this content. Gives what is on the drives then.
+    /// The array of these drives opens for writing, and begins with this content. Gives what is on
+    /// the drives then.
     fn check_start(&self, media: Vec<Media>, drives: &[DriveId], content: &[u8]) -> Result<Vec<Media>, OpenError> {
         let (world, plan) = world(media, 5, Trace::default());
         let mut array = ArrayVolume::open(world, plan, drives, &OpenOptions::writable())?;
@@ -296,8 +299,8 @@ fn raid6_goes_on_growing_without_two_members_and_stops_at_the_third() {
     growth.check_start(world.media().to_vec(), &all, &content).unwrap();
 }
 
-/// Blocks that cannot be read are computed from the others of their row; two of one row are lost, and nothing is written for
-/// them.
+/// Blocks that cannot be read are computed from the others of their row; two of one row are lost,
+/// and nothing is written for them.
 #[test]
 fn unreadable_blocks_are_made_of_the_others() {
     let growth = Growth { level: "5", layout: None, chunk_bytes: 64 << 10, members: 3, added: 1, to: to(4) };

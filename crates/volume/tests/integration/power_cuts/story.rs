@@ -164,8 +164,8 @@ fn world_with(media: Vec<Media>, seed: u64, trace: Trace, write_back_bytes: u32)
     (TracedWorld::new(media, DRIVE_BYTES, arena, seed, trace), plan)
 }
 
-/// One more life of an array: some of its drives come up, and things are done to it until power is cut. Whoever it is
-/// of uses force if it is needed. Gives the last version that was written.
+/// One more life of an array: some of its drives come up, and things are done to it until power is
+/// cut. Whoever it is of uses force if it is needed. Gives the last version that was written.
 pub(crate) fn live(
     media: Vec<Media>,
     drives: &[usize],

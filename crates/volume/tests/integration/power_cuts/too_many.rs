@@ -26,9 +26,9 @@ fn all(members: usize) -> Vec<DriveId> {
     (0..).map(DriveId).take(members).collect()
 }
 
-/// Members vanish one after the other while the array is written to, `redundancy` of them and one more. What was flushed
-/// is there once all are back: the last ones that were in sync are still members. Rows that were being written at the end
-/// are another matter.
+/// Members vanish one after the other while the array is written to, `redundancy` of them and one
+/// more. What was flushed is there once all are back: the last ones that were in sync are still
+/// members. Rows that were being written at the end are another matter.
 fn vanish_and_return(level: &str, members: usize, redundancy: usize, order: &[usize]) {
     let (world, plan) = world(vec![Media::default(); members]);
     let create = create_options(level, None, CHUNK_BYTES);

@@ -1,4 +1,5 @@
-//! Everything that happened, in order: what drives were asked and did, what the array's user asked and heard.
+//! Everything that happened, in order: what drives were asked and did, what the array's user asked
+//! and heard.
 
 use std::cell::RefCell;
 use std::rc::Rc;

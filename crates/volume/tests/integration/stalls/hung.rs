@@ -70,7 +70,8 @@ fn an_array_comes_to_rest_without_a_member_that_hangs() {
             rig.write(0, 0, &pattern(4096, 1));
             assert_eq!(rig.answer(0, LONG).unwrap().result, Ok(()), "raid{level}");
             rig.stall(1, FROZEN);
-            // Somebody waits for it already, so it is not looked for from when the array is to rest.
+            // Somebody waits for it already, so it is not looked for from when the array is to
+            // rest.
             rig.write(0, 0, &pattern(4096, 2));
             rig.pass(Duration::from_millis(ahead_ms));
             rig.array.rest().unwrap_or_else(|error| panic!("raid{level}, {ahead_ms} ms: {error}"));
@@ -107,8 +108,8 @@ fn what_a_scrub_has_of_a_member_that_hangs_is_not_waited_for() {
     }
 }
 
-/// What the drive reads when it wakes goes nowhere where anything else is by then: whether it was given up meanwhile, or
-/// only overtaken.
+/// What the drive reads when it wakes goes nowhere where anything else is by then: whether it was
+/// given up meanwhile, or only overtaken.
 #[test]
 fn a_late_answer_is_heard_by_nobody() {
     for (level, drives) in [("1", 2), ("5", 3), ("6", 4), ("10", 4)] {
@@ -290,7 +291,8 @@ fn a_spare_takes_the_place_of_a_member_that_hangs() {
     }
 }
 
-/// A copy of a member is plugged in while that one stalls, and an owner who has clients cannot wait for it.
+/// A copy of a member is plugged in while that one stalls, and an owner who has clients cannot wait
+/// for it.
 #[test]
 fn a_member_that_stalls_is_not_taken_for_dead_when_a_copy_of_it_comes() {
     const PATIENT: Duration = Duration::from_secs(60);

@@ -1,4 +1,5 @@
-//! Members that are slow to answer, or never do, on virtual time: whoever can be served without them is.
+//! Members that are slow to answer, or never do, on virtual time: whoever can be served without
+//! them is.
 
 mod rig;
 

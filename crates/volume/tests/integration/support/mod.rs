@@ -117,7 +117,8 @@ impl Bench {
         (0..self.paths.len()).all(|drive| self.superblock(drive).is_clean())
     }
 
-    /// Changes bytes behind everybody's back, from `offset` on within a drive's data area of 1 MiB offset.
+    /// Changes bytes behind everybody's back, from `offset` on within a drive's data area of 1 MiB
+    /// offset.
     pub(crate) fn damage(&self, drive: usize, offset: u64, length: usize) {
         let mut file = FileOptions::new().read(true).write(true).open(&self.paths[drive]).unwrap();
         let mut bytes = vec![0; length];

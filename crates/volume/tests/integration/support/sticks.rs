@@ -3,8 +3,8 @@
 use shoal_sim::{Bus, BusKind, Content, DriveModel, Flash, HostModel, Medium, PerDirection, Topology};
 use shoal_volume::{ArrayLevel, BufferPlan, ConsistencyPolicy, Contents, CreateOptions, MinorVersion, SimulatedWorld};
 
-/// An array that is in sync from the start, with 1.2 superblocks and nothing that keeps track of writes. Levels of arrays
-/// of arrays have two groups.
+/// An array that is in sync from the start, with 1.2 superblocks and nothing that keeps track of
+/// writes. Levels of arrays of arrays have two groups.
 pub(crate) fn create_options(level: &str, layout: Option<&str>, chunk_bytes: u32) -> CreateOptions {
     CreateOptions {
         level: ArrayLevel::parse(level, layout, 2).unwrap(),
@@ -28,7 +28,8 @@ pub(crate) fn usb_stick(size_bytes: u64) -> DriveModel {
     DriveModel { bus: BusKind::Usb2, command_ns, ..stick(size_bytes, flash) }
 }
 
-/// Sticks of `size_bytes` with contents that are given; nothing holds them up but their own 100 us a command.
+/// Sticks of `size_bytes` with contents that are given; nothing holds them up but their own 100 us
+/// a command.
 pub(crate) fn world_of_sticks(size_bytes: u64, contents: Vec<Content>) -> (SimulatedWorld, BufferPlan) {
     let command_ns = vec![100_000; contents.len()];
     world_of_slow_sticks(size_bytes, contents, &command_ns)

@@ -44,7 +44,8 @@ impl Mirror {
         }
     }
 
-    /// Reads on one after the other, so much at a time and so many of them in flight. Returns bytes a microsecond, after the first eighth.
+    /// Reads on one after the other, so much at a time and so many of them in flight. Returns bytes
+    /// a microsecond, after the first eighth.
     fn sequence(&mut self, bytes: u64, depth: usize, count: usize) -> u64 {
         let (mut submitted, mut begun) = (0, self.now);
         let mut left: Vec<usize> = vec![0; count];
