@@ -12,10 +12,10 @@
 use std::path::{Path, PathBuf};
 
 use shoal_documents::{Fault, HasFault};
-use shoal_md::Uuid;
-use shoal_memory::{Book, judge};
+use shoal_md::{Candidate, MemberUse, Uuid};
+use shoal_memory::{Book, Member, judge};
 use shoal_unattended::members::absent;
-use shoal_volume::Health;
+use shoal_volume::{Features, Health, Role, Superblock};
 
 use crate::asked::Silence;
 use crate::drives::same_file;
@@ -233,26 +233,46 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
     // Only those that the array itself counts on, if it is one: elsewhere others may have taken
     // their roles.
     let roles = absent(&candidates).ok()?;
-    let is_counted_on = |role| need == Need::Needed || roles.iter().any(|absent| absent.0 == role);
+    let is_counted_on =
+        |role| need == Need::Needed || roles.contains(&Role(role)) || candidates.iter().any(is_replacement_of(role));
     let is_absent = |uuid: Uuid| group.iter().all(|seen| seen.superblock.device_uuid != uuid);
-    let members = book.members().iter().filter(|member| member.role.is_some_and(is_counted_on));
-    let counted_on = members.filter(|member| is_absent(member.uuid));
+    let is_wanted = |member: &&Member| member.role.is_none_or(is_counted_on) && is_absent(member.uuid);
     let mut found = Absent { array: name(group), need, present: Vec::new(), gone: Vec::new() };
-    for member in counted_on {
+    for member in book.members().iter().filter(is_wanted) {
         let path = Path::new(&member.drive);
         if newcomer.is_some_and(|newcomer| same_file(newcomer, path)) {
             continue;
         }
         let is_there = look::look(environment, &places(path, group)).into_iter().any(|looked| match looked {
-            Look::Member(seen) => {
-                (seen.superblock.array_uuid, seen.superblock.device_uuid) == (book.array(), member.uuid)
-            }
-            Look::Silent => true,
+            Look::Member(seen) => is_in_use(&seen.superblock, member, book),
+            Look::Silent => member.role.is_some(),
             Look::No(_) => false,
         });
-        if is_there { &mut found.present } else { &mut found.gone }.push(member.drive.clone());
+        match is_there {
+            true => found.present.push(member.drive.clone()),
+            false if member.role.is_some() => found.gone.push(member.drive.clone()),
+            // A spare, or one that is out.
+            false => {}
+        }
     }
     (!found.present.is_empty() || !found.gone.is_empty()).then_some(found)
+}
+
+/// Whether a candidate is to replace the member with this role, which holds all of its data until
+/// then.
+fn is_replacement_of(role: u16) -> impl Fn(&Candidate) -> bool {
+    move |candidate| {
+        let superblock = &candidate.superblock;
+        superblock.features.any_of(Features::REPLACEMENT) && superblock.own_use() == MemberUse::Active(Role(role))
+    }
+}
+
+/// Whether this is the superblock of a member in use. Of those without a role of their own that is
+/// a replacement that is being filled: without it the copy is at an end.
+fn is_in_use(superblock: &Superblock, member: &Member, book: &Book) -> bool {
+    let is_it = (superblock.array_uuid, superblock.device_uuid) == (book.array(), member.uuid);
+    let is_replacement = || superblock.features.any_of(Features::REPLACEMENT) && superblock.events >= book.events();
+    is_it && (member.role.is_some() || is_replacement())
 }
 
 /// Where a member may be: beside those that are given, or at the path by which it was last seen.

@@ -80,7 +80,8 @@ impl KernelArray {
         Ok(name)
     }
 
-    /// Lets a drive go that failed, or a spare.
+    /// Lets a drive go that failed, or a spare, which loses its superblock: it holds nothing, and
+    /// would be taken for a spare again.
     pub fn remove(&mut self, drive: &Path) -> Result<(), KernelError> {
         self.look()?;
         let Some(device) = self.device_at(drive) else { return self.forget_left_out(drive) };
@@ -91,8 +92,12 @@ impl KernelArray {
                 why: "let it fail first (`fail`), or replace it (`replace`)",
             });
         }
-        let name = device.name.clone();
+        let (name, is_spare) = (device.name.clone(), !device.is_faulty);
         self.remove_device(&name)?;
+        if is_spare {
+            // One that does not take that stays what it says.
+            let _ = tools::run("mdadm", ["--zero-superblock".as_ref(), drive.as_os_str()]);
+        }
         self.look()
     }
 

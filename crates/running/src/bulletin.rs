@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_documents::{FindingsDocument, MismatchDocument, NewsDocument, RangeDocument};
+use shoal_text::format_size;
 use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role};
 
 /// Places listed at most, of each kind; beyond, only bytes are counted.
@@ -197,6 +198,11 @@ impl Bulletin {
             Event::RebuildStopped { role, member_offset } => {
                 Some(format!("the rebuild of {} cannot go on at its byte {member_offset}", member(*role)))
             }
+            Event::ReplacementFailed { role, member_offset } => Some(format!(
+                "the replacement of {} failed when {} were copied to it: that member goes on",
+                member(*role),
+                format_size(*member_offset)
+            )),
             Event::Healed { role, member_range, proven } => {
                 let doubt = if *proven { "" } else { ", though the redundancy was not known to be in sync" };
                 Some(format!("{}: {} could not be read, written anew{doubt}", member(*role), bytes(member_range)))

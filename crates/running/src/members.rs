@@ -7,10 +7,12 @@
 
 use std::path::{Path, PathBuf};
 
+use shoal_documents::LeftOutDocument;
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{
-    DrivesError, Environment, Named, ToOpen, member_paths, members_to_open, open_drives, refuse_active,
+    DrivesError, Environment, Named, ToOpen, member_paths, members_to_open, open_drives, refuse_active, same_file,
 };
+use shoal_volume::{ArrayStatus, Cause, LeftOut, MemberOn, Verdict};
 
 use crate::kernel::refuse_held;
 use crate::opening::{ClaimError, Opening};
@@ -67,6 +69,28 @@ fn hold(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, ClaimError> {
         drive.keep_writers_out().map_err(DrivesError::Open)?;
     }
     Ok(drives)
+}
+
+/// Who was given and is not used by the array, or one inside it, a sentence each. What this host
+/// remembers against a drive is told where that is weighed, and a newcomer has yet to come.
+pub(crate) fn unused(array: &ArrayStatus, newcomer: Option<&Path>) -> Vec<String> {
+    let is_newcomer = |name: &str| newcomer.is_some_and(|newcomer| same_file(newcomer, Path::new(name)));
+    let is_told = |left_out: &&LeftOut| matches!(left_out.cause, Cause::Suspicion(_)) || is_newcomer(&left_out.name);
+    let own = array.left_out.iter().filter(|left_out| !is_told(left_out)).map(|left_out| {
+        let LeftOutDocument { drive, reason } = LeftOutDocument::from(left_out);
+        let mend = match left_out.cause {
+            Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) => {
+                "; `shoal re-add`, or `shoal add`, brings it back"
+            }
+            _ => "",
+        };
+        format!("{drive} is not used: {reason}{mend}")
+    });
+    let inner = array.members.iter().filter_map(|member| match &member.on {
+        Some(MemberOn::Array(inner)) => Some(unused(inner, newcomer)),
+        Some(MemberOn::Drive(_)) | None => None,
+    });
+    own.chain(inner.flatten()).collect()
 }
 
 fn find(

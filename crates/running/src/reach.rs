@@ -16,7 +16,7 @@ use crate::handle::{ExecuteError, Handle};
 use crate::host::Host;
 use crate::identity::Identity;
 use crate::kernel::host_by_kernel;
-use crate::members::{Members, open_members};
+use crate::members::{Members, open_members, unused};
 use crate::opening::{
     ArrayAddress, ClaimError, EngineChoice, MORE_DRIVES_MAX, Opening, Requests, SERVED, Setup, TRANSFERS,
 };
@@ -350,5 +350,6 @@ fn claim_with(
     let terms = matches!(stay, Stay::Running).then_some(terms);
     let host = Host::open(environment, opened, &options, host_memory(environment, purpose), terms)?;
     environment.tell_all(&remarks);
+    environment.tell_all(&unused(&host.array.status(), newcomer));
     Ok(host)
 }

@@ -4,6 +4,7 @@ use shoal_array::{CommandError, Health, MemberState, Role};
 use shoal_drive::DriveId;
 
 use crate::array_volume::ArrayVolume;
+use crate::create::{CreateError, clear_superblocks};
 use crate::manage_error::ManageError;
 use crate::tree::{Duty, JournalLog, NodeId, Slot, Target, Waiter};
 use crate::world::World;
@@ -54,7 +55,8 @@ impl<W: World> ArrayVolume<W> {
     }
 
     /// Forgets a drive that failed, or a spare: the array does not name it any more, and it can be
-    /// taken away. What it holds stays as it is.
+    /// taken away. What a failed one holds stays as it is. A spare, which holds nothing, loses its
+    /// superblock: md takes a spare that is found again for one, and would fill it some day.
     pub fn remove_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         let name = self.tree.world.facts(drive).name;
         let Ok(seat) = self.seat(drive) else { return self.forget_left_out(drive, &name) };
@@ -63,7 +65,7 @@ impl<W: World> ArrayVolume<W> {
         self.tree.wait_for(|tree| !tree.nodes[node.0].has_draining_mirrors())?;
         self.settle()?;
         // A spare may have been given a role meanwhile.
-        let Seat { slot, .. } = self.removable(drive, self.seat(drive)?)?;
+        let Seat { slot, duty, .. } = self.removable(drive, self.seat(drive)?)?;
         let it = &mut self.tree.nodes[node.0];
         let Slot { number, buffer, .. } = it.remove_slot(slot);
         self.tree.keep_notes(drive, buffer);
@@ -72,7 +74,20 @@ impl<W: World> ArrayVolume<W> {
         let _ = it.membership.remove(number.get());
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
-        Ok(self.settle_if_they_answer()?)
+        self.settle_if_they_answer()?;
+        match duty {
+            // The others name it until that is recorded.
+            Duty::Spare if self.tree.nodes[node.0].is_settled() => self.unmark(drive),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes its superblock from a drive. One that does not take that stays what it was.
+    fn unmark(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        match clear_superblocks(&mut self.tree, Target::Drive(drive)) {
+            Err(CreateError::Volume(broken)) => Err(broken.into()),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Refuses a seat whose drive is at work.
@@ -97,9 +112,12 @@ impl<W: World> ArrayVolume<W> {
         // While the spare was written down the member may have failed, and the spare may have been
         // given its role.
         let (node, role) = self.replaceable(old)?;
-        let Seat { slot, duty: Duty::Spare, .. } = self.seat(new)? else {
-            return Err(ManageError::InUse { drive: self.tree.world.facts(new).name });
-        };
+        let Seat { slot, duty, .. } = self.seat(new)?;
+        if duty != Duty::Spare {
+            let drive = self.tree.world.facts(new).name;
+            let failed = CreateError::Write { drive: drive.clone() };
+            return Err(if duty == Duty::Out { failed.into() } else { ManageError::InUse { drive } });
+        }
         self.start_replacement(node, role, slot, new)?;
         Ok(self.settle_if_they_answer()?)
     }

@@ -255,8 +255,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "replaced-by-member",
         what: "a member in sync takes the place of another, if somebody asks for it",
         file: "crates/volume/src/manage.rs",
-        right: "        self.make_spare_of(node, new)?;\n        self.settle()?;\n        // While the spare was written down the member may have failed, and the spare may have been\n        // given its role.\n        let (node, role) = self.replaceable(old)?;\n        let Seat { slot, duty: Duty::Spare, .. } = self.seat(new)? else {\n            return Err(ManageError::InUse { drive: self.tree.world.facts(new).name });\n        };\n",
-        wrong: "        if !PLANTED || self.seat(new).is_err() {\n            self.make_spare_of(node, new)?;\n        }\n        self.settle()?;\n        let (node, role) = self.replaceable(old)?;\n        let Seat { slot, duty, .. } = self.seat(new)?;\n        if duty != Duty::Spare && !PLANTED {\n            return Err(ManageError::InUse { drive: self.tree.world.facts(new).name });\n        }\n",
+        right: "        self.make_spare_of(node, new)?;\n        self.settle()?;\n        // While the spare was written down the member may have failed, and the spare may have been\n        // given its role.\n        let (node, role) = self.replaceable(old)?;\n        let Seat { slot, duty, .. } = self.seat(new)?;\n        if duty != Duty::Spare {\n",
+        wrong: "        if !PLANTED || self.seat(new).is_err() {\n            self.make_spare_of(node, new)?;\n        }\n        self.settle()?;\n        let (node, role) = self.replaceable(old)?;\n        let Seat { slot, duty, .. } = self.seat(new)?;\n        if duty != Duty::Spare && !PLANTED {\n",
     },
     Bug {
         name: "number-without-limit",

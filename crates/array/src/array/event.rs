@@ -126,6 +126,14 @@ pub enum Event {
         /// Byte of its data area that could not be rebuilt.
         member_offset: u64,
     },
+    /// A replacement failed while a member was copied to it: the member goes on by itself. Drivers
+    /// tell this, as they make the copies.
+    ReplacementFailed {
+        /// Which member.
+        role: Role,
+        /// Bytes of its data area that were copied.
+        member_offset: u64,
+    },
     /// A scrub found something.
     Mismatch(Mismatch),
     /// A scrub is over.

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use shoal_documents::protocol::Command;
+use shoal_documents::{ArrayDocument, MemberStateDocument};
+use shoal_inventory::same_file;
 use shoal_running::Opening;
 
 use crate::args::{AddArgs, ArrayArgs, Cli, ReAddArgs, ReplaceArgs};
@@ -44,8 +46,48 @@ fn bring(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command, wait: bool
     array.execute(command)?;
     let rebuild = if wait { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };
     let document = array.finish()?;
-    if let Some(rebuild) = rebuild {
-        rebuild.finished_or(REBUILD_GOES_ON)?;
+    let Some(rebuild) = rebuild else { return output::document(cli, &document, state_text) };
+    rebuild.finished_or(REBUILD_GOES_ON)?;
+    output::document(cli, &document, state_text)?;
+    match place_of(&document.array, drive) {
+        Some(Place::Serves) => Ok(()),
+        Some(Place::Unfilled) => Err(Failure::Shown(format!(
+            "{} is not filled: the others lack something that it needs; `shoal status` says what",
+            drive.display()
+        ))),
+        None => Err(Failure::Shown(format!(
+            "{} failed while it was filled, and is in the array no more: give another drive",
+            drive.display()
+        ))),
     }
-    output::document(cli, &document, state_text)
+}
+
+/// What has become of a drive that came to an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It is a member with all of its data, or a spare.
+    Serves,
+    /// It is being filled.
+    Unfilled,
+}
+
+/// The place of a drive in an array, or in one inside it; `None` if it has none.
+fn place_of(array: &ArrayDocument, drive: &Path) -> Option<Place> {
+    let is_it = |name: &String| same_file(Path::new(name), drive);
+    if array.spares.iter().any(is_it) || array.journal.as_ref().is_some_and(is_it) {
+        return Some(Place::Serves);
+    }
+    array.members.iter().find_map(|member| {
+        if member.replacement.as_ref().is_some_and(|replacement| is_it(&replacement.drive)) {
+            return Some(Place::Unfilled);
+        }
+        match &member.array {
+            Some(inner) => place_of(inner, drive),
+            None if member.drive.as_ref().is_some_and(is_it) => match member.state {
+                MemberStateDocument::InSync => Some(Place::Serves),
+                _ => Some(Place::Unfilled),
+            },
+            None => None,
+        }
+    })
 }

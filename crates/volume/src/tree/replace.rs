@@ -132,7 +132,7 @@ impl<W: World> Tree<W> {
             }
             Event::MemberFailed(REPLACEMENT) if mirror.takes_io() => {
                 let member_offset = mirror.position();
-                self.news.push_back(News { node, event: Event::RebuildStopped { role, member_offset } });
+                self.news.push_back(News { node, event: Event::ReplacementFailed { role, member_offset } });
                 self.go_on_without_replacement(now, node, role);
                 self.record(now, node, Waiter::Nobody);
             }

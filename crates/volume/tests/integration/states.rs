@@ -240,6 +240,21 @@ fn a_replacement_can_be_given_up() {
     array.close().unwrap();
 }
 
+/// It holds nothing, and is a blank drive again: else the array would take it for a spare whenever
+/// it is given, and fill it.
+#[test]
+fn a_spare_that_is_removed_is_no_spare_any_more() {
+    let bench = Bench::new(4);
+    let (mut array, _) = array_and_one_more(&bench, "5", None, 3);
+    let spare = array.drives()[3];
+    array.add_drive(spare).unwrap();
+    array.rest().unwrap();
+    assert_eq!(bench.superblock(3).array_uuid, bench.superblock(0).array_uuid);
+    array.remove_drive(spare).unwrap();
+    array.close().unwrap();
+    assert!(bench.read_superblock(3).is_err(), "it names no array");
+}
+
 /// A drive that failed leaves, and its number is free; one in use does not.
 #[test]
 fn a_failed_drive_is_forgotten() {

@@ -314,8 +314,8 @@ impl Story {
         let survivable = self.faults == Faults::Survivable;
         let may_disagree = self.mixed_discards || self.is_spoilt || !survivable;
         match event {
-            Event::Completed(_) => unreachable!("answers are looked at elsewhere"),
-            Event::LogReleased(_) => unreachable!("releases are noted elsewhere"),
+            Event::Completed(_) | Event::LogReleased(_) => unreachable!("{event:?} is looked at elsewhere"),
+            Event::ReplacementFailed { .. } => unreachable!("engines make no copies of members"),
             Event::FlushFailed(_) | Event::Renewed(_) => assert!(!survivable, "{event:?}, though another has it all"),
             Event::MemberFailed(_) => self.tally.failures += 1,
             Event::Healed { .. } => self.tally.heals += 1,

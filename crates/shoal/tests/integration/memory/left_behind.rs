@@ -2,6 +2,7 @@
 //! not.
 
 use std::fs;
+use std::process::Command;
 
 use super::BYTES;
 use crate::support::{self, Bay, pattern};
@@ -126,6 +127,57 @@ fn a_scrub_of_a_degraded_array_with_a_spare_fills_it_first() {
     bay.done("add --no-rebuild --drive d3 d1 d2");
     bay.done("scrub --repair --degraded d1 d2 d3");
     assert_eq!(bay.json("status d1 d2 d3")["health"], "optimal");
+}
+
+/// The copy would be at an end without either of them.
+#[test]
+fn neither_a_replacement_that_is_being_filled_nor_its_original_is_left_out() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 d0 d1 d2");
+    bay.write("write d0 d1 d2", &pattern(BYTES, 1));
+    bay.done("replace --no-rebuild --member d1 --drive d3 d0 d2");
+    bay.refused("write d0 d1 d2", REFUSED, &["were not given", "d3"]);
+    bay.refused("write d0 d2 d3", REFUSED, &["were not given", "d1"]);
+    bay.write("write d0 d1 d2 d3", &pattern(BYTES, 2));
+    bay.done("rebuild d0 d1 d2 d3");
+    let array = bay.json("status d0 d2 d3");
+    assert_eq!((&array["health"], &array["members"][1]["state"]), (&"optimal".into(), &"in-sync".into()));
+    assert!(bay.done(&format!("read --length {BYTES} d0 d2 d3")).stdout == pattern(BYTES, 2));
+}
+
+#[test]
+fn who_is_given_and_cannot_be_used_is_told() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 d0 d1 d2");
+    bay.write("write --degraded d0 d1", &pattern(BYTES, 1));
+    for command in ["write", "scrub"] {
+        let told = bay.run_with(&format!("{command} d0 d1 d2"), &pattern(BYTES, 2)).stderr;
+        assert!(told.contains("d2 is not used: stale: it missed"), "{command}: {told}");
+    }
+    let added = bay.done("add --force --drive d2 d0 d1");
+    assert!(!added.stderr.contains("not used"), "it comes just now: {}", added.stderr);
+}
+
+/// The limit on the length of files fails its writes, and nobody else's.
+#[test]
+fn a_drive_that_fails_while_it_is_filled_has_not_come_to_the_array() {
+    const BYTES_MAX: u64 = 8 << 20;
+    let bay = Bay::with_sizes(&[2 * BYTES_MAX; 4]);
+    bay.done("create --level 5 d0 d1 d2");
+    let limited = |line: &str| {
+        let shoal = bay.command(line.split_whitespace());
+        let mut limited = Command::new("prlimit");
+        limited.arg(format!("--fsize={BYTES_MAX}")).arg(shoal.get_program()).args(shoal.get_args());
+        limited.current_dir(shoal.get_current_dir().unwrap());
+        limited.envs(shoal.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        support::Ran::of(limited.output().unwrap())
+    };
+    let ran = limited("replace --member d1 --drive d3 d0 d1 d2");
+    assert!(ran.code == FAILED && ran.stderr.contains("d3 failed while it was filled"), "{}", ran.stderr);
+    assert_eq!(bay.json("status d0 d1 d2")["health"], "optimal");
+    bay.done("fail --member d1 d0 d2");
+    let ran = limited("add --force --drive d3 d0 d2");
+    assert!(ran.code == FAILED && ran.stderr.contains("d3 failed while it was filled"), "{}", ran.stderr);
 }
 
 /// As `fail` does it.

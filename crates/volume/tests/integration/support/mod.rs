@@ -11,8 +11,8 @@ use std::time::Duration;
 use shoal_drive::{Access, Drive, DriveId, IoLoop};
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    ArrayVolume, BufferPlan, CreateOptions, Event, LiveVolume, News, OpenOptions, RealWorld, ScrubMode, Superblock,
-    Volume, VolumeError, read_superblock,
+    ArrayVolume, BufferPlan, CreateOptions, Event, LiveVolume, News, OpenOptions, ProbeError, RealWorld, ScrubMode,
+    Superblock, Volume, VolumeError, read_superblock,
 };
 
 mod sticks;
@@ -108,8 +108,12 @@ impl Bench {
 
     /// What a drive's superblock says now.
     pub(crate) fn superblock(&self, drive: usize) -> Superblock {
+        self.read_superblock(drive).unwrap()
+    }
+
+    pub(crate) fn read_superblock(&self, drive: usize) -> Result<Superblock, ProbeError<std::io::Error>> {
         let file = File::open(&self.paths[drive]).unwrap();
-        read_superblock(DRIVE_BYTES, |offset, bytes| file.read_exact_at(bytes, offset)).unwrap()
+        read_superblock(DRIVE_BYTES, |offset, bytes| file.read_exact_at(bytes, offset))
     }
 
     /// Whether all superblocks say that no write is under way and everything is in sync.
