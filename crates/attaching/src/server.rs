@@ -7,7 +7,7 @@ use std::time::Duration;
 use shoal_attach::records::{Attachment, ProcessDocument, Records};
 use shoal_documents::protocol::Command;
 use shoal_documents::{HealthDocument, StateDocument};
-use shoal_inventory::named_drives;
+use shoal_inventory::{Environment, named_drives};
 use shoal_running::{ArrayAddress, ReachError, reach_running};
 
 use crate::error::AttachError;
@@ -79,8 +79,19 @@ pub(super) fn find_or_start(
     socket: Option<&Path>,
 ) -> Result<Served, AttachError> {
     match reach_running(&launcher.environment, array)? {
-        Some(mut running) => Served::of(&running.execute(Command::Status)?, None),
+        Some(mut running) => {
+            let state = running.execute(Command::Status)?;
+            tell_degraded(&launcher.environment, &state);
+            Served::of(&state, None)
+        }
         None => start(launcher, records, array, &arguments(launcher, array, options, socket)?),
+    }
+}
+
+/// Tells whoever is going to use an array that it is not whole.
+fn tell_degraded(environment: &Environment, state: &StateDocument) {
+    if state.array.health == HealthDocument::Degraded {
+        environment.tell(&format!("array {} is degraded: `shoal status` says what it lacks", state.array.name));
     }
 }
 
@@ -114,6 +125,7 @@ fn start(
             };
             // Without whom it was started, and what else is to be known of that.
             launcher.environment.tell_all(&told(&log));
+            tell_degraded(&launcher.environment, &state);
             // An array of arrays has a name that no member says.
             let own = records.server_log(&served.array_uuid);
             if own != log {
@@ -174,7 +186,7 @@ pub(super) fn stop(attachment: &Attachment) -> Result<(), AttachError> {
 
 #[cfg(test)]
 mod tests {
-    use shoal_inventory::{Environment, Named};
+    use shoal_inventory::Named;
 
     use super::*;
 

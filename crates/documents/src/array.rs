@@ -317,7 +317,7 @@ impl From<&LeftOut> for LeftOutDocument {
             Cause::Verdict(verdict) => verdict_text(*verdict),
             Cause::Suspicion(suspicion) => suspicion.to_string(),
             Cause::BadBlocks { problem } => format!("its bad-block log cannot be used: {problem}"),
-            Cause::Out => "it failed or was replaced, and is kept until `shoal remove --member` lets it go".to_owned(),
+            Cause::Out => "it failed or was replaced; `shoal remove --member` lets it go".to_owned(),
         };
         Self { drive: left_out.name.clone(), reason }
     }

@@ -5,7 +5,8 @@
 //! | is named and is a member | the member |
 //! | is named, and cannot be opened or is no member | its problem is told; the array as it is without it |
 //! | is not named, is where this host last saw a member, and says that it is the member | the member, among [`Shown::unnamed`] |
-//! | is not named, and not found there | that nobody named it, by [`Shown::is_counted_on`] |
+//! | is not named, and not where this host last saw it | that it is missing |
+//! | is not named, and this host has never seen it | that nobody named it, by [`Shown::is_counted_on`] |
 
 use std::path::{Path, PathBuf};
 
@@ -72,46 +73,63 @@ pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown
         return Err(PresentError::AllSilent(Silence { path: path.clone() }));
     }
     refusals.iter().for_each(|why| environment.tell(&format!("{why}: the array is shown without it")));
-    let remembered = if is_searched { Vec::new() } else { remembered(environment, &members) };
-    let unnamed = remembered.iter().map(|seen| seen.path.clone()).collect();
-    members.extend(remembered);
+    let remembered = if is_searched { Remembered::default() } else { remembered(environment, &members) };
+    let unnamed = remembered.there.iter().map(|seen| seen.path.clone()).collect();
+    members.extend(remembered.there);
+    let mut counted_on = counted_on(&members);
+    for (array, roles) in &mut counted_on {
+        roles.retain(|role| !remembered.gone.contains(&(*array, *role)));
+    }
     Ok(Shown {
         unnamed,
-        counted_on: counted_on(&members),
+        counted_on,
         paths: members.into_iter().map(|seen| seen.path).collect(),
         named_count: named_paths.len(),
         is_searched,
     })
 }
 
-/// Members that were not named and are where this host saw them last.
-fn remembered(environment: &Environment, members: &[Seen]) -> Vec<Seen> {
+/// Members that were not named, as this host remembers them.
+#[derive(Default)]
+struct Remembered {
+    /// They are where it saw them last.
+    there: Vec<Seen>,
+    /// They are not: their array, and their roles.
+    gone: Vec<(Uuid, Role)>,
+}
+
+fn remembered(environment: &Environment, members: &[Seen]) -> Remembered {
     let candidates: Vec<_> = members.iter().map(Seen::candidate).collect();
-    let of_group = |group: Vec<usize>| {
+    let mut remembered = Remembered::default();
+    for group in shoal_md::group_by_array(&candidates) {
         let group: Vec<_> = group.into_iter().map(|index| &members[index]).collect();
-        remembered_of(environment, &group).unwrap_or_default()
-    };
-    shoal_md::group_by_array(&candidates).into_iter().flat_map(of_group).collect()
+        remember(environment, &group, &mut remembered);
+    }
+    remembered
 }
 
 /// Those of one array; none if this host has not run it.
-fn remembered_of(environment: &Environment, group: &[&Seen]) -> Option<Vec<Seen>> {
+fn remember(environment: &Environment, group: &[&Seen], remembered: &mut Remembered) -> Option<()> {
     // What is wrong with a book is told when the array is opened.
     let book = environment.store()?.read(group.first()?.superblock.array_uuid).ok()??;
     let candidates: Vec<_> = group.iter().map(|seen| seen.candidate()).collect();
-    // One that failed is no part of the array, though its drive is there.
+    // One that failed is no part of the array, though its drive is there. What those say who missed
+    // something, or are no members to this host, is nothing to go by.
     let roles = absent(&candidates).ok()?;
-    let is_absent = |member: &&Member| {
-        member.role.is_some_and(|role| roles.iter().any(|absent| absent.0 == role))
-            && group.iter().all(|seen| seen.superblock.device_uuid != member.uuid)
-    };
-    let of_member = |member: &Member| {
+    let is_known = |seen: &&Seen| book.members().iter().any(|member| member.uuid == seen.superblock.device_uuid);
+    let are_old = group.iter().all(|seen| seen.superblock.events < book.events() || !is_known(seen));
+    let is_missed = |member: &&Member| group.iter().all(|seen| seen.superblock.device_uuid != member.uuid);
+    for member in book.members().iter().filter(is_missed) {
+        let Some(role) = member.role.map(Role).filter(|role| are_old || roles.contains(role)) else { continue };
         let found = look::members(environment, &places(Path::new(&member.drive), group));
         let is_it =
             |seen: &Seen| (seen.superblock.array_uuid, seen.superblock.device_uuid) == (book.array(), member.uuid);
-        found.into_iter().find(is_it)
-    };
-    Some(book.members().iter().filter(is_absent).filter_map(of_member).collect())
+        match found.into_iter().find(is_it) {
+            Some(seen) => remembered.there.push(seen),
+            None => remembered.gone.push((book.array(), role)),
+        }
+    }
+    Some(())
 }
 
 /// By array, also of those whose members are arrays: what these say lies in their content.

@@ -160,7 +160,7 @@ const CUT_SHORT: &str =
 impl fmt::Display for Suspicion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NeverSeen => f.write_str("this host has never seen it in the array"),
+            Self::NeverSeen => f.write_str("this host has never seen it in the array, or was told to trust others"),
             Self::RunApart => f.write_str("it left the array, and has been changed apart from it"),
             Self::GivenUp => f.write_str("it left the array, and has an update that the array has not gone on with"),
             Self::CopyOf { drive } => write!(f, "it is a copy of {drive}"),

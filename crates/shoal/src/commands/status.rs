@@ -277,6 +277,13 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{incomplete}{unnamed}{resync}", array.health)?;
     writeln!(text, "{indent}  {}", survives(array))?;
+    if lacks_a_drive(array) {
+        let (new, former) = ("`shoal add --drive DRIVE`", "`shoal re-add --drive DRIVE`");
+        writeln!(
+            text,
+            "{indent}  a new drive takes the missing place with {new}, the one that was there with {former}"
+        )?;
+    }
     if let Some(policy) = array.consistency_policy {
         let on = array.journal.as_ref().map_or(String::new(), |drive| format!(" on {}", Outside(drive)));
         writeln!(text, "{indent}  consistency policy {policy}{on}")?;
@@ -320,6 +327,12 @@ fn survives(array: &ArrayDocument) -> String {
             format!("survives the loss of {} now; when whole, of {whole}", drives(now))
         }
     }
+}
+
+/// Whether somebody has to give it a drive.
+fn lacks_a_drive(array: &ArrayDocument) -> bool {
+    let is_missing = |member: &MemberDocument| member.state == MemberStateDocument::Missing && member.array.is_none();
+    array.health == HealthDocument::Degraded && array.spares.is_empty() && array.members.iter().any(is_missing)
 }
 
 /// Whether it is all one which drive is lost next: not so of several mirrors, and of arrays inside

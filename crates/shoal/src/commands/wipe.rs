@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_drive::{Access, Drive, ERASED_END_BYTES, Finding};
 use shoal_inventory::{Former, forget_erased, open_drives};
+use shoal_memory::Member;
 use shoal_text::{Outside, format_size};
+use shoal_volume::Superblock;
 
 use crate::args::{Cli, WipeArgs};
 use crate::attaching::check_erasable;
@@ -48,6 +50,19 @@ struct MemberOfDocument {
     name: String,
     /// Its UUID.
     uuid: String,
+    /// The array counts on what the drive holds, as far as this host knows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    counts_on_it: bool,
+}
+
+impl MemberOfDocument {
+    fn of(superblock: &Superblock) -> Self {
+        // What is wrong with what this host remembers is told when the array is opened.
+        let book = environment().store().and_then(|store| store.read(superblock.array_uuid).ok().flatten());
+        let is_it = |member: &Member| member.uuid == superblock.device_uuid && member.role.is_some();
+        let counts_on_it = book.is_some_and(|book| book.members().iter().any(is_it));
+        Self { name: superblock.name(), uuid: superblock.array_uuid.to_string(), counts_on_it }
+    }
 }
 
 /// Bytes by which a drive is known.
@@ -121,10 +136,7 @@ fn wiped_document(former: &Former, size_bytes: u64) -> WipedDocument {
         Finding::Signature { what, offset } => Some(SignatureDocument { what: what.clone(), offset: *offset }),
         Finding::InUse { .. } => None,
     };
-    let member_of = former
-        .superblock
-        .as_ref()
-        .map(|superblock| MemberOfDocument { name: superblock.name(), uuid: superblock.array_uuid.to_string() });
+    let member_of = former.superblock.as_ref().map(MemberOfDocument::of);
     WipedDocument {
         drive: former.path.display().to_string(),
         size_bytes,
@@ -141,8 +153,11 @@ fn held(document: &WipeDocument) -> String {
         for SignatureDocument { what, offset } in signatures {
             text += &format!("  {what} (at byte {offset})\n");
         }
-        if let Some(MemberOfDocument { name, uuid }) = member_of {
+        if let Some(MemberOfDocument { name, uuid, counts_on_it }) = member_of {
             text += &format!("  member of array {}, uuid {uuid}\n", Outside(name));
+            if *counts_on_it {
+                text += "  that array counts on it: without it less can be lost, or all is lost\n";
+            }
         }
         if signatures.is_empty() && member_of.is_none() {
             text += "  no signature that shoal knows\n";
@@ -154,7 +169,7 @@ fn held(document: &WipeDocument) -> String {
 fn text(document: &WipeDocument) -> String {
     let ends = format_size(ERASED_END_BYTES);
     let told = if document.dry_run {
-        format!("nothing was written; without --dry-run that goes, with the first and last {ends} of each drive\n")
+        format!("nothing was written; without --dry-run the first and last {ends} of each drive go, with all of that\n")
     } else {
         format!("wiped: that, and the first and last {ends} of each drive; what lies between was not erased\n")
     };
