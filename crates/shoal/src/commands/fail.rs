@@ -5,14 +5,14 @@ use std::path::Path;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, MemberDocument, MemberStateDocument, StateDocument};
 use shoal_inventory::same_file;
-use shoal_running::{Handle, Opening};
+use shoal_running::{Handle, Opening, Setup};
 use shoal_volume::{CommandError, Level, ManageError};
 
 use crate::args::{ArrayArgs, Cli, FailArgs, RemoveArgs};
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::{members_to_open, reach, reach_running, with_drive};
+use crate::setup::{environment, members_to_open, reach, reach_running, with_drive};
 
 /// Takes a member out of its array. It is not written any more, and the others remember.
 pub(crate) fn run(cli: &Cli, args: &FailArgs) -> Result<(), Failure> {
@@ -43,7 +43,9 @@ fn state(cli: &Cli, running: Option<&mut Box<dyn Handle>>, at_rest: &ArrayArgs) 
     if let Some(array) = running {
         return Ok(array.execute(Command::Status)?);
     }
-    let mut array = reach(cli, at_rest, Opening::READABLE, None)?;
+    // What is to be told of it is told by the start.
+    let setup = Setup { environment: environment().muted(), ..cli.setup()? };
+    let mut array = shoal_running::reach(&setup, &at_rest.address(), Opening::READABLE, None)?;
     let state = array.execute(Command::Status)?;
     array.finish()?;
     Ok(state)
