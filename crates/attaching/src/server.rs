@@ -144,7 +144,7 @@ fn arguments(
     socket: Option<&Path>,
 ) -> Result<Vec<String>, AttachError> {
     let mut arguments = launcher.options.clone();
-    arguments.push("serve".to_owned());
+    arguments.extend(["serve", "--launched"].map(str::to_owned));
     arguments.extend(options.force.then(|| "--force".to_owned()));
     arguments.extend(options.read_only.then(|| "--read-only".to_owned()));
     arguments.extend(options.degraded.then(|| "--degraded".to_owned()));
@@ -198,6 +198,6 @@ mod tests {
         let named = Named { uuid: uuid.parse().ok(), ..Named::default() };
         let arguments = arguments(&launcher, &ArrayAddress { named, socket: None }, &AttachOptions::default(), None);
         let arguments = arguments.expect("all of it is text");
-        assert_eq!(arguments, ["serve", &format!("--uuid={uuid}"), "--"]);
+        assert_eq!(arguments, ["serve", "--launched", &format!("--uuid={uuid}"), "--"]);
     }
 }

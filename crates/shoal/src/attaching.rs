@@ -29,9 +29,7 @@ fn program() -> io::Result<PathBuf> {
 /// How this program is started again, to run arrays as it was told to.
 fn launcher(cli: &Cli) -> Launcher {
     let engine = clap::ValueEnum::to_possible_value(&cli.io_engine).expect("every engine has a name");
-    let engine = format!("--io-engine={}", engine.get_name());
-    // What it tells is told again here: where it serves the array is nobody's business.
-    let options = vec![engine, format!("--parity-kernel={}", cli.parity_kernel), "--quiet".to_owned()];
+    let options = vec![format!("--io-engine={}", engine.get_name()), format!("--parity-kernel={}", cli.parity_kernel)];
     Launcher { environment: environment().clone(), program, options }
 }
 

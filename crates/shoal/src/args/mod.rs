@@ -70,7 +70,7 @@ pub(crate) struct Cli {
     /// Print one JSON document on standard output instead of text.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
-    /// No progress bars, and no word of where an array is run or served.
+    /// No progress bars.
     #[arg(long, short, global = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// How I/O is done.

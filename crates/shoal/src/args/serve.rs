@@ -25,6 +25,10 @@ pub(crate) struct ServeArgs {
     /// under its own name.
     #[arg(long, value_name = "EXPORT")]
     pub(crate) export: Vec<ExportArg>,
+    /// For `attach`: whoever starts the server so says where the array is, and tells all else that it
+    /// says.
+    #[arg(long, hide = true)]
+    pub(crate) launched: bool,
     /// Open the array for reading only; nothing is written to any member.
     #[arg(long, short)]
     pub(crate) read_only: bool,

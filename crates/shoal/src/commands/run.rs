@@ -47,9 +47,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
         let name = host.execute(speed(&args.speed))?.array.name;
         Ok((name, Server::start(host, args.array.socket.as_deref(), None, alerts, stop_on_signals)?))
     })?;
-    if !cli.quiet {
-        output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
-    }
+    output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
 }
 

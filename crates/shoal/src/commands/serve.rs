@@ -54,7 +54,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         let server = Server::start(host, args.array.socket.as_deref(), Some(service), alerts, stop_on_signals)?;
         Ok((array.name, places, server))
     })?;
-    if !cli.quiet {
+    if !args.launched {
         let socket = server.socket().display();
         output::warn(&format!("array {name} is served at {places}, administered at {socket}; Ctrl-C stops it"));
     }
