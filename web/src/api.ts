@@ -73,7 +73,8 @@ export interface StudyReport {
    */
   command_line: string[];
   /**
-   * False if the study was stopped before its plan was done; what had been measured by then is here.
+   * False if the study was stopped before its plan was done; what had been measured by then is
+   * here.
    */
   complete: boolean;
   /**
@@ -106,16 +107,18 @@ export interface StudyReport {
    */
   seed: number;
   /**
-   * Simulated drives: the models and buses that every figure in this document follows from; nothing of it was measured.
-   * Left out where the drives are real.
+   * Simulated drives: the models and buses that every figure in this document follows from;
+   * nothing of it was measured. Left out where the drives are real.
    */
   simulated?: string | null;
   /**
-   * When the study started, in nanoseconds since 1970 UTC; left out where the clock is not known (simulations).
+   * When the study started, in nanoseconds since 1970 UTC; left out where the clock is not known
+   * (simulations).
    */
   started_unix_ns?: number | null;
   /**
-   * All drives measured at the same time: what the buses between them and the machine let through.
+   * All drives measured at the same time: what the buses between them and the machine let
+   * through.
    */
   together: TogetherRun[];
   /**
@@ -153,16 +156,18 @@ export interface Measurement {
    */
   bytes_per_s: number;
   /**
-   * CPU time during the measured time. Left out for simulated drives: what a processor spends is no part of their time.
+   * CPU time during the measured time. Left out for simulated drives: what a processor spends is
+   * no part of their time.
    */
   cpu?: Cpu | null;
   /**
-   * The process's CPU time, user and system, per request. Left out for simulated drives, as `cpu`.
+   * The process's CPU time, user and system, per request. Left out for simulated drives, as
+   * `cpu`.
    */
   cpu_ns_per_io?: number | null;
   /**
-   * The measured time: from the first submission after the warm-up to the last completion and, if anything was
-   * written, to the end of the flush that made it durable.
+   * The measured time: from the first submission after the warm-up to the last completion and,
+   * if anything was written, to the end of the flush that made it durable.
    */
   elapsed_ns: number;
   /**
@@ -179,8 +184,8 @@ export interface Measurement {
   ios: number;
   latency_ns: Latency;
   /**
-   * What the drives of an array were asked meanwhile, the final flush included. Left out where there are no members, or somebody else runs
-   * the array.
+   * What the drives of an array were asked meanwhile, the final flush included. Left out where
+   * there are no members, or somebody else runs the array.
    */
   members?: Members | null;
   /**
@@ -216,8 +221,8 @@ export interface Cpu {
    */
   cpu_ns_per_mib: number;
   /**
-   * All processes and interrupts on the whole machine, to a hundredth of a second; left out where the system does
-   * not tell.
+   * All processes and interrupts on the whole machine, to a hundredth of a second; left out
+   * where the system does not tell.
    */
   machine_busy_ns?: number | null;
   /**
@@ -246,15 +251,17 @@ export interface Latency {
    */
   min: number;
   /**
-   * By percentile ("50", "90", "95", "99", "99.9", "99.99"): so many of a hundred requests took at most this, to
-   * 0.1 %. A percentile that fewer than ten requests lie beyond says nothing, and is left out.
+   * By percentile ("50", "90", "95", "99", "99.9", "99.99"): so many of a hundred requests took
+   * at most this, to 0.1 %. A percentile that fewer than ten requests lie beyond says nothing,
+   * and is left out.
    */
   percentiles: {
     [k: string]: number;
   };
 }
 /**
- * What the drives of an array were asked, all together: requests' data, parity and copies, superblocks, background work.
+ * What the drives of an array were asked, all together: requests' data, parity and copies,
+ * superblocks, background work.
  */
 export interface Members {
   /**
@@ -262,8 +269,8 @@ export interface Members {
    */
   out_of_sequence_per_1000_mib: number;
   /**
-   * Writes out of sequence: those that neither go on where a drive was left, in one of the two units of 4 MiB that it was written in
-   * last, nor begin a unit. Each costs flash a copy.
+   * Writes out of sequence: those that neither go on where a drive was left, in one of the two
+   * units of 4 MiB that it was written in last, nor begin a unit. Each costs flash a copy.
    */
   out_of_sequence_writes: number;
   /**
@@ -300,7 +307,8 @@ export interface DirectionResult {
    */
   errors: number;
   /**
-   * The distribution behind `latency_ns`: empty buckets are left out, and buckets are at most 1 % wide.
+   * The distribution behind `latency_ns`: empty buckets are left out, and buckets are at most 1
+   * % wide.
    */
   histogram: Bucket[];
   /**
@@ -385,8 +393,8 @@ export interface TargetDescription {
    */
   name: string;
   /**
-   * Simulated drives: which models of drive on which buses. All that is told of such a target is computed from them, and
-   * nothing of it was measured. Left out where drives are real.
+   * Simulated drives: which models of drive on which buses. All that is told of such a target is
+   * computed from them, and nothing of it was measured. Left out where drives are real.
    */
   simulated?: string | null;
   /**
@@ -609,8 +617,8 @@ export interface RankingEntry {
    */
   reasons: string[];
   /**
-   * The purpose's own figure: thousandths of the best in everything (overall), bytes per second (throughput),
-   * requests per second (small requests), bytes (capacity), drives (safety).
+   * The purpose's own figure: thousandths of the best in everything (overall), bytes per second
+   * (throughput), requests per second (small requests), bytes (capacity), drives (safety).
    */
   score: number;
   /**
@@ -691,7 +699,8 @@ export interface Straggler {
  */
 export interface TogetherSummary {
   /**
-   * The sum of what the drives do alone under the same workload; left out if one was not measured.
+   * The sum of what the drives do alone under the same workload; left out if one was not
+   * measured.
    */
   alone_bytes_per_s?: number | null;
   /**
@@ -783,7 +792,8 @@ export interface DriveDescription {
   size_bytes: number;
 }
 /**
- * A member failed in the middle of writing and was rebuilt, all under load. Times count from the record's start.
+ * A member failed in the middle of writing and was rebuilt, all under load. Times count from the
+ * record's start.
  */
 export interface FaultRecord {
   configuration: Configuration;

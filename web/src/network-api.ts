@@ -83,7 +83,8 @@ export interface NetworkDocument {
    */
   size_bytes: number;
   /**
-   * Blocks of 4 KiB one after the other, without a network: of each drive alone, and of what is served. With `--as pi-zero`.
+   * Blocks of 4 KiB one after the other, without a network: of each drive alone, and of what is
+   * served. With `--as pi-zero`.
    */
   small: SmallDocument[];
   /**
@@ -223,7 +224,8 @@ export interface Row {
    */
   method: string;
   /**
-   * The median rate in thousandths of that of the array itself, by the same measure: on the drives, for what was written.
+   * The median rate in thousandths of that of the array itself, by the same measure: on the
+   * drives, for what was written.
    */
   of_array_per_mille?: number | null;
   /**
@@ -340,7 +342,8 @@ export interface SmallRun {
    */
   bytes_per_s: number;
   /**
-   * What one in ten thousand requests took longer than; left out where there were too few to say.
+   * What one in ten thousand requests took longer than; left out where there were too few to
+   * say.
    */
   latency_99_99_ns?: number | null;
   validity: Validity;

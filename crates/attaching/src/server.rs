@@ -115,14 +115,10 @@ fn start(
         if let Some(mut running) = reach_running(&launcher.environment, array)? {
             let state = running.execute(Command::Status)?;
             let process = process?;
-            let served = match Served::of(&state, Some(process)) {
-                Ok(served) => served,
-                Err(error) => {
-                    process.end(REST_PATIENCE);
-                    let _ = std::fs::remove_file(&log);
-                    return Err(error);
-                }
-            };
+            let served = Served::of(&state, Some(process)).inspect_err(|_| {
+                process.end(REST_PATIENCE);
+                let _ = std::fs::remove_file(&log);
+            })?;
             // Without whom it was started, and what else is to be known of that.
             launcher.environment.tell_all(&told(&log));
             tell_degraded(&launcher.environment, &state);

@@ -242,7 +242,7 @@ fn one_hub(request: &PlanRequest, it: &Planned) -> Option<String> {
             let is_usb = matches!(request.inventory.buses[bus].kind, BusKind::Usb2 | BusKind::Usb3);
             if is_usb && count > set.tolerance {
                 return Some(format!(
-                    "{count} members that stand in for each other hang on {}: when its hub fails the array stops",
+                    "{count} of the members share {}: if its hub fails, the array stops",
                     request.inventory.bus_name(bus)
                 ));
             }

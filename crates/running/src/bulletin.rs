@@ -19,6 +19,12 @@ const REPEAT_AFTER: Duration = Duration::from_secs(60);
 const SAMPLES: usize = 8;
 const SAMPLE_DISTANCE: Duration = Duration::from_millis(500);
 
+/// What is told of a last copy that did not take a flush.
+const FLUSH_FAILED: &str = "did not keep what was written to it, and nobody else has it: what was not flushed may be lost; \
+                            replace the drive";
+/// The same once it has all of it again.
+const RENEWED: &str = "has refused a flush; what it may have lost by that was written to it again";
+
 /// What is told of a member that is suspect.
 const SLOW: &str = "is slow or silent: look at the drive";
 
@@ -183,18 +189,12 @@ impl Bulletin {
     fn text(&self, news: &News) -> Option<String> {
         let member = |role: Role| self.member(&news.array, role);
         let bytes = |range: &Range<u64>| format!("{} bytes at {}", range.end - range.start, range.start);
+        let of = |role: Role, what: &str| Some(format!("{} {what}", member(role)));
         match &news.event {
-            Event::MemberFailed(role) => Some(format!("{} failed", member(*role))),
-            Event::FlushFailed(role) => Some(format!(
-                "{} did not keep what was written to it, and nobody else has it: what was not flushed may be lost; replace \
-                 the drive",
-                member(*role)
-            )),
-            Event::Renewed(role) => Some(format!(
-                "{} has refused a flush; what it may have lost by that was written to it again",
-                member(*role)
-            )),
-            Event::RebuildFinished(role) => Some(format!("{} is rebuilt", member(*role))),
+            Event::MemberFailed(role) => of(*role, "failed"),
+            Event::FlushFailed(role) => of(*role, FLUSH_FAILED),
+            Event::Renewed(role) => of(*role, RENEWED),
+            Event::RebuildFinished(role) => of(*role, "is rebuilt"),
             Event::RebuildStopped { role, member_offset } => {
                 Some(format!("the rebuild of {} cannot go on at its byte {member_offset}", member(*role)))
             }

@@ -262,7 +262,10 @@ impl Volume for Client {
         }
         // Whoever asks again hears it again: what was submitted is never answered.
         match &self.broken {
-            Some(error) => Err(VolumeError::Loop(LoopError::System(io::Error::new(error.kind(), error.to_string())))),
+            Some(error) => {
+                let why = format!("the process that runs the array does not answer any more: {error}");
+                Err(VolumeError::Loop(LoopError::System(io::Error::new(error.kind(), why))))
+            }
             None => Ok(()),
         }
     }

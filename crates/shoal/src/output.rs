@@ -43,12 +43,33 @@ pub(crate) fn not_understood(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
+    if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
+        && let Some(hint) = std::env::args().skip(1).find_map(|argument| hint(&argument))
+    {
+        warn(hint);
+    }
     if std::env::args_os().any(|argument| argument == "--json") {
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default();
         failure_document(&Failure::usage(line.trim_start_matches("error: ")));
     }
     ExitCode::from(Failure::usage("").code())
+}
+
+/// What somebody may want to know who left out what a command needs.
+fn hint(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "plan" => {
+            "give drives that you have, or simulated ones, as sim:stick-64g*6 (`shoal drives --catalogue` lists them), or \
+             --drives 6 --size 64GB"
+        }
+        "create" => "`shoal plan DRIVE...` says which levels there are for these drives, and which serves for what",
+        "status" | "stop" | "run" | "serve" | "read" | "write" | "scrub" | "rebuild" | "attach" | "detach"
+        | "mount" | "format" | "add" | "re-add" | "remove" | "replace" | "fail" | "grow" | "speed" | "rename" => {
+            "`shoal list` shows this machine's arrays; --uuid UUID, or --scan DIR, names one without its drives"
+        }
+        _ => return None,
+    })
 }
 
 fn failure_document(failure: &Failure) {

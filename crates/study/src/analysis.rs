@@ -9,10 +9,10 @@
 //!    from several workloads take their range from the ranges of the parts. (`ranking`)
 //! 3. **Expectations** of an array come from its members, measured alone, and from all drives at
 //!    once, which shows what the buses let through. (`expected`)
-//! 4. **Places.** For each purpose the leader and everything tied with it come first, then the same
-//!    again with the rest. Among ties the order is that of the figure that is shown; between equal
+//! 4. **Places.** For each purpose the order is that of the figure that is shown; between equal
 //!    figures: the array that survives more failures, then the one that holds markedly more, then
-//!    the chunk nearest to md's default, then fewer members. (`ranking`)
+//!    the chunk nearest to md's default, then fewer members. An array that is tied with the first
+//!    of the place before it shares that place. (`ranking`)
 //! 5. **Fit to be ranked** is an array whose content was read back without a wrong block and whose
 //!    workloads all have a result that is not invalid. The recommendation is the overall leader
 //!    among arrays whose results are all valid; only if there is none, among suspect ones, and then

@@ -107,7 +107,8 @@ fn explain(why: CommandError) -> &'static str {
         CommandError::State(MemberState::InSync) => "the member is in sync",
         CommandError::State(MemberState::Rebuilding { .. }) => "the member is being rebuilt",
         CommandError::NoRedundancy => {
-            "the array has no redundancy for this, or the member holds the last copy of some data"
+            "the array has no redundancy for this, or the member holds the last copy of some data: add a drive first (`add`), or \
+             replace this one (`replace`)"
         }
         CommandError::Busy => "a rebuild or scrub is under way: wait for it, or stop it",
         CommandError::ReadOnly => "the array is open for reading only",

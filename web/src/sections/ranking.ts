@@ -37,6 +37,7 @@ export function ranking(report: StudyReport): HTMLElement {
 
 function rankingTable(report: StudyReport, { purpose, rule, entries }: Ranking): HTMLElement {
   const { score, show } = PURPOSES[purpose];
+  const recommended = purpose === "overall" ? report.analysis.recommendation.array : undefined;
   type Row = RankingEntry & { place: number };
   // What is tied shares the place of the first of its group, as in the terminal.
   let place = 0;
@@ -46,7 +47,7 @@ function rankingTable(report: StudyReport, { purpose, rule, entries }: Ranking):
   });
   const columns: Column<Row>[] = [
     { label: "Place", value: (row) => row.place, cell: (row) => `${row.place}${row.tied ? " =" : ""}`, title: "= tied with the first of this place" },
-    { label: "Array", value: (row) => report.analysis.arrays[row.array]?.name ?? "" },
+    { label: "Array", value: (row) => `${report.analysis.arrays[row.array]?.name ?? ""}${row.array === recommended ? ", recommended" : ""}` },
     { label: score, value: (row) => row.score, cell: (row) => show(row.score) },
     { label: "What one gets", value: (row) => row.reasons.join(", ") },
   ];

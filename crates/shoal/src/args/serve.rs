@@ -25,7 +25,7 @@ pub(crate) struct ServeArgs {
     /// under its own name.
     #[arg(long, value_name = "EXPORT")]
     pub(crate) export: Vec<ExportArg>,
-    /// For `attach`: whoever starts the server so says where the array is, and tells all else that it
+    /// For `attach`: whoever starts the server so says where the array is, and tells on what it
     /// says.
     #[arg(long, hide = true)]
     pub(crate) launched: bool,

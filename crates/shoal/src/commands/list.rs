@@ -153,6 +153,7 @@ fn row(state: &StateDocument) -> [String; 6] {
     let size = array.capacity_bytes.map_or("unknown".to_owned(), format_size);
     let missing = array.members.iter().filter(|member| member.state == MemberStateDocument::Missing).count();
     let health = match missing {
+        0 if array.needs_resync => format!("{}, needs a resync", array.health),
         0 => array.health.to_string(),
         count => format!("{}, {count} of {} missing", array.health, array.members.len()),
     };

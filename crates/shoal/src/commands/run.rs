@@ -6,18 +6,20 @@ use std::time::Duration;
 use shoal_attach::records::{Attachment, Standing};
 use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
-use shoal_inventory::is_simulated;
+use shoal_drive::{Access, OpenError};
+use shoal_inventory::{DrivesError, is_simulated, open_drives};
 use shoal_running::{
     Handle, Opening, Server, Users, WriteBack, check_alerts, check_named_socket, make_runtime_directory, or_alert,
     stop_in_kernel, try_socket, wait_for_members, when_free,
 };
+use shoal_text::Outside;
 
 use crate::args::{ArrayArgs, Cli, EngineArg, RunArgs, SpeedArgs, SpeedLimits, StopArgs, WriteBackArgs};
 use crate::attaching::attachment_of;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
 use crate::output;
-use crate::setup::{check_first, claim, environment, reach_running};
+use crate::setup::{check_first, claim, environment, member_paths, reach_running};
 use crate::signals::stop_on_signals;
 
 /// Runs an array until it is stopped.
@@ -157,10 +159,24 @@ pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
     }
     let state = match reach_running(&args.array)? {
         Some(mut array) => array.execute(Command::Stop)?,
-        None => stop_in_kernel(&cli.setup()?, &from_anywhere(&args.array)?.address())?
-            .ok_or_else(|| Failure::usage("no process runs the array: there is nothing to stop"))?,
+        None => {
+            let state = stop_in_kernel(&cli.setup()?, &from_anywhere(&args.array)?.address())?;
+            state.map_or_else(|| Err(nobody_to_stop(&args.array)), Ok)?
+        }
     };
-    output::document(cli, &state, state_text)
+    output::document(cli, &state, |state| {
+        format!("array {} is stopped, and at rest\n{}", Outside(&state.array.name), state_text(state))
+    })
+}
+
+/// Nobody was reached. Whoever has the drives all the same runs the array, and has lost its socket.
+fn nobody_to_stop(array: &ArrayArgs) -> Failure {
+    match member_paths(array).map(|paths| open_drives(&paths, Access::Write)) {
+        Ok(Err(DrivesError::Open(busy @ OpenError::Busy { .. }))) => {
+            Failure::Busy(format!("{busy}; no process runs the array where it could be reached"))
+        }
+        _ => Failure::usage("no process runs the array: there is nothing to stop"),
+    }
 }
 
 /// Changes the rates of background work in a running array.

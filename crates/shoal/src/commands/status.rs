@@ -12,7 +12,7 @@ use shoal_documents::{
 use shoal_drive::Access;
 use shoal_inventory::{Purpose, host_memory, last_seen, members_to_show, open_drives};
 use shoal_running::kernel_state;
-use shoal_text::{Outside, format_age_s, format_rate, format_size};
+use shoal_text::{Outside, format_age_s, format_count, format_rate, format_size};
 use shoal_volume::{Level, inspect_remembered};
 
 use crate::args::{ArrayArgs, Cli, StatusArgs};
@@ -188,6 +188,10 @@ fn tell_of_running(text: &mut String, document: &StateDocument, running: &Runnin
     }
     let most = running.speed_max_bytes_per_s.map_or("no limit".to_owned(), format_rate);
     writeln!(text, "  runs as process {}, administered at {}", running.process_id, running.socket)?;
+    if !running.nbd.is_empty() {
+        let clients = format_count(usize::try_from(running.nbd_clients).unwrap_or(usize::MAX), "client");
+        writeln!(text, "  served by NBD at {} to {clients}", running.nbd.join(" "))?;
+    }
     writeln!(
         text,
         "  background work: at least {} beside requests, {most}",

@@ -312,11 +312,15 @@ struct Placed<'a> {
     tied: bool,
 }
 
-/// Orders by the criteria from number `depth` on: the leader and everything tied with it, ordered
-/// by the criteria after, then the same with the rest. Being tied is not transitive, so this is no
-/// sort by a key: all of a group are tied with its first, and by the last criterion, which is the
-/// one that is shown, none goes before a better one.
+/// Orders by the criteria from number `depth` on: by what is exact, and at last by the figure that
+/// is shown, so that none goes before a better one. Those share a place that are no different from
+/// the first of it, and have none between them that is. Being tied is not transitive, so this is no
+/// sort by a key.
 fn ordered(mut contenders: Vec<Contender>, depth: usize) -> Vec<Placed> {
+    let is_last = contenders.iter().all(|contender| contender.criteria.len() <= depth + 1);
+    if is_last {
+        return placed_by_last(contenders);
+    }
     let mut placed = Vec::new();
     while let Some(leader) = leader(&contenders, depth) {
         let (group, rest): (Vec<Contender>, Vec<Contender>) =
@@ -324,9 +328,22 @@ fn ordered(mut contenders: Vec<Contender>, depth: usize) -> Vec<Placed> {
         placed.extend(ordered(group, depth + 1));
         contenders = rest;
     }
-    let shown = |contender: &Contender| contender.criteria.last().map(|criterion| criterion.value());
+    placed
+}
+
+/// The same by the last criterion alone.
+fn placed_by_last(mut contenders: Vec<Contender>) -> Vec<Placed> {
+    let last = |contender: &Contender| contender.criteria.last().copied();
+    let shown = |contender: &Contender| last(contender).map(Criterion::value);
     contenders.sort_by_key(|contender| (Reverse(shown(contender)), contender.candidate.preference()));
-    placed.extend(contenders.into_iter().enumerate().map(|(at, contender)| Placed { contender, tied: at > 0 }));
+    let mut placed = Vec::new();
+    let mut first: Option<Criterion> = None;
+    for contender in contenders {
+        let own = last(&contender);
+        let tied = first.zip(own).is_some_and(|(first, own)| !first.differs_from(own));
+        first = if tied { first } else { own };
+        placed.push(Placed { contender, tied });
+    }
     placed
 }
 

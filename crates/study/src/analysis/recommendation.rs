@@ -116,7 +116,10 @@ impl<'a> Study<'a> {
 
     /// What came next and why it did not win; what the fastest without protection would give.
     fn against(&self, chosen: &Ranked, next: &Ranked) -> String {
-        let mut sentence = format!("Next came {}, {}", next.summary.name, self.difference(chosen, next));
+        let mut sentence = match self.is_tied(chosen, next) {
+            true => format!("{} is the same within the spread, {}", next.summary.name, beside(chosen, next)),
+            false => format!("Next came {}, {}", next.summary.name, self.difference(chosen, next)),
+        };
         let fastest = self.entries(Purpose::Throughput).first().and_then(|entry| self.array(entry.array));
         if let Some(fastest) = fastest
             && fastest.array != next.array
@@ -136,6 +139,18 @@ impl<'a> Study<'a> {
         sentence
     }
 
+    /// Whether two arrays share a place, with results that are worth the same.
+    fn is_tied(&self, chosen: &Ranked, next: &Ranked) -> bool {
+        let entries = self.entries(Purpose::Overall);
+        let at = |array: u32| entries.iter().position(|entry| entry.array == array);
+        let place = |array: u32| at(array).map(|at| first_of_place(entries, at));
+        let is_safe = |ranked: &Ranked| ranked.configuration.redundancy > 0;
+        place(chosen.array) == place(next.array)
+            && self.verdict(next.array) <= self.verdict(chosen.array)
+            && is_safe(chosen) == is_safe(next)
+    }
+
+    /// Why the next one did not win, as a clause.
     fn difference(&self, chosen: &Ranked, next: &Ranked) -> String {
         if self.verdict(next.array) > self.verdict(chosen.array) {
             return "which ranks no lower but has suspect results".to_owned();
@@ -144,12 +159,7 @@ impl<'a> Study<'a> {
             return "which survives no drive's failure".to_owned();
         }
         let entries = self.entries(Purpose::Overall);
-        let places = |array: u32| entries.iter().position(|entry| entry.array == array);
-        let place = |array: u32| places(array).map(|at| first_of_place(entries, at));
-        if place(chosen.array) == place(next.array) {
-            return format!("the same within the spread, {}", beside(chosen, next));
-        }
-        let behind = |array| places(array).map_or(0, |at| entries[at].score);
+        let behind = |array| entries.iter().find(|entry| entry.array == array).map_or(0, |entry| entry.score);
         let percent = percent_below(behind(next.array), behind(chosen.array));
         match self.largest_loss(chosen, next) {
             Some((metric, loss)) => {

@@ -127,7 +127,7 @@ impl<B: Bay> Study<'_, B> {
     /// Carries the plan out, as far as it is let.
     pub fn run(&self, watch: &mut Watch<'_>) -> Observations {
         let mut observations = Observations { complete: true, ..Observations::default() };
-        observations.warnings.clone_from(&self.plan.left_out);
+        observations.warnings = self.plan.left_out.iter().map(|why| format!("left out: {why}")).collect();
         let mut arrays: Vec<Option<ArrayResult>> = vec![None; self.plan.arrays.len()];
         let mut tracker = Tracker::new(self.plan, self.bay.drives().len(), self.bytes_per_s, watch.now_ns);
         for &step in &self.plan.steps {

@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::progress::run_background;
 use crate::setup::{environment, join, open_options};
-use size::size_text;
+use size::{size_text, tell_unused};
 
 /// Makes an array and, where its level needs it, brings parity and mirrors in agreement with the
 /// data.
@@ -92,6 +92,7 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     if let Some(resync) = resync {
         resync.finished_or("the array is there and can be used; `shoal rebuild` goes on with its resync")?;
     }
+    tell_unused(&sizes, create);
     let told = size_text(create, content_bytes) + &advice(args, create.level);
     output::document(cli, &document, |document| state_text(document) + &told)
 }

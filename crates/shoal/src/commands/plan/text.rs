@@ -129,7 +129,7 @@ fn nearest(plan: &Plan) -> Vec<&Alternative> {
 
 fn alternative(other: &Alternative) -> String {
     let ratio =
-        other.price_ratio.map_or_else(String::new, |ratio| format!(", {} the first array's price", times(ratio)));
+        other.price_ratio.map_or_else(String::new, |ratio| format!(", {} the first array's price a GB", times(ratio)));
     let speeds = other.speeds.map_or_else(String::new, |speeds| {
         let [read, write] = [speeds.sequential_read_bytes_per_s, speeds.sequential_write_bytes_per_s].map(rate);
         format!("; reads {read}, writes {write}")

@@ -139,8 +139,8 @@ pub(crate) fn announce<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, cost: &Co
         bytes_per_s / 1_000_000,
         format_size(cost.written_bytes.iter().copied().max().unwrap_or(0)),
     ));
-    for sentence in &plan.left_out {
-        output::warn(sentence);
+    for why in &plan.left_out {
+        output::warn(&format!("left out: {why}"));
     }
 }
 

@@ -142,8 +142,8 @@ fn describe_fault(text: &mut String, report: &StudyReport, fault: &FaultRecord) 
     let replacement = &report.drives[fault.replacement_drive as usize].name;
     writeln!(
         text,
-        "{failed} was failed in the middle of writing; {} more were written without it; {replacement} was rebuilt in {} \
-         at {} under load. {} read back, {} blocks wrong; a scrub found {} of parity or copies that disagree.\n",
+        "{failed} was made to fail in the middle of writing; {} more were written without it; {replacement} took its place, \
+         and was filled in {} at {} under load. {} read back, {} blocks wrong; a scrub found {} of parity or copies that disagree.\n",
         format_size(fault.written_while_degraded_bytes),
         format_ns(fault.rebuild_ns),
         format_rate(fault.rebuild_bytes_per_s),
@@ -153,19 +153,35 @@ fn describe_fault(text: &mut String, report: &StudyReport, fault: &FaultRecord) 
     )
 }
 
+/// What the marks of a ranking mean.
+const TIES: &str = "=: the same within the spread as the first of its place; of those of the first place the one is \
+                    recommended that survives more failures, then the one that holds more.";
+
+/// Thousandths, as a share of the best.
+fn share(score_per_mille: u64) -> String {
+    format!("{}.{} %", score_per_mille / 10, score_per_mille % 10)
+}
+
 fn describe_ranking(text: &mut String, report: &StudyReport, ranking: &Ranking) -> std::fmt::Result {
     writeln!(text, "Ranking")?;
+    let recommended = report.analysis.recommendation.array;
     let mut place = 0;
-    for (index, entry) in ranking.entries.iter().take(PLACES_MAX).enumerate() {
+    for (index, entry) in ranking.entries.iter().enumerate() {
         if !entry.tied || index == 0 {
             place = index + 1;
         }
+        let is_recommended = recommended == Some(entry.array);
+        if index >= PLACES_MAX && !is_recommended {
+            continue;
+        }
         let name = &report.analysis.arrays[entry.array as usize].name;
-        writeln!(text, "{place:>3}. {name}: {}", entry.reasons.join(", "))?;
+        let tie = if entry.tied { '=' } else { '.' };
+        let mark = if is_recommended { ", recommended" } else { "" };
+        writeln!(text, "{place:>3}{tie} {name}{mark}: {}, {}", share(entry.score), entry.reasons.join(", "))?;
     }
     match ranking.entries.len().saturating_sub(PLACES_MAX) {
         0 => {}
         more => writeln!(text, "     and {more} more, in the report and with --json")?,
     }
-    writeln!(text, "     {}\n", ranking.rule)
+    writeln!(text, "     {} {TIES}\n", ranking.rule)
 }
