@@ -20,9 +20,11 @@ pub(crate) const NOTE_BYTES: u32 = 4096;
 pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
 /// Size of a destage buffer, where the window is large enough for some of them.
 const DESTAGE_BYTES: u32 = 512 << 10;
-/// Places for each buffer to move to: while a drive does not answer it may keep every buffer's
-/// place, and so may the next one. More drives than that are survived by no level with parity.
-const MOVES: usize = 2;
+/// Places for each buffer to move to when a drive is given up: it may keep every buffer's place, and
+/// so may the next one. More drives than that are survived by no level with parity.
+pub(crate) const GIVEN_UP_MAX: usize = 2;
+/// The same, and one for reads that are begun elsewhere too.
+const MOVES: usize = GIVEN_UP_MAX + 1;
 
 /// What is written on a member beside the data. Each kind has a buffer of its own on every slot, so
 /// that one can be on its way while another is prepared.
@@ -122,17 +124,21 @@ impl BufferPlan {
 
     /// The places to which buffers can move, each as long as a request or as a scratch buffer.
     pub(crate) fn spares(self) -> impl Iterator<Item = Memory> {
-        let kinds = [
-            (self.request_count, self.request_bytes),
-            (self.scratch_count, self.scratch_bytes),
-            (self.destage_count(), self.destage_bytes()),
-        ];
-        let lengths = kinds.into_iter().flat_map(|(count, bytes)| repeat_n(bytes, count as usize * MOVES));
+        let lengths = self.moving().into_iter().flat_map(|(count, bytes)| repeat_n(bytes, count as usize * MOVES));
         lengths.scan(self.spare_base(), |end, length| {
             let offset = *end;
             *end += length as usize;
             Some(Memory { offset, length })
         })
+    }
+
+    /// How many buffers move, by kind, and the size of each.
+    pub(crate) fn moving(self) -> [(u32, u32); 3] {
+        [
+            (self.request_count, self.request_bytes),
+            (self.scratch_count, self.scratch_bytes),
+            (self.destage_count(), self.destage_bytes()),
+        ]
     }
 
     /// Whether a buffer is one of those that move: a request's, scratch, or one to destage from.

@@ -22,6 +22,7 @@ use shoal_array::{BufferId, Span};
 use shoal_drive::{Arena, Memory};
 
 use crate::BufferPlan;
+use crate::buffers::GIVEN_UP_MAX;
 
 /// The memory of each buffer by its number: where it was planned, or where it has moved.
 #[derive(Debug)]
@@ -63,6 +64,20 @@ impl Homes {
     /// Whether a buffer is one of those that move, and there is room for it elsewhere.
     pub(crate) fn can_move(&self, buffer: BufferId) -> bool {
         self.plan.moves(buffer) && self.room_for(buffer).is_some()
+    }
+
+    /// Whether a buffer can move and leave enough room for what follows if more drives are given up,
+    /// when `given_up` are already: all buffers may have to move once for each.
+    pub(crate) fn can_race(&self, buffer: BufferId, given_up: usize) -> bool {
+        let Some(room) = self.room_for(buffer).filter(|_| self.plan.moves(buffer)) else { return false };
+        let taken = self.free[room].length;
+        let drives = GIVEN_UP_MAX.saturating_sub(given_up);
+        self.plan.moving().into_iter().all(|(_, bytes)| {
+            let fitting = self.free.iter().filter(|place| place.length >= bytes).count();
+            let longer = self.plan.moving().into_iter().filter(|(_, other)| *other >= bytes);
+            let needed: usize = longer.map(|(count, _)| count as usize * drives).sum();
+            fitting - usize::from(taken >= bytes) >= needed
+        })
     }
 
     fn room_for(&self, buffer: BufferId) -> Option<usize> {
@@ -148,6 +163,25 @@ mod tests {
         homes.relocate(&arena, BufferId(0), |_| 0);
         assert_eq!(homes.memory(span(0, 0, 4096)), before);
         assert!(homes.can_move(BufferId(0)), "nothing was under way where it was");
+    }
+
+    #[test]
+    fn races_leave_room_for_drives_that_are_given_up() {
+        let plan = BufferPlan::for_drives(2, 1, 4096);
+        let arena = plan.arena().unwrap();
+        let mut homes = Homes::new(plan);
+        let longer = plan.scratch_count as usize;
+        let mut races = 0;
+        while homes.can_race(BufferId(0), 0) {
+            homes.relocate(&arena, BufferId(0), |_| 1);
+            races += 1;
+        }
+        assert_eq!(races, 1 + longer, "one place for each buffer that is as long, or longer");
+        assert!(homes.can_race(BufferId(0), 1), "one that is given up has its places already");
+        for _ in 0..GIVEN_UP_MAX {
+            assert!(homes.can_move(BufferId(0)));
+            homes.relocate(&arena, BufferId(0), |_| 1);
+        }
     }
 
     #[test]

@@ -101,11 +101,17 @@ impl Roll {
         self.assembly.level == Level::Linear
     }
 
-    /// Brings superblocks that are behind up to the others.
+    /// Brings superblocks that are behind up to the others, and writes the others again: what was
+    /// read of them may not be durable, as their drive may have refused a flush. By the next update
+    /// a member that loses it with its power would be two behind.
     pub(super) fn level<W: World>(&self, drives: &mut Drives<W>) -> Result<(), GrowError> {
-        let levelled = Membership::levelled(&self.assembly, &self.candidates).into_iter();
-        let levelled: Vec<_> = levelled.map(|(index, superblock)| (self.given[index], superblock)).collect();
-        drives.write_superblocks(&levelled)
+        let levelled = Membership::levelled(&self.assembly, &self.candidates);
+        let is_level = |index: &usize| !levelled.iter().any(|(behind, _)| behind == index);
+        let seated = self.assembly.slots.iter().filter_map(|slot| slot.candidate);
+        let again = seated.filter(is_level).map(|index| (self.given[index], self.candidates[index].superblock.clone()));
+        let again: Vec<_> = again.collect();
+        let behind = levelled.into_iter().map(|(index, superblock)| (self.given[index], superblock));
+        drives.write_superblocks(&behind.chain(again).collect::<Vec<_>>())
     }
 
     /// Members that parity stands for, of the levels that are reshaped.

@@ -170,6 +170,11 @@ impl Flights {
         tokens.map(|(token, _)| token).collect()
     }
 
+    /// How many drives have I/Os that were left behind.
+    pub(super) fn drives_left_behind(&self) -> usize {
+        self.drives.iter().filter(|on_drive| on_drive.left > 0).count()
+    }
+
     /// How many I/Os are under way in a place.
     pub(super) fn count_in(&self, place: Memory) -> usize {
         let is_there = |flight: &&Flight| flight.memory.is_some_and(|(_, at)| crate::homes::contains(place, at));

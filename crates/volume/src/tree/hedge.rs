@@ -19,7 +19,7 @@
 //! to nothing is tried again when the read has taken twice as long. The read's buffer moves when
 //! the race begins ([`crate::homes`]): so the late answer of a member that has been overtaken
 //! reaches nobody, and one that comes in time is copied. If there is no room to move it to, the
-//! read is waited for.
+//! read is waited for; room that is needed when a drive is given up is not taken for a race.
 //!
 //! A member is *suspect* whose 99th percentile is many times its peers', or many times its own of
 //! before while theirs are not, or that is silent now while they answer.
@@ -80,10 +80,10 @@ impl<W: World> Tree<W> {
     pub(super) fn race_late_reads(&mut self, now: Instant) {
         while let Some(token) = self.flights.take_late(now) {
             let Some(&mut Pending::Effect { engine, id, .. }) = self.pending.entry_mut(token) else { continue };
-            let has_room =
-                self.flights.get(token).and_then(|flight| flight.memory).is_some_and(|(span, memory)| {
-                    self.homes.memory(span) != memory || self.homes.can_move(span.buffer)
-                });
+            let given_up = self.flights.drives_left_behind();
+            let has_room = self.flights.get(token).and_then(|flight| flight.memory).is_some_and(|(span, memory)| {
+                self.homes.memory(span) != memory || self.homes.can_race(span.buffer, given_up)
+            });
             if has_room && self.engine(engine).overtake(now, id) {
                 self.clear_the_way(token);
             }
