@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(memory.offset, end);
             end += length as usize;
         }
-        assert_eq!(plan.spares().count() as u32, 2 * plan.first_note());
+        assert_eq!(plan.spares().count(), MOVES * plan.first_note() as usize);
         for spare in plan.spares() {
             assert_eq!(spare.offset, end);
             end += spare.length as usize;
