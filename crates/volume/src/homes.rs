@@ -69,7 +69,8 @@ impl Homes {
     /// Whether a buffer can move and leave enough room for what follows if more drives are given up,
     /// when `given_up` are already: all buffers may have to move once for each.
     pub(crate) fn can_race(&self, buffer: BufferId, given_up: usize) -> bool {
-        let Some(room) = self.room_for(buffer).filter(|_| self.plan.moves(buffer)) else { return false };
+        let room = self.plan.moves(buffer).then(|| self.room_for(buffer)).flatten();
+        let Some(room) = room else { return false };
         let taken = self.free[room].length;
         let drives = GIVEN_UP_MAX.saturating_sub(given_up);
         self.plan.moving().into_iter().all(|(_, bytes)| {
@@ -191,5 +192,6 @@ mod tests {
         assert!(homes.can_move(BufferId(plan.first_scratch())));
         assert!(!homes.can_move(plan.note_span(0, crate::buffers::Note::Superblock).buffer));
         assert!(!homes.can_move(plan.log_span(0).buffer));
+        assert!(!homes.can_race(plan.log_span(0).buffer, 0));
     }
 }
