@@ -80,9 +80,15 @@ pub(super) fn read_only_reasons(superblocks: &[&Superblock]) -> Vec<ReadOnlyReas
     reasons
 }
 
+/// By the features of all; of the journal by those of the last update alone: one that failed with
+/// nothing in it is retired by an update, which members may have missed.
 pub(super) fn refusal_reasons(superblocks: &[&Superblock], has_journal: bool) -> Vec<RefusalReason> {
+    let newest = superblocks.iter().map(|superblock| superblock.events).max();
+    let wants_journal =
+        |superblock: &&Superblock| Some(superblock.events) == newest && superblock.features.any_of(Features::JOURNAL);
+    let lacks_journal = !has_journal && superblocks.iter().any(wants_journal);
     let mut reasons = reasons(superblocks, &REFUSED);
-    reasons.retain(|reason| *reason != RefusalReason::Journal || !has_journal);
+    reasons.retain(|reason| *reason != RefusalReason::Journal || lacks_journal);
     reasons
 }
 
