@@ -51,6 +51,9 @@ impl Player<'_> {
     /// Whatever is wrong with drives is over.
     fn mend(&mut self) -> Result<(), Failure> {
         self.note_struck();
+        // Power may still be cut: who was to hang at the next start would be away with nobody to
+        // take it back.
+        self.hangs.at_start.clear();
         for drive in 0..self.scenario.drives() {
             self.content(drive).disarm();
             if self.hangs.now.contains(&drive) {
