@@ -20,8 +20,8 @@ pub(crate) const NOTE_BYTES: u32 = 4096;
 pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
 /// Size of a destage buffer, where the window is large enough for some of them.
 const DESTAGE_BYTES: u32 = 512 << 10;
-/// Places for each buffer to move to when a drive is given up: it may keep every buffer's place, and
-/// so may the next one. More drives than that are survived by no level with parity.
+/// Places for each buffer to move to when a drive is given up: it may keep every buffer's place,
+/// and so may the next one. More drives than that are survived by no level with parity.
 pub(crate) const GIVEN_UP_MAX: usize = 2;
 /// The same, and one for reads that are begun elsewhere too.
 const MOVES: usize = GIVEN_UP_MAX + 1;

@@ -66,8 +66,8 @@ impl Homes {
         self.plan.moves(buffer) && self.room_for(buffer).is_some()
     }
 
-    /// Whether a buffer can move and leave enough room for what follows if more drives are given up,
-    /// when `given_up` are already: all buffers may have to move once for each.
+    /// Whether a buffer can move and leave enough room for what follows if more drives are given
+    /// up, when `given_up` are already: all buffers may have to move once for each.
     pub(crate) fn can_race(&self, buffer: BufferId, given_up: usize) -> bool {
         let room = self.plan.moves(buffer).then(|| self.room_for(buffer)).flatten();
         let Some(room) = room else { return false };
