@@ -12,7 +12,7 @@ use shoal_drive::{Access, Drive};
 use shoal_inventory::{
     DrivesError, Environment, Named, ToOpen, member_paths, members_to_open, open_drives, refuse_active, same_file,
 };
-use shoal_volume::{ArrayStatus, Cause, LeftOut, MemberOn, Verdict};
+use shoal_volume::{ArrayStatus, Cause, Health, LeftOut, MemberOn, Verdict};
 
 use crate::kernel::refuse_held;
 use crate::opening::{ClaimError, Opening};
@@ -71,12 +71,14 @@ fn hold(paths: &[PathBuf], access: Access) -> Result<Vec<Drive>, ClaimError> {
     Ok(drives)
 }
 
-/// Who was given and is not used by the array, or one inside it, a sentence each. What this host
-/// remembers against a drive is told where that is weighed, and a newcomer has yet to come.
+/// Who was given and is not used by the array, or one inside it, though it lacks a member, a
+/// sentence each. What this host remembers against a drive is told where that is weighed, and a
+/// newcomer has yet to come.
 pub(crate) fn unused(array: &ArrayStatus, newcomer: Option<&Path>) -> Vec<String> {
     let is_newcomer = |name: &str| newcomer.is_some_and(|newcomer| same_file(newcomer, Path::new(name)));
     let is_told = |left_out: &&LeftOut| matches!(left_out.cause, Cause::Suspicion(_)) || is_newcomer(&left_out.name);
-    let own = array.left_out.iter().filter(|left_out| !is_told(left_out)).map(|left_out| {
+    let lacks_one = array.health != Health::Optimal;
+    let own = array.left_out.iter().filter(|left_out| lacks_one && !is_told(left_out)).map(|left_out| {
         let LeftOutDocument { drive, reason } = LeftOutDocument::from(left_out);
         let mend = match left_out.cause {
             Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) => {
