@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use shoal_documents::{Fault, HasFault};
 use shoal_md::{Candidate, MemberUse, Uuid};
 use shoal_memory::{Book, Member, judge};
-use shoal_unattended::members::absent;
+use shoal_unattended::members::{absent, is_replacing};
 use shoal_volume::{Features, Health, Role, Superblock};
 
 use crate::asked::Silence;
@@ -236,7 +236,9 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
     let is_counted_on =
         |role| need == Need::Needed || roles.contains(&Role(role)) || candidates.iter().any(is_replacement_of(role));
     let is_absent = |uuid: Uuid| group.iter().all(|seen| seen.superblock.device_uuid != uuid);
-    let is_wanted = |member: &&Member| member.role.is_none_or(is_counted_on) && is_absent(member.uuid);
+    // Of those without a role none is looked for but a replacement: a spare may hang.
+    let may_replace = is_replacing(&candidates).ok()?;
+    let is_wanted = |member: &&Member| member.role.map_or(may_replace, is_counted_on) && is_absent(member.uuid);
     let mut found = Absent { array: name(group), need, present: Vec::new(), gone: Vec::new() };
     for member in book.members().iter().filter(is_wanted) {
         let path = Path::new(&member.drive);

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use shoal_study::model::{
-    ArraySummary, FaultRecord, Metric, Purpose, Ranking, Spread, StudyReport, TogetherSummary, Verification,
-    WorkloadSummary,
+    ArraySummary, FaultRecord, Metric, Purpose, Ranking, RankingEntry, Spread, StudyReport, TogetherSummary,
+    Verification, WorkloadSummary,
 };
 use shoal_text::{format_ns, format_rate, format_size};
 
@@ -165,21 +165,21 @@ fn share(score_per_mille: u64) -> String {
 fn describe_ranking(text: &mut String, report: &StudyReport, ranking: &Ranking) -> std::fmt::Result {
     writeln!(text, "Ranking")?;
     let recommended = report.analysis.recommendation.array;
+    let is_told = |(index, entry): &(usize, &RankingEntry)| *index < PLACES_MAX || recommended == Some(entry.array);
     let mut place = 0;
     for (index, entry) in ranking.entries.iter().enumerate() {
         if !entry.tied || index == 0 {
             place = index + 1;
         }
-        let is_recommended = recommended == Some(entry.array);
-        if index >= PLACES_MAX && !is_recommended {
+        if !is_told(&(index, entry)) {
             continue;
         }
         let name = &report.analysis.arrays[entry.array as usize].name;
         let tie = if entry.tied { '=' } else { '.' };
-        let mark = if is_recommended { ", recommended" } else { "" };
+        let mark = if recommended == Some(entry.array) { ", recommended" } else { "" };
         writeln!(text, "{place:>3}{tie} {name}{mark}: {}, {}", share(entry.score), entry.reasons.join(", "))?;
     }
-    match ranking.entries.len().saturating_sub(PLACES_MAX) {
+    match ranking.entries.len() - ranking.entries.iter().enumerate().filter(is_told).count() {
         0 => {}
         more => writeln!(text, "     and {more} more, in the report and with --json")?,
     }

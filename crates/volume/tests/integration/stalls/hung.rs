@@ -254,6 +254,19 @@ fn a_member_that_hangs_is_failed_and_removed_at_once() {
     }
 }
 
+/// It keeps its superblock then, and nobody is kept waiting for more than a command waits.
+#[test]
+fn a_spare_that_hangs_is_removed() {
+    let options = OpenOptions { silence: Some(LIMIT), ..OpenOptions::writable() };
+    let mut rig = Rig::with_spares("1", 3, 1, ConsistencyPolicy::Resync, &options);
+    let (start, spare) = (rig.array.now(), rig.drives[2]);
+    rig.stall(2, FROZEN);
+    rig.array.remove_drive(spare).unwrap();
+    assert_eq!(rig.array.status().spares, [""; 0]);
+    let waited_ns = rig.array.now().since_ns(start);
+    assert!(waited_ns < 4 * u64::try_from(LIMIT.as_nanos()).unwrap(), "{waited_ns} ns");
+}
+
 /// It may be taken back as soon as it has answered what it was asked.
 #[test]
 fn a_member_that_woke_is_taken_back() {
