@@ -239,25 +239,51 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
     // Of those without a role none is looked for but a replacement: a spare may hang.
     let may_replace = is_replacing(&candidates).ok()?;
     let is_wanted = |member: &&Member| member.role.map_or(may_replace, is_counted_on) && is_absent(member.uuid);
+    let wanted: Vec<&Member> = book.members().iter().filter(is_wanted).collect();
     let mut found = Absent { array: name(group), need, present: Vec::new(), gone: Vec::new() };
-    for member in book.members().iter().filter(is_wanted) {
-        let path = Path::new(&member.drive);
-        if newcomer.is_some_and(|newcomer| same_file(newcomer, path)) {
-            continue;
-        }
-        let is_there = look::look(environment, &places(path, group)).into_iter().any(|looked| match looked {
-            Look::Member(seen) => is_in_use(&seen.superblock, member, book),
-            Look::Silent => member.role.is_some(),
-            Look::No(_) => false,
-        });
-        match is_there {
-            true => found.present.push(member.drive.clone()),
-            false if member.role.is_some() => found.gone.push(member.drive.clone()),
-            // A spare, or one that is out.
-            false => {}
+    if wanted.is_empty() {
+        return None;
+    }
+    let sight = sight(environment, book, group, &wanted);
+    for member in wanted {
+        match stand_of(member, &sight, book, group, newcomer) {
+            Stand::Present(place) => found.present.push(place),
+            Stand::Gone => found.gone.push(member.drive.clone()),
+            Stand::Unasked => {}
         }
     }
     (!found.present.is_empty() || !found.gone.is_empty()).then_some(found)
+}
+
+/// What has become of a member that was not given.
+enum Stand {
+    /// It is there, or does not answer.
+    Present(String),
+    /// It is not to be found.
+    Gone,
+    /// It is the newcomer, a spare, or one that is out.
+    Unasked,
+}
+
+fn stand_of(
+    member: &Member,
+    sight: &[(PathBuf, Look)],
+    book: &Book,
+    group: &[&Seen],
+    newcomer: Option<&Path>,
+) -> Stand {
+    let path = Path::new(&member.drive);
+    let is_newcomer = |place: &Path| newcomer.is_some_and(|newcomer| same_file(newcomer, place));
+    let is_it = |looked: &Look| matches!(looked, Look::Member(seen) if is_in_use(&seen.superblock, member, book));
+    let is_silent =
+        |(place, looked): &(PathBuf, Look)| matches!(looked, Look::Silent) && places(path, group).contains(place);
+    match sight.iter().find(|(place, looked)| is_it(looked) && !is_newcomer(place)) {
+        Some((place, _)) if same_file(place, path) => Stand::Present(member.drive.clone()),
+        Some((place, _)) => Stand::Present(place.display().to_string()),
+        None if is_newcomer(path) || member.role.is_none() => Stand::Unasked,
+        None if sight.iter().any(is_silent) => Stand::Present(member.drive.clone()),
+        None => Stand::Gone,
+    }
 }
 
 /// Whether a candidate is to replace the member with this role, which holds all of its data until
@@ -275,6 +301,26 @@ fn is_in_use(superblock: &Superblock, member: &Member, book: &Book) -> bool {
     let is_it = (superblock.array_uuid, superblock.device_uuid) == (book.array(), member.uuid);
     let is_replacement = || superblock.features.any_of(Features::REPLACEMENT) && superblock.events >= book.events();
     is_it && (member.role.is_some() || is_replacement())
+}
+
+/// What is where the members of an array were last seen that have a role, or are among `wanted`:
+/// names may have moved from one to another. Those that are given are not looked at.
+pub(crate) fn sight(
+    environment: &Environment,
+    book: &Book,
+    group: &[&Seen],
+    wanted: &[&Member],
+) -> Vec<(PathBuf, Look)> {
+    let is_looked_for = |member: &&Member| member.role.is_some() || wanted.contains(member);
+    let members = book.members().iter().filter(is_looked_for);
+    let mut all: Vec<PathBuf> = Vec::new();
+    for place in members.flat_map(|member| places(Path::new(&member.drive), group)) {
+        if !all.contains(&place) && group.iter().all(|seen| seen.path != place) {
+            all.push(place);
+        }
+    }
+    let looks = look::look(environment, &all);
+    all.into_iter().zip(looks).collect()
 }
 
 /// Where a member may be: beside those that are given, or at the path by which it was last seen.

@@ -8,7 +8,7 @@
 //! | is not named, and not where this host last saw it | that it is missing |
 //! | is not named, and this host has never seen it | that nobody named it, by [`Shown::is_counted_on`] |
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use shoal_md::{Candidate, Uuid};
 use shoal_memory::Member;
@@ -18,7 +18,7 @@ use shoal_volume::Role;
 use crate::asked::Silence;
 use crate::environment::Environment;
 use crate::look::{self, Look, Seen};
-use crate::present::{PresentError, places};
+use crate::present::{PresentError, sight};
 use crate::search::{Named, SearchError, member_paths, outer_superblock};
 use crate::simulated;
 
@@ -119,12 +119,20 @@ fn remember(environment: &Environment, group: &[&Seen], remembered: &mut Remembe
     let is_known = |seen: &&Seen| book.members().iter().any(|member| member.uuid == seen.superblock.device_uuid);
     let are_old = group.iter().all(|seen| seen.superblock.events < book.events() || !is_known(seen));
     let is_missed = |member: &&Member| group.iter().all(|seen| seen.superblock.device_uuid != member.uuid);
-    for member in book.members().iter().filter(is_missed) {
-        let Some(role) = member.role.map(Role).filter(|role| are_old || roles.contains(role)) else { continue };
-        let found = look::members(environment, &places(Path::new(&member.drive), group));
-        let is_it =
-            |seen: &Seen| (seen.superblock.array_uuid, seen.superblock.device_uuid) == (book.array(), member.uuid);
-        match found.into_iter().find(is_it) {
+    let role_of = |member: &Member| member.role.map(Role).filter(|role| are_old || roles.contains(role));
+    let missed: Vec<_> = book.members().iter().filter(is_missed).collect();
+    if !missed.iter().any(|member| role_of(member).is_some()) {
+        return None;
+    }
+    let mut sight = sight(environment, &book, group, &[]);
+    for member in missed {
+        let Some(role) = role_of(member) else { continue };
+        let is_it = |(_, looked): &(PathBuf, Look)| {
+            let own = |seen: &Seen| (seen.superblock.array_uuid, seen.superblock.device_uuid);
+            matches!(looked, Look::Member(seen) if own(seen) == (book.array(), member.uuid))
+        };
+        let seen = sight.iter().position(is_it).and_then(|place| sight.swap_remove(place).1.member());
+        match seen {
             Some(seen) => remembered.there.push(seen),
             None => remembered.gone.push((book.array(), role)),
         }

@@ -145,6 +145,24 @@ fn neither_a_replacement_that_is_being_filled_nor_its_original_is_left_out() {
     assert!(bay.done(&format!("read --length {BYTES} d0 d2 d3")).stdout == pattern(BYTES, 2));
 }
 
+/// As those of devices move when they are plugged in again.
+#[test]
+fn a_member_that_has_another_member_s_name_is_found() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 d0 d1 d2");
+    bay.write("write d0 d1 d2", &pattern(BYTES, 1));
+    for (from, to) in [("d0", "away"), ("d1", "d0"), ("d2", "d1"), ("away", "d2")] {
+        fs::rename(bay.path(from), bay.path(to)).unwrap();
+    }
+    for drive in ["d0", "d1", "d2"] {
+        assert_eq!(bay.json(&format!("status {drive}"))["health"], "optimal", "{drive}");
+    }
+    bay.refused("write d0 d1", REFUSED, &["were not given", "d2"]);
+    bay.refused("write d0 d2", REFUSED, &["were not given", "d1"]);
+    bay.write("write d0 d1 d2", &pattern(BYTES, 2));
+    assert_eq!(bay.json("status d0")["health"], "optimal");
+}
+
 #[test]
 fn who_is_given_and_cannot_be_used_is_told() {
     let bay = Bay::new(3);
