@@ -27,12 +27,22 @@ pub(crate) fn member_fault(kind: IoKind, error: &io::Error) -> Fault {
     }
 }
 
-/// What a failed request on an inner array means to the array around it.
+/// What a failed request on an inner array means to the array around it. One that has lost some of
+/// its content may have the rest: reads find out.
 pub(crate) fn nested_fault(is_read: bool, error: RequestError) -> Fault {
     match error {
         RequestError::Unsupported => Fault::Unsupported,
         _ if is_read => Fault::Unreadable,
         _ => Fault::Gone,
+    }
+}
+
+/// What a failed request on a member and its replacement means to their array: what a drive by
+/// itself would have answered. If both are gone nobody asks for every single block.
+pub(crate) fn mirrored_fault(is_read: bool, error: RequestError) -> Fault {
+    match error {
+        RequestError::Lost { .. } => Fault::Gone,
+        _ => nested_fault(is_read, error),
     }
 }
 

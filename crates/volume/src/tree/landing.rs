@@ -21,11 +21,12 @@ impl<W: World> Tree<W> {
             self.release_notes(token);
         }
         match self.pending.take(token) {
-            Pending::Effect { engine, role, id, io, .. } => {
+            Pending::Effect { engine, role, id, io, mirrored } => {
                 let is_read = matches!(io, MemberIo::Read { .. });
+                let fault_of = if mirrored { fault::mirrored_fault } else { fault::nested_fault };
                 let outcome = match completion.result {
                     Ok(()) => Outcome::Done,
-                    Err(error) => Outcome::Failed(fault::nested_fault(is_read, error)),
+                    Err(error) => Outcome::Failed(fault_of(is_read, error)),
                 };
                 self.effect_ended(now, (engine, id), role, io, outcome);
             }
