@@ -2,6 +2,7 @@
 
 mod copies;
 mod doubt;
+mod standing;
 
 use shoal_array::{Geometry, Health, Role};
 use shoal_md::{Candidate, MemberUse, Superblock, Uuid, Verdict};
@@ -10,6 +11,7 @@ use crate::book::{Book, Left, Member, Refusal, Sight};
 use crate::table::{Acquaintance, Count, Decision, History, decide};
 
 pub use doubt::{Doubt, Run, Suspicion};
+pub use standing::Standing;
 
 /// More numbers than this no table of roles has.
 const NUMBERS_MAX: u32 = 2048;
@@ -56,43 +58,6 @@ pub struct Judgement {
     pub left_out: Vec<(usize, Suspicion)>,
     /// Why the others should not be started without a word from somebody.
     pub doubt: Option<Doubt>,
-}
-
-/// How the members that were found stand to what is remembered. An array of arrays is as old as the
-/// oldest of those inside, so these are held against each other ([`Standing::is_mixed`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
-    /// All are there, as they were seen last; or nothing is remembered.
-    #[default]
-    Whole,
-    /// As they were seen last, and some with data are missing.
-    Lacking {
-        /// How many.
-        missing: usize,
-        /// Of how many.
-        members: usize,
-    },
-    /// Another host has run them since.
-    GoneOn,
-}
-
-impl Standing {
-    /// That of the members of one array.
-    pub fn of(book: Option<&Book>, found: &[Found]) -> Self {
-        book.map_or(Self::Whole, |book| Known { book, found }.standing())
-    }
-
-    /// Why arrays should not be joined of which one was run elsewhere, and one lacks members: what
-    /// that one became there may be on those.
-    pub fn is_mixed(standings: &[(Uuid, Self)]) -> Option<(Uuid, Doubt)> {
-        let has_gone_on = standings.iter().any(|(_, standing)| *standing == Self::GoneOn);
-        standings.iter().filter(|_| has_gone_on).find_map(|&(array, standing)| match standing {
-            Self::Lacking { missing, members } => {
-                Some((array, Doubt::Degraded { missing, members, run: Run::ElsewhereSince }))
-            }
-            Self::Whole | Self::GoneOn => None,
-        })
-    }
 }
 
 /// Holds what is there against what is remembered of the array; all that was found is of one array.
@@ -202,17 +167,6 @@ impl Known<'_> {
         }
         left_out.retain(|(index, _)| !self.acquaintance(*index).is_spoilt());
         Some(spoilt)
-    }
-
-    fn standing(&self) -> Standing {
-        let all: Vec<_> = (0..self.found.len()).collect();
-        let missing = self.absent(&all).len();
-        let members = self.book.members().iter().filter(|member| member.role.is_some()).count();
-        match self.basis(&all) {
-            Some(Basis { history: History::GoneOn, .. }) => Standing::GoneOn,
-            _ if missing > 0 => Standing::Lacking { missing, members },
-            _ => Standing::Whole,
-        }
     }
 
     fn superblock(&self, index: usize) -> &Superblock {

@@ -77,8 +77,8 @@
 //! the member, and the other is left out. If the book cannot tell them apart, this is a doubt.
 //!
 //! **Arrays inside an array** are judged one by one, and then together ([`Standing`]): if another
-//! host has run one of them and members of another are missing, what became of that one there may
-//! be on those. Joined, they would be of two times.
+//! host has run one of them, and of another one members are missing, or went their own way, what
+//! became of that one there may be on those. Joined, they would be of two times.
 //!
 //! **One process at a time** runs an array on this host, or changes what its members say: it
 //! [holds](Keeper::hold) the array meanwhile, whichever of its members it has. Where that cannot be

@@ -221,7 +221,7 @@ impl<W: World> Tree<W> {
     pub(crate) fn admit_together(&mut self, nodes: &[NodeId]) -> Result<(), OpenError> {
         let Some(memory) = &mut self.memory else { return Ok(()) };
         let facts = |array| nodes.iter().map(|node| &self.nodes[node.0].facts).find(|own| own.array_uuid == array);
-        let of_node = |(array, standing): (&Uuid, &Standing)| facts(*array).map(|_| (*array, *standing));
+        let of_node = |(array, standing): (&Uuid, &Standing)| facts(*array).map(|_| (*array, standing.clone()));
         let standings: Vec<_> = memory.standings.iter().filter_map(of_node).collect();
         let mixed = Standing::is_mixed(&standings);
         let mixed = mixed.and_then(|(array, doubt)| Some((facts(array)?.clone(), doubt)));

@@ -88,6 +88,12 @@ pub enum Doubt {
         /// What the member was called when it was last seen.
         was: String,
     },
+    /// It is inside another array, of which another host has run a part since; and this drive, which
+    /// left it here, was changed as well.
+    Apart {
+        /// The drive.
+        drive: String,
+    },
     /// Members are missing that the freshest one counts on, and this host does not know what became
     /// of them.
     Degraded {
@@ -198,6 +204,11 @@ impl fmt::Display for Doubt {
                 "{drive} is on other hardware than the member that it says it is (last seen as {was}), and was not closed in \
                  order with the array: a copy that was made while the array ran lacks what was written afterwards"
             ),
+            Self::Apart { drive } => write!(
+                f,
+                "another host has run the array around it since this one did, with {drive}, which had left it here: what its \
+                 other members hold may be of another time"
+            ),
             Self::Degraded { missing, members, run } => write!(
                 f,
                 "{missing} of {members} members that it counts on {} missing, and {}: what is there may be old",
@@ -232,6 +243,11 @@ impl Doubt {
                 "give the member itself, or leave {drive} out and add it anew; if it is the member, in another enclosure or copied \
                  when nothing ran, {TRUST}"
             ),
+            Self::Apart { drive } => {
+                format!(
+                    "to go on with what the other host made of it, give {drive} without them and {TRUST}; else {TRUST}"
+                )
+            }
             Self::Degraded { .. } => "give them too; if they are gone for good, start it with --degraded".to_owned(),
         }
     }
@@ -258,6 +274,7 @@ impl Doubt {
             Self::OtherHardware { drive, .. } => {
                 format!("what was written to the member after it was copied is given up, if {drive} is a copy")
             }
+            Self::Apart { drive } => format!("what another host wrote to {drive} is given up"),
             Self::Degraded { .. } => "what was written only to members that are missing is given up".to_owned(),
         }
     }

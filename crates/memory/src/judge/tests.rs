@@ -1,4 +1,5 @@
 mod elsewhere;
+mod joined;
 mod lossy;
 
 use shoal_array::{Level, ParityLayout};
@@ -380,21 +381,4 @@ fn who_knows_nothing_goes_by_the_freshest_table() {
     // md itself says what is wrong with these.
     assert_eq!(judge(None, &[]), nothing());
     assert_eq!(judge(None, &array(Level::Raid0(shoal_array::Raid0Layout::Original), 3, 0)[1..]), nothing());
-}
-
-#[test]
-fn arrays_inside_one_are_of_one_time() {
-    let all = array(Level::Raid1, 2, 0);
-    let book = seen(&all);
-    let gone_on = Standing::of(Some(&book), &without(&all, 1, 104)[..1]);
-    let lacking = Standing::of(Some(&book), &all[1..]);
-    let whole = Standing::of(Some(&book), &all);
-    assert_eq!(gone_on, Standing::GoneOn);
-    assert_eq!(lacking, Standing::Lacking { missing: 1, members: 2 });
-    assert_eq!((whole, Standing::of(None, &all[1..])), (Standing::Whole, Standing::Whole));
-    let [one, other] = [1, 2].map(|number| Uuid([number; 16]));
-    let mixed = |standings: [Standing; 2]| Standing::is_mixed(&[(one, standings[0]), (other, standings[1])]);
-    assert_eq!(mixed([gone_on, lacking]), elsewhere(1, 2).map(|doubt| (other, doubt)));
-    assert_eq!(mixed([lacking, lacking]), None);
-    assert_eq!(mixed([gone_on, whole]), None);
 }

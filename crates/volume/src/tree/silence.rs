@@ -33,9 +33,11 @@
 //! heard by nobody when it ends. What it may still do is harmless:
 //! * a late read lands in memory that no buffer is in any more ([`crate::homes`]). If there is no
 //!   room to move a buffer to, that one I/O is waited for;
-//! * a late write lands on a member that has failed. What it overwrites there is what the member
-//!   missed anyway, and a member with anything left behind is asked for nothing and is not taken
-//!   back.
+//! * a late write lands on a member that has failed, with the bytes that it was begun with: the
+//!   memory that they are in is nobody else's until it has ended. It may be one that changes
+//!   nothing (a block that was healed, a copy that is renewed): no bit of a bitmap stands for that,
+//!   and a member that comes back would not be given what else had been written there. A member
+//!   with anything left behind is asked for nothing and is not taken back.
 //!
 //! What waits in a drive's [elevator](crate::elevator), or for [its flush](super::order), is not
 //! with the drive yet: it is taken back, and never done.
@@ -125,7 +127,7 @@ impl<W: World> Tree<W> {
     }
 
     /// Gives up the drive that has been silent for longest, if that is too long. One at a time:
-    /// without it others may go on. One that was given up and still keeps a read, for which there
+    /// without it others may go on. One that was given up and still keeps an I/O, for which there
     /// was no room to move its buffer, is passed over.
     pub(super) fn look_for_silence(&mut self, now: Instant) {
         let (Some(due), Some(look_ns), Some(limit)) =
@@ -235,14 +237,13 @@ impl<W: World> Tree<W> {
         self.answer_unsent(now, drive) || has_left
     }
 
-    /// Moves the buffer that a read was begun in, so that nobody minds when it ends; `false` if
-    /// there is no room for that.
+    /// Moves the buffer that an I/O was begun in, so that nobody minds when it ends, and a late write
+    /// takes along nothing that came later; `false` if there is no room for that.
     pub(super) fn clear_the_way(&mut self, token: u64) -> bool {
         let Some(flight) = self.flights.get(token) else { return true };
         let Some((span, memory)) = flight.memory else { return true };
-        // Of a write nothing comes back, so it takes no room from reads. Notes and logs are not
-        // given to anybody else.
-        if !flight.is_read() || !self.plan.moves(span.buffer) || self.homes.memory(span) != memory {
+        // Notes and logs are not given to anybody else.
+        if !self.plan.moves(span.buffer) || self.homes.memory(span) != memory {
             return true;
         }
         let has_room = self.homes.can_move(span.buffer);
