@@ -166,7 +166,6 @@ pub(crate) fn add_node<W: World>(
     let membership = Membership::of_assembly(&assembly, &candidates);
     let slots = slots(tree, &members, &assembly, &membership, bitmap.as_ref())?;
     let engine = open_engine(tree, &members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
-    let intent = bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now()));
     let node = tree.seat(Node {
         updates_due: updates_due(&engine, &membership, &assembly, &candidates, options),
         activity: activity(&assembly, &engine.array, tree.world.now()),
@@ -176,13 +175,14 @@ pub(crate) fn add_node<W: World>(
         array: engine.array,
         slots,
         mirrors: Vec::new(),
+        filled: Vec::new(),
         membership,
         left_out,
         facts: assembly.superblock.clone(),
         rest_delay: options.safe_mode_delay.map(RestDelay::new),
         logs: engine.logs,
         replayed: engine.replayed,
-        intent,
+        intent: bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now())),
         scratch: engine.scratch,
         background: options.background,
         checkpoint: Checkpoint::default(),

@@ -118,12 +118,18 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
     let newest = it.membership.superblocks().iter().max_by_key(|superblock| superblock.events).unwrap_or(&it.facts);
     let spares = it.slots.iter().filter(|slot| slot.duty == Duty::Spare);
     let members = (0..).map(Role).zip(it.array.member_states()).map(|(role, &state)| {
+        let state = it.recorded_state(role, state);
         let place = it.place(role);
         let replacement = replacement_status(tree, node, role);
         let suspect = tree.is_suspect(node, role);
         MemberStatus { replacement, suspect, ..member_status(tree, role, state, place.map(|place| place.target)) }
     });
     let members: Vec<_> = members.collect();
+    let is_filling = members.iter().any(|member| matches!(member.state, MemberState::Rebuilding { .. }));
+    let own_health = match it.array.health() {
+        Health::Optimal if is_filling => Health::Degraded,
+        health => health,
+    };
     ArrayStatus {
         name: it.facts.name(),
         uuid: it.facts.array_uuid.to_string(),
@@ -131,7 +137,7 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
         chunk_bytes: geometry.shape().chunk_bytes,
         capacity_bytes: geometry.capacity_bytes(),
         redundancy: geometry.redundancy(),
-        health: overall_health(it.array.health(), geometry.redundancy(), &members),
+        health: overall_health(own_health, geometry.redundancy(), &members),
         consistency: (geometry.redundancy() > 0).then(|| consistency(newest, journal_name(tree, node))),
         needs_resync: it.array.resync_position().is_some() || members.iter().any(MemberStatus::needs_resync),
         events: newest.events,

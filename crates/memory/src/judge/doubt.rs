@@ -88,8 +88,8 @@ pub enum Doubt {
         /// What the member was called when it was last seen.
         was: String,
     },
-    /// It is inside another array, of which another host has run a part since; and this drive, which
-    /// left it here, was changed as well.
+    /// It is inside another array, of which another host has run a part since; and this drive,
+    /// which left it here, was changed as well.
     Apart {
         /// The drive.
         drive: String,
@@ -143,6 +143,15 @@ pub enum Run {
     NeverHere,
     /// On another one after this one had it last.
     ElsewhereSince,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NeverHere => "this host has never run it",
+            Self::ElsewhereSince => "another host has run it since this one did",
+        })
+    }
 }
 
 /// The update that a drive has, and the last one that it had flushed.
@@ -211,12 +220,8 @@ impl fmt::Display for Doubt {
             ),
             Self::Degraded { missing, members, run } => write!(
                 f,
-                "{missing} of {members} members that it counts on {} missing, and {}: what is there may be old",
+                "{missing} of {members} members that it counts on {} missing, and {run}: what is there may be old",
                 if *missing == 1 { "is" } else { "are" },
-                match run {
-                    Run::NeverHere => "this host has never run it",
-                    Run::ElsewhereSince => "another host has run it since this one did",
-                }
             ),
         }
     }

@@ -1,4 +1,5 @@
-//! How the arrays inside one stand to what is remembered of each, and why they should not be joined.
+//! How the arrays inside one stand to what is remembered of each, and why they should not be
+//! joined.
 
 use std::collections::BTreeSet;
 
@@ -39,8 +40,8 @@ impl Standing {
         book.map_or(Self::Whole, |book| Known { book, found }.standing())
     }
 
-    /// Why arrays should not be joined of which one was run elsewhere, and one lacks members, or has
-    /// one that went its own way: what that array became there may be on those.
+    /// Why arrays should not be joined of which one was run elsewhere, and one lacks members, or
+    /// has one that went its own way: what that array became there may be on those.
     pub fn is_mixed(standings: &[(Uuid, Self)]) -> Option<(Uuid, Doubt)> {
         let has_gone_on = standings.iter().any(|(_, standing)| *standing == Self::GoneOn);
         standings.iter().filter(|_| has_gone_on).find_map(|(array, standing)| match standing.clone() {

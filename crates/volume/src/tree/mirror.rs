@@ -261,12 +261,20 @@ impl Node {
     }
 
     /// What is under way: a rebuild, resync or scrub, and each member that is being replaced,
-    /// unless the array is only read. A replacement that has all of its content is still under way
-    /// until it is recorded as the member.
+    /// unless the array is only read. A member or replacement that has all of its content is still
+    /// under way until it is recorded as a member in sync.
     pub(crate) fn works(&self) -> impl Iterator<Item = Progress> {
         let replaced = |mirror: &Mirror| Progress { done_bytes: mirror.position(), total_bytes: mirror.total_bytes() };
         let mirrors = self.mirrors.iter().filter(|_| self.writable);
-        self.array.progress().into_iter().chain(mirrors.map(replaced))
+        let filled = self.array.progress().is_none().then(|| self.unrecorded()).into_iter().flatten();
+        self.array.progress().into_iter().chain(filled).chain(mirrors.map(replaced))
+    }
+
+    /// The work on members that are filled, and not recorded as that.
+    fn unrecorded(&self) -> impl Iterator<Item = Progress> {
+        let done_bytes = |role: &Role| self.array.geometry().used_bytes(*role);
+        let filled = self.filled.iter().filter(|_| self.array.health() != Health::Failed);
+        filled.map(done_bytes).map(|bytes| Progress { done_bytes: bytes, total_bytes: bytes })
     }
 
     pub(crate) fn is_busy(&self) -> bool {

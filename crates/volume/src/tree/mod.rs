@@ -364,10 +364,7 @@ impl<W: World> Tree<W> {
                 let role = engine.mirror.expect("it is one of a mirror");
                 self.heed_mirror(now, node, role, event);
             }
-            event => {
-                self.heed(now, node, &event);
-                self.news.push_back(News { node, event });
-            }
+            event => self.heed(now, node, event),
         }
     }
 }

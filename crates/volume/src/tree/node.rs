@@ -89,6 +89,9 @@ pub(crate) struct Node {
     pub(crate) membership: Membership,
     /// The freshest superblock at assembly: what does not change while the array runs.
     pub(crate) facts: Superblock,
+    /// Members that have been filled, and whose superblocks do not say so yet: until then a crash
+    /// leaves them as members that are being filled, and so they are told.
+    pub(crate) filled: Vec<Role>,
     /// Drives that were given, belong to the array, and are not used.
     pub(crate) left_out: Vec<LeftOut>,
     /// Members whose superblocks are one update behind the others', with what is to be written
@@ -168,6 +171,17 @@ impl Node {
     /// Whether the level keeps its data in copies.
     pub(crate) fn has_copies(&self) -> bool {
         matches!(self.array.geometry().shape().level, Level::Raid1 | Level::Raid10(_))
+    }
+
+    /// How a member is by what is recorded of it: one that has just been filled may not be in sync
+    /// yet.
+    pub(crate) fn recorded_state(&self, role: Role, state: MemberState) -> MemberState {
+        match state {
+            MemberState::InSync if self.filled.contains(&role) => {
+                MemberState::Rebuilding { position: self.array.geometry().used_bytes(role) }
+            }
+            state => state,
+        }
     }
 
     /// The slots that take part: spares, and members that have not failed.

@@ -45,8 +45,8 @@
 //! Who asks:
 //! * the engine, after a member failed and before it answers the writes which that member missed;
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
-//! * a rebuild that has finished, a spare that was added, closing: nobody waits, but the change
-//!   must last.
+//! * a rebuild that has finished: it is told as under way until then;
+//! * a spare that was added, closing: nobody waits, but the change must last.
 
 mod refusal;
 mod run;
@@ -63,8 +63,8 @@ use super::node::Duty;
 use super::{EngineId, Node, NodeId, Pending, Tree};
 use run::{Run, Stage};
 
-/// How long after a run that failed a mirror has another one. A drive has refused a flush, or has
-/// lost too much with others.
+/// How long after a run that failed a mirror or a filled member has another one. A drive has
+/// refused a flush, or has lost too much with others.
 const RETRY_NS: u64 = 1_000_000_000;
 
 /// Who is told when a run is over.
@@ -76,6 +76,8 @@ pub(crate) enum Waiter {
     Marking,
     /// The replacement of the member with this role.
     Mirror(Role),
+    /// The member with this role, which has been filled.
+    Filled(Role),
     /// The unit of the partial parity log that these notes belong to.
     Log(u32),
     /// A blocking call, which finds the result in `Tree::awaited`.
@@ -93,8 +95,8 @@ pub(crate) struct Recorder {
     unfit: Vec<usize>,
     /// Slots that may lack the last update, and stay.
     unsure: Vec<usize>,
-    /// Mirrors whose run failed. The next one is theirs, too; if nobody asks for one, there is one
-    /// at the time given.
+    /// Mirrors and filled members whose run failed. The next one is theirs, too; if nobody asks for
+    /// one, there is one at the time given.
     again: Vec<Waiter>,
     again_at: Option<Instant>,
     losses: Losses,
@@ -121,7 +123,7 @@ impl Recorder {
         }
     }
 
-    /// A run has failed that a mirror waited for.
+    /// A run has failed that a mirror or a filled member waited for.
     fn try_again(&mut self, now: Instant, waiter: Waiter) {
         self.again.push(waiter);
         self.again_at = Some(now.after_ns(RETRY_NS));
@@ -366,7 +368,9 @@ impl<W: World> Tree<W> {
                 Waiter::Engine(engine, id) => self.ready.push_back((engine, id, outcome.clone())),
                 Waiter::Log(notes) => self.unit_recorded(node, notes, &outcome),
                 Waiter::Mirror(role) if outcome == Outcome::Done => self.mirror_recorded(node, role),
-                Waiter::Mirror(_) => self.nodes[node.0].recorder.try_again(now, waiter),
+                Waiter::Filled(role) if outcome == Outcome::Done => self.filled_recorded(node, role),
+                Waiter::Filled(role) if !self.nodes[node.0].filled.contains(&role) => {}
+                Waiter::Mirror(_) | Waiter::Filled(_) => self.nodes[node.0].recorder.try_again(now, waiter),
                 Waiter::Marking => self.release(now, node, &outcome),
                 Waiter::Caller => self.awaited = Some(result(&outcome)),
                 Waiter::Nobody => {}

@@ -237,8 +237,8 @@ impl<W: World> Tree<W> {
         self.answer_unsent(now, drive) || has_left
     }
 
-    /// Moves the buffer that an I/O was begun in, so that nobody minds when it ends, and a late write
-    /// takes along nothing that came later; `false` if there is no room for that.
+    /// Moves the buffer that an I/O was begun in, so that nobody minds when it ends, and a late
+    /// write takes along nothing that came later; `false` if there is no room for that.
     pub(super) fn clear_the_way(&mut self, token: u64) -> bool {
         let Some(flight) = self.flights.get(token) else { return true };
         let Some((span, memory)) = flight.memory else { return true };

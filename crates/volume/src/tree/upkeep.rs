@@ -9,30 +9,47 @@ use crate::world::World;
 
 use super::mirror::Mirror;
 use super::record::Waiter;
-use super::{Duty, NodeId, RestDelay, Tree};
+use super::{Duty, News, NodeId, RestDelay, Tree};
 
 /// So often a member that may lose its last update is given it. If it never takes it for good the
 /// others get it all the same: a drive that takes nothing is as good as gone.
 const UNSURE_TRIES: u32 = 8;
 
 impl<W: World> Tree<W> {
-    /// An engine has told something: what changes by it goes into the superblocks.
-    pub(super) fn heed(&mut self, now: Instant, node: NodeId, event: &Event) {
-        self.heed_for_bitmap(now, node, event);
-        match *event {
-            Event::MemberFailed(role) => self.name_successor(now, node, role),
-            Event::RebuildFinished(role) => {
-                let it = &mut self.nodes[node.0];
-                if let Some(slot) = it.slot_of(role) {
-                    let known = it.membership.finish_rebuild(it.slots[slot].number.get());
-                    known.expect("a rebuilt member is in the superblocks");
-                }
-                self.record(now, node, Waiter::Nobody);
+    /// An engine has told something: what changes by it goes into the superblocks. It becomes news
+    /// at once, but for the end of a rebuild.
+    pub(super) fn heed(&mut self, now: Instant, node: NodeId, event: Event) {
+        self.heed_for_bitmap(now, node, &event);
+        match event {
+            Event::MemberFailed(role) => {
+                self.nodes[node.0].filled.retain(|filled| *filled != role);
+                self.name_successor(now, node, role);
             }
+            Event::RebuildFinished(role) => return self.member_filled(now, node, role),
             Event::ScrubFinished { .. } => self.nodes[node.0].scrub = None,
             Event::BadBlocksChanged(_) => self.keep_logs(now, node),
             Event::ResyncFinished => self.record(now, node, Waiter::Nobody),
             _ => {}
+        }
+        self.news.push_back(News { node, event });
+    }
+
+    fn member_filled(&mut self, now: Instant, node: NodeId, role: Role) {
+        let it = &mut self.nodes[node.0];
+        if let Some(slot) = it.slot_of(role) {
+            let known = it.membership.finish_rebuild(it.slots[slot].number.get());
+            known.expect("a rebuilt member is in the superblocks");
+        }
+        it.filled.push(role);
+        self.record(now, node, Waiter::Filled(role));
+    }
+
+    /// The superblocks say that a member is in sync, and it is, if it has not failed meanwhile.
+    pub(super) fn filled_recorded(&mut self, node: NodeId, role: Role) {
+        let filled = &mut self.nodes[node.0].filled;
+        if let Some(place) = filled.iter().position(|filled| *filled == role) {
+            filled.swap_remove(place);
+            self.news.push_back(News { node, event: Event::RebuildFinished(role) });
         }
     }
 

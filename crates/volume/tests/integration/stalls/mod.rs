@@ -6,3 +6,4 @@ mod rig;
 mod hung;
 mod marking;
 mod reads;
+mod recorded;

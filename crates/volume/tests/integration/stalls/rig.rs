@@ -10,7 +10,7 @@ use shoal_volume::{
 
 use crate::support::{create_options, usb_stick};
 
-const DRIVE_BYTES: u64 = 8 << 20;
+pub(crate) const DRIVE_BYTES: u64 = 8 << 20;
 /// Longer than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
 /// Size of a request buffer.
