@@ -166,6 +166,28 @@ fn buffers_stay_as_they_are(rig: &mut Rig, level: &str) {
     rig.array.rest().unwrap();
 }
 
+/// Whoever writes to that memory next does not change what a drive does later.
+#[test]
+fn a_late_write_has_its_memory_for_itself() {
+    let mut rig = rig("1", 2);
+    // The array is marked active, so that the next write goes to its members at once.
+    rig.write(1, 0, &pattern(REQUEST_BYTES as usize, 0));
+    assert_eq!(rig.answer(1, DEADLINE).unwrap().result, Ok(()));
+    let before = rig.array.request_memory(0);
+    rig.stall(1, FROZEN);
+    rig.write(0, 0, &pattern(REQUEST_BYTES as usize, 1));
+    assert_eq!(rig.answer(0, DEADLINE).unwrap().result, Ok(()));
+    assert!(rig.array.left_behind() > 0);
+    rig.write(0, 0, &pattern(REQUEST_BYTES as usize, 2));
+    assert_eq!(rig.answer(0, DEADLINE).unwrap().result, Ok(()));
+    let mut left = vec![0; REQUEST_BYTES as usize];
+    rig.array.arena().read(before, &mut left);
+    assert_eq!(left, pattern(REQUEST_BYTES as usize, 1));
+    rig.read(0, 0, REQUEST_BYTES);
+    assert_eq!(rig.answer(0, DEADLINE).unwrap().result, Ok(()));
+    assert_eq!(rig.bytes(0, REQUEST_BYTES as usize), pattern(REQUEST_BYTES as usize, 2));
+}
+
 /// Cheap flash stands still for seconds, and is none the worse for it.
 #[test]
 fn a_stall_below_the_limit_fails_nothing() {
