@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, DriveKey, OpenError, disk_sequence};
-use shoal_md::{Candidate, Superblock};
+use shoal_md::{Candidate, Features, Superblock};
 use shoal_memory::Found;
 use shoal_volume::ProbeError;
 
@@ -77,6 +77,11 @@ impl Seen {
     /// What it says of itself, with the name by which it was found.
     pub fn candidate(&self) -> Candidate {
         Candidate { drive: self.path.display().to_string(), superblock: self.superblock.clone() }
+    }
+
+    /// Whether the array that it is a member of is being reshaped.
+    pub fn is_reshaping(&self) -> bool {
+        self.superblock.features.any_of(Features::RESHAPE_ACTIVE)
     }
 
     /// The same with its hardware.

@@ -9,7 +9,9 @@ use shoal_inventory::{
     Seen, Wipeable, arrays, hold, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
 };
 use shoal_running::{Handle, Opening};
-use shoal_volume::{Absent, GrowError, GrowOptions, Grown, ParityLayout, check_growth, continue_reshape, grow};
+use shoal_volume::{
+    Absent, GrowError, GrowOptions, GrowRefusal, Grown, ParityLayout, check_growth, continue_reshape, grow,
+};
 
 use crate::args::{ArrayArgs, Cli, GrowArgs};
 use crate::attaching::check_overwritable;
@@ -32,6 +34,9 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     }
     let mut members = member_paths(&args.array)?;
     refuse_silent(environment(), &members)?;
+    if !args.go_on {
+        refuse_another_reshape(&members)?;
+    }
     let given = &args.array.drives;
     args.drive.iter().try_for_each(|added| refuse_active(environment(), given, &members, added))?;
     members.retain(|member| !args.drive.iter().any(|added| same_file(member, added)));
@@ -49,6 +54,16 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
         return Err(Failure::failed("stopped before the end: `shoal grow --continue` goes on where it stood"));
     }
     show(cli, args, all, grown == Grown::ToBeFilled && !args.no_rebuild)
+}
+
+/// Refuses to grow an array that is being grown. Its new members are members already, which is what
+/// would be said of them else.
+fn refuse_another_reshape(members: &[PathBuf]) -> Result<(), Failure> {
+    let members = members_of(environment(), members);
+    members.iter().find(|seen| seen.is_reshaping()).map_or(Ok(()), |seen| {
+        let (name, why) = (seen.superblock.name(), GrowRefusal::UnderWay);
+        Err(grow_failure(GrowError::Refused { name, why }))
+    })
 }
 
 /// Refuses what would never be done, however the drives are: too few of them, or another shape than

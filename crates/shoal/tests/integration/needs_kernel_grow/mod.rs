@@ -84,6 +84,7 @@ fn needs_kernel_shoal_ends_what_linux_began() {
          mdadm --stop --quiet /dev/md0",
     );
     stage.refused(&format!("read {}", stage.drives()), &["shoal grow --continue"]);
+    stage.refused("grow --raid-devices 4 --drive d3 d0 d1 d2", &["is under way", "shoal grow --continue"]);
     stage.shoal(&format!("grow --continue {}", stage.drives()), None, None);
     stage.shoal(&format!("read --length {} {}", content_bytes(&stage), stage.drives()), None, Some("found"));
     stage.assert_same("found", "content");
