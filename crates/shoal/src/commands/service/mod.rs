@@ -46,14 +46,18 @@ fn install(cli: &Cli, args: &InstallArgs) -> Result<(), Failure> {
     let commands = system::after_install(&args.place);
     let notes = notes(&service, &args.place);
     let uuid = array.uuid.clone();
+    let name = array.name.clone();
     let document = ServiceDocument { array: Some(array.name), uuid, files, commands: system::lines(&commands), notes };
     output::document(cli, &document, text)?;
     if args.dry_run {
+        output::warn("nothing of this is written: leave --dry-run out for that");
         return Ok(());
     }
     // What is to come has been told; from here on a failure is told beside it.
     service.install(&root).map_err(|error| shown(install_failure(error)))?;
-    system::run(&commands).map_err(shown)
+    system::run(&commands).map_err(shown)?;
+    output::warn(&format!("installed: array {name} is a service, `shoal service remove` takes that back"));
+    Ok(())
 }
 
 fn show(cli: &Cli, args: &InstalledArgs) -> Result<(), Failure> {
@@ -77,7 +81,9 @@ fn remove(cli: &Cli, args: &InstalledArgs) -> Result<(), Failure> {
     system::run(&before).map_err(shown)?;
     let paths: Vec<_> = document.files.iter().map(|file| PathBuf::from(&file.path)).collect();
     service::remove(&root(&args.place), &paths).map_err(|error| shown(install_failure(error)))?;
-    system::run(&after).map_err(shown)
+    system::run(&after).map_err(shown)?;
+    output::warn(&format!("removed: array {uuid} is no service here any more"));
+    Ok(())
 }
 
 /// What there is of a service.
