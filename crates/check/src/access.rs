@@ -4,12 +4,9 @@ use rustix::io::Errno;
 use shoal_drive::{Io, IoKind, LoopError};
 use shoal_volume::{DriveId, Memory, World};
 
-use crate::plan::STEP_BYTES_MAX;
+use crate::limits::FAILURES_MAX;
+use crate::limits::STEP_BYTES_MAX;
 use crate::stamp::{self, Pass, Reading};
-
-/// Failures of a drive that are waited for; one that fails more is damaged, and each may take it
-/// half a minute.
-const FAILURES_MAX: usize = 32;
 
 /// Why a drive could not be checked.
 #[derive(Debug, thiserror::Error)]

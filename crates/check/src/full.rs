@@ -3,14 +3,13 @@
 use shoal_volume::World;
 
 use crate::access::{Access, CheckError, Seen, Watch};
+use crate::limits::KEPT_MAX;
 use crate::plan::Plan;
 use crate::report::Tally;
 use crate::stamp::{Pass, Reading};
 
 /// The number of its pass, before those of the probe.
 const PASS: u64 = 1;
-/// Wrong places that are kept to be shown.
-const KEPT_MAX: usize = 64;
 
 /// Writes and reads all of a drive; tells what became of the bytes, and some of the places that are
 /// wrong.

@@ -34,6 +34,7 @@
 mod access;
 mod full;
 mod judge;
+mod limits;
 mod look;
 mod plan;
 mod probe;
@@ -42,7 +43,8 @@ mod stamp;
 mod verdict;
 
 pub use access::{CheckError, Watch};
-pub use plan::{Cost, Plan, PlanError, STEP_BYTES_MAX, plan};
+pub use limits::STEP_BYTES_MAX;
+pub use plan::{Cost, Plan, PlanError, plan};
 pub use report::{Evidence, Kind, Report, Tally, Verdict};
 pub use stamp::wrote;
 pub use verdict::{Depth, check};

@@ -3,8 +3,8 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// The bytes at the start of a world's arena that a check uses: its longest I/O.
-pub const STEP_BYTES_MAX: u32 = 1 << 20;
+use crate::limits::{RANDOM_MAX, SIZE_MAX, SIZE_MIN, STEP_BYTES_MAX};
+
 /// Places of a round between the last that held and the first that was lost.
 pub(crate) const STEPS: u64 = 32;
 /// Pairs of places, as far apart as addresses repeat.
@@ -19,12 +19,6 @@ pub(crate) const ROUNDS: u64 = 4;
 pub(crate) const FIRST_PASS: u64 = 2;
 /// A block is at least so large: less than what flash programs at a time tells nothing more.
 const BLOCK_BYTES: u32 = 4096;
-/// Random places, at most.
-const RANDOM_MAX: u64 = 512;
-/// The smallest drive that can be checked.
-const SIZE_MIN: u64 = 1 << 20;
-/// The largest: what a place can be in one.
-const SIZE_MAX: u64 = 1 << 60;
 /// Parts of a budget, or of a drive, of which the dense area is one.
 const PARTS: u64 = 8;
 

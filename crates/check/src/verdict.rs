@@ -6,14 +6,13 @@ use shoal_volume::{DriveId, World};
 use crate::access::{Access, CheckError, Seen, Watch};
 use crate::full::write_and_read;
 use crate::judge::Finding;
+use crate::limits::EVIDENCE_MAX;
 use crate::look::look;
 use crate::plan::Plan;
 use crate::probe::probe;
 use crate::report::{Evidence, Kind, Report, Tally, Verdict};
 use crate::stamp::Reading;
 
-/// Places that are shown.
-const EVIDENCE_MAX: usize = 16;
 const WHOLE_PPM: u32 = 1_000_000;
 /// The confidence with which a bound on what is bad is told.
 const BOUND_PPM: u32 = 950_000;

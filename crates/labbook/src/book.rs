@@ -16,13 +16,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction,
 
 use crate::codec;
 use crate::error::LabBookError;
+use crate::limits::VALUE_BYTES_MAX;
 use crate::model::{ArrayIdentity, DriveIdentity, Ending, Heading, Measured, Origin, Run, Target};
 use crate::schema::{self, Standing};
 
 /// How long another writer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The largest text or histogram that is taken out of a file, or put into one.
-pub(crate) const VALUE_BYTES_MAX: i32 = 16 << 20;
 
 /// The names of samples.
 pub(crate) const READ_HISTOGRAM: &str = "read_histogram";

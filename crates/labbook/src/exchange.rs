@@ -12,18 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::book::LabBook;
 use crate::codec;
 use crate::error::LabBookError;
+use crate::limits::{COUNT_MAX, IMPORT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::model::{Measured, Run, RunState, Target};
 
 /// The value of `format`.
 const FORMAT: &str = "shoal-lab-book";
 /// The value of `format_version`.
 const FORMAT_VERSION: u32 = 1;
-/// The largest file that is imported: it is read as a whole.
-const IMPORT_BYTES_MAX: u64 = 512 << 20;
-/// The longest text in a run that is imported.
-const TEXT_BYTES_MAX: usize = 64 << 10;
-/// The most measurements in such a run, and the most bars and intervals in such a measurement.
-const COUNT_MAX: usize = 100_000;
 
 /// Runs of a lab book, as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

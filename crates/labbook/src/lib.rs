@@ -24,6 +24,7 @@ mod compare;
 mod error;
 mod exchange;
 mod figure;
+mod limits;
 mod listing;
 mod measured;
 mod model;

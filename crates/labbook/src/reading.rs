@@ -11,12 +11,8 @@ use shoal_bench::Validity;
 use crate::book::{LabBook, Number, READ_HISTOGRAM, SERIES, WRITE_HISTOGRAM};
 use crate::codec;
 use crate::error::LabBookError;
+use crate::limits::{MEASUREMENTS_MAX, SAMPLE_BYTES_MAX};
 use crate::model::{ArrayIdentity, DriveIdentity, Ending, Heading, Measured, Origin, Run, Target};
-
-/// More than any command measures in one run: beyond that a file is taken for made up.
-const MEASUREMENTS_MAX: i64 = 100_000;
-/// The same of the histograms and series of one run, as they are stored.
-const SAMPLE_BYTES_MAX: i64 = 256 << 20;
 
 /// A drive that something was measured on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,15 +28,12 @@ use serde::Serialize;
 
 use distribution::Distribution;
 
+use crate::limits::{POINTS_MAX, VALUES_MAX};
+
 /// The confidence that is aimed at.
 const AIMED: f64 = 0.95;
 /// The least that says anything.
 const LEAST: f64 = 0.90;
-/// Points of a tendency beyond which the oldest are left out: there are two million pairs of so
-/// many.
-pub(crate) const POINTS_MAX: usize = 2000;
-/// Values of a group beyond which the others are left out: a million differences.
-const VALUES_MAX: usize = 1000;
 
 /// Where the truth lies, with that confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

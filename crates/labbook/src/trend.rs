@@ -14,9 +14,10 @@ use crate::book::LabBook;
 use crate::compare::per_mille;
 use crate::error::LabBookError;
 use crate::figure::Better;
+use crate::limits::POINTS_MAX;
 use crate::model::DriveIdentity;
 use crate::reading::DriveFound;
-use crate::statistics::{Estimate, Interval, POINTS_MAX, change, median};
+use crate::statistics::{Estimate, Interval, change, median};
 
 /// A drive's figures over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -5,14 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use shoal_md::{Timestamp, Uuid};
 
-/// More bytes than this no book has.
-pub(crate) const BOOK_BYTES_MAX: u64 = 4 << 20;
-/// Who left longest ago is forgotten beyond so many.
-const LEFT_MAX: usize = 256;
-/// Updates that were given up longest ago are forgotten beyond so many.
-const GIVEN_UP_MAX: usize = 64;
-/// md numbers no more members than this.
-const MEMBERS_MAX: usize = 2048;
+use crate::limits::{BOOK_BYTES_MAX, GIVEN_UP_MAX, LEFT_MAX, MEMBERS_MAX};
+
 /// The format of the file.
 const VERSION: u32 = 1;
 

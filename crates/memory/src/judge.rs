@@ -8,13 +8,11 @@ use shoal_array::{Geometry, Health, Role};
 use shoal_md::{Candidate, MemberUse, Superblock, Uuid, Verdict};
 
 use crate::book::{Book, Left, Member, Refusal, Sight};
+use crate::limits::MEMBERS_MAX;
 use crate::table::{Acquaintance, Count, Decision, History, decide};
 
 pub use doubt::{Doubt, Run, Suspicion};
 pub use standing::Standing;
-
-/// More numbers than this no table of roles has.
-const NUMBERS_MAX: u32 = 2048;
 
 /// A drive, or inner array, with a superblock of the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +73,7 @@ fn degraded(found: &[Found], run: Run) -> Option<Doubt> {
     let assembly = shoal_md::assemble(&candidates).ok()?;
     let has_redundancy = Geometry::new(assembly.shape().ok()?).is_ok_and(|geometry| geometry.redundancy() > 0);
     let counts_on =
-        |role| (0..NUMBERS_MAX).any(|number| assembly.superblock.member_use(number) == MemberUse::Active(role));
+        |role| (0..MEMBERS_MAX as u32).any(|number| assembly.superblock.member_use(number) == MemberUse::Active(role));
     let missing = assembly.missing_roles().into_iter().filter(|&role: &Role| counts_on(role)).count();
     // Whether it is degraded or whole, or what is left of it can be had at all, is for md to say.
     let can_run = assembly.health() != Health::Failed;

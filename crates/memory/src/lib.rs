@@ -99,6 +99,7 @@
 mod book;
 mod judge;
 mod keeper;
+mod limits;
 mod lock;
 mod store;
 mod table;

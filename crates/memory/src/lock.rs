@@ -20,13 +20,12 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use shoal_md::Uuid;
 
+use crate::limits::HOLDER_BYTES_MAX;
 use crate::store::{Store, StoreError};
 
 /// What a process had at its end is let go of a moment later than the process itself.
 const TRIES: u32 = 25;
 const STEP: Duration = Duration::from_millis(10);
-/// More than the digits of a process, and that it lets go.
-const HOLDER_BYTES_MAX: usize = 64;
 /// Behind the number of a process: it is about to let go.
 const LETS_GO: &str = "lets go";
 /// So often a process is waited for that does, half a minute: what it remembers has less time to

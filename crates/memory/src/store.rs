@@ -10,7 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use shoal_md::Uuid;
 
-use crate::book::{BOOK_BYTES_MAX, Book, BookError};
+use crate::book::{Book, BookError};
+use crate::limits::BOOK_BYTES_MAX;
 
 /// A directory of books.
 #[derive(Clone, Debug)]

@@ -9,10 +9,8 @@ use shoal_documents::{FindingsDocument, MismatchDocument, NewsDocument, RangeDoc
 use shoal_text::format_size;
 use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role};
 
-/// Places listed at most, of each kind; beyond, only bytes are counted.
-const PLACES_MAX: usize = 1000;
-/// News kept at most.
-const NEWS_MAX: usize = 100;
+use crate::limits::{NEWS_MAX, PLACES_MAX};
+
 /// That a member refuses flushes is not told again so soon.
 const REPEAT_AFTER: Duration = Duration::from_secs(60);
 /// A rate is measured over so many samples, so far apart.

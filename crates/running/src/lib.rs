@@ -37,6 +37,7 @@ mod incarnation;
 mod jobs;
 mod kernel;
 mod leftovers;
+mod limits;
 mod list;
 mod members;
 mod opening;

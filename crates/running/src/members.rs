@@ -15,10 +15,8 @@ use shoal_inventory::{
 use shoal_volume::{ArrayStatus, Cause, Health, LeftOut, MemberOn, Verdict};
 
 use crate::kernel::refuse_held;
+use crate::limits::TRIES_MAX;
 use crate::opening::{ClaimError, Opening};
-
-/// How often members are looked for again that have changed until they were held.
-const TRIES_MAX: usize = 5;
 
 /// An array's members, kept from others.
 #[derive(Debug)]

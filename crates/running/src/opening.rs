@@ -120,8 +120,6 @@ impl Opening {
 /// Room for requests: how many, and the bytes of each.
 pub(crate) type Requests = (u32, u32);
 
-/// Drives that may come to an array while it is open.
-pub(crate) const MORE_DRIVES_MAX: u32 = 64;
 /// Requests in flight of the commands that move content.
 const TRANSFER_DEPTH: u32 = 8;
 /// The requests of administrators alone.

@@ -16,10 +16,9 @@ use crate::handle::{ExecuteError, Handle};
 use crate::host::Host;
 use crate::identity::Identity;
 use crate::kernel::host_by_kernel;
+use crate::limits::MORE_DRIVES_MAX;
 use crate::members::{Members, open_members, unused};
-use crate::opening::{
-    ArrayAddress, ClaimError, EngineChoice, MORE_DRIVES_MAX, Opening, Requests, SERVED, Setup, TRANSFERS,
-};
+use crate::opening::{ArrayAddress, ClaimError, EngineChoice, Opening, Requests, SERVED, Setup, TRANSFERS};
 use crate::outage::Terms;
 use crate::place;
 use crate::reach_error::ReachError;

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Clients at a time.
-const CLIENTS_MAX: usize = 16;
+use crate::limits::CLIENTS_MAX;
+
 /// A client that has been served and is silent for so long may be sent away.
 const SILENCE: Duration = Duration::from_secs(1);
 

@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::incarnation::incarnation;
 use crate::jobs::{Job, Jobs, StopReply};
 use crate::leftovers::sweep;
+use crate::limits::JOBS_MAX;
 use crate::opening::SERVED_BUFFERS;
 use crate::place::{self, PlaceError, file_name};
 use crate::service::Service;
@@ -31,8 +32,6 @@ use crate::watch::{Watch, WatchError};
 
 /// With nothing to do, the owner looks around as often as this.
 const TURN: Duration = Duration::from_secs(3600);
-/// Jobs taken in one go.
-const JOBS_MAX: usize = 64;
 /// How long the client that stopped the array may take over its answer.
 const LAST_ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 

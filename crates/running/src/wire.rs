@@ -12,6 +12,7 @@ use shoal_documents::protocol::{Answer, Request};
 use shoal_documents::{Fault, HasFault};
 
 use crate::handle::ExecuteError;
+use crate::limits::ANSWER_BYTES_MAX;
 use crate::place;
 use crate::silence::{PATIENCE, Silence, Wait, Waited};
 
@@ -63,9 +64,6 @@ impl HasFault for ConnectError {
 const GLANCE: Duration = Duration::from_secs(1);
 /// Connections that a process has not taken fill its queue: it is tried again after so long.
 const CONNECT_AGAIN: Duration = Duration::from_millis(50);
-
-/// No answer is longer: a state with all the places that are listed in it stays far below.
-const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 /// The client's end of a running array's socket. Reads and writes lines of JSON, and content of a
 /// length that a line told.

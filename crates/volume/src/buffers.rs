@@ -13,6 +13,8 @@ use shoal_array::{BufferId, Span};
 use shoal_drive::{Arena, Memory};
 use shoal_md::{PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX};
 
+use crate::limits::GIVEN_UP_MAX;
+
 /// Size of a note: no superblock of version 1 or bad-block log is longer, and a bitmap is written
 /// in pages of so much.
 pub(crate) const NOTE_BYTES: u32 = 4096;
@@ -20,9 +22,6 @@ pub(crate) const NOTE_BYTES: u32 = 4096;
 pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
 /// Size of a destage buffer, where the window is large enough for some of them.
 const DESTAGE_BYTES: u32 = 512 << 10;
-/// Places for each buffer to move to when a drive is given up: it may keep every buffer's place,
-/// and so may the next one. More drives than that are survived by no level with parity.
-pub(crate) const GIVEN_UP_MAX: usize = 2;
 /// The same, and one for reads that are begun elsewhere too.
 const MOVES: usize = GIVEN_UP_MAX + 1;
 

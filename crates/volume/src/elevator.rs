@@ -51,10 +51,7 @@ use std::collections::BTreeMap;
 
 use shoal_drive::{DriveId, Io, IoKind, Memory, WriteOrder};
 
-/// So many may join a sweep that has begun: of a stream of 64 KiB, 4 MiB, an erase unit.
-const JOINS_MAX: u32 = 64;
-/// The most writes in one request. The kernel takes 1024 pieces.
-const PARTS_MAX: usize = 256;
+use crate::limits::{JOINS_MAX, PARTS_MAX};
 
 /// By place, and of one place in the order in which they came.
 type ByPlace = BTreeMap<(u64, u64), Io>;

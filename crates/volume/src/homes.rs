@@ -23,7 +23,7 @@ use shoal_array::{BufferId, Span};
 use shoal_drive::{Arena, Memory};
 
 use crate::BufferPlan;
-use crate::buffers::GIVEN_UP_MAX;
+use crate::limits::GIVEN_UP_MAX;
 
 /// The memory of each buffer by its number: where it was planned, or where it has moved.
 #[derive(Debug)]

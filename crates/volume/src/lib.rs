@@ -79,6 +79,7 @@ mod inspect;
 mod interface;
 mod journal;
 mod level;
+mod limits;
 mod manage;
 mod manage_error;
 mod memory;

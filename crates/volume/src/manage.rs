@@ -29,7 +29,9 @@ impl<W: World> ArrayVolume<W> {
         let now = self.tree.world.now();
         let it = &mut self.tree.nodes[node.0];
         let failed = match duty {
-            Duty::Member(role) if it.cannot_spare(role) => Err(CommandError::NoRedundancy),
+            Duty::Member(role) if it.cannot_spare(role) || it.awaits_record_without(role) => {
+                Err(CommandError::NoRedundancy)
+            }
             Duty::Member(role) => it.array.fail_member(now, role),
             Duty::Replacement(role) => it.fail_replacement(now, role),
             Duty::Journal(JournalLog::Unreplayed) => Err(CommandError::NoRedundancy),

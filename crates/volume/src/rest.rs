@@ -6,6 +6,7 @@ use shoal_array::{MemberIo, MemberState};
 
 use crate::VolumeError;
 use crate::array_volume::ArrayVolume;
+use crate::limits::RENEWALS_MAX;
 use crate::tree::{Activity, Node, NodeId, Target, Tree, Waiter};
 use crate::world::World;
 
@@ -93,9 +94,6 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 }
-
-/// How often a last copy that refuses flushes is waited for, before its array is left as it is.
-const RENEWALS_MAX: usize = 2;
 
 /// How long that one may take to be given again what it may have lost.
 const RENEWAL_NS: u64 = 2_000_000_000;

@@ -1,7 +1,7 @@
 //! How two statistics of ranks are distributed where nothing but chance is at work.
 
-/// Where exact distributions are computed up to: so many values a group, so many points.
-const EXACT_MAX: usize = 40;
+use crate::limits::EXACT_MAX;
+
 /// 97.5 % of a normal distribution lie below so many standard deviations above its mean.
 const NORMAL_975: f64 = 1.959_963_984_540_054;
 

@@ -10,10 +10,9 @@ use shoal_md::{
 use super::drives::Drives;
 use super::roll::Roll;
 use super::{Absent, GrowError, GrowOptions, GrowRefusal};
+use crate::limits::CHUNK_BYTES_MAX;
 use crate::world::World;
 
-/// Larger chunks make windows that are larger than what is kept before the data.
-const CHUNK_BYTES_MAX: u32 = 64 << 20;
 /// What the start of the data is moved by a multiple of, where there is room for it.
 const ALIGNMENT_BYTES: u64 = 1 << 20;
 

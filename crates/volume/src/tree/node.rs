@@ -168,6 +168,15 @@ impl Node {
         !self.has_copies() && others_lost >= self.array.geometry().redundancy()
     }
 
+    /// Whether this member is still needed by what is recorded: another one has been filled, and a
+    /// crash would leave it as one that has not.
+    pub(crate) fn awaits_record_without(&self, role: Role) -> bool {
+        let states = (0..).map(Role).zip(self.array.member_states()).filter(|(other, _)| *other != role);
+        let is_lost =
+            |(other, state): &(Role, &MemberState)| self.recorded_state(*other, **state) != MemberState::InSync;
+        !self.filled.is_empty() && states.filter(is_lost).count() >= self.array.geometry().redundancy()
+    }
+
     /// Whether the level keeps its data in copies.
     pub(crate) fn has_copies(&self) -> bool {
         matches!(self.array.geometry().shape().level, Level::Raid1 | Level::Raid10(_))

@@ -23,7 +23,7 @@ fn a_member_that_was_filled_is_in_sync_once_every_superblock_says_so() {
     let mut rig = Rig::with_spares("5", 4, 1, ConsistencyPolicy::Resync, &options);
     let failing = rig.drives[2];
     rig.array.fail_drive(failing).unwrap();
-    let mut was_rebuilding = false;
+    let mut was_filled = false;
     loop {
         let status = rig.array.status();
         let finished = rig.array.take_news().iter().any(|news| matches!(news.event, Event::RebuildFinished(_)));
@@ -34,10 +34,15 @@ fn a_member_that_was_filled_is_in_sync_once_every_superblock_says_so() {
         if is_told {
             break;
         }
-        was_rebuilding |= matches!(status.members[2].state, MemberState::Rebuilding { .. });
+        if rig.array.progress().is_some_and(|progress| progress.done_bytes == progress.total_bytes) {
+            was_filled = true;
+            assert!(matches!(status.members[2].state, MemberState::Rebuilding { .. }), "{status:?}");
+            let needed = rig.drives[0];
+            rig.array.fail_drive(needed).unwrap_err();
+        }
         rig.pass(Duration::from_micros(100));
     }
-    assert!(was_rebuilding);
+    assert!(was_filled, "the moment between was seen");
     for drive in [0, 1, 3] {
         let superblock = durable(&mut rig, drive);
         assert_eq!(superblock.recovery_offset_sectors, 0, "drive {drive}");
