@@ -23,6 +23,7 @@
 mod asked;
 mod drives;
 mod environment;
+mod inside;
 mod lacking;
 mod list;
 mod look;

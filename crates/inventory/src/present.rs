@@ -20,8 +20,9 @@ use shoal_volume::{Features, Health, Role, Superblock};
 use crate::asked::Silence;
 use crate::drives::same_file;
 use crate::environment::Environment;
+use crate::inside::{around, arrays_inside};
 use crate::look::{self, Look, Seen};
-use crate::search::{Named, SearchError, member_paths, outer_superblock};
+use crate::search::{Named, SearchError, member_paths};
 
 /// What an array's members are opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,33 +191,49 @@ impl Absent {
     }
 }
 
+impl Absent {
+    /// Looks where the wanted members of an array are, beside those of the group too.
+    fn look(
+        &mut self,
+        environment: &Environment,
+        (book, wanted): (&Book, &[&Member]),
+        group: &[&Seen],
+        newcomer: Option<&Path>,
+    ) {
+        let sight = sight(environment, book, group, wanted);
+        for member in wanted {
+            match stand_of(member, &sight, book, group, newcomer) {
+                Stand::Present(place) => self.present.push(place),
+                Stand::Gone => self.gone.push(member.drive.clone()),
+                Stand::Unasked => {}
+            }
+        }
+    }
+}
+
 /// By array, of those that this host knows.
 fn absent_members(environment: &Environment, members: &[Seen], newcomer: Option<&Path>) -> Vec<Absent> {
     let Some(store) = environment.store() else { return Vec::new() };
     let candidates: Vec<_> = members.iter().map(Seen::candidate).collect();
     let groups = shoal_md::group_by_array(&candidates);
-    if groups.len() > 1 && !are_of_one(&groups, members) {
+    let Ok(around) = around(&groups, members) else {
         // Arrays were mixed up, which is told when they are opened.
         return Vec::new();
-    }
+    };
     let of_group = |group: Vec<usize>| {
         let group: Vec<_> = group.into_iter().map(|index| &members[index]).collect();
         // What is wrong with a book is told when the array is opened.
         let book = store.read(group.first()?.superblock.array_uuid).ok()??;
         of_array(environment, &book, &group, newcomer)
     };
-    groups.into_iter().filter_map(of_group).collect()
-}
-
-/// Whether arrays are members of one around them, by what their contents say.
-fn are_of_one(groups: &[Vec<usize>], members: &[Seen]) -> bool {
-    let around = |group: &Vec<usize>| {
-        let paths: Vec<_> = group.iter().map(|&index| members[index].path.clone()).collect();
-        outer_superblock(&paths).map(|outer| outer.array_uuid)
-    };
-    let mut around = groups.iter().map(around);
-    let first = around.next().flatten();
-    first.is_some() && around.all(|other| other == first)
+    let inside: Vec<_> = groups.iter().map(|group| members[group[0]].superblock.array_uuid).collect();
+    let mut absent: Vec<_> = groups.into_iter().filter_map(of_group).collect();
+    if let Some(book) = around.and_then(|around| store.read(around.array_uuid).ok()?) {
+        let left_out = arrays_inside(&book).filter(|array| !inside.contains(array));
+        let books = left_out.filter_map(|array| store.read(array).ok()?);
+        absent.extend(books.filter_map(|book| of_array_inside(environment, &book, members, newcomer)));
+    }
+    absent
 }
 
 fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: Option<&Path>) -> Option<Absent> {
@@ -244,14 +261,23 @@ fn of_array(environment: &Environment, book: &Book, group: &[&Seen], newcomer: O
     if wanted.is_empty() {
         return None;
     }
-    let sight = sight(environment, book, group, &wanted);
-    for member in wanted {
-        match stand_of(member, &sight, book, group, newcomer) {
-            Stand::Present(place) => found.present.push(place),
-            Stand::Gone => found.gone.push(member.drive.clone()),
-            Stand::Unasked => {}
-        }
-    }
+    found.look(environment, (book, &wanted), group, newcomer);
+    (!found.present.is_empty() || !found.gone.is_empty()).then_some(found)
+}
+
+/// An array inside the one of these members, of which none was given. The array around it can do
+/// without, or says so when it is opened.
+fn of_array_inside(
+    environment: &Environment,
+    book: &Book,
+    members: &[Seen],
+    newcomer: Option<&Path>,
+) -> Option<Absent> {
+    let group: Vec<&Seen> = members.iter().collect();
+    let wanted: Vec<&Member> = book.members().iter().filter(|member| member.role.is_some()).collect();
+    let array = format!("around {}", name(&group));
+    let mut found = Absent { array, need: Need::Spared, present: Vec::new(), gone: Vec::new() };
+    found.look(environment, (book, &wanted), &group, newcomer);
     (!found.present.is_empty() || !found.gone.is_empty()).then_some(found)
 }
 

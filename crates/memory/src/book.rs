@@ -305,7 +305,20 @@ impl Book {
     }
 }
 
+/// By what an array inside another one is known again: the hardware of a member that is an array.
+pub fn hardware_of_array(array: Uuid) -> String {
+    format!("{HARDWARE_OF_ARRAYS}{array}")
+}
+
+/// What [`hardware_of_array`] begins with.
+const HARDWARE_OF_ARRAYS: &str = "array ";
+
 impl Member {
+    /// The array that it is, if it is one inside another.
+    pub fn array(&self) -> Option<Uuid> {
+        self.hardware.as_deref()?.strip_prefix(HARDWARE_OF_ARRAYS)?.parse().ok()
+    }
+
     /// Whether it is known to lie on something else than this.
     pub(crate) fn is_on_other(&self, hardware: Option<&str>) -> bool {
         matches!((self.hardware.as_deref(), hardware), (Some(known), Some(found)) if known != found)

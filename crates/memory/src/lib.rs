@@ -104,7 +104,7 @@ mod lock;
 mod store;
 mod table;
 
-pub use book::{Book, BookError, GivenUp, Left, Member, Refusal, Sight};
+pub use book::{Book, BookError, GivenUp, Left, Member, Refusal, Sight, hardware_of_array};
 pub use judge::{Doubt, Found, Judgement, Run, Standing, Suspicion, judge};
 pub use keeper::{FileKeeper, Keeper, Reader, Taken};
 pub use lock::{Hold, Lock, LockError};

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use shoal_array::{Instant, Role};
 use shoal_md::{Candidate, MemberUse, Superblock, Timestamp, Uuid};
-use shoal_memory::{Book, Found, GivenUp, Keeper, Left, Member, Refusal, Sight, Standing};
+use shoal_memory::{Book, Found, GivenUp, Keeper, Left, Member, Refusal, Sight, Standing, hardware_of_array};
 
 use crate::assemble::{Cause, UPDATES_APART, candidates};
 use crate::tree::{Duty, Node, NodeId, Target, Tree};
@@ -244,7 +244,7 @@ impl<W: World> Tree<W> {
     pub(crate) fn hardware(&self, target: Target) -> Option<String> {
         match target {
             Target::Drive(drive) => self.world.hardware(drive),
-            Target::Node(node) => Some(format!("array {}", self.nodes[node.0].facts.array_uuid)),
+            Target::Node(node) => Some(hardware_of_array(self.nodes[node.0].facts.array_uuid)),
         }
     }
 

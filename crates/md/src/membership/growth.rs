@@ -61,9 +61,9 @@ impl Membership {
             }
             self.record(dev_number, MemberUse::Active(Role(u16::try_from(role).expect("members are few"))));
             let own = self.superblock_mut(dev_number)?;
-            if own.level_number == 1 {
-                set_recovery(own, Some(0));
-            }
+            // A spare says that none of it is rebuilt. What a reshape writes needs no rebuild.
+            let is_mirror = own.level_number == 1;
+            set_recovery(own, is_mirror.then_some(0));
         }
         Ok(())
     }

@@ -63,3 +63,16 @@ fn a_member_is_no_spare_of_an_array_that_has_failed() {
     is_refused(&bay, "grow --raid-devices 4 --drive d2 --force d0", "d2");
     assert!(bay.done("read d0 d2 --length 3000000").stdout == content);
 }
+
+#[test]
+fn a_spare_that_becomes_a_member_by_a_reshape_is_in_sync() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 --chunk 64K d0 d1 d2");
+    let content = pattern(3_000_000, 4);
+    bay.write("write d0 d1 d2", &content);
+    bay.done("add --drive d3 d0 d1 d2");
+    bay.done("grow --raid-devices 4 d0 d1 d2 d3");
+    assert_eq!(bay.json("status d0 --scan .")["health"], "optimal");
+    assert!(bay.done("read d0 d1 d3 --degraded --length 3000000").stdout == content);
+    bay.done("scrub d0 d1 d2 d3");
+}

@@ -212,3 +212,25 @@ fn the_member_that_is_replaced_need_not_be_named_twice() {
     assert_eq!(bay.json("status d1 d2 d3")["health"], "optimal");
     assert!(bay.done(&format!("read --length {BYTES} d1 d2 d3")).stdout == pattern(BYTES, 1));
 }
+
+/// Nor a half of an array of arrays: neither all of it, nor all but too little.
+#[test]
+fn an_array_inside_another_is_not_left_out_by_accident() {
+    let bay = Bay::new(6);
+    bay.done("create --level 51 --chunk 64K d0 d1 d2 d3 d4 d5");
+    let content = pattern(100_000, 3);
+    bay.write("write d0 d1 d2 d3 d4 d5", &content);
+    for (given, lacking) in [
+        ("d0 d1 d2", ["d3", "d5"]),
+        ("d1 d4 d5", ["d0", "d2"]),
+        ("d4 d5", ["d3", "d3"]),
+        ("d0 d1 d2 d4 d5", ["d3", "d3"]),
+    ] {
+        bay.refused(&format!("write {given}"), REFUSED, &lacking);
+    }
+    assert_eq!(bay.done("read d0 d1 d2 --length 100000").stdout, content, "reading leaves nobody behind");
+    let ran = bay.run_with("write --degraded d0 d1 d2", &content);
+    assert!(ran.code == 0 && ran.stderr.contains("started without d3"), "{}", ran.stderr);
+    // The array knows by now that it is not there.
+    bay.write("write d0 d1 d2", &content);
+}

@@ -333,7 +333,7 @@ fn arrays_are_remembered_each_for_itself_and_inside_each_other() {
     }
     bay.done("create --level 51 d4 d5 d6 d7 d8 d9");
     assert_eq!(books(&bay).len(), 5, "two inside, and the one of both");
-    bay.write("write d4 d5 d6", &pattern(BYTES, 1));
+    bay.write("write --degraded d4 d5 d6", &pattern(BYTES, 1));
     bay.refused("write d7 d8 d9", 3, &["older state"]);
     bay.write("write d4 d5 d7 d8 d6 d9", &pattern(BYTES, 2));
     assert_eq!(reads(&bay, "d4 d5 d6", 2), "");
