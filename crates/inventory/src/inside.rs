@@ -1,8 +1,7 @@
 //! Arrays inside an array, by the members that were given of each.
 
-use shoal_md::Uuid;
-use shoal_memory::Book;
-use shoal_volume::Superblock;
+use shoal_md::{Candidate, Uuid};
+use shoal_memory::{Book, Found, Store, hardware_of_array, judge};
 
 use crate::look::Seen;
 use crate::search::outer_superblock;
@@ -10,21 +9,26 @@ use crate::search::outer_superblock;
 /// They are of several arrays, and not all inside one.
 pub(crate) struct MixedUp;
 
-/// The array around all of these, by what their contents say; none if they are one that is inside
-/// nothing. Of some too little may be there to tell.
-pub(crate) fn around(groups: &[Vec<usize>], members: &[Seen]) -> Result<Option<Superblock>, MixedUp> {
+/// The superblocks of the array around all of these, by what their contents say, as members of it;
+/// none if they are one array that is inside nothing. Of some too little may be there to tell.
+pub(crate) fn around(groups: &[Vec<usize>], members: &[Seen]) -> Result<Vec<Found>, MixedUp> {
     let around = |group: &Vec<usize>| {
         let paths: Vec<_> = group.iter().map(|&index| members[index].path.clone()).collect();
-        outer_superblock(&paths)
+        let inside = &members[group[0]].superblock;
+        let candidate = Candidate { drive: inside.name(), superblock: outer_superblock(&paths)? };
+        Some(Found { candidate, hardware: Some(hardware_of_array(inside.array_uuid)) })
     };
-    let mut around = groups.iter().filter_map(around);
-    match around.next() {
-        None if groups.len() > 1 => Err(MixedUp),
-        first => {
-            let is_same = |other: Superblock| first.as_ref().is_some_and(|first| first.array_uuid == other.array_uuid);
-            if around.all(is_same) { Ok(first) } else { Err(MixedUp) }
-        }
-    }
+    let around: Vec<_> = groups.iter().filter_map(around).collect();
+    let array = |found: &Found| found.candidate.superblock.array_uuid;
+    let is_one = around.iter().all(|found| array(found) == array(&around[0]));
+    if is_one && (groups.len() == 1 || !around.is_empty()) { Ok(around) } else { Err(MixedUp) }
+}
+
+/// What is known of the array around these, if nothing speaks against them: that is told when it
+/// is opened.
+pub(crate) fn book_around(store: &Store, around: &[Found]) -> Option<Book> {
+    let book = store.read(around.first()?.candidate.superblock.array_uuid).ok()??;
+    judge(Some(&book), around).doubt.is_none().then_some(book)
 }
 
 /// The arrays that an array's members are.

@@ -20,7 +20,7 @@ use shoal_volume::{Features, Health, Role, Superblock};
 use crate::asked::Silence;
 use crate::drives::same_file;
 use crate::environment::Environment;
-use crate::inside::{around, arrays_inside};
+use crate::inside::{around, arrays_inside, book_around};
 use crate::look::{self, Look, Seen};
 use crate::search::{Named, SearchError, member_paths};
 
@@ -228,7 +228,7 @@ fn absent_members(environment: &Environment, members: &[Seen], newcomer: Option<
     };
     let inside: Vec<_> = groups.iter().map(|group| members[group[0]].superblock.array_uuid).collect();
     let mut absent: Vec<_> = groups.into_iter().filter_map(of_group).collect();
-    if let Some(book) = around.and_then(|around| store.read(around.array_uuid).ok()?) {
+    if let Some(book) = book_around(&store, &around) {
         let left_out = arrays_inside(&book).filter(|array| !inside.contains(array));
         let books = left_out.filter_map(|array| store.read(array).ok()?);
         absent.extend(books.filter_map(|book| of_array_inside(environment, &book, members, newcomer)));

@@ -90,7 +90,7 @@ pub use journal::{
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{
     AddError, MemberNumber, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError, ReshapeTarget,
-    in_one_voice,
+    SinceItLeft, in_one_voice,
 };
 pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};
 pub use ppl::{

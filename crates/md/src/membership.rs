@@ -18,7 +18,7 @@ use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Candidate, Creation, Features, Superblock, Timestamp, counts_on};
 
 pub use growth::{ReshapeTarget, in_one_voice};
-pub use readmission::{ReAddError, ReAddProblem, Readmission};
+pub use readmission::{ReAddError, ReAddProblem, Readmission, SinceItLeft};
 
 /// The members of a running array, with their superblocks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use shoal_array::{Instant, Role};
-use shoal_md::{Candidate, MemberUse, Superblock, Timestamp, Uuid};
+use shoal_md::{Candidate, MemberUse, SinceItLeft, Superblock, Timestamp, Uuid};
 use shoal_memory::{Book, Found, GivenUp, Keeper, Left, Member, Refusal, Sight, Standing, hardware_of_array};
 
 use crate::assemble::{Cause, UPDATES_APART, candidates};
@@ -144,6 +144,15 @@ impl HostMemory {
         let book = self.keeper.recall(superblock.array_uuid)?;
         let left_at = book.one_that_left(superblock.device_uuid)?.events;
         (superblock.events.saturating_add(1) < left_at).then_some(left_at)
+    }
+
+    /// Whether a former member has an update that it had not when it left.
+    pub(crate) fn since_it_left(&mut self, superblock: &Superblock) -> SinceItLeft {
+        let book = self.keeper.recall(superblock.array_uuid);
+        match book.as_ref().and_then(|book| book.one_that_left(superblock.device_uuid)) {
+            Some(left) if superblock.events <= left.events => SinceItLeft::AsItWas,
+            _ => SinceItLeft::Unknown,
+        }
     }
 
     /// Whether the file of a member, of now or once, was cut short or deleted while the array ran.

@@ -10,7 +10,7 @@
 
 use shoal_array::CommandError;
 use shoal_drive::DriveId;
-use shoal_md::{Candidate, Membership, Readmission, Superblock};
+use shoal_md::{Candidate, Membership, Readmission, SinceItLeft, Superblock};
 
 use crate::array_volume::ArrayVolume;
 use crate::assemble::probe;
@@ -94,6 +94,8 @@ impl<W: World> ArrayVolume<W> {
 
     /// What the superblocks are to say once the member is back; or why it cannot come back.
     fn readmission(&mut self, node: NodeId, back: &Candidate) -> Result<(Membership, Readmission), ManageError> {
+        let memory = self.tree.memory.as_mut();
+        let since = memory.map_or(SinceItLeft::Unknown, |memory| memory.since_it_left(&back.superblock));
         let it = &self.tree.nodes[node.0];
         let mut membership = it.membership.clone();
         let events_cleared = match &it.intent {
@@ -101,7 +103,7 @@ impl<W: World> ArrayVolume<W> {
             None if it.writable => None,
             None => self.events_cleared_by_members(node)?,
         };
-        let readmission = membership.re_add(back, events_cleared)?;
+        let readmission = membership.re_add(back, events_cleared, since)?;
         // Last, so that an array that is open for reading tells of whatever else is in the way.
         if !self.tree.nodes[node.0].writable {
             return Err(self.not_taken_back(&back.drive, CommandError::ReadOnly));

@@ -84,12 +84,26 @@ impl ReAddProblem {
     }
 }
 
+/// What is known of a member since it left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinceItLeft {
+    /// What it says itself.
+    Unknown,
+    /// It has the update that it left with: nobody has run it.
+    AsItWas,
+}
+
 impl Membership {
     /// A member that left comes back, as its own superblock says. `events_cleared` is what the
     /// bitmap's header says; none if there is no bitmap, or none that may be believed.
-    pub fn re_add(&mut self, back: &Candidate, events_cleared: Option<u64>) -> Result<Readmission, ReAddError> {
+    pub fn re_add(
+        &mut self,
+        back: &Candidate,
+        events_cleared: Option<u64>,
+        since: SinceItLeft,
+    ) -> Result<Readmission, ReAddError> {
         let refused = |why| ReAddError { drive: back.drive.clone(), why };
-        let role = self.role_to_take_again(&back.superblock, events_cleared).map_err(refused)?;
+        let role = self.role_to_take_again(&back.superblock, events_cleared, since).map_err(refused)?;
         let any = self.members.first().ok_or_else(|| refused(ReAddProblem::NoBitmap))?;
         let former = back.superblock.dev_number;
         let vacant = |number: u32| {
@@ -108,7 +122,12 @@ impl Membership {
         Ok(Readmission { dev_number, role })
     }
 
-    fn role_to_take_again(&self, own: &Superblock, events_cleared: Option<u64>) -> Result<Role, ReAddProblem> {
+    fn role_to_take_again(
+        &self,
+        own: &Superblock,
+        events_cleared: Option<u64>,
+        since: SinceItLeft,
+    ) -> Result<Role, ReAddProblem> {
         use ReAddProblem as P;
         let any = self.members.first().ok_or(P::NoBitmap)?;
         let shape = |superblock: &Superblock| {
@@ -124,7 +143,7 @@ impl Membership {
             (self.members.iter().any(|member| member.device_uuid == own.device_uuid), P::StillThere),
             (incomplete && !by_bitmap, P::Incomplete),
             (self.members.iter().any(|member| member.own_use() == MemberUse::Active(role)), P::RoleTaken { role }),
-            (own.events > any.events || self.ran_without_us(own), P::RunAlone),
+            (own.events > any.events || self.ran_without_us(own, since), P::RunAlone),
             (events_cleared.is_none(), P::NoBitmap),
             (shape(own) != shape(any), P::OtherShape),
         ] {
@@ -142,8 +161,9 @@ impl Membership {
 
     /// Whether it has gone on without us: by its own table a member that is in sync here had
     /// failed, or a role of such a member was nobody's, or nobody but itself was left. A role that
-    /// was nobody's may have been filled later; then it is no loss to fill this one too.
-    fn ran_without_us(&self, own: &Superblock) -> bool {
+    /// was nobody's may have been filled later; then it is no loss to fill this one too. Of one
+    /// that is as it was, others may have failed before it did, and be back: but not all.
+    fn ran_without_us(&self, own: &Superblock, since: SinceItLeft) -> bool {
         let seen = |number: &u32| own.member_use(*number);
         let others: Vec<_> = (0..own.max_dev()).filter(|number| *number != own.dev_number).collect();
         let is_active = |other: &MemberUse| matches!(other, MemberUse::Active(_));
@@ -154,6 +174,11 @@ impl Membership {
             seen(&member.dev_number) == MemberUse::Faulty
                 || !others.iter().any(|number| seen(number) == member.own_use())
         };
-        self.members.iter().filter(in_sync).any(is_missed) || !others.iter().any(|number| is_active(&seen(number)))
+        let mut missed = self.members.iter().filter(in_sync).map(is_missed);
+        let is_apart = match since {
+            SinceItLeft::Unknown => missed.any(|is_missed| is_missed),
+            SinceItLeft::AsItWas => missed.all(|is_missed| is_missed),
+        };
+        is_apart || !others.iter().any(|number| is_active(&seen(number)))
     }
 }

@@ -372,8 +372,10 @@ fn a_member_that_was_run_without_one_of_us_is_not_re_added() {
         members.fail(1).unwrap();
         members.advance(time(1));
         let back = Candidate { drive: "back".to_owned(), superblock: back };
-        let ran_alone = members.re_add(&back, Some(0)).is_err_and(|error| error.why == ReAddProblem::RunAlone);
+        let re_added = |since| members.clone().re_add(&back, Some(0), since);
+        let ran_alone = re_added(SinceItLeft::Unknown).is_err_and(|error| error.why == ReAddProblem::RunAlone);
         assert_eq!(ran_alone, !matches!(absent, MemberUse::Active(_)), "{absent:?}");
+        assert!(re_added(SinceItLeft::AsItWas).is_ok(), "who failed before it may be back");
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use shoal_array::{MemberState, Role};
 use shoal_md::{
     Candidate, Features, MemberUse, Membership, MinorVersion, NewMember, ReAddProblem, Readmission, RefusalReason,
-    Replacement, SUPERBLOCK_BYTES, Superblock, Unverified, Uuid, Verdict, assemble,
+    Replacement, SUPERBLOCK_BYTES, SinceItLeft, Superblock, Unverified, Uuid, Verdict, assemble,
 };
 
 const MIB: u64 = 1 << 20;
@@ -76,7 +76,7 @@ fn a_member_that_left_is_known_as_such() {
 #[test]
 fn a_member_comes_back_by_the_bitmap_as_with_linux() {
     let (mut members, left) = away();
-    let back = members.re_add(&left, Some(0)).unwrap();
+    let back = members.re_add(&left, Some(0), SinceItLeft::Unknown).unwrap();
     assert_eq!(back, Readmission { dev_number: 1, role: Role(1) });
 
     let linux = candidates("returning", MinorVersion::Start);
@@ -99,7 +99,7 @@ fn problem(change: impl Fn(&mut Membership, &mut Superblock), events_cleared: Op
     let (mut members, mut left) = away();
     change(&mut members, &mut left.superblock);
     let before = members.clone();
-    let error = members.re_add(&left, events_cleared).unwrap_err();
+    let error = members.re_add(&left, events_cleared, SinceItLeft::Unknown).unwrap_err();
     assert_eq!(members, before, "a refusal changes nothing");
     let message = error.to_string();
     let mend = match error.why {
@@ -134,10 +134,10 @@ fn who_cannot_come_back_is_told_why() {
 
     // It may have seen the very last clearing; and what came back half may come back again.
     let (mut members, left) = away();
-    assert!(members.re_add(&left, Some(events)).is_ok());
+    assert!(members.re_add(&left, Some(events), SinceItLeft::Unknown).is_ok());
     let (mut members, mut left) = away();
     left.superblock.features = left.superblock.features | Features::RECOVERY_OFFSET | Features::RECOVERY_BITMAP;
-    assert!(members.re_add(&left, Some(events)).is_ok());
+    assert!(members.re_add(&left, Some(events), SinceItLeft::Unknown).is_ok());
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_member_that_was_run_without_the_others_does_not_come_back() {
     let mut half = Membership::of_assembly(&assemble(&alone).unwrap(), &alone);
     half.advance(left.superblock.update_time);
     let half = Candidate { drive: "c".to_owned(), superblock: half.superblocks()[0].clone() };
-    assert_eq!(members.re_add(&half, Some(0)).unwrap_err().why, ReAddProblem::RunAlone);
+    assert_eq!(members.re_add(&half, Some(0), SinceItLeft::Unknown).unwrap_err().why, ReAddProblem::RunAlone);
 
     // Or that one had failed which is in sync here.
     let mut all = candidates("returning", MinorVersion::Start);
@@ -162,7 +162,7 @@ fn a_member_that_was_run_without_the_others_does_not_come_back() {
         (half.superblock.member_use(0), half.superblock.member_use(2)),
         (MemberUse::Faulty, MemberUse::Active(Role(2)))
     );
-    assert_eq!(members.re_add(&half, Some(0)).unwrap_err().why, ReAddProblem::RunAlone);
+    assert_eq!(members.re_add(&half, Some(0), SinceItLeft::Unknown).unwrap_err().why, ReAddProblem::RunAlone);
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn a_number_that_was_given_away_is_not_taken_back() {
         given += 1;
     }
     assert_eq!(given, 1918, "all but the two that are there");
-    assert_eq!(members.re_add(&left, Some(0)).unwrap_err().why, ReAddProblem::TableFull);
+    assert_eq!(members.re_add(&left, Some(0), SinceItLeft::Unknown).unwrap_err().why, ReAddProblem::TableFull);
     members.remove(55).unwrap();
-    assert_eq!(members.re_add(&left, Some(0)), Ok(Readmission { dev_number: 55, role: Role(1) }));
+    assert_eq!(members.re_add(&left, Some(0), SinceItLeft::Unknown), Ok(Readmission { dev_number: 55, role: Role(1) }));
 }
 
 #[test]

@@ -76,3 +76,20 @@ fn a_spare_that_becomes_a_member_by_a_reshape_is_in_sync() {
     assert!(bay.done("read d0 d1 d3 --degraded --length 3000000").stdout == content);
     bay.done("scrub d0 d1 d2 d3");
 }
+
+#[test]
+fn members_that_failed_one_after_the_other_come_back_in_any_order() {
+    for order in [["d1", "d2"], ["d2", "d1"]] {
+        let bay = Bay::new(3);
+        bay.done("create --level 1 --bitmap internal d0 d1 d2");
+        for (member, seed) in [("d1", 1), ("d2", 2)] {
+            bay.done(&format!("fail --member {member} d0 --scan ."));
+            bay.write("write d0 --scan .", &pattern(100_000, seed));
+        }
+        for member in order {
+            bay.done(&format!("re-add --drive {member} d0 --scan ."));
+        }
+        assert_eq!(bay.json("status d0 --scan .")["health"], "optimal");
+        assert!(bay.done("read --degraded d2 --length 100000").stdout == pattern(100_000, 2));
+    }
+}

@@ -252,6 +252,7 @@ impl<W: World> Tree<W> {
         let run = self.nodes[node.0].recorder.run.as_mut().expect("a stage belongs to a run");
         let ios = run.stage_io();
         run.outstanding = ios.len();
+        run.stage_begins(ios.iter().map(|(slot, _)| *slot));
         if ios.is_empty() {
             return self.end_stage(now, node);
         }

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use shoal_array::{Level, ParityLayout, Role};
-use shoal_md::{Candidate, ConsistencyPolicy, Membership, MinorVersion, Superblock, Timestamp, plan_creation};
+use shoal_md::{
+    Candidate, ConsistencyPolicy, Membership, MinorVersion, SinceItLeft, Superblock, Timestamp, plan_creation,
+};
 
 use crate::mdadm_examine::drives::Drives;
 use crate::mdadm_examine::expected::{STATE_LEGEND, fields, mdadm};
@@ -107,7 +109,7 @@ fn needs_mdadm_reads_a_member_that_came_back() {
     members.fail(1).unwrap();
     write(&drives, &mut members);
     assert_eq!(examine(&drives, 0)["Array State"], format!("A.A {STATE_LEGEND}"));
-    members.re_add(&Candidate { drive: "former".to_owned(), superblock }, Some(0)).unwrap();
+    members.re_add(&Candidate { drive: "former".to_owned(), superblock }, Some(0), SinceItLeft::Unknown).unwrap();
     write(&drives, &mut members);
     let back = examine(&drives, 1);
     assert_eq!(back["Feature Map"], "0x83");

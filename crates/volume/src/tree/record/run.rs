@@ -51,7 +51,7 @@ pub(super) struct Run {
     /// Those that have refused a flush of somebody else, and with it may have lost what the run has
     /// done there.
     pub(super) refused: Vec<usize>,
-    /// Those whose superblocks are written and not flushed yet.
+    /// Those whose superblocks are written, or are being written, and not flushed yet.
     pub(super) unflushed: Vec<usize>,
     /// The members that it began with, by slot.
     pub(super) members: Vec<(usize, Role)>,
@@ -68,15 +68,23 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// The slots begin their parts of the stage. A superblock that is on its way may be in the
+    /// drive's cache already, and go with a flush that is refused before its write is answered.
+    pub(super) fn stage_begins(&mut self, slots: impl Iterator<Item = usize>) {
+        if self.stage.writes_superblocks() {
+            self.unflushed.extend(slots);
+        }
+    }
+
     /// A slot has done its part of the stage.
     pub(super) fn step_done(&mut self, slot: usize, good: bool) {
+        if good == self.stage.is_flush() {
+            // It is durable; or it was not written.
+            self.unflushed.retain(|&other| other != slot);
+        }
         if !good {
             self.slots.retain(|&other| other != slot);
             self.failed.push(slot);
-        } else if self.stage.is_flush() {
-            self.unflushed.retain(|&other| other != slot);
-        } else if self.stage.writes_superblocks() {
-            self.unflushed.push(slot);
         }
     }
 
