@@ -4,8 +4,7 @@ use rustix::io::Errno;
 use shoal_drive::{Io, IoKind, LoopError};
 use shoal_volume::{DriveId, Memory, World};
 
-use crate::limits::FAILURES_MAX;
-use crate::limits::STEP_BYTES_MAX;
+use crate::limits::{FAILURES_MAX, STEP_BYTES_MAX};
 use crate::stamp::{self, Pass, Reading};
 
 /// Why a drive could not be checked.

@@ -10,8 +10,14 @@ use crate::search::outer_superblock;
 pub(crate) struct MixedUp;
 
 /// The superblocks of the array around all of these, by what their contents say, as members of it;
-/// none if they are one array that is inside nothing. Of some too little may be there to tell.
-pub(crate) fn around(groups: &[Vec<usize>], members: &[Seen]) -> Result<Vec<Found>, MixedUp> {
+/// none if they are one array that is inside nothing. Of some too little may be there to tell. The
+/// contents are not looked at if they are one array, and this host knows of none around it.
+pub(crate) fn around(store: &Store, groups: &[Vec<usize>], members: &[Seen]) -> Result<Vec<Found>, MixedUp> {
+    if let [group] = groups
+        && !is_inside(store, members[group[0]].superblock.array_uuid)
+    {
+        return Ok(Vec::new());
+    }
     let around = |group: &Vec<usize>| {
         let paths: Vec<_> = group.iter().map(|&index| members[index].path.clone()).collect();
         let inside = &members[group[0]].superblock;
@@ -22,6 +28,12 @@ pub(crate) fn around(groups: &[Vec<usize>], members: &[Seen]) -> Result<Vec<Foun
     let array = |found: &Found| found.candidate.superblock.array_uuid;
     let is_one = around.iter().all(|found| array(found) == array(&around[0]));
     if is_one && (groups.len() == 1 || !around.is_empty()) { Ok(around) } else { Err(MixedUp) }
+}
+
+/// Whether this host knows of an array around this one.
+fn is_inside(store: &Store, array: Uuid) -> bool {
+    let books = store.arrays().into_iter().filter_map(|other| store.read(other).ok()?);
+    books.into_iter().any(|book| arrays_inside(&book).any(|inside| inside == array))
 }
 
 /// What is known of the array around these, if nothing speaks against them: that is told when it

@@ -189,9 +189,7 @@ impl Absent {
             (Need::Needed, _) | (Need::Spared, Intent::Read | Intent::ReadWithout) => Ok(None),
         }
     }
-}
 
-impl Absent {
     /// Looks where the wanted members of an array are, beside those of the group too.
     fn look(
         &mut self,
@@ -216,7 +214,7 @@ fn absent_members(environment: &Environment, members: &[Seen], newcomer: Option<
     let Some(store) = environment.store() else { return Vec::new() };
     let candidates: Vec<_> = members.iter().map(Seen::candidate).collect();
     let groups = shoal_md::group_by_array(&candidates);
-    let Ok(around) = around(&groups, members) else {
+    let Ok(around) = around(&store, &groups, members) else {
         // Arrays were mixed up, which is told when they are opened.
         return Vec::new();
     };

@@ -29,5 +29,5 @@ const _: () = assert!(SAMPLE_BYTES_MAX as u64 <= IMPORT_BYTES_MAX);
 // What is imported can be read again.
 const _: () = assert!(TEXT_BYTES_MAX <= VALUE_BYTES_MAX as usize);
 const _: () = assert!(VALUE_BYTES_MAX as i64 <= SAMPLE_BYTES_MAX);
-// Small groups have all of their values in the exact distribution.
-const _: () = assert!(EXACT_MAX <= VALUES_MAX && VALUES_MAX <= POINTS_MAX);
+// Nothing is left out where the distribution is exact.
+const _: () = assert!(EXACT_MAX <= VALUES_MAX && EXACT_MAX <= POINTS_MAX);

@@ -3,10 +3,9 @@
 //! A drive that was asked to read writes into memory whenever it pleases, or never; one that was
 //! asked to write takes its bytes from there whenever it pleases. Whoever stops waiting for it must
 //! not use that memory for anything else before it has answered; and yet the request whose buffer
-//! it is goes on without it. So the *buffer moves*: its number stands for
-//! other memory from then on, with a copy of what it held, and the memory where it was is *set
-//! aside* until every I/O that was begun there has ended. A buffer that has moved stays where it
-//! is.
+//! it is goes on without it. So the *buffer moves*: its number stands for other memory from then
+//! on, with a copy of what it held, and the memory where it was is *set aside* until every I/O that
+//! was begun there has ended. A buffer that has moved stays where it is.
 //!
 //! | I/O that was begun before the buffer moved | when it ends |
 //! | --- | --- |

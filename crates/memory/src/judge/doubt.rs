@@ -250,7 +250,7 @@ impl Doubt {
             ),
             Self::Apart { drive } => {
                 format!(
-                    "to go on with what the other host made of it, give {drive} without them and {TRUST}; else {TRUST}"
+                    "give the drives of one time alone, {drive} and what went on with it or all others, and {TRUST}"
                 )
             }
             Self::Degraded { .. } => "give them too; if they are gone for good, start it with --degraded".to_owned(),

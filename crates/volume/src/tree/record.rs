@@ -129,6 +129,15 @@ impl Recorder {
         self.again_at = Some(now.after_ns(RETRY_NS));
     }
 
+    /// A member that has been filled has failed, and waits for nothing any more: whoever is filled
+    /// in its place waits for a run of its own.
+    pub(super) fn forget_filled(&mut self, role: Role) {
+        let under_way = self.run.iter_mut().map(|run| &mut run.waiters);
+        for waiters in under_way.chain([&mut self.next, &mut self.again]) {
+            waiters.retain(|waiter| *waiter != Waiter::Filled(role));
+        }
+    }
+
     /// That of an array as it was put together, with slots that may lack the last update.
     pub(crate) fn of_assembled(array: &Array, unsure: Vec<usize>) -> Self {
         Self { unsure, losses: Losses::of_assembled(array), ..Self::default() }
@@ -370,7 +379,6 @@ impl<W: World> Tree<W> {
                 Waiter::Log(notes) => self.unit_recorded(node, notes, &outcome),
                 Waiter::Mirror(role) if outcome == Outcome::Done => self.mirror_recorded(node, role),
                 Waiter::Filled(role) if outcome == Outcome::Done => self.filled_recorded(node, role),
-                Waiter::Filled(role) if !self.nodes[node.0].filled.contains(&role) => {}
                 Waiter::Mirror(_) | Waiter::Filled(_) => self.nodes[node.0].recorder.try_again(now, waiter),
                 Waiter::Marking => self.release(now, node, &outcome),
                 Waiter::Caller => self.awaited = Some(result(&outcome)),

@@ -17,12 +17,14 @@ const UNSURE_TRIES: u32 = 8;
 
 impl<W: World> Tree<W> {
     /// An engine has told something: what changes by it goes into the superblocks. It becomes news
-    /// at once, but for the end of a rebuild.
+    /// at once, but for the end of a rebuild, which is news once it is recorded.
     pub(super) fn heed(&mut self, now: Instant, node: NodeId, event: Event) {
         self.heed_for_bitmap(now, node, &event);
         match event {
             Event::MemberFailed(role) => {
-                self.nodes[node.0].filled.retain(|filled| *filled != role);
+                let it = &mut self.nodes[node.0];
+                it.filled.retain(|filled| *filled != role);
+                it.recorder.forget_filled(role);
                 self.name_successor(now, node, role);
             }
             Event::RebuildFinished(role) => return self.member_filled(now, node, role),
@@ -44,13 +46,10 @@ impl<W: World> Tree<W> {
         self.record(now, node, Waiter::Filled(role));
     }
 
-    /// The superblocks say that a member is in sync, and it is, if it has not failed meanwhile.
+    /// The superblocks say that a member that has been filled is in sync.
     pub(super) fn filled_recorded(&mut self, node: NodeId, role: Role) {
-        let filled = &mut self.nodes[node.0].filled;
-        if let Some(place) = filled.iter().position(|filled| *filled == role) {
-            filled.swap_remove(place);
-            self.news.push_back(News { node, event: Event::RebuildFinished(role) });
-        }
+        self.nodes[node.0].filled.retain(|filled| *filled != role);
+        self.news.push_back(News { node, event: Event::RebuildFinished(role) });
     }
 
     /// Brings members that are one update behind up to the others, after those that may lose the

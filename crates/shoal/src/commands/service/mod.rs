@@ -50,13 +50,13 @@ fn install(cli: &Cli, args: &InstallArgs) -> Result<(), Failure> {
     let document = ServiceDocument { array: Some(array.name), uuid, files, commands: system::lines(&commands), notes };
     output::document(cli, &document, text)?;
     if args.dry_run {
-        output::warn("nothing of this is written: leave --dry-run out for that");
+        output::warn("nothing was written: without --dry-run these files are");
         return Ok(());
     }
     // What is to come has been told; from here on a failure is told beside it.
     service.install(&root).map_err(|error| shown(install_failure(error)))?;
     system::run(&commands).map_err(shown)?;
-    output::warn(&format!("installed: array {name} is a service, `shoal service remove` takes that back"));
+    output::warn(&format!("installed: array {name} is a service now; `shoal service remove` removes it"));
     Ok(())
 }
 
