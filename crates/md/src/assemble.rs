@@ -11,8 +11,6 @@ mod reasons;
 mod seats;
 mod table;
 
-use std::cmp::Reverse;
-
 use shoal_array::{Array, BufferId, Config, Health, Level, MemberState, Raid0Layout, Role, Scratch, Shape};
 
 use crate::place::SECTOR_BYTES;
@@ -272,15 +270,19 @@ fn check_identities(candidates: &[Candidate]) -> Result<(), AssembleError> {
 }
 
 /// The candidate with the most updates that has a role, or is the journal, by its own table; among
-/// equals one with a role, then the one that counts on the fewest: of two updates with one number
-/// the one that others missed was the later. Then the first. Spares miss updates, and know nothing
-/// that the members do not: they count if there is nobody else.
+/// equals one with a role, then the one that most of their tables count on: of two updates with one
+/// number the later one leaves out who had the earlier, which counts on all that were there. Then
+/// the first. Spares miss updates, and know nothing that the members do not: they count if there is
+/// nobody else.
 fn elect(candidates: &[Candidate]) -> Option<usize> {
+    let has_duty = |own: &Superblock| matches!(own.own_use(), MemberUse::Active(_) | MemberUse::Journal);
+    let is_active = |table: &Superblock, number| matches!(table.member_use(number), MemberUse::Active(_));
+    let superblocks = || candidates.iter().map(|candidate| &candidate.superblock);
     let rank = |index: &usize| {
-        let superblock = &candidates[*index].superblock;
-        let own = superblock.own_use();
-        let active = matches!(own, MemberUse::Active(_));
-        (active || own == MemberUse::Journal, superblock.events, active, Reverse(superblock.active_count()))
+        let own = &candidates[*index].superblock;
+        let peers = superblocks().filter(|other| has_duty(other) && other.events == own.events);
+        let counting_on_it = peers.filter(|table| is_active(table, own.dev_number)).count();
+        (has_duty(own), own.events, is_active(own, own.dev_number), counting_on_it)
     };
     (0..candidates.len()).rev().max_by_key(rank)
 }

@@ -299,11 +299,6 @@ impl Superblock {
         }
     }
 
-    /// How many members have a role.
-    pub(crate) fn active_count(&self) -> usize {
-        (0..).zip(&self.roles).filter(|(number, _)| matches!(self.member_use(*number), MemberUse::Active(_))).count()
-    }
-
     /// What this superblock says of its own member.
     pub fn own_use(&self) -> MemberUse {
         self.member_use(self.dev_number)

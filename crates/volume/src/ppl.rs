@@ -22,6 +22,7 @@
 //! | the end | whole or torn | in sync | in sync |
 //! | any | one cannot be read, or says what cannot be | resync of all | refused without `--force` |
 //! | any | that of a member being rebuilt cannot be read, or the member fails in the replay | | as without it; its rebuild begins anew |
+//! | any | a member in sync refuses the flush behind the replay | all of it is [written again](crate::tree), and flushed, before the logs are made empty | the same |
 //! | any | the member whose log it is is gone, and its [replacement](super::mirror) stands in for it, filled in part | | as without it; its rebuild begins anew |
 //! | any | the same, and all was copied | resync of all | refused without `--force` |
 //!
@@ -106,6 +107,9 @@ pub(crate) struct OpenLogs {
     pub(crate) in_doubt_from: Option<u64>,
     /// Members being rebuilt of which nothing is right, as their logs were not believed.
     rebuilt_anew: Vec<Role>,
+    /// Members that refused the flush behind the replay, and are to be
+    /// [renewed](Tree::renew_members) before the logs are made empty.
+    pub(crate) refused_flush: Vec<Role>,
 }
 
 impl OpenLogs {
@@ -192,8 +196,9 @@ pub(crate) fn open_logs<W: World>(
     }
     let in_doubt_from = judge(&found)?;
     let room = Logs::room(in_use.filter_map(|slot| slot.place.log.as_ref()));
-    let (logs, rebuilt_anew) = found.into_logs(slots);
-    Ok(OpenLogs { room, logs, replayed: Replayed::default(), in_doubt_from, rebuilt_anew })
+    let logs = found.logs(slots);
+    let FoundLogs { rebuilt_anew, refused_flush, .. } = found;
+    Ok(OpenLogs { room, logs, replayed: Replayed::default(), in_doubt_from, rebuilt_anew, refused_flush })
 }
 
 /// Where the member with this role lies.

@@ -19,6 +19,8 @@ pub(super) struct FoundLogs {
     pub(super) tally: Tally,
     /// Members being rebuilt whose logs were not believed.
     pub(super) rebuilt_anew: Vec<Role>,
+    /// Members in sync that refused the flush behind the replay.
+    pub(super) refused_flush: Vec<Role>,
 }
 
 /// How many entries can be replayed, and what stands against it.
@@ -51,6 +53,15 @@ impl FoundLogs {
         }
     }
 
+    /// A member has refused the flush behind the replay. A resync would not help: the drive may read
+    /// what it will lose, and a resync writes only where something differs.
+    pub(super) fn flush_refused(&mut self, states: &[MemberState], role: Role) {
+        match states[role.index()] {
+            MemberState::InSync => self.refused_flush.push(role),
+            _ => self.failed(states, role),
+        }
+    }
+
     /// A member has failed in the replay: what it was to take, or to give, counts as damage, unless
     /// it is being rebuilt.
     pub(super) fn failed(&mut self, states: &[MemberState], role: Role) {
@@ -61,16 +72,15 @@ impl FoundLogs {
         }
     }
 
-    /// The logs of all slots, which are still to be made empty; and the members that are rebuilt
-    /// anew.
-    pub(super) fn into_logs(self, slots: &[Slot]) -> (Logs, Vec<Role>) {
+    /// The logs of all slots, which are still to be made empty.
+    pub(super) fn logs(&self, slots: &[Slot]) -> Logs {
         let mut logs = Logs::default();
-        for (slot, newest) in slots.iter().zip(self.generations) {
+        for (slot, &newest) in slots.iter().zip(&self.generations) {
             if let Some(log) = slot.place.log {
                 logs.insert_found(slot.buffer, log, newest);
             }
         }
-        (logs, self.rebuilt_anew)
+        logs
     }
 }
 

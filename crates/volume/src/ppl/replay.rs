@@ -49,7 +49,8 @@ impl Replayed {
 
 impl<W: World> Tree<W> {
     /// Writes parity for all that was found, and makes it durable. What cannot be done counts as
-    /// damage, unless it was a member being rebuilt that failed: its rebuild begins anew.
+    /// damage, unless it was a member being rebuilt that failed: its rebuild begins anew. A member
+    /// in sync that refuses its flush is to be renewed.
     pub(super) fn replay_logs(
         &mut self,
         slots: &[Slot],
@@ -68,7 +69,7 @@ impl<W: World> Tree<W> {
         for slot in slots {
             let Duty::Member(role) = slot.duty else { continue };
             if !found.rebuilt_anew.contains(&role) && self.call(slot.place.target, MemberIo::Flush)?.is_err() {
-                found.failed(states, role);
+                found.flush_refused(states, role);
             }
         }
         Ok(())

@@ -34,7 +34,9 @@
 //! flushed: that takes it along, and the run's own flush covers nothing of it. The others have it.
 //! If they got the next one too before it did, a power cut would leave it two updates behind: stale
 //! by md's rule, and it is the one that is needed most. So it gets the next one *first*. If it
-//! fails again the update is given up, and the next one has the same count. So does a replacement
+//! fails again the update is given up, and the next one has the same count; when that is recorded
+//! without the drive, which may hold the one that was given up, another one follows before anybody
+//! is told: Linux takes the first of two tables with one count. So does a replacement
 //! that stands in for an original which has left its partial parity log behind: it must not be
 //! without the update that says so, see [`Node::stands_in`].
 //!
@@ -48,134 +50,22 @@
 //! * a rebuild that has finished: it is told as under way until then;
 //! * a spare that was added, closing: nobody waits, but the change must last.
 
+mod recorder;
 mod refusal;
 mod run;
 mod slots;
 
-use shoal_array::{Array, EffectId, Fault, Health, Instant, Outcome, Role};
+use shoal_array::{Fault, Health, Instant, Outcome};
 use shoal_md::Timestamp;
 
 use crate::VolumeError;
 use crate::world::World;
 
-use super::losses::Losses;
 use super::node::Duty;
-use super::{EngineId, Node, NodeId, Pending, Tree};
+use super::{Node, NodeId, Pending, Tree};
 use run::{Run, Stage};
 
-/// How long after a run that failed a mirror or a filled member has another one. A drive has
-/// refused a flush, or has lost too much with others.
-const RETRY_NS: u64 = 1_000_000_000;
-
-/// Who is told when a run is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiter {
-    /// An engine's `Record` effect.
-    Engine(EngineId, EffectId),
-    /// The requests that wait for the array to be marked active.
-    Marking,
-    /// The replacement of the member with this role.
-    Mirror(Role),
-    /// The member with this role, which has been filled.
-    Filled(Role),
-    /// The unit of the partial parity log that these notes belong to.
-    Log(u32),
-    /// A blocking call, which finds the result in `Tree::awaited`.
-    Caller,
-    /// Nobody.
-    Nobody,
-}
-
-/// A node's record runs: the one under way, and who waits for the next.
-#[derive(Debug, Default)]
-pub(crate) struct Recorder {
-    run: Option<Run>,
-    next: Vec<Waiter>,
-    /// Slots that the next run leaves out: they failed at one that was to be begun anew.
-    unfit: Vec<usize>,
-    /// Slots that may lack the last update, and stay.
-    unsure: Vec<usize>,
-    /// Mirrors and filled members whose run failed. The next one is theirs, too; if nobody asks for
-    /// one, there is one at the time given.
-    again: Vec<Waiter>,
-    again_at: Option<Instant>,
-    losses: Losses,
-}
-
-impl Recorder {
-    pub(crate) fn is_idle(&self) -> bool {
-        self.run.is_none() && self.next.is_empty()
-    }
-
-    /// When the next run may begin, if that is a matter of time.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let waits = self.losses.due().filter(|_| !self.next.is_empty());
-        waits.into_iter().chain(self.again_at).min().filter(|_| self.run.is_none())
-    }
-
-    /// Looks whether others have been waited for long enough, and whether it is time for another
-    /// try.
-    pub(super) fn look(&mut self, now: Instant) {
-        self.losses.look(now);
-        if self.run.is_none() && self.again_at.is_some_and(|at| at <= now) {
-            self.again_at = None;
-            self.next.append(&mut self.again);
-        }
-    }
-
-    /// A run has failed that a mirror or a filled member waited for.
-    fn try_again(&mut self, now: Instant, waiter: Waiter) {
-        self.again.push(waiter);
-        self.again_at = Some(now.after_ns(RETRY_NS));
-    }
-
-    /// A member that has been filled has failed, and waits for nothing any more: whoever is filled
-    /// in its place waits for a run of its own.
-    pub(super) fn forget_filled(&mut self, role: Role) {
-        let under_way = self.run.iter_mut().map(|run| &mut run.waiters);
-        for waiters in under_way.chain([&mut self.next, &mut self.again]) {
-            waiters.retain(|waiter| *waiter != Waiter::Filled(role));
-        }
-    }
-
-    /// That of an array as it was put together, with slots that may lack the last update.
-    pub(crate) fn of_assembled(array: &Array, unsure: Vec<usize>) -> Self {
-        Self { unsure, losses: Losses::of_assembled(array), ..Self::default() }
-    }
-
-    /// Whether a slot may lack the last update.
-    pub(super) fn is_unsure(&self, slot: usize) -> bool {
-        self.unsure.contains(&slot)
-    }
-
-    /// A slot has refused a flush.
-    pub(super) fn note_refusal(&mut self, slot: usize) {
-        self.run.iter_mut().for_each(|run| run.note_refusal(slot));
-    }
-
-    /// A slot is taken away.
-    pub(super) fn slot_removed(&mut self, slot: usize) {
-        debug_assert!(self.run.is_none(), "a run knows its slots by their places");
-        for known in [&mut self.unfit, &mut self.unsure] {
-            known.retain(|other| *other != slot);
-            known.iter_mut().filter(|other| **other > slot).for_each(|other| *other -= 1);
-        }
-    }
-
-    fn is_settling(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| run.stage == Stage::Settling)
-    }
-
-    /// The slots that a run is about to write superblocks to.
-    pub(crate) fn announced_slots(&self) -> Option<&[usize]> {
-        self.run.as_ref().filter(|run| run.stage.is_revocable()).map(|run| run.slots.as_slice())
-    }
-
-    /// A run has settled, and what this host remembers has not been told yet.
-    pub(crate) fn waits_for_memory(&self) -> bool {
-        self.is_settling() && self.run.as_ref().is_some_and(|run| run.outstanding == 0)
-    }
-}
+pub(crate) use recorder::{Recorder, Waiter};
 
 impl<W: World> Tree<W> {
     /// Asks for the present states to be made durable.
@@ -336,6 +226,7 @@ impl<W: World> Tree<W> {
             false => self.take_back(node),
         }
         let it = &mut self.nodes[node.0];
+        it.recorder.repeats |= run.stage.is_of_first();
         it.is_not_at_rest(now);
         it.recorder.losses.count(now, &it.array);
         if run.failed.iter().any(|slot| it.stays(*slot)) {
@@ -364,7 +255,12 @@ impl<W: World> Tree<W> {
         } else if is_flushed {
             self.update_flushed(now, node);
         }
-        self.end_run(now, node, run.waiters, outcome);
+        let recorder = &mut self.nodes[node.0].recorder;
+        let mut waiters = run.waiters;
+        if is_recorded && std::mem::take(&mut recorder.repeats) {
+            recorder.next.splice(0..0, waiters.drain(..));
+        }
+        self.end_run(now, node, waiters, outcome);
     }
 
     fn end_run(&mut self, now: Instant, node: NodeId, waiters: Vec<Waiter>, outcome: Outcome) {

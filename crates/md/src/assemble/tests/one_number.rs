@@ -42,3 +42,17 @@ fn a_spare_as_fresh_as_those_that_give_it_a_role_is_filled_anew() {
     let assembly = assemble(&members).unwrap();
     assert_eq!(assembly.slots[1].state, MemberState::Rebuilding { position: 0 });
 }
+
+/// The one that had the earlier update was failed by the later one, which gave its role to a spare:
+/// both tables count on as many.
+#[test]
+fn the_later_of_two_updates_may_count_on_as_many() {
+    let mut members = array(1, Level::Raid1, 3, 1);
+    for later in &mut members[1..] {
+        set_use(later, 0, MemberUse::Faulty);
+        set_use(later, 3, MemberUse::Active(Role(0)));
+    }
+    let assembly = assemble(&members).unwrap();
+    assert_eq!(assembly.verdicts[0], Verdict::Faulty);
+    assert_eq!(assembly.slots[0].candidate, Some(3));
+}

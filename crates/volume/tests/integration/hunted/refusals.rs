@@ -217,6 +217,38 @@ fn a_member_without_whom_an_array_fails_is_written_to_again_at_the_next_start() 
     }
 }
 
+/// What the logs say is replayed, and a member refuses the flush behind it. Its parity reads as it
+/// should until it loses its power: a resync changes nothing there.
+#[test]
+fn a_member_that_refuses_the_flush_behind_a_replay_is_written_to_again() {
+    let bare = Bare { level: "5", members: 3, gone: 0, consistency: ConsistencyPolicy::Ppl };
+    let mut renewed = 0;
+    for seed in 0..24 {
+        let mut array = bare.created(&Books::default());
+        array.arena().write(array.request_memory(0), &[9; 4096]);
+        let span = array.request_span(0, 4096);
+        for chunk in 0..12 {
+            let command = Command::Write { offset: (seed * 12 + chunk) * 4096 % BARE_BYTES, span };
+            array.submit(Request { id: RequestId::client(chunk), command });
+        }
+        array.poll(1 + (seed as usize % 8), None, &mut Vec::new()).unwrap();
+        let mut contents = array.world().picture();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        contents.iter_mut().for_each(|content| content.cut_power(&mut random));
+        let kind = MisbehaviourKind::FlushFails(Fault::Io);
+        contents[1].arm(Misbehaviour { kind, within: 0..DRIVE_BYTES, skip: 0 });
+        let mut array = bare.started(contents, None);
+        renewed += u32::from(was_renewed(&mut array));
+        finish(&mut array);
+        let mut contents = array.world().picture();
+        contents[1].cut_power(&mut random);
+        let mut array = bare.started(contents, None);
+        finish(&mut array);
+        assert_copies_agree(&mut array);
+    }
+    assert!(renewed > 0, "some replay is flushed");
+}
+
 /// The original, a last copy, refuses any one of its flushes, also that of superblocks which are to
 /// say that the replacement has all of its content, or is the member. The takeover is not forgotten
 /// for that.
