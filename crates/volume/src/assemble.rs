@@ -22,7 +22,7 @@ use crate::bitmap::{KeptBitmap, guided_engine, kept_bitmap};
 use crate::inspect::split_members;
 use crate::journal::{open_journal, settle_journal};
 use crate::memory::Admitted;
-use crate::ppl::{OpenLogs, Replayed, has_logs, open_logs, sync_first_columns};
+use crate::ppl::{Replayed, has_logs, open_logs, sync_first_columns};
 use crate::superblocks::{ProbeError, read_superblock};
 use crate::tree::{
     Activity, BitmapCopy, Checkpoint, Duty, JournalLog, Logs, Node, NodeId, Place, Recorder, RestDelay, Slot, Target,
@@ -166,7 +166,6 @@ pub(crate) fn add_node<W: World>(
     let membership = Membership::of_assembly(&assembly, &candidates);
     let slots = slots(tree, &members, &assembly, &membership, bitmap.as_ref())?;
     let engine = open_engine(tree, &members, &assembly, &shape, &slots, bitmap.as_ref(), options)?;
-    let refused = slots_of(&slots, &engine.refused_flush);
     let node = tree.seat(Node {
         updates_due: updates_due(&engine, &membership, &assembly, &candidates, options),
         activity: activity(&assembly, &engine.array, tree.world.now()),
@@ -191,7 +190,6 @@ pub(crate) fn add_node<W: World>(
         is_renamed: false,
         writable: options.writable,
     });
-    refused.into_iter().for_each(|slot| tree.remember_refusal(node, slot));
     resume_replacements(tree, node, &assembly)?;
     journal.filter(|_| options.writable).map_or(Ok(()), |journal| settle_journal(tree, node, journal))?;
     Ok(node)
@@ -211,8 +209,6 @@ struct Engine {
     replayed: Replayed,
     /// Members have less than their superblocks say.
     has_rebuilds_anew: bool,
-    /// Members that refused a flush just now.
-    refused_flush: Vec<Role>,
 }
 
 /// Makes the engine of an array, with all that its members' logs say.
@@ -228,21 +224,22 @@ fn open_engine<W: World>(
     let scratch = scratch(tree, shape.member_bytes.len())?;
     let logs = open_logs(tree, (members, slots), assembly, shape, options)?;
     let resync = logs.in_doubt_from.and_then(|position| resync(position, assembly, shape, bitmap, options));
+    let mut refused_flush = tree.refused_flush(members, assembly);
+    refused_flush.extend(&logs.refused_flush);
     let config = Config {
         logical_block_bytes: logical_block_bytes(tree, slots),
         background: options.background,
         writable: options.writable,
         partial_parity_log: logs.room,
         bad_blocks: bad_blocks(slots, members, assembly),
-        refused_flush: [tree.refused_flush(members, assembly), logs.refused_flush.clone()].concat(),
+        refused_flush,
         resync,
         ..Config::new(shape.clone(), logs.member_states(assembly), scratch)
     };
     let array = guided_engine(config, assembly, bitmap, tree.world.now());
     let array = array.map_err(|cause| OpenError::Geometry { name: assembly.name(), cause })?;
     let has_rebuilds_anew = logs.has_rebuilds_anew();
-    let OpenLogs { logs, replayed, refused_flush, .. } = logs;
-    Ok(Engine { array, scratch, logs, replayed, has_rebuilds_anew, refused_flush })
+    Ok(Engine { array, scratch, logs: logs.logs, replayed: logs.replayed, has_rebuilds_anew })
 }
 
 /// One that was active, and has nothing to resync, is yet to be marked clean.

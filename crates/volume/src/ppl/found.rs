@@ -53,8 +53,8 @@ impl FoundLogs {
         }
     }
 
-    /// A member has refused the flush behind the replay. A resync would not help: the drive may read
-    /// what it will lose, and a resync writes only where something differs.
+    /// A member has refused the flush behind the replay. A resync would not help: the drive may
+    /// read what it will lose, and a resync writes only where something differs.
     pub(super) fn flush_refused(&mut self, states: &[MemberState], role: Role) {
         match states[role.index()] {
             MemberState::InSync => self.refused_flush.push(role),

@@ -8,8 +8,8 @@
 //! the member's blocks, and with parity also flushed blocks of absent members that are computed
 //! from them.
 //!
-//! So the host remembers who refused a flush. The next start reads all that the member holds and
-//! writes it again:
+//! So the host remembers who refused a flush. The next start, and one that met the refusal itself
+//! when it replayed the logs, reads all that the member holds and writes it again:
 //!
 //! | step | if power is cut after it |
 //! | --- | --- |
@@ -45,6 +45,7 @@ impl<W: World> Tree<W> {
             let it = &self.nodes[node.0];
             let is_in_sync = it.array.member_states()[role.index()] == MemberState::InSync;
             let Some(slot) = it.slot_of(role).filter(|_| is_in_sync) else { continue };
+            self.remember_refusal(node, slot);
             if self.write_again(node, role)? {
                 self.nodes[node.0].array.member_renewed(role);
                 self.remember_renewal(node, slot);
