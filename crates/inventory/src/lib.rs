@@ -42,7 +42,9 @@ pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VAR
 pub use lacking::lacking;
 pub use list::{Absentee, Listed, listed, remembered, usual_places};
 pub use look::{Look, NoMember, Seen, look, look_within, member, members};
-pub use newcomer::{ActiveMember, NewcomerError, candidate, candidate_at, refuse_active, refuse_counted_on};
+pub use newcomer::{
+    ActiveMember, NewcomerError, candidate, candidate_at, is_of_array_inside, refuse_active, refuse_counted_on,
+};
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
 pub use remembered::{

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use shoal_documents::{Fault, HasFault};
+use shoal_documents::{ArrayDocument, Fault, HasFault};
 use shoal_md::{Candidate, MemberUse, Superblock, counts_on};
 use shoal_volume::ManageError;
 
@@ -73,6 +73,18 @@ pub fn refuse_active(
     let others: Vec<_> = members.iter().filter(|member| !same_file(member, newcomer)).cloned().collect();
     let others: Vec<_> = look::members(environment, &others).iter().map(Seen::candidate).collect();
     Ok(refuse_counted_on(&others, &candidate)?)
+}
+
+/// Whether a drive belongs to an array that is a member of `array`, or was one, as far as this host
+/// knows: of an array inside that is away.
+pub fn is_of_array_inside(environment: &Environment, array: &ArrayDocument, drive: &Superblock) -> bool {
+    let Some(store) = environment.store() else { return false };
+    let books = store.arrays().into_iter().filter(|uuid| uuid.to_string() == array.uuid);
+    let mut books = books.filter_map(|uuid| store.read(uuid).ok()?);
+    books.any(|book| {
+        let left = book.left().iter().map(|left| &left.member);
+        book.members().iter().chain(left).any(|member| member.array() == Some(drive.array_uuid))
+    })
 }
 
 /// Refuses a drive on which the array of `members` counts.

@@ -50,6 +50,19 @@ pub enum ExecuteError {
         /// The array's name.
         array: String,
     },
+    /// The drive belongs to an array that is away, and is a member of the array.
+    #[error(
+        "{drive} is a member of array {inside}, which is inside {array} and can come back whole: start {array} with all drives of {inside}, \
+         too, and `shoal re-add` any of them; to give that up, `shoal wipe` the drive first"
+    )]
+    Inside {
+        /// The drive.
+        drive: String,
+        /// The name of its array.
+        inside: String,
+        /// The name of the array around that.
+        array: String,
+    },
     /// The drive is a spare already.
     #[error("{} is a spare of array {array} already", drive.display())]
     Spare {
@@ -119,7 +132,7 @@ impl HasFault for ExecuteError {
             Self::Active(error) => error.fault(),
             Self::Speed(error) => error.fault(),
             Self::Remote(error) => error.fault(),
-            Self::Former { .. } => Fault::Refused,
+            Self::Former { .. } | Self::Inside { .. } => Fault::Refused,
             Self::Silent { .. } => Fault::Busy,
             Self::Spare { .. } | Self::NotText { .. } | Self::Relative { .. } => Fault::Usage,
             Self::Directory(_) | Self::Gone { .. } | Self::Ending | Self::NotAtRest(_) => Fault::Failed,

@@ -76,9 +76,13 @@ pub(crate) fn unused(array: &ArrayStatus, newcomer: Option<&Path>) -> Vec<String
     let is_newcomer = |name: &str| newcomer.is_some_and(|newcomer| same_file(newcomer, Path::new(name)));
     let is_told = |left_out: &&LeftOut| matches!(left_out.cause, Cause::Suspicion(_)) || is_newcomer(&left_out.name);
     let lacks_one = array.health != Health::Optimal;
+    let is_of_arrays = array.members.iter().any(|member| matches!(member.on, Some(MemberOn::Array(_))));
     let own = array.left_out.iter().filter(|left_out| lacks_one && !is_told(left_out)).map(|left_out| {
         let LeftOutDocument { drive, reason } = LeftOutDocument::from(left_out);
         let mend = match left_out.cause {
+            Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) if is_of_arrays => {
+                "; `shoal re-add --drive DRIVE`, with one of its drives and all of them given, brings it back"
+            }
             Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) => {
                 "; `shoal re-add`, or `shoal add`, brings it back"
             }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, StateDocument};
 use shoal_drive::{Access, Drive, DriveKey};
-use shoal_inventory::{ActiveMember, Environment, WipeError, candidate, check_wipeable, open_drives, same_file};
+use shoal_inventory::{
+    ActiveMember, Environment, WipeError, candidate, check_wipeable, is_of_array_inside, open_drives, same_file,
+};
 use shoal_md::Candidate;
 use shoal_mdadm::Growth;
 use shoal_volume::{Features, MemberUse, ScrubMode, Superblock};
@@ -74,6 +76,9 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
         }
         Command::ReAdd { drive } => {
             let opened = open_drives(std::slice::from_ref(&drive), Access::Write);
+            if opened.is_ok() {
+                refuse_of_array_inside(environment, &ask(Order::Show)?.array, candidate(environment, &drive))?;
+            }
             Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)).map_err(WipeError::from) }
         }
         Command::Grow { raid_devices, chunk_bytes, layout, add, force } => {
@@ -121,7 +126,7 @@ fn has_spare(array: &ArrayDocument, drive: &Path) -> bool {
 }
 
 /// Refuses a drive that is to be wiped and that the array has already, or counts on though it has
-/// it not.
+/// it not, or will when an array inside is back.
 fn consider(
     environment: &Environment,
     array: &ArrayDocument,
@@ -129,9 +134,25 @@ fn consider(
     ask: &mut Ask<'_>,
 ) -> Result<(), ExecuteError> {
     refuse_own(array, drive)?;
-    match candidate(environment, drive) {
+    let newcomer = candidate(environment, drive);
+    refuse_of_array_inside(environment, array, newcomer.clone())?;
+    match newcomer {
         Some(newcomer) => ask(Order::Consider { newcomer: Box::new(newcomer) }).map(drop),
         None => Ok(()),
+    }
+}
+
+/// Refuses a drive that comes alone of an array inside that is away.
+fn refuse_of_array_inside(
+    environment: &Environment,
+    array: &ArrayDocument,
+    newcomer: Option<Candidate>,
+) -> Result<(), ExecuteError> {
+    match newcomer {
+        Some(Candidate { drive, superblock }) if is_of_array_inside(environment, array, &superblock) => {
+            Err(ExecuteError::Inside { drive, inside: superblock.name(), array: array.name.clone() })
+        }
+        _ => Ok(()),
     }
 }
 

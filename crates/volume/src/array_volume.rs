@@ -276,8 +276,8 @@ impl<W: World> ArrayVolume<W> {
         self.tree.timer().map(|wake| Duration::from_nanos(wake.since_ns(now)))
     }
 
-    pub(crate) fn refused(&self, drive: DriveId, what: &str, why: CommandError) -> ManageError {
-        ManageError::Refused { what: format!("{} {what}", self.tree.world.facts(drive).name), why }
+    pub(crate) fn refused(&self, target: Target, what: &str, why: CommandError) -> ManageError {
+        ManageError::Refused { what: format!("{} {what}", self.tree.name(target)), why }
     }
 }
 

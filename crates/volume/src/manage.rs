@@ -41,7 +41,7 @@ impl<W: World> ArrayVolume<W> {
             }
             Duty::Spare | Duty::Out => return Err(self.not_a_member(drive)),
         };
-        failed.map_err(|why| self.refused(drive, "cannot be taken out", why))?;
+        failed.map_err(|why| self.refused(Target::Drive(drive), "cannot be taken out", why))?;
         self.part_with(drive)?;
         Ok(self.settle_if_they_answer()?)
     }
@@ -130,7 +130,7 @@ impl<W: World> ArrayVolume<W> {
         let Seat { node, duty, .. } = self.seat(drive)?;
         let Duty::Member(role) = duty else { return Err(self.not_a_member(drive)) };
         let it = &self.tree.nodes[node.0];
-        let refused = |why| Err(self.refused(drive, "cannot be replaced", why));
+        let refused = |why| Err(self.refused(Target::Drive(drive), "cannot be replaced", why));
         match it.array.member_states()[role.index()] {
             MemberState::InSync if it.array.health() == Health::Failed => refused(CommandError::NoRedundancy),
             MemberState::InSync if it.mirror(role).is_some() => refused(CommandError::Busy),
@@ -149,10 +149,10 @@ impl<W: World> ArrayVolume<W> {
         match self.seat(drive) {
             Ok(seat) if seat.node == node && seat.duty == Duty::Spare => match self.tree.nodes[node.0].writable {
                 true => Ok(()),
-                false => Err(self.refused(drive, "cannot replace a member", CommandError::ReadOnly)),
+                false => Err(self.refused(Target::Drive(drive), "cannot replace a member", CommandError::ReadOnly)),
             },
             Ok(_) => Err(ManageError::InUse { drive: self.tree.world.facts(drive).name }),
-            Err(_) => self.make_spare(node, drive),
+            Err(_) => self.make_spare(node, Target::Drive(drive)),
         }
     }
 

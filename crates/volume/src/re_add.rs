@@ -17,22 +17,61 @@ use crate::assemble::probe;
 use crate::bad_blocks::{BadBlockNotes, read_bad_blocks};
 use crate::bitmap::read_copy;
 use crate::manage_error::ManageError;
-use crate::tree::{BitmapCopy, Duty, NodeId, Place, Slot, Target, Waiter};
+use crate::tree::{BitmapCopy, Duty, Node, NodeId, Place, Slot, Target, Waiter};
 use crate::world::World;
 
 impl<W: World> ArrayVolume<W> {
     /// Takes a drive back that was a member of the array, or of one inside it, and left or failed.
     /// Only what was written since is copied to it. Refused if the write-intent bitmap does not
     /// know all of that: then it can be added as new.
+    ///
+    /// A drive of an array inside that is whole enough, and is not used, stands for that array: the
+    /// array around it takes it back. Where no bitmap knows what it missed, all of it is copied.
     pub fn re_add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
-        let name = self.tree.world.facts(drive).name;
-        let target = Target::Drive(drive);
-        if self.tree.flights.are_left_on(drive) {
-            return Err(ManageError::Silent { drive: name });
+        if let Some(inside) = self.unused_array_of(drive) {
+            return self.re_add_array(inside);
         }
-        let superblock = probe(&mut self.tree, target)
-            .map_err(|problem| ManageError::NoFormerMember { drive: name.clone(), problem: problem.to_string() })?;
+        if self.tree.flights.are_left_on(drive) {
+            return Err(ManageError::Silent { drive: self.tree.world.facts(drive).name });
+        }
+        self.former_superblock(Target::Drive(drive))?;
         self.ask_namesake(drive)?;
+        self.re_add(Target::Drive(drive))
+    }
+
+    /// The array inside that has a drive at work, and that no other one uses.
+    fn unused_array_of(&self, drive: DriveId) -> Option<NodeId> {
+        let has_it = |node: &Node| {
+            let is_it = |slot: &Slot| slot.place.target == Target::Drive(drive) && slot.duty != Duty::Out;
+            node.slots.iter().any(is_it)
+        };
+        let inside = NodeId(self.tree.nodes.iter().position(has_it)?);
+        (inside != self.root && !self.is_used(Target::Node(inside))).then_some(inside)
+    }
+
+    fn re_add_array(&mut self, inside: NodeId) -> Result<(), ManageError> {
+        let target = Target::Node(inside);
+        match self.re_add(target) {
+            Err(ManageError::ReAdd(refused)) if refused.why.asks_for_a_copy() => {
+                let superblock = self.former_superblock(target)?;
+                self.make_spare(self.former_node(&superblock), target)?;
+                Ok(self.settle_if_they_answer()?)
+            }
+            done => done,
+        }
+    }
+
+    fn former_superblock(&mut self, target: Target) -> Result<Superblock, ManageError> {
+        let probed = probe(&mut self.tree, target);
+        probed.map_err(|problem| ManageError::NoFormerMember {
+            drive: self.tree.name(target),
+            problem: problem.to_string(),
+        })
+    }
+
+    fn re_add(&mut self, target: Target) -> Result<(), ManageError> {
+        let name = self.tree.name(target);
+        let superblock = self.former_superblock(target)?;
         let node = self.former_node(&superblock);
         let back = Candidate { drive: name.clone(), superblock };
         self.refuse_copy(target, &back)?;

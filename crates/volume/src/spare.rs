@@ -19,33 +19,33 @@ impl<W: World> ArrayVolume<W> {
     pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
         self.ask_namesake(drive)?;
         let node = self.node_in_need();
-        self.make_spare(node, drive)?;
+        self.make_spare(node, Target::Drive(drive))?;
         Ok(self.settle_if_they_answer()?)
     }
 
-    /// Makes a drive a spare of one array.
-    pub(crate) fn make_spare(&mut self, node: NodeId, drive: DriveId) -> Result<(), ManageError> {
-        let facts = self.tree.world.facts(drive);
-        if self.is_used(drive) {
-            return Err(ManageError::InUse { drive: facts.name });
+    /// Makes a drive, or an array inside that is at work nowhere, a spare of one array.
+    pub(crate) fn make_spare(&mut self, node: NodeId, target: Target) -> Result<(), ManageError> {
+        let name = self.tree.name(target);
+        if self.is_used(target) {
+            return Err(ManageError::InUse { drive: name });
         }
-        self.refuse_active_drive(drive)?;
+        self.refuse_active_target(target)?;
         if self.tree.nodes[node.0].array.health() == Health::Failed {
-            return Err(self.refused(drive, "cannot be added", CommandError::NoRedundancy));
+            return Err(self.refused(target, "cannot be added", CommandError::NoRedundancy));
         }
-        let no_room = || ManageError::NoRoom { drive: facts.name.clone() };
+        let no_room = || ManageError::NoRoom { drive: name.clone() };
         self.tree.free_notes().ok_or_else(no_room)?;
         let uuid = Uuid(self.tree.world.random_bytes());
-        let member = NewMember { drive: facts.name.clone(), size_bytes: facts.size_bytes, uuid };
+        let member = NewMember { drive: name.clone(), size_bytes: self.tree.size_bytes(target), uuid };
         // Found out before the drive loses anything.
         let mut membership = self.tree.nodes[node.0].membership.clone();
         let dev_number = membership.add_spare(&member)?;
         if !self.tree.nodes[node.0].writable {
-            return Err(self.refused(drive, "cannot be added", CommandError::ReadOnly));
+            return Err(self.refused(target, "cannot be added", CommandError::ReadOnly));
         }
         let superblock = membership.superblock(dev_number).expect("it was added just now");
-        let (place, array_uuid) = (Place::of(Target::Drive(drive), superblock), superblock.array_uuid);
-        clear_superblocks(&mut self.tree, Target::Drive(drive))?;
+        let (place, array_uuid) = (Place::of(target, superblock), superblock.array_uuid);
+        clear_superblocks(&mut self.tree, target)?;
         let log = self.clear_log_of(&place, array_uuid)?;
         // From here on nothing is waited for: it is a spare when all that it needs is there, or not
         // at all.
@@ -59,6 +59,7 @@ impl<W: World> ArrayVolume<W> {
         let bad_blocks = BadBlockNotes::empty(superblock);
         let number = it.membership.number_of(superblock).expect("it was added just now");
         it.slots.push(Slot { place, number, duty: Duty::Spare, buffer, bad_blocks, bitmap: BitmapCopy::Due });
+        it.left_out.retain(|left_out| left_out.name != name);
         let now = self.tree.world.now();
         self.tree.record(now, node, Waiter::Nobody);
         Ok(())
@@ -83,22 +84,23 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// The same of a drive of the world. One that cannot be read carries nothing that could be
+    /// The same of a drive of the world, or of an array inside. One that cannot be read carries nothing that could be
     /// counted on.
-    fn refuse_active_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
-        match probe(&mut self.tree, Target::Drive(drive)) {
-            Ok(superblock) => self.refuse_active(&self.tree.world.facts(drive).name, &superblock),
+    fn refuse_active_target(&mut self, target: Target) -> Result<(), ManageError> {
+        match probe(&mut self.tree, target) {
+            Ok(superblock) => self.refuse_active(&self.tree.name(target), &superblock),
             Err(OpenError::Volume(broken)) => Err(broken.into()),
             Err(_) => Ok(()),
         }
     }
 
-    /// Whether the array, or one inside it, has the drive at work, as a member, a replacement, a
-    /// spare or its journal. One that failed, and was not removed yet, is not at work.
-    fn is_used(&self, drive: DriveId) -> bool {
+    /// Whether the array, or one inside it, has a drive or an array at work, as a member, a
+    /// replacement, a spare or its journal. One that failed, and was not removed yet, is not at
+    /// work.
+    pub(crate) fn is_used(&self, target: Target) -> bool {
         self.tree.nodes.iter().any(|node| {
-            let of_drive = node.slots.iter().filter(|slot| slot.place.target == Target::Drive(drive));
-            of_drive.into_iter().any(|slot| node.membership.superblock(slot.number.get()).is_ok())
+            let of_it = node.slots.iter().filter(|slot| slot.place.target == target);
+            of_it.into_iter().any(|slot| node.membership.superblock(slot.number.get()).is_ok())
         })
     }
 

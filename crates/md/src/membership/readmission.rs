@@ -74,6 +74,11 @@ pub enum ReAddProblem {
 }
 
 impl ReAddProblem {
+    /// Whether nothing is in the way of a member all of whose content is copied to it again.
+    pub fn asks_for_a_copy(self) -> bool {
+        matches!(self, Self::OtherShape | Self::Incomplete | Self::NoBitmap | Self::TooOld { .. })
+    }
+
     /// What to do now.
     fn mend(self) -> &'static str {
         match self {

@@ -36,13 +36,16 @@ pub(crate) fn replace(cli: &Cli, args: &ReplaceArgs) -> Result<(), Failure> {
     bring(cli, &with_drive(&args.array, &args.member), &args.drive, replace, !args.no_rebuild)
 }
 
-/// Brings a drive to an array, and waits until it is filled if that is wanted.
+/// Brings a drive to an array, and waits until it is filled if that is wanted. One that is among
+/// the members given is no newcomer.
 fn bring(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command, wait: bool) -> Result<(), Failure> {
-    check_first(cli, args, Opening::WRITABLE, Some(drive), |array| match array.execute(command.clone()) {
+    let is_given = args.drives.iter().any(|given| same_file(given, drive));
+    let newcomer = Some(drive).filter(|_| !is_given);
+    check_first(cli, args, Opening::WRITABLE, newcomer, |array| match array.execute(command.clone()) {
         Err(error) if error.is_read_only() => Ok(()),
         carried_out => Ok(carried_out.map(drop)?),
     })?;
-    let mut array = reach(cli, args, Opening::WRITABLE, Some(drive))?;
+    let mut array = reach(cli, args, Opening::WRITABLE, newcomer)?;
     array.execute(command)?;
     let rebuild = if wait { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };
     let document = array.finish()?;

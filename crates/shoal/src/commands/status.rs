@@ -281,7 +281,13 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{incomplete}{unnamed}{resync}", array.health)?;
     writeln!(text, "{indent}  {}", survives(array))?;
-    if lacks_a_drive(array) {
+    if lacks_an_array(array) {
+        let again = "`shoal re-add --drive DRIVE`";
+        writeln!(
+            text,
+            "{indent}  the array inside that is missing comes back with {again}: one of its drives, and all of them given"
+        )?;
+    } else if lacks_a_drive(array) {
         let (new, former) = ("`shoal add --drive DRIVE`", "`shoal re-add --drive DRIVE`");
         writeln!(
             text,
@@ -335,8 +341,17 @@ fn survives(array: &ArrayDocument) -> String {
 
 /// Whether somebody has to give it a drive.
 fn lacks_a_drive(array: &ArrayDocument) -> bool {
+    array.spares.is_empty() && lacks_a_member(array)
+}
+
+/// The same of an array of arrays.
+fn lacks_an_array(array: &ArrayDocument) -> bool {
+    lacks_a_member(array) && array.inner_arrays().next().is_some()
+}
+
+fn lacks_a_member(array: &ArrayDocument) -> bool {
     let is_missing = |member: &MemberDocument| member.state == MemberStateDocument::Missing && member.array.is_none();
-    array.health == HealthDocument::Degraded && array.spares.is_empty() && array.members.iter().any(is_missing)
+    array.health == HealthDocument::Degraded && array.members.iter().any(is_missing)
 }
 
 /// Whether it is all one which drive is lost next: not so of several mirrors, and of arrays inside

@@ -234,3 +234,20 @@ fn an_array_inside_another_is_not_left_out_by_accident() {
     // The array knows by now that it is not there.
     bay.write("write d0 d1 d2", &content);
 }
+
+/// Half of an array of arrays was away. None of its drives is wiped for a place in the other half,
+/// whatever is forced; with all of them given any of them brings it back.
+#[test]
+fn an_array_inside_that_was_away_comes_back_as_a_whole() {
+    let bay = Bay::new(6);
+    bay.done("create --level 51 --chunk 64K d0 d1 d2 d3 d4 d5");
+    let content = pattern(100_000, 3);
+    assert_eq!(bay.run_with("write --degraded d0 d1 d2", &content).code, 0);
+    for command in ["add --drive d3", "add --force --drive d3", "re-add --drive d3"] {
+        bay.refused(&format!("{command} d0 d1 d2"), REFUSED, &["d3 is a member of", "re-add"]);
+    }
+    let status = String::from_utf8(bay.done("status d0 d1 d2 d3 d4 d5").stdout).unwrap();
+    assert!(status.contains("the array inside that is missing comes back with"), "{status}");
+    bay.done("re-add --drive d4 d0 d1 d2 d3 d4 d5");
+    assert_eq!(bay.done("read --degraded d3 d4 d5 --length 100000").stdout, content);
+}

@@ -165,3 +165,39 @@ fn a_bad_block_that_is_found_meanwhile_has_nobody_recorded_as_lost() {
     assert_eq!((status.health, status.left_out.len()), (Health::Optimal, 0), "{:?}", status.left_out);
     finish(&mut array);
 }
+
+/// Half of the drives were away for a while. The array of each half is whole, and one of its drives
+/// stands for it when it comes back: with a bitmap around it by the bitmap, else as a whole.
+#[test]
+fn an_array_inside_comes_back_by_one_of_its_drives() {
+    let bitmap = ConsistencyPolicy::Bitmap { chunk_bytes: Some(16384) };
+    for consistency in [bitmap, ConsistencyPolicy::Resync] {
+        let options = CreateOptions { consistency, ..create_options("51", None, 4096) };
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, blank(6));
+        let mut array = ArrayVolume::create(world, plan, &ids(0..6), &options, &OpenOptions::writable()).unwrap();
+        write_from(&mut array, 0, &mut vec![7; 1 << 20].as_slice()).unwrap();
+        let contents = array.close().unwrap().contents();
+        let away = contents[3..].to_vec();
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+        let mut array = ArrayVolume::open(world, plan, &ids(0..3), &OpenOptions::writable()).unwrap();
+        write_from(&mut array, 8192, &mut vec![8; 8192].as_slice()).unwrap();
+        let mut contents = array.close().unwrap().contents();
+        contents.splice(3.., away);
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+        let mut array = ArrayVolume::open(world, plan, &ids(0..6), &OpenOptions::writable()).unwrap();
+        assert_eq!((array.status().health, array.status().left_out.len()), (Health::Degraded, 1));
+        array.re_add_drive(DriveId(4)).unwrap();
+        let again = array.re_add_drive(DriveId(5)).unwrap_err();
+        assert!(again.to_string().contains("stick#5"), "it is at work: {again}");
+        finish(&mut array);
+        assert_eq!((array.status().health, array.status().left_out.len()), (Health::Optimal, 0));
+        assert_copies_agree(&mut array);
+        let contents = array.close().unwrap().contents();
+        let (world, plan) = world_of_sticks(DRIVE_BYTES, contents);
+        let mut array = ArrayVolume::open(world, plan, &ids(3..6), &OpenOptions::read_only()).unwrap();
+        let mut content = Vec::new();
+        read_to(&mut array, 0, 1 << 20, &mut content).unwrap();
+        let is_right = |(at, byte): (usize, &u8)| *byte == if (8192..16384).contains(&at) { 8 } else { 7 };
+        assert!(content.iter().enumerate().all(is_right), "{consistency:?}");
+    }
+}
