@@ -78,7 +78,8 @@ pub fn refuse_active(
 /// Whether a drive belongs to an array that is a member of `array`, or was one, as far as this host
 /// knows: of an array inside that is away.
 pub fn is_of_array_inside(environment: &Environment, array: &ArrayDocument, drive: &Superblock) -> bool {
-    let Some(store) = environment.store() else { return false };
+    let is_there = |inside: &ArrayDocument| inside.uuid == drive.array_uuid.to_string();
+    let Some(store) = environment.store().filter(|_| !array.inner_arrays().any(is_there)) else { return false };
     let books = store.arrays().into_iter().filter(|uuid| uuid.to_string() == array.uuid);
     let mut books = books.filter_map(|uuid| store.read(uuid).ok()?);
     books.any(|book| {

@@ -60,8 +60,7 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
             if !force {
                 refuse_former(environment, &array, &drive)?;
             }
-            let opened = open_wipeable(&drive, force);
-            Order::Add { path: drive, opened }
+            Order::Add { opened: open_wipeable(&drive, force), path: drive }
         }
         Command::Remove { drive } => Order::Remove { drive },
         Command::Replace { member, drive, force } => {
@@ -75,11 +74,11 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
             Order::Replace { member, spare: drive, opened }
         }
         Command::ReAdd { drive } => {
-            let opened = open_drives(std::slice::from_ref(&drive), Access::Write);
+            let opened = open_drives(std::slice::from_ref(&drive), Access::Write).map_err(WipeError::from);
             if opened.is_ok() {
                 refuse_of_array_inside(environment, &ask(Order::Show)?.array, candidate(environment, &drive))?;
             }
-            Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)).map_err(WipeError::from) }
+            Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)) }
         }
         Command::Grow { raid_devices, chunk_bytes, layout, add, force } => {
             let added = open_newcomers(environment, &ask(Order::Show)?, add, force, ask)?;

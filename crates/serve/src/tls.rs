@@ -7,6 +7,7 @@
 //! the client's key cannot answer it.
 
 use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use openssl::error::ErrorStack;
@@ -22,6 +23,11 @@ use crate::limits::{KEY_BYTES_MAX, KEY_BYTES_MIN, KEY_FILE_BYTES_MAX, NAME_BYTES
 const CIPHERS: &str = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /// The one with forward secrecy for pre-shared keys that needs no more than the keys.
 const KEY_CIPHERS: &str = "ECDHE-PSK-CHACHA20-POLY1305";
+
+/// The server's private key, in the directory of its certificates.
+const SERVER_KEY: &str = "server-key.pem";
+/// The permissions of those who are neither a file's owner nor of its group.
+const OTHERS: u32 = 0o007;
 
 /// What clients are told apart from strangers by.
 #[derive(Clone, Debug)]
@@ -61,6 +67,12 @@ pub enum TlsError {
         what: &'static str,
         /// What is wrong.
         problem: String,
+    },
+    /// Whoever is on this machine can take a secret.
+    #[error("{} can be read by every user of this machine: `chmod o-rwx` it, and make a new one if anybody else may have it", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
     },
     /// A line of a file of keys is none.
     #[error("{}, line {line}: {problem}: write USER:KEY, as `psktool -u USER -p FILE` does", path.display())]
@@ -104,6 +116,7 @@ impl TlsFiles {
         let mut context = builder().map_err(unusable)?;
         match self {
             Self::Certificates { directory, clients } => {
+                refuse_exposed(&directory.join(SERVER_KEY))?;
                 context.set_cipher_list(CIPHERS).map_err(unusable)?;
                 certify(&mut context, directory)?;
                 if *clients == Clients::Certified {
@@ -111,6 +124,7 @@ impl TlsFiles {
                 }
             }
             Self::Keys(path) => {
+                refuse_exposed(path)?;
                 let keys = keys(path)?;
                 context.set_cipher_list(KEY_CIPHERS).map_err(unusable)?;
                 context.set_psk_server_callback(move |_, name, key| Ok(keys.tell(name.unwrap_or_default(), key)));
@@ -118,6 +132,13 @@ impl TlsFiles {
         }
         Ok(context.build())
     }
+}
+
+/// Refuses a secret that is open to every user. One that cannot be looked at is told by who reads
+/// it.
+fn refuse_exposed(secret: &Path) -> Result<(), TlsError> {
+    let is_exposed = std::fs::metadata(secret).is_ok_and(|facts| facts.permissions().mode() & OTHERS != 0);
+    if is_exposed { Err(TlsError::Exposed { path: secret.to_owned() }) } else { Ok(()) }
 }
 
 /// What both have in common. Sessions are not resumed: each client shows who it is.
@@ -139,12 +160,12 @@ fn certify(context: &mut SslContextBuilder, directory: &Path) -> Result<(), TlsE
         let path = directory.join(name);
         move |problem: ErrorStack| TlsError::File { path, what, problem: first(&problem) }
     };
-    let (certificate, key) = (directory.join("server-cert.pem"), directory.join("server-key.pem"));
+    let (certificate, key) = (directory.join("server-cert.pem"), directory.join(SERVER_KEY));
     let wrong_certificate = file("server-cert.pem", "the server's certificate");
     context.set_certificate_chain_file(certificate).map_err(wrong_certificate)?;
-    let wrong_key = file("server-key.pem", "the server's private key");
+    let wrong_key = file(SERVER_KEY, "the server's private key");
     context.set_private_key_file(key, SslFiletype::PEM).map_err(wrong_key)?;
-    context.check_private_key().map_err(file("server-key.pem", "the private key of the server's certificate"))
+    context.check_private_key().map_err(file(SERVER_KEY, "the private key of the server's certificate"))
 }
 
 /// Lets only clients in that the authority vouches for.
@@ -220,7 +241,20 @@ fn user_and_key(line: &str) -> Result<(Vec<u8>, Vec<u8>), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+
     use super::*;
+
+    #[test]
+    fn a_secret_that_every_user_can_read_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (mode, is_refused) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true)] {
+            std::fs::set_permissions(file.path(), Permissions::from_mode(mode)).unwrap();
+            let refused = matches!(refuse_exposed(file.path()), Err(TlsError::Exposed { .. }));
+            assert_eq!(refused, is_refused, "{mode:o}");
+        }
+        assert!(refuse_exposed(Path::new("/nowhere")).is_ok());
+    }
 
     #[test]
     fn keys_are_read_as_psktool_writes_them() {

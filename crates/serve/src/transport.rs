@@ -208,6 +208,8 @@ impl Write for Wire {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
@@ -243,6 +245,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let keys = directory.path().join("keys");
         std::fs::write(&keys, format!("alice:{}", "11".repeat(16))).unwrap();
+        std::fs::set_permissions(&keys, Permissions::from_mode(0o600)).unwrap();
         let (mine, theirs) = UnixStream::pair().unwrap();
         let (let_read, may_read) = std::sync::mpsc::channel();
         let client = std::thread::spawn(move || client(theirs, may_read));

@@ -116,9 +116,9 @@ fn assemble_round<W: World>(
         let members: Vec<_> = group.into_iter().map(|index| members[index].clone()).collect();
         match add_node(tree, &members, options) {
             Ok(node) => nodes.push(node),
-            // Too little of one array, and something else beside it: the mix-up is the better
-            // explanation.
-            Err(OpenError::Shape(_)) if members.len() < candidates.len() => {
+            // Too little of one array, or too many of them, and something else beside it: the
+            // mix-up is the better explanation.
+            Err(OpenError::Shape(_) | OpenError::TooManyNodes { .. }) if members.len() < candidates.len() => {
                 shoal_md::assemble(&candidates)?;
             }
             Err(error) => return Err(error),

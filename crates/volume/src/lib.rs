@@ -127,7 +127,8 @@ pub use shoal_array::{
 };
 pub use shoal_drive::{Arena, DriveId, Memory, Piece, WriteOrder};
 pub use shoal_md::{
-    ConsistencyPolicy, DiskLevel, Features, MemberUse, MinorVersion, Superblock, SuperblockError, Verdict,
+    AssembleError, ConsistencyPolicy, DiskLevel, Features, MemberUse, MinorVersion, Superblock, SuperblockError,
+    Verdict,
 };
 pub use shoal_parity::{Kernel, Parity};
 pub use simulated::{Contents, SimulatedWorld, SimulatedWorldError};

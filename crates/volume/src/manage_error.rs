@@ -32,7 +32,9 @@ pub enum ManageError {
         drive: String,
     },
     /// It is to be wiped, and holds data of the array.
-    #[error("{drive} is an active member of array {array}, which counts on what it holds: give another drive")]
+    #[error(
+        "{drive} is an active member of array {array}, which counts on what it holds: give it among the members, or another drive"
+    )]
     ActiveMember {
         /// The drive.
         drive: String,

@@ -84,8 +84,8 @@ impl<W: World> ArrayVolume<W> {
         }
     }
 
-    /// The same of a drive of the world, or of an array inside. One that cannot be read carries nothing that could be
-    /// counted on.
+    /// The same of a drive of the world, or of an array inside. One that cannot be read carries
+    /// nothing that could be counted on.
     fn refuse_active_target(&mut self, target: Target) -> Result<(), ManageError> {
         match probe(&mut self.tree, target) {
             Ok(superblock) => self.refuse_active(&self.tree.name(target), &superblock),

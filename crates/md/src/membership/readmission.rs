@@ -84,7 +84,7 @@ impl ReAddProblem {
         match self {
             Self::StillThere => "there is nothing to do",
             Self::OtherArray => "take another drive",
-            _ => "add it as a new drive, which rebuilds all of it",
+            _ => "add it as a new drive with `shoal add --force`, which rebuilds all of it",
         }
     }
 }

@@ -10,7 +10,8 @@ use shoal_inventory::{
 };
 use shoal_running::{Handle, Opening};
 use shoal_volume::{
-    Absent, GrowError, GrowOptions, GrowRefusal, Grown, ParityLayout, check_growth, continue_reshape, grow,
+    Absent, AssembleError, GrowError, GrowOptions, GrowRefusal, Grown, ParityLayout, check_growth, continue_reshape,
+    grow,
 };
 
 use crate::args::{ArrayArgs, Cli, GrowArgs};
@@ -159,6 +160,9 @@ fn show(cli: &Cli, args: &GrowArgs, all: Vec<PathBuf>, fill: bool) -> Result<(),
 fn grow_failure(error: GrowError) -> Failure {
     match error {
         GrowError::Refused { .. } => Failure::Refused(error.to_string()),
+        GrowError::Assemble(AssembleError::DifferentArrays { .. }) => {
+            Failure::usage(format!("{error}; an array of arrays cannot be grown"))
+        }
         GrowError::NoMember { .. } | GrowError::Geometry { .. } | GrowError::Add(_) => Failure::usage(error),
         GrowError::Assemble(_) | GrowError::Drive { .. } | GrowError::TooFewMembers | GrowError::Volume(_) => {
             Failure::failed(error)

@@ -5,6 +5,8 @@ mod resident;
 pub(crate) mod served;
 mod tls;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::support::{Bay, has, names, pattern};
@@ -243,6 +245,8 @@ fn what_would_be_unsafe_or_cannot_be_is_refused_in_one_line() {
     bay.refused("serve --nbd tcp:0.0.0.0:0 d0 d1", 3, &["0.0.0.0", "--tls-certificates"]);
     bay.refused("serve --tls-psk nowhere d0 d1", 1, &["nowhere", "pre-shared keys"]);
     std::fs::write(bay.path("keys"), "alice:00112233445566778899aabbccddeeff\nbob:short\n").unwrap();
+    bay.refused("serve --tls-psk keys d0 d1", 1, &["keys", "every user of this machine", "chmod"]);
+    std::fs::set_permissions(bay.path("keys"), Permissions::from_mode(0o600)).unwrap();
     bay.refused("serve --tls-psk keys d0 d1", 1, &["keys, line 2", "hexadecimal"]);
     let unclear = bay.run("serve --deadline 0 d0 d1");
     assert!(unclear.code == 2 && unclear.stderr.contains("--deadline"), "{}", unclear.stderr);

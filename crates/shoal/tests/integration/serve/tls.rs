@@ -1,6 +1,8 @@
 //! The server over TLS: certificates made by openssl, or keys; clients of libnbd and QEMU, which
 //! have GnuTLS.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -115,6 +117,7 @@ fn needs_nbdcopy_who_knows_a_key_is_let_in_and_nobody_else() {
     bay.write(&format!("write {}", names(0..2)), &image);
     let keys = bay.path("keys.psk");
     std::fs::write(&keys, format!("alice:{ALICES}\nbob:{BOBS}\n")).unwrap();
+    std::fs::set_permissions(&keys, Permissions::from_mode(0o600)).unwrap();
     let served = Served::start(&bay, &format!("--tls-psk keys.psk {}", names(0..2)));
     let (socket, copy) = (served.socket().display().to_string(), bay.path("copy"));
     for user in ["alice", "bob"] {
