@@ -22,8 +22,6 @@ pub(crate) const NOTE_BYTES: u32 = 4096;
 pub(crate) const LOG_BYTES: u32 = PPL_HEADER_BYTES as u32 + PPL_WRITE_BYTES_MAX;
 /// Size of a destage buffer, where the window is large enough for some of them.
 const DESTAGE_BYTES: u32 = 512 << 10;
-/// The same, and one for reads that are begun elsewhere too.
-const MOVES: usize = GIVEN_UP_MAX + 1;
 
 /// What is written on a member beside the data. Each kind has a buffer of its own on every slot, so
 /// that one can be on its way while another is prepared.
@@ -121,9 +119,22 @@ impl BufferPlan {
         self.log_base() + self.slot_count as usize * LOG_BYTES as usize
     }
 
+    /// How many drives may be given up, and keep the place of every buffer: all but one, as there
+    /// are two slots for each. They take addresses, and no memory before a drive is given up.
+    pub(crate) fn given_up_max(&self) -> usize {
+        (self.slot_count as usize / 2).saturating_sub(1).min(GIVEN_UP_MAX)
+    }
+
+    /// The places of each buffer to move to: one for each of those drives, and one for reads that
+    /// are begun elsewhere too.
+    fn moves(&self) -> usize {
+        self.given_up_max() + 1
+    }
+
     /// The places to which buffers can move, each as long as a request or as a scratch buffer.
     pub(crate) fn spares(self) -> impl Iterator<Item = Memory> {
-        let lengths = self.moving().into_iter().flat_map(|(count, bytes)| repeat_n(bytes, count as usize * MOVES));
+        let places = move |(count, bytes)| repeat_n(bytes, count as usize * self.moves());
+        let lengths = self.moving().into_iter().flat_map(places);
         lengths.scan(self.spare_base(), |end, length| {
             let offset = *end;
             *end += length as usize;
@@ -141,7 +152,7 @@ impl BufferPlan {
     }
 
     /// Whether a buffer is one of those that move: a request's, scratch, or one to destage from.
-    pub(crate) fn moves(&self, buffer: BufferId) -> bool {
+    pub(crate) fn can_move(&self, buffer: BufferId) -> bool {
         buffer.0 < self.first_note()
     }
 
@@ -270,7 +281,7 @@ mod tests {
             assert_eq!(memory.offset, end);
             end += length as usize;
         }
-        assert_eq!(plan.spares().count(), MOVES * plan.first_note() as usize);
+        assert_eq!(plan.spares().count(), plan.moves() * plan.first_note() as usize);
         for spare in plan.spares() {
             assert_eq!(spare.offset, end);
             end += spare.length as usize;

@@ -22,7 +22,6 @@ use shoal_array::{BufferId, Span};
 use shoal_drive::{Arena, Memory};
 
 use crate::BufferPlan;
-use crate::limits::GIVEN_UP_MAX;
 
 /// The memory of each buffer by its number: where it was planned, or where it has moved.
 #[derive(Debug)]
@@ -63,16 +62,16 @@ impl Homes {
 
     /// Whether a buffer is one of those that move, and there is room for it elsewhere.
     pub(crate) fn can_move(&self, buffer: BufferId) -> bool {
-        self.plan.moves(buffer) && self.room_for(buffer).is_some()
+        self.plan.can_move(buffer) && self.room_for(buffer).is_some()
     }
 
     /// Whether a buffer can move and leave enough room for what follows if more drives are given
     /// up, when `given_up` are already: all buffers may have to move once for each.
     pub(crate) fn can_race(&self, buffer: BufferId, given_up: usize) -> bool {
-        let room = self.plan.moves(buffer).then(|| self.room_for(buffer)).flatten();
+        let room = self.plan.can_move(buffer).then(|| self.room_for(buffer)).flatten();
         let Some(room) = room else { return false };
         let taken = self.free[room].length;
-        let drives = GIVEN_UP_MAX.saturating_sub(given_up);
+        let drives = self.plan.given_up_max().saturating_sub(given_up);
         self.plan.moving().into_iter().all(|(_, bytes)| {
             let fitting = self.free.iter().filter(|place| place.length >= bytes).count();
             let longer = self.plan.moving().into_iter().filter(|(_, other)| *other >= bytes);
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn races_leave_room_for_drives_that_are_given_up() {
-        let plan = BufferPlan::for_drives(2, 1, 4096);
+        let plan = BufferPlan::for_drives(3, 1, 4096);
         let arena = plan.arena().unwrap();
         let mut homes = Homes::new(plan);
         let longer = plan.scratch_count as usize;
@@ -179,7 +178,7 @@ mod tests {
         }
         assert_eq!(races, 1 + longer, "one place for each buffer that is as long, or longer");
         assert!(homes.can_race(BufferId(0), 1), "one that is given up has its places already");
-        for _ in 0..GIVEN_UP_MAX {
+        for _ in 0..plan.given_up_max() {
             assert!(homes.can_move(BufferId(0)));
             homes.relocate(&arena, BufferId(0), |_| 1);
         }

@@ -1,9 +1,10 @@
 //! How far an array goes with what its drives can make it do: each limit once, and how they go
 //! together.
 
-/// Places for each buffer to move to when a drive is given up: it may keep every buffer's place,
-/// and so may the next one. More drives than that are survived by no level with parity.
-pub(crate) const GIVEN_UP_MAX: usize = 2;
+/// The most drives that have places kept for them to which buffers move when they are given up:
+/// each may keep the place of every buffer. A mirror may go on with the last of so many and one
+/// more; no level with parity survives as many.
+pub(crate) const GIVEN_UP_MAX: usize = 7;
 /// How often a last copy that refuses flushes is waited for, before its array is left as it is.
 pub(crate) const RENEWALS_MAX: usize = 2;
 

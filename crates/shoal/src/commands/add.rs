@@ -36,11 +36,11 @@ pub(crate) fn replace(cli: &Cli, args: &ReplaceArgs) -> Result<(), Failure> {
     bring(cli, &with_drive(&args.array, &args.member), &args.drive, replace, !args.no_rebuild)
 }
 
-/// Brings a drive to an array, and waits until it is filled if that is wanted. One that is among
-/// the members given is no newcomer.
+/// Brings a drive to an array, and waits until it is filled if that is wanted. One that comes back
+/// and is among the members given, as its array inside is to come back, is no newcomer.
 fn bring(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command, wait: bool) -> Result<(), Failure> {
-    let is_given = args.drives.iter().any(|given| same_file(given, drive));
-    let newcomer = Some(drive).filter(|_| !is_given);
+    let is_given = || args.drives.iter().any(|given| same_file(given, drive));
+    let newcomer = if matches!(command, Command::ReAdd { .. }) && is_given() { None } else { Some(drive) };
     check_first(cli, args, Opening::WRITABLE, newcomer, |array| match array.execute(command.clone()) {
         Err(error) if error.is_read_only() => Ok(()),
         carried_out => Ok(carried_out.map(drop)?),

@@ -243,7 +243,7 @@ impl<W: World> Tree<W> {
         let Some(flight) = self.flights.get(token) else { return true };
         let Some((span, memory)) = flight.memory else { return true };
         // Notes and logs are not given to anybody else.
-        if !self.plan.moves(span.buffer) || self.homes.memory(span) != memory {
+        if !self.plan.can_move(span.buffer) || self.homes.memory(span) != memory {
             return true;
         }
         let has_room = self.homes.can_move(span.buffer);
