@@ -29,7 +29,7 @@ pub struct ArrayDocument {
     /// Bytes of content; left out if a `problem` hides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<u64>,
-    /// "optimal", "degraded", "failed" or "unknown".
+    /// "optimal", "degraded", "failed", "unknown" or "unusable".
     #[schemars(with = "String")]
     pub health: HealthDocument,
     /// How many members may be lost in any combination, when all are there.
@@ -176,6 +176,9 @@ pub enum HealthDocument {
     Failed,
     /// Members were neither named nor looked for.
     Unknown,
+    /// No member is missing, and something else is in the way, a reshape that was interrupted for
+    /// example: [`ArrayDocument::problem`] says what.
+    Unusable,
 }
 
 impl fmt::Display for HealthDocument {
@@ -186,7 +189,16 @@ impl fmt::Display for HealthDocument {
             Self::Degraded => "degraded",
             Self::Failed => "failed",
             Self::Unknown => "unknown",
+            Self::Unusable => "unusable",
         })
+    }
+}
+
+impl HealthDocument {
+    /// That of an array as the engine sees it, or as far as its superblocks say.
+    fn of(status: &ArrayStatus) -> Self {
+        let is_whole = status.members.iter().all(|member| member.state == MemberState::InSync);
+        if status.problem.is_some() && is_whole { Self::Unusable } else { status.health.into() }
     }
 }
 
@@ -238,7 +250,7 @@ impl From<&ArrayStatus> for ArrayDocument {
             level: status.level,
             chunk_bytes: (status.chunk_bytes > 0).then_some(u64::from(status.chunk_bytes)),
             capacity_bytes: status.problem.is_none().then_some(status.capacity_bytes),
-            health: status.health.into(),
+            health: HealthDocument::of(status),
             redundancy: u32::try_from(status.redundancy).unwrap_or(u32::MAX),
             drives_to_spare: survival.now,
             drives_to_spare_when_whole: survival.whole,

@@ -189,7 +189,7 @@ fn add_sights(array: &ArrayDocument, sights: &mut Vec<ArraySight>) {
             HealthDocument::Optimal => Health::Optimal,
             HealthDocument::Degraded => Health::Degraded,
             // Of an array that runs all is known.
-            HealthDocument::Failed | HealthDocument::Unknown => Health::Failed,
+            HealthDocument::Failed | HealthDocument::Unknown | HealthDocument::Unusable => Health::Failed,
         },
         needs_resync: array.needs_resync,
         members: array.members.iter().map(member_sight).collect(),

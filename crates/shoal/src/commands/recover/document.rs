@@ -248,7 +248,11 @@ fn write_next(text: &mut String, array: &RecoverableDocument) -> std::fmt::Resul
     if of_used(|member| member.hole_bytes) {
         return writeln!(text, "  it does not run with members that have holes; --save FILE copies what there is");
     }
-    if array.array.as_ref().is_some_and(|array| array.health == HealthDocument::Failed) {
+    if array
+        .array
+        .as_ref()
+        .is_some_and(|array| matches!(array.health, HealthDocument::Failed | HealthDocument::Unusable))
+    {
         return writeln!(text, "  it does not run; --save FILE copies what there is");
     }
     match (array.needs_apply, array.applied) {
