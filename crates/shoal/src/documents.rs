@@ -13,6 +13,7 @@ use shoal_documents::{
 
 use crate::commands::check::CheckDocument;
 use crate::commands::compare::CompareDocument;
+use crate::commands::drives::catalogue::CatalogueDocument;
 use crate::commands::drives::document::DrivesDocument;
 use crate::commands::list::ListDocument;
 use crate::commands::log::LogDocument;
@@ -113,6 +114,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         ("array", schema_for!(StateDocument)),
         ("attach", schema_for!(AttachDocument)),
         ("bench", schema_for!(BenchDocument)),
+        ("catalogue", schema_for!(CatalogueDocument)),
         ("check", schema_for!(CheckDocument)),
         ("completions", schema_for!(CompletionsDocument)),
         ("examine", schema_for!(ExamineDocument)),

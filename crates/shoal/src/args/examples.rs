@@ -3,7 +3,7 @@
 
 /// By command.
 const EXAMPLES: &[(&str, &[&str])] = &[
-    ("drives", &["shoal drives", "shoal drives --watch"]),
+    ("drives", &["shoal drives", "shoal drives --watch", "shoal drives --catalogue"]),
     ("list", &["shoal list", "shoal list --scan images"]),
     ("status", &["shoal status /dev/sdb", "shoal status --test --uuid 5eab8460:9c5f6321:728e9882:4d18099c"]),
     ("examine", &["shoal examine /dev/sdb /dev/sdc"]),

@@ -158,6 +158,9 @@ pub(crate) struct DrivesArgs {
     /// Go on, and tell what is plugged in and pulled, until Ctrl-C.
     #[arg(long)]
     pub(crate) watch: bool,
+    /// List the drives that can be simulated, as sim:NAME, instead.
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) catalogue: bool,
 }
 
 /// `shoal demo`

@@ -70,7 +70,7 @@ pub(super) fn drive_lines(drive: &DriveDocument) -> Vec<String> {
 }
 
 /// Powers of ten, as drives are sold.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes >= 1e12 => format!("{:.2} TB", bytes / 1e12),
         bytes if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
