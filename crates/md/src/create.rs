@@ -20,6 +20,7 @@ use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{BitmapHeader, Features, MinorVersion, Superblock, Timestamp, Uuid};
 
 use places::{Beside, DataPlace};
+pub(crate) use places::{bitmap_sectors, raid10_sync_sectors};
 
 /// A drive that is to become a member.
 #[derive(Clone, Debug, PartialEq, Eq)]

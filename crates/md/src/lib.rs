@@ -89,8 +89,8 @@ pub use journal::{
 };
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{
-    AddError, MemberNumber, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError, ReshapeTarget,
-    SinceItLeft, in_one_voice,
+    AddError, BitmapRefusal, MemberNumber, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError,
+    ReshapeTarget, SinceItLeft, in_one_voice,
 };
 pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};
 pub use ppl::{

@@ -6,6 +6,7 @@
 //! seen to be old.
 
 mod assembled;
+mod bitmap;
 mod growth;
 mod newcomer;
 mod readmission;
@@ -17,6 +18,7 @@ use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Candidate, Creation, Features, Superblock, Timestamp, counts_on};
 
+pub use bitmap::BitmapRefusal;
 pub use growth::{ReshapeTarget, in_one_voice};
 pub use readmission::{ReAddError, ReAddProblem, Readmission, SinceItLeft};
 
@@ -49,6 +51,9 @@ const OWN_FEATURES: Features = Features(
         | Features::RECOVERY_BITMAP.0
         | Features::NEW_OFFSET.0,
 );
+
+/// Features of what the `bitmap_offset` field places.
+const PLACED: Features = Features(Features::BITMAP.0 | Features::PPL.0 | Features::MULTIPLE_PPLS.0);
 
 /// No member of the set has this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -352,7 +357,9 @@ fn is_replacement(member: &Superblock) -> bool {
 pub(crate) fn with_own_fields(shared: &Superblock, own: &Superblock) -> Superblock {
     let mut member = shared.clone();
     member.features = shared.features.with(OWN_FEATURES, false) | Features(own.features.0 & OWN_FEATURES.0);
-    member.bitmap_offset = own.bitmap_offset;
+    if own.features.0 & PLACED.0 == shared.features.0 & PLACED.0 {
+        member.bitmap_offset = own.bitmap_offset; // else it has not heard of that yet
+    }
     member.reshape.new_offset_sectors = own.reshape.new_offset_sectors;
     member.data_offset_sectors = own.data_offset_sectors;
     member.data_size_sectors = own.data_size_sectors;

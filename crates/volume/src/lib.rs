@@ -111,8 +111,8 @@ pub use drive_set::{DriveOfSet, DriveSet};
 pub use drive_volume::DriveVolume;
 pub use frame::{CountedOn, Frame};
 pub use grow::{
-    Absent, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, check_growth, continue_reshape,
-    grow,
+    Absent, BitmapChange, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, check_growth,
+    continue_reshape, grow,
 };
 pub use inspect::{Believed, believe, inspect, inspect_remembered, superblock_in_content};
 pub use interface::{LiveVolume, MemberTraffic, Volume, VolumeError};

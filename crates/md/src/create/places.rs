@@ -189,7 +189,7 @@ impl Beside {
 }
 
 /// Sectors of a bitmap of so many bits.
-fn bitmap_sectors(bits: u64) -> u64 {
+pub(crate) fn bitmap_sectors(bits: u64) -> u64 {
     (bits.div_ceil(8) + BITMAP_HEADER_BYTES as u64).next_multiple_of(BITMAP_PAGE_BYTES as u64) / SECTOR_BYTES
 }
 
@@ -225,7 +225,7 @@ fn new_bitmap(request: &CreateRequest, size_sectors: u64, wanted: Option<u64>) -
 }
 
 /// The array's capacity, as mdadm works it out in KiB.
-fn raid10_sync_sectors(size_sectors: u64, members: u64, layout: Raid10Layout) -> u64 {
+pub(crate) fn raid10_sync_sectors(size_sectors: u64, members: u64, layout: Raid10Layout) -> u64 {
     let copies = u64::from(layout.near) * u64::from(layout.far);
     let size_kib = size_sectors / KIB_SECTORS;
     let capacity = u128::from(size_kib) * u128::from(members) / u128::from(copies.max(1));

@@ -266,7 +266,7 @@ pub(crate) struct ReAddArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GrowArgs {
     /// How many members the array is to have.
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = whole_number(1_usize..), required_unless_present_any = ["chunk", "layout", "go_on"])]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = whole_number(1_usize..), required_unless_present_any = ["chunk", "layout", "bitmap", "go_on"])]
     pub(crate) raid_devices: Option<usize>,
     /// A drive to add, whose content is lost; give it once for each. Spares of the array are used
     /// besides.
@@ -278,6 +278,14 @@ pub(crate) struct GrowArgs {
     /// Levels 5 and 6: the new layout, as for `create`.
     #[arg(long)]
     pub(crate) layout: Option<String>,
+    /// Give it a write-intent bitmap, or take that away, as must be before an array with parity
+    /// grows.
+    #[arg(long, value_name = "PLACE", conflicts_with_all = ["raid_devices", "drive", "chunk", "layout", "go_on"])]
+    pub(crate) bitmap: Option<BitmapPlace>,
+    /// What one bit of the bitmap stands for, a power of two; chosen by the array's size if left
+    /// out.
+    #[arg(long, value_parser = parse_size, value_name = "SIZE", requires = "bitmap")]
+    pub(crate) bitmap_chunk: Option<u64>,
     /// Go on with a reshape that was stopped, or cut off by a power cut, by shoal or by Linux.
     #[arg(long = "continue", conflicts_with_all = ["raid_devices", "drive", "chunk", "layout"])]
     pub(crate) go_on: bool,

@@ -10,11 +10,11 @@ use shoal_inventory::{
 };
 use shoal_running::{Handle, Opening};
 use shoal_volume::{
-    Absent, AssembleError, GrowError, GrowOptions, GrowRefusal, Grown, ParityLayout, check_growth, continue_reshape,
-    grow,
+    Absent, AssembleError, BitmapChange, GrowError, GrowOptions, GrowRefusal, Grown, ParityLayout, check_growth,
+    continue_reshape, grow,
 };
 
-use crate::args::{ArrayArgs, Cli, GrowArgs};
+use crate::args::{ArrayArgs, BitmapPlace, Cli, GrowArgs};
 use crate::attaching::check_overwritable;
 use crate::commands::rebuild::REBUILD_GOES_ON;
 use crate::commands::status::{state_of_array, state_text};
@@ -80,6 +80,9 @@ fn grow_running(cli: &Cli, args: &GrowArgs, mut array: Box<dyn Handle>) -> Resul
     if args.go_on {
         return Err(Failure::usage("the array is running: what the kernel has begun there goes on by itself"));
     }
+    if args.bitmap.is_some() {
+        return Err(Failure::Refused("the array is running: `shoal stop` it, and then change its bitmap".to_owned()));
+    }
     array.execute(Command::Grow {
         raid_devices: args.raid_devices,
         chunk_bytes: args.chunk,
@@ -103,7 +106,11 @@ fn options(args: &GrowArgs) -> Result<GrowOptions, Failure> {
         name.parse::<ParityLayout>().map_err(|error| Failure::Usage(unknown(error)))
     };
     let layout = args.layout.as_ref().map(layout).transpose()?;
-    Ok(GrowOptions { raid_devices: args.raid_devices, chunk_bytes: args.chunk, layout })
+    let bitmap = args.bitmap.map(|place| match place {
+        BitmapPlace::None => BitmapChange::Remove,
+        BitmapPlace::Internal => BitmapChange::Add { chunk_bytes: args.bitmap_chunk },
+    });
+    Ok(GrowOptions { raid_devices: args.raid_devices, chunk_bytes: args.chunk, layout, bitmap })
 }
 
 fn carry_out(

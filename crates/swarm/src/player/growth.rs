@@ -43,6 +43,7 @@ impl Player<'_> {
             raid_devices: Some(self.members + newcomers.len()),
             chunk_bytes: growth.chunk_bytes.filter(|_| self.has_parity()),
             layout: growth.layout.filter(|_| self.has_layouts()),
+            bitmap: None,
         };
         self.counts.grown += 1;
         let mut windows_left = growth.windows.unwrap_or(u32::MAX);

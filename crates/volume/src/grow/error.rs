@@ -2,7 +2,7 @@
 
 use shoal_array::ShapeError;
 use shoal_drive::DriveId;
-use shoal_md::{AddError, AssembleError, RefusalReason};
+use shoal_md::{AddError, AssembleError, BitmapRefusal, RefusalReason};
 
 use crate::VolumeError;
 
@@ -117,8 +117,20 @@ pub enum GrowRefusal {
     #[error("it was not shut down cleanly, or a resync is due: let `shoal rebuild` finish it first")]
     Dirty,
     /// It would have to be kept in two shapes.
-    #[error("it has a write-intent bitmap: take it away first (mdadm --grow --bitmap=none), and add it again later")]
+    #[error(
+        "it has a write-intent bitmap: take it away first (`shoal grow --bitmap none`), and add it again later \
+         (`--bitmap internal`)"
+    )]
     Bitmap,
+    /// A bitmap has no place.
+    #[error("{0}")]
+    BitmapPlace(BitmapRefusal),
+    /// A bitmap is for what can be out of sync.
+    #[error("its level has neither parity nor copies, for which a bitmap could say what may disagree")]
+    NoRedundancy,
+    /// A journal does what a bitmap would do.
+    #[error("it has a write journal, which says what a bitmap would say")]
+    Journal,
     /// It would have to be kept in two shapes.
     #[error(
         "it has a partial parity log: take it away first (mdadm --grow --consistency-policy=resync), and add it again \

@@ -32,6 +32,7 @@
 //! beyond the recorded position are whole in the old shape, as nothing that they need is
 //! overwritten, and rows before it are whole in the new one.
 
+mod bitmap;
 mod drives;
 mod error;
 mod passage;
@@ -42,6 +43,7 @@ use shoal_array::{Geometry, ParityLayout};
 use shoal_drive::DriveId;
 use shoal_parity::Parity;
 
+pub use bitmap::BitmapChange;
 pub use error::{DriveRequest, GrowError, GrowRefusal};
 
 use crate::world::World;
@@ -58,6 +60,8 @@ pub struct GrowOptions {
     pub chunk_bytes: Option<u32>,
     /// Where parity goes.
     pub layout: Option<ParityLayout>,
+    /// What becomes of its bitmap. Where that is given, nothing else is.
+    pub bitmap: Option<BitmapChange>,
 }
 
 /// What became of it.
@@ -100,6 +104,10 @@ pub fn grow<W: World>(
 ) -> Result<Grown, GrowError> {
     let mut drives = Drives::new(world);
     let mut roll = Roll::call(&mut drives, members)?;
+    if let Some(change) = options.bitmap {
+        let step = bitmap::plan(&roll, change)?;
+        return bitmap::carry_out(&mut drives, &mut roll, step).map(|()| Grown::Done);
+    }
     let step = plan::plan(&mut drives, &roll, added, options)?;
     if roll.is_linear() && added.len() > 1 {
         return grow_piece_by_piece(world, members, added, progress);
@@ -125,7 +133,10 @@ pub fn check_growth<W: World>(
 ) -> Result<(), GrowError> {
     let mut drives = Drives::new(world);
     let roll = Roll::call(&mut drives, members)?;
-    plan::plan(&mut drives, &roll, added, options).map(drop)
+    match options.bitmap {
+        Some(change) => bitmap::plan(&roll, change).map(drop),
+        None => plan::plan(&mut drives, &roll, added, options).map(drop),
+    }
 }
 
 /// A linear array needs each of its members: it gets one after the other. Were all given at once, a

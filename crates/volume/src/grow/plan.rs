@@ -30,7 +30,7 @@ pub(super) fn plan<W: World>(
     added: &[DriveId],
     options: &GrowOptions,
 ) -> Result<Step, GrowError> {
-    check_state(roll).map_err(|why| roll.refused(why))?;
+    check_state(roll).and_then(|()| check_bitmap(roll)).map_err(|why| roll.refused(why))?;
     let has = roll.superblock().raid_devices as usize;
     let wanted = options.raid_devices.unwrap_or(has);
     let more = wanted.checked_sub(has).ok_or_else(|| roll.refused(GrowRefusal::FewerMembers { has }))?;
@@ -88,8 +88,13 @@ fn new_shape(roll: &Roll, level: Level, chunk_bytes: u32, count: usize) -> Resul
     Geometry::new(Shape { level, chunk_bytes, member_bytes: vec![roll.superblock().used_bytes(); count] })
 }
 
-/// What must be so before an array grows.
-fn check_state(roll: &Roll) -> Result<(), GrowRefusal> {
+/// A bitmap would have to be kept in two shapes.
+fn check_bitmap(roll: &Roll) -> Result<(), GrowRefusal> {
+    if roll.superblock().features.any_of(Features::BITMAP) { Err(GrowRefusal::Bitmap) } else { Ok(()) }
+}
+
+/// What must be so before an array is changed.
+pub(super) fn check_state(roll: &Roll) -> Result<(), GrowRefusal> {
     if roll.is_reshaping() {
         return Err(GrowRefusal::UnderWay);
     }
@@ -111,9 +116,6 @@ fn check_features(roll: &Roll) -> Result<(), GrowRefusal> {
     let superblock = roll.superblock();
     if superblock.version() == MetadataVersion::Legacy {
         return Err(GrowRefusal::Legacy);
-    }
-    if superblock.features.any_of(Features::BITMAP) {
-        return Err(GrowRefusal::Bitmap);
     }
     if superblock.features.any_of(Features::PPL | Features::MULTIPLE_PPLS) {
         return Err(GrowRefusal::PartialParityLog);
@@ -173,7 +175,7 @@ pub(super) fn check_continuable(roll: &Roll, absent: Absent) -> Result<(), GrowE
     let superblock = roll.superblock();
     let reshape = superblock.reshape;
     let new = DiskLevel { level: reshape.new_level, layout: reshape.new_layout };
-    check_features(roll).map_err(|why| roll.refused(why))?;
+    check_features(roll).and_then(|()| check_bitmap(roll)).map_err(|why| roll.refused(why))?;
     match (roll.missing(), absent) {
         (Some(0), _) => {}
         (Some(missing), Absent::Refused) => {

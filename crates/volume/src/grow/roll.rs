@@ -191,7 +191,7 @@ impl Roll {
         self.membership.superblocks().iter().map(|superblock| self.drive(superblock.dev_number))
     }
 
-    fn drive(&self, dev_number: u32) -> DriveId {
+    pub(super) fn drive(&self, dev_number: u32) -> DriveId {
         let known = self.numbers.iter().find(|(number, _)| *number == dev_number);
         known.expect("every member's superblock was read from its drive").1
     }

@@ -15,10 +15,14 @@ fn stage(what: &str) -> Option<Stage> {
 
 /// Makes an array of all drives but the last `others`, and fills all of it with `content`.
 fn fill(stage: &mut Stage, level: &str, count: usize, others: usize) {
+    fill_with(stage, (level, "1.2"), count, others);
+}
+
+fn fill_with(stage: &mut Stage, (level, metadata): (&str, &str), count: usize, others: usize) {
     stage.set(&vec![40 * MIB; count + others], 512);
     let members: Vec<_> = (0..count).map(|number| format!("d{number}")).collect();
     let members = members.join(" ");
-    stage.shoal(&format!("create --level {level} --chunk 64K --assume-clean {members}"), None, None);
+    stage.shoal(&format!("create --level {level} --metadata {metadata} --chunk 64K --assume-clean {members}"), None, None);
     let size = stage.json(&format!("status {members}"))["capacity_bytes"].as_u64().unwrap();
     std::fs::write(stage.path("content"), pattern(usize::try_from(size).unwrap(), 1)).unwrap();
     stage.shoal(&format!("write {members}"), Some("content"), None);
@@ -62,7 +66,7 @@ fn needs_kernel_linux_ends_what_shoal_began() {
     {
         fill(&mut stage, level, members, count - members);
         let raid_devices = Some(count);
-        shoal_goes_a_third(&stage, members, count, &GrowOptions { raid_devices, chunk_bytes, layout: None });
+        shoal_goes_a_third(&stage, members, count, &GrowOptions { raid_devices, chunk_bytes, ..GrowOptions::default() });
         kernel_agrees(&mut stage, count);
         stage.shoal(&format!("read --length {} {}", content_bytes(&stage), stage.drives()), None, Some("found"));
         stage.assert_same("found", "content");
@@ -105,6 +109,35 @@ fn needs_kernel_linux_takes_what_shoal_has_grown() {
         let given: Vec<_> = (0..members).map(|number| format!("d{number}")).collect();
         stage.shoal(&format!("grow {how} {}", given.join(" ")), None, None);
         kernel_agrees(&mut stage, count);
+    }
+}
+
+/// A bitmap that shoal gave an array serves Linux; one that shoal took away is not missed.
+#[test]
+fn needs_kernel_linux_keeps_the_bitmap_that_shoal_gave() {
+    let Some(mut stage) = stage("bitmaps given and taken away by shoal, seen by Linux") else { return };
+    for (level, members, metadata) in [("1", 2, "1.2"), ("5", 3, "1.0"), ("6", 4, "1.1"), ("10", 4, "1.2")] {
+        fill_with(&mut stage, (level, metadata), members, 0);
+        let drives = stage.drives();
+        stage.shoal(&format!("grow --bitmap internal --bitmap-chunk 64K {drives}"), None, None);
+        let kept = stage.kernel(
+            "set -- $DRIVES
+             mdadm --assemble --quiet /dev/md0 $DRIVES
+             cmp -n $(stat -c %s content) content /dev/md0
+             mdadm --quiet /dev/md0 --fail $1 --remove $1
+             dd if=content of=/dev/md0 bs=64K count=4 seek=8 oflag=direct status=none
+             mdadm --quiet /dev/md0 --re-add $1
+             settle md0
+             mdadm --detail /dev/md0 | grep -E 'Intent Bitmap|Active Devices'
+             dd if=content of=/dev/md0 bs=64K count=4 seek=8 skip=8 oflag=direct status=none
+             mdadm --stop --quiet /dev/md0
+             mdadm --examine-bitmap $1 | grep -E 'Bitmap : .*dirty'",
+        );
+        let is_whole = kept.contains(&format!("Active Devices : {members}"));
+        assert!(kept.contains("Intent Bitmap : Internal") && is_whole, "{level}: {kept}");
+        assert!(kept.contains(" bits (chunks)"), "{level}: {kept}");
+        stage.shoal(&format!("grow --bitmap none {drives}"), None, None);
+        kernel_agrees(&mut stage, members);
     }
 }
 

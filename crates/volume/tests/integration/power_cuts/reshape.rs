@@ -3,7 +3,7 @@
 use shoal_drive::DriveId;
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    Absent, ArrayVolume, BufferPlan, GrowError, GrowOptions, GrowRefusal, Grown, OpenError, OpenOptions, Volume,
+    Absent, ArrayVolume, BitmapChange, BufferPlan, Consistency, GrowError, GrowOptions, GrowRefusal, Grown, OpenError, OpenOptions, Volume,
     continue_reshape, grow,
 };
 
@@ -333,5 +333,41 @@ fn mirrors_and_linear_arrays_survive_power_cuts_while_they_get_a_member() {
             let all = growth.check_start(media.clone(), &growth.all(), &content);
             all.or_else(|_| growth.check_start(media, &growth.all()[..growth.members], &content)).unwrap();
         });
+    }
+}
+
+/// A bitmap comes, or goes, by one update: the array has it, or has it not, and its content either
+/// way; asked once more, it is as it was to be.
+#[test]
+fn arrays_survive_power_cuts_while_they_get_a_bitmap_or_lose_it() {
+    for (level, members) in [("1", 2), ("5", 3), ("10", 4)] {
+        let add = BitmapChange::Add { chunk_bytes: Some(16 << 10) };
+        let (mut media, mut content) = (Vec::new(), Vec::new());
+        for (change, policy) in [(add, Consistency::Bitmap), (BitmapChange::Remove, Consistency::Resync)] {
+            let to = GrowOptions { bitmap: Some(change), ..GrowOptions::default() };
+            let growth = Growth { level, layout: None, chunk_bytes: 64 << 10, members, added: 0, to };
+            if media.is_empty() {
+                (media, content) = growth.make();
+            }
+            let trace = Trace::default();
+            let (mut world, _) = world(media.clone(), 11, trace.clone());
+            assert_eq!(growth.start(&mut world).unwrap(), Grown::Done);
+            let before = std::mem::replace(&mut media, world.media().to_vec());
+            let mut cuts = 0;
+            each_cut(before, &trace.take(), &mut Random::new(13), |media, _| {
+                cuts += 1;
+                let media = growth.check_start(media, &growth.all(), &content).unwrap();
+                let (mut world, _) = self::world(media, 11, Trace::default());
+                growth.start_again(&mut world).unwrap();
+                let (world, plan) = self::world(world.media().to_vec(), 5, Trace::default());
+                let array = ArrayVolume::open(world, plan, &growth.all(), &OpenOptions::writable()).unwrap();
+                let status = array.status();
+                assert_eq!((status.consistency, status.needs_resync), (Some(policy.clone()), false));
+                let media = array.close().unwrap().media().to_vec();
+                growth.check_start(media.clone(), &growth.all(), &content).unwrap();
+                growth.check_parity(&media, &content);
+            });
+            assert!(cuts > 20, "{cuts} cuts");
+        }
     }
 }
