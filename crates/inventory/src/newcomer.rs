@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_documents::{ArrayDocument, Fault, HasFault};
 use shoal_md::{Candidate, MemberUse, Superblock, counts_on};
+use shoal_memory::{Suspicion, judge};
 use shoal_volume::ManageError;
 
 use crate::drives::{DrivesError, same_file};
@@ -71,8 +72,28 @@ pub fn refuse_active(
         return Err(DrivesError::GivenTwice { first: given.clone(), second: newcomer.to_owned() }.into());
     }
     let others: Vec<_> = members.iter().filter(|member| !same_file(member, newcomer)).cloned().collect();
-    let others: Vec<_> = look::members(environment, &others).iter().map(Seen::candidate).collect();
+    let others = look::members(environment, &others);
+    if is_given_up(environment, &others, newcomer) {
+        return Ok(());
+    }
+    let others: Vec<_> = others.iter().map(Seen::candidate).collect();
     Ok(refuse_counted_on(&others, &candidate)?)
+}
+
+/// Whether this host would start the array of these members without the newcomer, whatever that one
+/// says of itself, as it was told to trust the others.
+fn is_given_up(environment: &Environment, members: &[Seen], newcomer: &Path) -> bool {
+    let Some(newcomer) = look::member(environment, newcomer) else { return false };
+    let array = newcomer.superblock.array_uuid;
+    let of_array = members.iter().filter(|member| member.superblock.array_uuid == array);
+    let found: Vec<_> = of_array.chain([&newcomer]).map(Seen::found).collect();
+    let book = environment.store().and_then(|store| store.read(array).ok()?);
+    let is_last = |(index, suspicion): &(usize, Suspicion)| {
+        let is_told = matches!(suspicion, Suspicion::NeverSeen | Suspicion::RunApart | Suspicion::GivenUp);
+        *index + 1 == found.len() && is_told
+    };
+    let judged = book.map(|book| judge(Some(&book), &found));
+    judged.is_some_and(|judged| judged.doubt.is_none() && judged.left_out.iter().any(is_last))
 }
 
 /// Whether a drive belongs to an array that is a member of `array`, or was one, as far as this host

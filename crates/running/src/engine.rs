@@ -151,7 +151,7 @@ pub trait Engine: LiveVolume {
     }
     /// Refuses a drive that is to be wiped for the array, and carries a superblock, if the array
     /// counts on what it holds.
-    fn refuse_active(&self, newcomer: &Candidate) -> Result<(), EngineError>;
+    fn refuse_active(&mut self, newcomer: &Candidate) -> Result<(), EngineError>;
     /// How much was asked of drives that were taken out, which nobody waits for and they have not
     /// answered.
     fn left_behind(&self) -> usize {
@@ -212,7 +212,7 @@ impl Engine for ArrayVolume<HostWorld> {
         Self::take_news(self)
     }
 
-    fn refuse_active(&self, newcomer: &Candidate) -> Result<(), EngineError> {
+    fn refuse_active(&mut self, newcomer: &Candidate) -> Result<(), EngineError> {
         Self::refuse_active(self, &newcomer.drive, &newcomer.superblock).map_err(EngineError::from)
     }
 

@@ -207,7 +207,7 @@ impl Engine for KernelVolume {
         remember(environment, &self.array().superblocks().into_iter().map(found).collect::<Vec<_>>(), false);
     }
 
-    fn refuse_active(&self, newcomer: &Candidate) -> Result<(), EngineError> {
+    fn refuse_active(&mut self, newcomer: &Candidate) -> Result<(), EngineError> {
         let members = self.array().superblocks().into_iter();
         let members: Vec<_> = members.map(|(path, superblock)| candidate_at(&path, superblock)).collect();
         Ok(refuse_counted_on(&members, newcomer)?)

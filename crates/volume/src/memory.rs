@@ -161,6 +161,12 @@ impl HostMemory {
         book.is_some_and(|book| book.refusal(superblock.device_uuid) == Some(Refusal::LostContent))
     }
 
+    /// Whether the array, which is known, has no such member any more, whatever that one says.
+    pub(crate) fn has_parted_with(&mut self, superblock: &Superblock) -> bool {
+        let book = self.keeper.recall(superblock.array_uuid);
+        book.is_some_and(|book| book.members().iter().all(|member| member.uuid != superblock.device_uuid))
+    }
+
     /// What people should know, a sentence each, once.
     pub(crate) fn take_remarks(&mut self) -> Vec<String> {
         self.remarks.append(&mut self.keeper.take_remarks());

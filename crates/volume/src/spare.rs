@@ -75,8 +75,11 @@ impl<W: World> ArrayVolume<W> {
 
     /// Refuses a drive that carries this superblock, whatever is to become of it, if the array, or
     /// one inside it, counts on what it holds: by the freshest table of roles, it is an active
-    /// member.
-    pub fn refuse_active(&self, drive: &str, superblock: &Superblock) -> Result<(), ManageError> {
+    /// member. One that this host was told to give up says so itself, and is none.
+    pub fn refuse_active(&mut self, drive: &str, superblock: &Superblock) -> Result<(), ManageError> {
+        if self.tree.memory.as_mut().is_some_and(|memory| memory.has_parted_with(superblock)) {
+            return Ok(());
+        }
         let own = self.tree.nodes.iter().find(|node| node.facts.array_uuid == superblock.array_uuid);
         match own.filter(|node| node.membership.counts_on(superblock)) {
             Some(node) => Err(ManageError::ActiveMember { drive: drive.to_owned(), array: node.facts.name() }),
@@ -88,7 +91,10 @@ impl<W: World> ArrayVolume<W> {
     /// nothing that could be counted on.
     fn refuse_active_target(&mut self, target: Target) -> Result<(), ManageError> {
         match probe(&mut self.tree, target) {
-            Ok(superblock) => self.refuse_active(&self.tree.name(target), &superblock),
+            Ok(superblock) => {
+                let name = self.tree.name(target);
+                self.refuse_active(&name, &superblock)
+            }
             Err(OpenError::Volume(broken)) => Err(broken.into()),
             Err(_) => Ok(()),
         }

@@ -63,11 +63,10 @@ impl Engine for Resumable {
         remarks
     }
 
-    fn refuse_active(&self, newcomer: &Candidate) -> Result<(), EngineError> {
-        match (self.below(), &self.course) {
-            (Below::Array(array), Course::Running | Course::InDoubt | Course::Over { .. }) => {
-                Engine::refuse_active(array.as_ref(), newcomer)
-            }
+    fn refuse_active(&mut self, newcomer: &Candidate) -> Result<(), EngineError> {
+        let is_there = matches!(self.course, Course::Running | Course::InDoubt | Course::Over { .. });
+        match self.below_mut() {
+            Below::Array(array) if is_there => Engine::refuse_active(array.as_mut(), newcomer),
             _ => Err(self.absent()),
         }
     }

@@ -1,7 +1,9 @@
 use shoal_array::{Level, ParityLayout, Raid10Layout};
 
 use super::*;
-use crate::{Candidate, ConsistencyPolicy, CreateRequest, NewMember, Timestamp, Unverified, Uuid, assemble, plan_creation};
+use crate::{
+    Candidate, ConsistencyPolicy, CreateRequest, NewMember, Timestamp, Unverified, Uuid, assemble, plan_creation,
+};
 
 const DRIVE_BYTES: u64 = 64 << 20;
 const MINORS: [MinorVersion; 3] = [MinorVersion::Start4K, MinorVersion::Start, MinorVersion::End];

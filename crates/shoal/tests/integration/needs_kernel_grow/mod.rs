@@ -22,7 +22,11 @@ fn fill_with(stage: &mut Stage, (level, metadata): (&str, &str), count: usize, o
     stage.set(&vec![40 * MIB; count + others], 512);
     let members: Vec<_> = (0..count).map(|number| format!("d{number}")).collect();
     let members = members.join(" ");
-    stage.shoal(&format!("create --level {level} --metadata {metadata} --chunk 64K --assume-clean {members}"), None, None);
+    stage.shoal(
+        &format!("create --level {level} --metadata {metadata} --chunk 64K --assume-clean {members}"),
+        None,
+        None,
+    );
     let size = stage.json(&format!("status {members}"))["capacity_bytes"].as_u64().unwrap();
     std::fs::write(stage.path("content"), pattern(usize::try_from(size).unwrap(), 1)).unwrap();
     stage.shoal(&format!("write {members}"), Some("content"), None);
@@ -66,7 +70,12 @@ fn needs_kernel_linux_ends_what_shoal_began() {
     {
         fill(&mut stage, level, members, count - members);
         let raid_devices = Some(count);
-        shoal_goes_a_third(&stage, members, count, &GrowOptions { raid_devices, chunk_bytes, ..GrowOptions::default() });
+        shoal_goes_a_third(
+            &stage,
+            members,
+            count,
+            &GrowOptions { raid_devices, chunk_bytes, ..GrowOptions::default() },
+        );
         kernel_agrees(&mut stage, count);
         stage.shoal(&format!("read --length {} {}", content_bytes(&stage), stage.drives()), None, Some("found"));
         stage.assert_same("found", "content");

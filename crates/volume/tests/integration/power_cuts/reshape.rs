@@ -3,8 +3,8 @@
 use shoal_drive::DriveId;
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    Absent, ArrayVolume, BitmapChange, BufferPlan, Consistency, GrowError, GrowOptions, GrowRefusal, Grown, OpenError, OpenOptions, Volume,
-    continue_reshape, grow,
+    Absent, ArrayVolume, BitmapChange, BufferPlan, Consistency, GrowError, GrowOptions, GrowRefusal, Grown, OpenError,
+    OpenOptions, Volume, continue_reshape, grow,
 };
 
 use crate::support::create_options;
