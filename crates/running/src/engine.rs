@@ -237,7 +237,9 @@ impl Engine for ArrayVolume<HostWorld> {
     fn add(&mut self, path: &Path, opened: Result<Drive, WipeError>) -> Result<(), EngineError> {
         match (opened, find(self, path)) {
             (Ok(drive), _) => bring_in(self, drive, Self::add_drive),
-            (Err(_), Ok(own)) if self.world().is_simulated() => self.add_drive(own).map_err(EngineError::from),
+            (Err(_), Ok(own)) if self.world().is_simulated() || self.is_of_unused_array(own) => {
+                self.add_drive(own).map_err(EngineError::from)
+            }
             (Err(error), Ok(_)) if error.fault() == Fault::Busy => {
                 Err(EngineError::InArrayAlready { drive: path.to_owned() })
             }

@@ -3,7 +3,7 @@
 use shoal_documents::ArrayDocument;
 use shoal_md::Uuid;
 
-/// The array that a process runs, and those inside it.
+/// The array that a process runs, and those inside it, also if they are not used.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) name: String,
@@ -26,7 +26,7 @@ impl Identity {
 }
 
 fn collect(array: &ArrayDocument, inner: &mut Vec<String>) {
-    for array in array.inner_arrays() {
+    for array in array.inner_arrays().chain(&array.unattached) {
         inner.push(array.uuid.clone());
         collect(array, inner);
     }

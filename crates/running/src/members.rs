@@ -12,7 +12,7 @@ use shoal_drive::{Access, Drive};
 use shoal_inventory::{
     DrivesError, Environment, Named, ToOpen, member_paths, members_to_open, open_drives, refuse_active, same_file,
 };
-use shoal_volume::{ArrayStatus, Cause, Health, LeftOut, MemberOn, Verdict};
+use shoal_volume::{ArrayStatus, Cause, Consistency, Health, LeftOut, MemberOn, Verdict};
 
 use crate::kernel::refuse_held;
 use crate::limits::TRIES_MAX;
@@ -76,6 +76,7 @@ pub(crate) fn unused(array: &ArrayStatus, newcomer: Option<&Path>) -> Vec<String
     let is_newcomer = |name: &str| newcomer.is_some_and(|newcomer| same_file(newcomer, Path::new(name)));
     let is_told = |left_out: &&LeftOut| matches!(left_out.cause, Cause::Suspicion(_)) || is_newcomer(&left_out.name);
     let lacks_one = array.health != Health::Optimal;
+    let has_bitmap = array.consistency == Some(Consistency::Bitmap);
     let is_of_arrays = array.members.iter().any(|member| matches!(member.on, Some(MemberOn::Array(_))));
     let own = array.left_out.iter().filter(|left_out| lacks_one && !is_told(left_out)).map(|left_out| {
         let LeftOutDocument { drive, reason } = LeftOutDocument::from(left_out);
@@ -83,9 +84,8 @@ pub(crate) fn unused(array: &ArrayStatus, newcomer: Option<&Path>) -> Vec<String
             Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) if is_of_arrays => {
                 "; `shoal re-add --drive DRIVE`, with one of its drives and all of them given, brings it back"
             }
-            Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) => {
-                "; `shoal re-add`, or `shoal add`, brings it back"
-            }
+            Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) if has_bitmap => "; `shoal re-add` brings it back",
+            Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) => "; `shoal add --force` fills it anew",
             _ => "",
         };
         format!("{drive} is not used: {reason}{mend}")

@@ -54,14 +54,7 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
     Ok(match command {
         Command::Status | Command::Stop => Order::Show,
         Command::Fail { member } => Order::Fail { member },
-        Command::Add { drive, force } => {
-            let array = ask(Order::Show)?.array;
-            consider(environment, &array, &drive, ask)?;
-            if !force {
-                refuse_former(environment, &array, &drive)?;
-            }
-            Order::Add { opened: open_wipeable(&drive, force), path: drive }
-        }
+        Command::Add { drive, force } => add(environment, drive, force, ask)?,
         Command::Remove { drive } => Order::Remove { drive },
         Command::Replace { member, drive, force } => {
             let array = ask(Order::Show)?.array;
@@ -74,11 +67,11 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
             Order::Replace { member, spare: drive, opened }
         }
         Command::ReAdd { drive } => {
-            let opened = open_drives(std::slice::from_ref(&drive), Access::Write).map_err(WipeError::from);
+            let opened = open_one(&drive);
             if opened.is_ok() {
                 refuse_of_array_inside(environment, &ask(Order::Show)?.array, candidate(environment, &drive))?;
             }
-            Order::ReAdd { path: drive, opened: opened.map(|mut drives| drives.remove(0)) }
+            Order::ReAdd { opened, path: drive }
         }
         Command::Grow { raid_devices, chunk_bytes, layout, add, force } => {
             let added = open_newcomers(environment, &ask(Order::Show)?, add, force, ask)?;
@@ -89,6 +82,20 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
         Command::StopScrub => Order::StopScrub,
         Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },
     })
+}
+
+/// Makes it ready that a drive is added. One of an array that was given along and is not used
+/// stands for that array, if that is forced.
+fn add(environment: &Environment, path: PathBuf, force: bool, ask: &mut Ask<'_>) -> Result<Order, ExecuteError> {
+    let array = ask(Order::Show)?.array;
+    if force && is_of_unused_array(&array, &path) {
+        return Ok(Order::Add { opened: open_one(&path), path });
+    }
+    consider(environment, &array, &path, ask)?;
+    if !force {
+        refuse_former(environment, &array, &path)?;
+    }
+    Ok(Order::Add { opened: open_wipeable(&path, force), path })
 }
 
 /// Opens the drives by which an array is to grow, if it is run by somebody who can do that.
@@ -110,11 +117,22 @@ fn open_newcomers(
     add.into_iter().map(open).collect()
 }
 
+/// Opens a drive for whatever becomes of it.
+fn open_one(path: &Path) -> Result<Drive, WipeError> {
+    Ok(open_drives(std::slice::from_ref(&path.to_owned()), Access::Write)?.remove(0))
+}
+
 /// Opens a drive that may be wiped.
 fn open_wipeable(path: &Path, force: bool) -> Result<Drive, WipeError> {
     let paths = [path.to_owned()];
     drop(open_drives(&paths, Access::Read)?); // what is no drive is told before what a drive holds
     Ok(check_wipeable(&paths, force)?.open()?.remove(0))
+}
+
+/// Whether a path leads to a drive of an array that was given along and is not used.
+fn is_of_unused_array(array: &ArrayDocument, drive: &Path) -> bool {
+    let mut drives = array.unattached.iter().flat_map(ArrayDocument::drives);
+    drives.any(|other| same_file(Path::new(other), drive))
 }
 
 /// Whether a path leads to a spare of the array, or of one inside it.

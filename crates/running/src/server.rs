@@ -366,10 +366,13 @@ fn listen(socket: &Path) -> Result<UnixListener, StartError> {
     Ok(listener)
 }
 
-/// Lets the members of inner arrays lead to the socket too.
+/// Lets the members of inner arrays lead to the socket too, also of those that are not used.
 fn link_inner(array: &ArrayStatus, socket: &Path, sockets: &mut Sockets) -> Result<(), StartError> {
-    for member in &array.members {
-        let Some(MemberOn::Array(inner)) = &member.on else { continue };
+    let inside = array.members.iter().filter_map(|member| match &member.on {
+        Some(MemberOn::Array(inner)) => Some(inner.as_ref()),
+        _ => None,
+    });
+    for inner in inside.chain(&array.unattached) {
         let link = socket.with_file_name(file_name(&inner.uuid));
         let failure = |source| StartError::Socket { socket: link.clone(), source };
         if link.symlink_metadata().is_ok() {

@@ -11,7 +11,7 @@ use shoal_parity::Parity;
 use crate::assemble::{OpenError, assemble_tree, record_assembly, refuse_incomplete};
 use crate::create::{CreateError, CreateOptions, create_tree};
 use crate::manage_error::ManageError;
-use crate::status::{ArrayStatus, array_status};
+use crate::status::{ArrayStatus, array_status, outermost_status};
 use crate::tree::{Duty, Node, NodeId, SAFE_MODE_DELAY, SILENCE, Slot, Target, Tree};
 use crate::world::World;
 use crate::{BufferPlan, HostMemory, LiveVolume, MemberTraffic, Volume, VolumeError};
@@ -150,7 +150,7 @@ impl<W: World> ArrayVolume<W> {
 
     /// What the array is and how it is.
     pub fn status(&self) -> ArrayStatus {
-        ArrayStatus { traffic: self.member_traffic(), ..array_status(&self.tree, self.root) }
+        ArrayStatus { traffic: self.member_traffic(), ..outermost_status(&self.tree, self.root) }
     }
 
     /// Whether mirrors or parity, here or in an array inside, may disagree with the data: a resync

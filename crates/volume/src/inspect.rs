@@ -10,7 +10,7 @@ use shoal_memory::Keeper;
 
 use crate::assemble::{OpenError, add_node, assemble_tree, candidates, probe, unused};
 use crate::memory::GLANCE;
-use crate::status::{array_status, member_status};
+use crate::status::{array_status, member_status, outermost_status};
 use crate::tree::{NodeId, Target, Tree};
 use crate::world::World;
 use crate::{ArrayStatus, BufferPlan, HostMemory, OpenOptions};
@@ -100,7 +100,8 @@ fn inspect_in<W: World>(
         let (next, rest) = split_members(tree, &round.nodes);
         if next.is_empty() && count == 1 {
             let mut shapeless = round.shapeless.into_iter();
-            let status = shapeless.next().unwrap_or_else(|| array_status(tree, round.nodes[0]));
+            let status = shapeless.next().unwrap_or_else(|| outermost_status(tree, round.nodes[0]));
+            unattached.extend(status.unattached);
             return Ok(ArrayStatus { unattached, ..status });
         }
         let rest: Vec<_> = rest.into_iter().map(|node| array_status(tree, node)).chain(round.shapeless).collect();

@@ -39,26 +39,34 @@ impl<W: World> ArrayVolume<W> {
         self.re_add(Target::Drive(drive))
     }
 
-    /// The array inside that has a drive at work, and that no other one uses.
-    fn unused_array_of(&self, drive: DriveId) -> Option<NodeId> {
+    /// Whether a drive is at work in an array inside that no other one uses.
+    pub fn is_of_unused_array(&self, drive: DriveId) -> bool {
+        self.unused_array_of(drive).is_some()
+    }
+
+    /// That array.
+    pub(crate) fn unused_array_of(&self, drive: DriveId) -> Option<NodeId> {
         let has_it = |node: &Node| {
             let is_it = |slot: &Slot| slot.place.target == Target::Drive(drive) && slot.duty != Duty::Out;
             node.slots.iter().any(is_it)
         };
         let inside = NodeId(self.tree.nodes.iter().position(has_it)?);
-        (inside != self.root && !self.is_used(Target::Node(inside))).then_some(inside)
+        (inside != self.root && !self.tree.is_used(Target::Node(inside))).then_some(inside)
     }
 
     fn re_add_array(&mut self, inside: NodeId) -> Result<(), ManageError> {
         let target = Target::Node(inside);
         match self.re_add(target) {
-            Err(ManageError::ReAdd(refused)) if refused.why.asks_for_a_copy() => {
-                let superblock = self.former_superblock(target)?;
-                self.make_spare(self.former_node(&superblock), target)?;
-                Ok(self.settle_if_they_answer()?)
-            }
+            Err(ManageError::ReAdd(refused)) if refused.why.asks_for_a_copy() => self.add_array(inside),
             done => done,
         }
+    }
+
+    /// Makes an array inside, which carries the superblock of one around it, a spare of that one.
+    pub(crate) fn add_array(&mut self, inside: NodeId) -> Result<(), ManageError> {
+        let superblock = self.former_superblock(Target::Node(inside))?;
+        self.make_spare(self.former_node(&superblock), Target::Node(inside))?;
+        Ok(self.settle_if_they_answer()?)
     }
 
     fn former_superblock(&mut self, target: Target) -> Result<Superblock, ManageError> {

@@ -10,13 +10,30 @@ use crate::bad_blocks::BadBlockNotes;
 use crate::create::{CreateError, clear_superblocks};
 use crate::manage_error::ManageError;
 use crate::ppl::LogPlace;
-use crate::tree::{BitmapCopy, Duty, Node, NodeId, Place, Slot, Target, Waiter};
+use crate::tree::{BitmapCopy, Duty, Node, NodeId, Place, Slot, Target, Tree, Waiter};
 use crate::world::World;
+
+impl<W: World> Tree<W> {
+    /// Whether an array has a drive or another array at work, as a member, a replacement, a spare
+    /// or its journal. One that failed, and was not removed yet, is not at work.
+    pub(crate) fn is_used(&self, target: Target) -> bool {
+        self.nodes.iter().any(|node| {
+            let of_it = node.slots.iter().filter(|slot| slot.place.target == target);
+            of_it.into_iter().any(|slot| node.membership.superblock(slot.number.get()).is_ok())
+        })
+    }
+}
 
 impl<W: World> ArrayVolume<W> {
     /// Makes a drive of the world, which no array uses, a spare; if a member is missing, in the
     /// array or in one inside it, its rebuild starts. What the drive holds is lost.
+    ///
+    /// A drive of an array inside that is not used stands for that array, as it does for
+    /// [`Self::re_add_drive`]: the array around it gets a member whose content is lost.
     pub fn add_drive(&mut self, drive: DriveId) -> Result<(), ManageError> {
+        if let Some(inside) = self.unused_array_of(drive) {
+            return self.add_array(inside);
+        }
         self.ask_namesake(drive)?;
         let node = self.node_in_need();
         self.make_spare(node, Target::Drive(drive))?;
@@ -26,7 +43,7 @@ impl<W: World> ArrayVolume<W> {
     /// Makes a drive, or an array inside that is at work nowhere, a spare of one array.
     pub(crate) fn make_spare(&mut self, node: NodeId, target: Target) -> Result<(), ManageError> {
         let name = self.tree.name(target);
-        if self.is_used(target) {
+        if self.tree.is_used(target) {
             return Err(ManageError::InUse { drive: name });
         }
         self.refuse_active_target(target)?;
@@ -98,16 +115,6 @@ impl<W: World> ArrayVolume<W> {
             Err(OpenError::Volume(broken)) => Err(broken.into()),
             Err(_) => Ok(()),
         }
-    }
-
-    /// Whether the array, or one inside it, has a drive or an array at work, as a member, a
-    /// replacement, a spare or its journal. One that failed, and was not removed yet, is not at
-    /// work.
-    pub(crate) fn is_used(&self, target: Target) -> bool {
-        self.tree.nodes.iter().any(|node| {
-            let of_it = node.slots.iter().filter(|slot| slot.place.target == target);
-            of_it.into_iter().any(|slot| node.membership.superblock(slot.number.get()).is_ok())
-        })
     }
 
     /// The array that a new drive helps most: one of drives with a missing member, else the first.

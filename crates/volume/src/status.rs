@@ -153,6 +153,13 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
     }
 }
 
+/// The same of the outermost array, with arrays that were given along and that none uses.
+pub(crate) fn outermost_status<W: World>(tree: &Tree<W>, root: NodeId) -> ArrayStatus {
+    let nodes = (0..tree.nodes.len()).map(NodeId);
+    let unused = nodes.filter(|&node| node != root && !tree.is_used(Target::Node(node)));
+    ArrayStatus { unattached: unused.map(|node| array_status(tree, node)).collect(), ..array_status(tree, root) }
+}
+
 /// Drives that are out and have not been removed. One that was added again is what it has become.
 fn drives_out<W: World>(tree: &Tree<W>, node: NodeId) -> impl Iterator<Item = LeftOut> {
     let slots = &tree.nodes[node.0].slots;

@@ -220,8 +220,8 @@ pub(super) const BUGS: &[Bug] = &[
         name: "member-made-spare",
         what: "a member that is in use is wiped and made a spare, if somebody asks for it",
         file: "crates/volume/src/spare.rs",
-        right: "        if self.is_used(target) {\n            return Err(ManageError::InUse { drive: name });\n        }\n        self.refuse_active_target(target)?;\n",
-        wrong: "        if !PLANTED {\n            if self.is_used(target) {\n                return Err(ManageError::InUse { drive: name });\n            }\n            self.refuse_active_target(target)?;\n        }\n",
+        right: "        if self.tree.is_used(target) {\n            return Err(ManageError::InUse { drive: name });\n        }\n        self.refuse_active_target(target)?;\n",
+        wrong: "        if !PLANTED {\n            if self.tree.is_used(target) {\n                return Err(ManageError::InUse { drive: name });\n            }\n            self.refuse_active_target(target)?;\n        }\n",
     },
     Bug {
         name: "successor-whole",

@@ -40,7 +40,8 @@ pub(crate) fn replace(cli: &Cli, args: &ReplaceArgs) -> Result<(), Failure> {
 /// and is among the members given, as its array inside is to come back, is no newcomer.
 fn bring(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command, wait: bool) -> Result<(), Failure> {
     let is_given = || args.drives.iter().any(|given| same_file(given, drive));
-    let newcomer = if matches!(command, Command::ReAdd { .. }) && is_given() { None } else { Some(drive) };
+    let may_stand_for_an_array = matches!(command, Command::ReAdd { .. } | Command::Add { force: true, .. });
+    let newcomer = if may_stand_for_an_array && is_given() { None } else { Some(drive) };
     check_first(cli, args, Opening::WRITABLE, newcomer, |array| match array.execute(command.clone()) {
         Err(error) if error.is_read_only() => Ok(()),
         carried_out => Ok(carried_out.map(drop)?),

@@ -6,8 +6,8 @@ use comfy_table::{Table, presets};
 use shoal_attach::records::{Attachment, Standing};
 use shoal_documents::protocol::Command;
 use shoal_documents::{
-    ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, HealthDocument, MemberDocument,
-    MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
+    ArrayDocument, AttachedDocument, BackgroundDocument, ConsistencyDocument, EngineDocument, HealthDocument,
+    MemberDocument, MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
 };
 use shoal_drive::Access;
 use shoal_inventory::{Purpose, host_memory, last_seen, members_to_show, open_drives};
@@ -246,7 +246,11 @@ fn describe(text: &mut String, array: &ArrayDocument, indent: &str) -> std::fmt:
         describe(text, inner, &format!("{indent}    "))?;
     }
     for other in &array.unattached {
-        writeln!(text, "{indent}  given too, but it lacks too many members to say what it belongs to:")?;
+        let why = match other.health {
+            HealthDocument::Optimal | HealthDocument::Degraded => "given too, and not used:",
+            _ => "given too, but it lacks too many members to say what it belongs to:",
+        };
+        writeln!(text, "{indent}  {why}")?;
         describe(text, other, &format!("{indent}    "))?;
     }
     Ok(())
@@ -281,18 +285,8 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{incomplete}{unnamed}{resync}", array.health)?;
     writeln!(text, "{indent}  {}", survives(array))?;
-    if lacks_an_array(array) {
-        let again = "`shoal re-add --drive DRIVE`";
-        writeln!(
-            text,
-            "{indent}  the array inside that is missing comes back with {again}: one of its drives, and all of them given"
-        )?;
-    } else if lacks_a_drive(array) {
-        let (new, former) = ("`shoal add --drive DRIVE`", "`shoal re-add --drive DRIVE`");
-        writeln!(
-            text,
-            "{indent}  a new drive takes the missing place with {new}, the one that was there with {former}"
-        )?;
+    if let Some(mend) = mend(array) {
+        writeln!(text, "{indent}  {mend}")?;
     }
     if let Some(policy) = array.consistency_policy {
         let on = array.journal.as_ref().map_or(String::new(), |drive| format!(" on {}", Outside(drive)));
@@ -303,6 +297,23 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
         writeln!(text, "{indent}  write-back window of {whole}, {dirty} of it not written yet")?;
     }
     writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)
+}
+
+/// What fills the place of a member that is missing.
+fn mend(array: &ArrayDocument) -> Option<String> {
+    if lacks_an_array(array) {
+        let again = "`shoal re-add --drive DRIVE`";
+        return Some(format!(
+            "the array inside that is missing comes back with {again}: one of its drives, and all of them given"
+        ));
+    }
+    let former = match array.consistency_policy {
+        Some(ConsistencyDocument::Bitmap) => "`shoal re-add --drive DRIVE`",
+        _ => "`shoal add --force --drive DRIVE`",
+    };
+    let new = "`shoal add --drive DRIVE`";
+    lacks_a_drive(array)
+        .then(|| format!("a new drive takes the missing place with {new}, the one that was there with {former}"))
 }
 
 /// Which losses the array is sure to survive as it is now.

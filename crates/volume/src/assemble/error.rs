@@ -101,8 +101,8 @@ pub enum OpenError {
     /// Degraded, and not shut down cleanly.
     #[error(
         "array {name} is degraded and was not shut down cleanly: blocks of the missing member that were being written \
-         may be wrong; give the missing drive too; if it is gone for good, `shoal run --force` starts the array all the same, and `shoal add` \
-         takes another drive then"
+         may be wrong; give the missing drive too, if it is not out of date; if it is, or is gone for good, `shoal run \
+         --force` starts the array all the same, and `shoal add` takes another drive then"
     )]
     DirtyDegraded {
         /// The array.

@@ -18,22 +18,11 @@ use shoal_drive::DriveId;
 use shoal_md::{BITMAP_PAGE_BYTES, Bitmap, BitmapHeader, Features, Superblock};
 
 use super::drives::Drives;
+use super::error::{GrowError, GrowRefusal};
+use super::options::BitmapChange;
 use super::plan::check_state;
 use super::roll::Roll;
-use super::{GrowError, GrowRefusal};
 use crate::world::World;
-
-/// What becomes of an array's write-intent bitmap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BitmapChange {
-    /// It gets one on its members.
-    Add {
-        /// What a bit stands for; by the array's size if left out.
-        chunk_bytes: Option<u64>,
-    },
-    /// It has none any more.
-    Remove,
-}
 
 /// What is to be written, and how.
 pub(super) struct BitmapStep {

@@ -5,7 +5,7 @@ use std::io;
 use shoal_drive::{Arena, DriveId, Io, IoKind, Memory};
 use shoal_md::{SUPERBLOCK_BYTES, Superblock, Unverified};
 
-use super::{DriveRequest, GrowError};
+use super::error::{DriveRequest, GrowError};
 use crate::VolumeError;
 use crate::superblocks::{ProbeError, read_superblock, superblock_places};
 use crate::world::World;

@@ -35,59 +35,22 @@
 mod bitmap;
 mod drives;
 mod error;
+mod options;
 mod passage;
 mod plan;
 mod roll;
 
-use shoal_array::{Geometry, ParityLayout};
+use shoal_array::Geometry;
 use shoal_drive::DriveId;
 use shoal_parity::Parity;
 
-pub use bitmap::BitmapChange;
 pub use error::{DriveRequest, GrowError, GrowRefusal};
+pub use options::{Absent, BitmapChange, GrowOptions, Grown};
 
 use crate::world::World;
 use drives::Drives;
 use passage::Passage;
 use roll::Roll;
-
-/// What an array is to become; what is not given stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GrowOptions {
-    /// Members of the complete array.
-    pub raid_devices: Option<usize>,
-    /// The chunk.
-    pub chunk_bytes: Option<u32>,
-    /// Where parity goes.
-    pub layout: Option<ParityLayout>,
-    /// What becomes of its bitmap. Where that is given, nothing else is.
-    pub bitmap: Option<BitmapChange>,
-}
-
-/// What became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grown {
-    /// The array has its new shape.
-    Done,
-    /// The mirror has its new members, which are still to be filled.
-    ToBeFilled,
-    /// It was stopped; it can go on from this position of so many bytes of content.
-    Stopped {
-        /// Content in the new shape.
-        position_bytes: u64,
-        /// All content.
-        total_bytes: u64,
-    },
-}
-
-/// What becomes of a reshape whose members are not all there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
-    /// It is refused.
-    Refused,
-    /// It goes on without them, if parity stands for them. They are out of the array from then on.
-    LeftBehind,
-}
 
 /// How far a reshape has come, in bytes of the new content. The answer says whether to go on.
 pub type GrowProgress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;

@@ -11,8 +11,8 @@ use shoal_array::{Geometry, Role, Stripe};
 use shoal_drive::Memory;
 use shoal_parity::{Block, Parity};
 
-use super::GrowError;
 use super::drives::{Drives, Step};
+use super::error::GrowError;
 use super::roll::Seat;
 use crate::world::World;
 

@@ -8,20 +8,14 @@ use shoal_md::{
 };
 
 use super::drives::Drives;
-use super::roll::Roll;
-use super::{Absent, GrowError, GrowOptions, GrowRefusal};
+use super::error::{GrowError, GrowRefusal};
+use super::options::{Absent, GrowOptions};
+use super::roll::{Roll, Step};
 use crate::limits::CHUNK_BYTES_MAX;
 use crate::world::World;
 
 /// What the start of the data is moved by a multiple of, where there is room for it.
 const ALIGNMENT_BYTES: u64 = 1 << 20;
-
-/// The first update of a growth.
-pub(super) struct Step {
-    pub(super) membership: Membership,
-    /// Drives that were added, with their numbers.
-    pub(super) newcomers: Vec<(DriveId, u32)>,
-}
 
 /// What the array is to say from its first update on.
 pub(super) fn plan<W: World>(

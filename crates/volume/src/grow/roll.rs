@@ -8,8 +8,7 @@ use shoal_md::{
 };
 
 use super::drives::Drives;
-use super::plan::Step;
-use super::{DriveRequest, GrowError, GrowRefusal};
+use super::error::{DriveRequest, GrowError, GrowRefusal};
 use crate::assemble::UPDATES_APART;
 use crate::world::World;
 
@@ -22,6 +21,13 @@ pub(super) struct Roll {
     given: Vec<DriveId>,
     /// Numbers of members, and their drives.
     numbers: Vec<(u32, DriveId)>,
+}
+
+/// The first update of a growth.
+pub(super) struct Step {
+    pub(super) membership: Membership,
+    /// Drives that were added, with their numbers.
+    pub(super) newcomers: Vec<(DriveId, u32)>,
 }
 
 /// A member: its drive, and where its data start, before and after.

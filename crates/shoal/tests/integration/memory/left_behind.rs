@@ -251,3 +251,21 @@ fn an_array_inside_that_was_away_comes_back_as_a_whole() {
     bay.done("re-add --drive d4 d0 d1 d2 d3 d4 d5");
     assert_eq!(bay.done("read --degraded d3 d4 d5 --length 100000").stdout, content);
 }
+
+/// The halves of an array of arrays were run apart, on two hosts. Each host goes on with its own,
+/// and the other half becomes its copy where somebody says so.
+#[test]
+fn an_array_inside_that_was_run_apart_is_filled_anew_if_that_is_forced() {
+    let bay = Bay::new(6);
+    bay.done("create --level 51 --chunk 64K d0 d1 d2 d3 d4 d5");
+    let here = bay.path("remembered-here");
+    std::fs::rename(bay.state(), &here).unwrap();
+    assert_eq!(bay.run_with("write --degraded d3 d4 d5", &pattern(100_000, 2)).code, 0);
+    std::fs::remove_dir_all(bay.state()).unwrap();
+    std::fs::rename(&here, bay.state()).unwrap();
+    let content = pattern(100_000, 3);
+    assert_eq!(bay.run_with("write --degraded d0 d1 d2", &content).code, 0);
+    bay.refused("re-add --drive d3 d0 d1 d2 d3 d4 d5", REFUSED, &["run without the others", "add --force"]);
+    bay.done("add --force --drive d3 d0 d1 d2 d3 d4 d5");
+    assert_eq!(bay.done("read --degraded d3 d4 d5 --length 100000").stdout, content);
+}
