@@ -7,8 +7,11 @@
 use std::collections::BTreeSet;
 
 use shoal_volume::{
-    ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Level, MemberOn, MemberState, read_superblock,
+    ArrayLevel, ArrayStatus, ConsistencyPolicy, DriveId, Features, Level, MemberOn, MemberState, Superblock,
+    read_superblock,
 };
+
+use shoal_md::SECTOR_BYTES;
 
 use super::Player;
 use super::power::{has_all, superblock};
@@ -24,10 +27,12 @@ pub(super) struct Seat {
     is_taken: bool,
     /// Who sits there, by its number in the scenario, if it is plugged in.
     pub(super) drive: Option<usize>,
+    /// Who is to sit there.
+    successor: Option<usize>,
 }
 
 impl Seat {
-    const EMPTY: Self = Self { is_in_sync: false, is_held: false, is_taken: false, drive: None };
+    const EMPTY: Self = Self { is_in_sync: false, is_held: false, is_taken: false, drive: None, successor: None };
 
     /// There is a member that does not have all of its content yet.
     pub(super) fn is_being_filled(&self) -> bool {
@@ -62,7 +67,8 @@ impl Player<'_> {
                 Some(MemberOn::Drive(name)) => {
                     let is_held = member.state == MemberState::InSync;
                     let is_in_sync = is_held && member.replacement.is_none();
-                    seats.push(Seat { is_in_sync, is_held, is_taken: true, drive: self.drive_named(name) });
+                    let successor = member.replacement.as_ref().and_then(|it| self.drive_named(&it.drive));
+                    seats.push(Seat { is_in_sync, is_held, is_taken: true, drive: self.drive_named(name), successor });
                 }
                 None if is_outer => {
                     seats.extend(vec![Seat::EMPTY; self.group_size()]);
@@ -126,8 +132,16 @@ impl Player<'_> {
         if self.is_journal(drive) {
             return false;
         }
+        // The original is let go as soon as this is durable: nobody can know any more that it is
+        // needed.
+        let is_copied = |own: &Superblock| {
+            let has_more = own.recovery_offset_sectors * SECTOR_BYTES < own.used_bytes();
+            !(own.features.any_of(Features::RECOVERY_OFFSET) && has_more)
+        };
+        let takes_over = superblock(self.content(drive)).as_ref().is_some_and(is_copied);
         let seats = self.seats();
-        let Some(seat) = seats.iter().position(|seat| seat.drive == Some(drive)) else { return true };
+        let is_there = |seat: &Seat| seat.drive == Some(drive) || seat.successor == Some(drive) && takes_over;
+        let Some(seat) = seats.iter().position(is_there) else { return true };
         let size = self.group_size();
         let others = self.weak_seats().into_iter().filter(|other| *other != seat && other / size == seat / size);
         others.count() < self.redundancy()
