@@ -216,6 +216,7 @@ fn absent(missing: usize, stale: &[String]) -> String {
     };
     match missing.saturating_sub(stale.len()) {
         0 => lag,
+        1 => format!("{lag}one of its members is not among the drives: give it too, or "),
         absent => format!("{lag}{absent} of its members are not among the drives: give them too, or "),
     }
 }

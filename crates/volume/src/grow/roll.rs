@@ -94,10 +94,13 @@ impl Roll {
         self.assembly.slots.iter().map(count).sum()
     }
 
-    /// Members that were given and have no seat, as they missed updates.
+    /// Members of the reshape that were given and have no seat, as they missed updates.
     pub(super) fn stale(&self) -> Vec<String> {
         let is_seated = |index: usize| self.assembly.slots.iter().any(|slot| slot.candidate == Some(index));
-        let is_member = |candidate: &Candidate| matches!(candidate.superblock.own_use(), MemberUse::Active(_));
+        let is_member = |candidate: &Candidate| {
+            let own = &candidate.superblock;
+            matches!(own.own_use(), MemberUse::Active(_)) && own.features.any_of(Features::RESHAPE_ACTIVE)
+        };
         let candidates = self.candidates.iter().enumerate();
         let stale = candidates.filter(|(index, candidate)| is_member(candidate) && !is_seated(*index));
         stale.map(|(_, candidate)| candidate.drive.clone()).collect()
