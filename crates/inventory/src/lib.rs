@@ -28,6 +28,7 @@ mod lacking;
 mod list;
 mod look;
 mod newcomer;
+mod places;
 mod plugged;
 mod present;
 mod remembered;
@@ -40,17 +41,18 @@ pub use asked::{PATIENCE, Silence, asked, is_there};
 pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open_drives, probe, same_file};
 pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
 pub use lacking::lacking;
-pub use list::{Absentee, Listed, listed, remembered, usual_places};
+pub use list::{Listed, listed};
 pub use look::{Look, NoMember, Seen, look, look_within, member, members};
 pub use newcomer::{
     ActiveMember, NewcomerError, candidate, candidate_at, is_of_array_inside, refuse_active, refuse_counted_on,
 };
+pub use places::{Absentee, machine_drives, remembered, usual_places};
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
 pub use remembered::{
     ArrayInUse, Held, Purpose, forget_erased, hold, host_memory, keeper, last_places, last_seen, remember, store, trust,
 };
-pub use search::{Named, SearchError, arrays, files_in, machine_drives, member_paths, named_drives, outer_superblock};
+pub use search::{Named, SearchError, arrays, files_in, member_paths, named_drives, outer_superblock};
 pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
 pub use wipe::{Former, WipeError, Wipeable, check_content, check_erasable, check_measurable, check_wipeable};

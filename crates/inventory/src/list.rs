@@ -9,7 +9,7 @@ use shoal_md::Uuid;
 
 use crate::environment::Environment;
 use crate::look::members;
-use crate::search::{Group, machine_drives, outer_array, put};
+use crate::search::{Group, outer_array, put};
 
 /// An array, or array of arrays, that drives carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +20,6 @@ pub struct Listed {
     pub carried: Vec<Uuid>,
     /// The drives.
     pub paths: Vec<PathBuf>,
-}
-
-/// An array that this host remembers, and of which no drive is here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absentee {
-    /// The array.
-    pub array: Uuid,
-    /// Its members, as they were called when they were last seen.
-    pub drives: Vec<String>,
 }
 
 /// The arrays that carry superblocks at these places. What cannot be opened or read is no member.
@@ -52,25 +43,4 @@ pub fn listed(environment: &Environment, places: &[PathBuf]) -> Vec<Listed> {
         }
     }
     arrays
-}
-
-/// Where members of arrays may be: the machine's drives, and files in which this host has seen
-/// members before.
-pub fn usual_places(environment: &Environment) -> Vec<PathBuf> {
-    let mut places = machine_drives();
-    for absentee in remembered(environment) {
-        let files = absentee.drives.iter().map(PathBuf::from).filter(|path| path.is_file());
-        places.extend(files);
-    }
-    places.sort();
-    places.dedup();
-    places
-}
-
-/// All arrays that this host remembers, with the places of their members.
-pub fn remembered(environment: &Environment) -> Vec<Absentee> {
-    let Some(store) = environment.store() else { return Vec::new() };
-    let book = |array| store.read(array).ok().flatten();
-    let drives = |array| book(array).map(|book| book.members().iter().map(|it| it.drive.clone()).collect());
-    store.arrays().into_iter().filter_map(|array| Some(Absentee { array, drives: drives(array)? })).collect()
 }

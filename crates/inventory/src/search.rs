@@ -16,6 +16,7 @@ use crate::asked::{Silence, asked};
 use crate::drives::DrivesError;
 use crate::environment::Environment;
 use crate::look::{Look, NoMember, Seen, look, members};
+use crate::places::{machine_drives, usual_places};
 use crate::simulated::{self, NotReal};
 
 /// Which array, as people say it: by its members, by one of them and where to look for the rest, or
@@ -26,8 +27,8 @@ pub struct Named {
     pub drives: Vec<PathBuf>,
     /// A directory in which the other members are.
     pub scan: Option<PathBuf>,
-    /// The array's UUID: its members are looked for among the machine's drives, or in that
-    /// directory.
+    /// The array's UUID: its members are looked for in that directory, or among the machine's
+    /// drives and then among the files in which this host has seen members.
     pub uuid: Option<Uuid>,
 }
 
@@ -116,11 +117,19 @@ pub fn named_drives(environment: &Environment, named: &Named) -> Result<Vec<Path
 
 /// The members given, and with `--scan` or `--uuid` those that are found.
 pub fn member_paths(environment: &Environment, named: &Named) -> Result<Vec<PathBuf>, SearchError> {
-    let places = match (&named.scan, &named.uuid) {
-        (Some(directory), _) => files_in(directory)?,
-        (None, Some(_)) => machine_drives(),
-        (None, None) => return Ok(named.drives.clone()),
-    };
+    match (&named.scan, &named.uuid) {
+        (Some(directory), _) => paths_among(environment, named, &files_in(directory)?),
+        (None, Some(_)) => match paths_among(environment, named, &machine_drives()) {
+            // It may be one of files.
+            Err(SearchError::Nowhere { .. }) => paths_among(environment, named, &usual_places(environment)),
+            found => found,
+        },
+        (None, None) => Ok(named.drives.clone()),
+    }
+}
+
+/// The members given, and those that are found at these places.
+fn paths_among(environment: &Environment, named: &Named, places: &[PathBuf]) -> Result<Vec<PathBuf>, SearchError> {
     let (mut known, mut groups, mut arrays) = (Vec::<(DriveKey, PathBuf)>::new(), Vec::new(), Vec::new());
     simulated::refuse(&named.drives)?;
     for looked in look(environment, &named.drives) {
@@ -136,7 +145,7 @@ pub fn member_paths(environment: &Environment, named: &Named) -> Result<Vec<Path
         }
     }
     // What cannot be opened or read is no member that could be used.
-    for seen in members(environment, &places) {
+    for seen in members(environment, places) {
         if known.iter().all(|(key, _)| *key != seen.key) {
             known.push((seen.key, seen.path.clone()));
             put(&mut groups, seen);
@@ -226,29 +235,6 @@ pub fn outer_superblock(paths: &[PathBuf]) -> Option<Superblock> {
         drives.push(world.add_drive(Drive::open(path, Access::Read).ok()?).ok()?);
     }
     superblock_in_content(world, plan, &drives, &OpenOptions::read_only())
-}
-
-/// The machine's drives and partitions: block devices with hardware behind them. Others are made by
-/// programs, of this one too, and one whose program waits for its array answers nobody.
-pub fn machine_drives() -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir("/sys/class/block") else { return Vec::new() };
-    let mut paths: Vec<_> = entries.filter_map(Result::ok).filter(|entry| is_hardware(&entry.path())).collect();
-    paths.sort_by_key(std::fs::DirEntry::file_name);
-    // Names with a `!` are those of devices in a directory.
-    paths.iter().map(|entry| Path::new("/dev").join(entry.file_name().to_string_lossy().replace('!', "/"))).collect()
-}
-
-fn is_hardware(entry: &Path) -> bool {
-    let Ok(place) = entry.canonicalize() else { return false };
-    if place.join("partition").exists() {
-        return place.parent().is_some_and(|disk| disk.join("device").exists());
-    }
-    // The end of a disk is the end of its last partition, and a superblock there is the
-    // partition's.
-    let is_partition = |inner: &std::fs::DirEntry| inner.path().join("partition").exists();
-    let has_partitions =
-        std::fs::read_dir(&place).is_ok_and(|inner| inner.filter_map(Result::ok).any(|it| is_partition(&it)));
-    place.join("device").exists() && !has_partitions
 }
 
 /// All that lies in a directory and is none. A directory that does not answer is not waited for.
