@@ -66,27 +66,26 @@ pub fn refuse_active(
     members: &[PathBuf],
     newcomer: &Path,
 ) -> Result<(), NewcomerError> {
-    let Some(candidate) = self::candidate(environment, newcomer) else { return Ok(()) };
+    let Some(seen) = look::member(environment, newcomer) else { return Ok(()) };
     let given = given.iter().find(|given| same_file(given, newcomer));
-    if let Some(given) = given.filter(|_| candidate.superblock.own_use() != MemberUse::Spare) {
+    if let Some(given) = given.filter(|_| seen.superblock.own_use() != MemberUse::Spare) {
         return Err(DrivesError::GivenTwice { first: given.clone(), second: newcomer.to_owned() }.into());
     }
     let others: Vec<_> = members.iter().filter(|member| !same_file(member, newcomer)).cloned().collect();
     let others = look::members(environment, &others);
-    if is_given_up(environment, &others, newcomer) {
+    if is_given_up(environment, &others, &seen) {
         return Ok(());
     }
     let others: Vec<_> = others.iter().map(Seen::candidate).collect();
-    Ok(refuse_counted_on(&others, &candidate)?)
+    Ok(refuse_counted_on(&others, &seen.candidate())?)
 }
 
 /// Whether this host would start the array of these members without the newcomer, whatever that one
 /// says of itself, as it was told to trust the others.
-fn is_given_up(environment: &Environment, members: &[Seen], newcomer: &Path) -> bool {
-    let Some(newcomer) = look::member(environment, newcomer) else { return false };
+fn is_given_up(environment: &Environment, members: &[Seen], newcomer: &Seen) -> bool {
     let array = newcomer.superblock.array_uuid;
     let of_array = members.iter().filter(|member| member.superblock.array_uuid == array);
-    let found: Vec<_> = of_array.chain([&newcomer]).map(Seen::found).collect();
+    let found: Vec<_> = of_array.chain([newcomer]).map(Seen::found).collect();
     let book = environment.store().and_then(|store| store.read(array).ok()?);
     let is_last = |(index, suspicion): &(usize, Suspicion)| {
         let is_told = matches!(suspicion, Suspicion::NeverSeen | Suspicion::RunApart | Suspicion::GivenUp);

@@ -106,6 +106,24 @@ fn put<F: Field>(bytes: &mut [u8; BITMAP_HEADER_BYTES], place: usize, value: &F)
     value.write(&mut bytes[place..place + F::BYTES]);
 }
 
+/// Why an array gets no bitmap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BitmapRefusal {
+    /// There is no room for one.
+    #[error("there is no room for a bitmap beside its data")]
+    NoRoom,
+    /// The chunk that is asked for is none.
+    #[error(
+        "a bit of the bitmap cannot stand for {chunk_bytes} bytes: choose a power of two of at least {least_bytes}"
+    )]
+    Chunk {
+        /// What is asked for.
+        chunk_bytes: u64,
+        /// What there is room for.
+        least_bytes: u32,
+    },
+}
+
 impl BitmapHeader {
     /// The header that mdadm gives a new array's bitmap. `chunk_bytes` is a power of two from 512.
     pub fn new(array_uuid: Uuid, sync_sectors: u64, chunk_bytes: u32) -> Self {
@@ -231,6 +249,19 @@ impl BitmapHeader {
         let least = Self::least_chunk_bytes(sync_sectors, room_bytes.min(DEFAULT_ROOM_BYTES))?;
         let default = u32::try_from(DEFAULT_CHUNK_BYTES).expect("64 MiB");
         Some(least.max(default))
+    }
+
+    /// The chunk of a new bitmap over `sync_sectors` in `room_bytes`: the one that is wanted, if it
+    /// does, else the one that mdadm chooses.
+    pub fn choose_chunk_bytes(sync_sectors: u64, room_bytes: u64, wanted: Option<u64>) -> Result<u32, BitmapRefusal> {
+        let least_bytes = Self::least_chunk_bytes(sync_sectors, room_bytes).ok_or(BitmapRefusal::NoRoom)?;
+        match wanted {
+            None => Self::default_chunk_bytes(sync_sectors, room_bytes).ok_or(BitmapRefusal::NoRoom),
+            Some(wanted) => u32::try_from(wanted)
+                .ok()
+                .filter(|chunk| chunk.is_power_of_two() && *chunk >= least_bytes)
+                .ok_or(BitmapRefusal::Chunk { chunk_bytes: wanted, least_bytes }),
+        }
     }
 
     /// How many bits it takes for `sync_sectors`.

@@ -79,7 +79,8 @@ pub use assemble::{
 };
 pub use bad_blocks::{BAD_BLOCK_LOG_LIMIT_SECTORS, BadBlockList, BadBlocksError};
 pub use bitmap::{
-    BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, Distrust,
+    BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, BitmapRefusal,
+    Distrust,
 };
 pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NameError, NewMember, plan_creation};
 pub use features::Features;
@@ -89,8 +90,8 @@ pub use journal::{
 };
 pub use level::{DiskLevel, LevelError, level_name};
 pub use membership::{
-    AddError, BitmapRefusal, MemberNumber, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError,
-    ReshapeTarget, SinceItLeft, in_one_voice,
+    AddError, MemberNumber, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError, ReshapeTarget,
+    SinceItLeft, in_one_voice,
 };
 pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};
 pub use ppl::{

@@ -18,7 +18,6 @@ use crate::place::SECTOR_BYTES;
 use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
 use crate::{Candidate, Creation, Features, Superblock, Timestamp, counts_on};
 
-pub use bitmap::BitmapRefusal;
 pub use growth::{ReshapeTarget, in_one_voice};
 pub use readmission::{ReAddError, ReAddProblem, Readmission, SinceItLeft};
 

@@ -9,7 +9,7 @@
 use shoal_array::{Level, Raid10Layout};
 
 use super::{ConsistencyPolicy, CreateError, CreateRequest, LEAST_DATA_SECTORS, NewMember};
-use crate::bitmap::{BITMAP_HEADER_BYTES, BITMAP_PAGE_BYTES, BitmapHeader};
+use crate::bitmap::{BITMAP_HEADER_BYTES, BITMAP_PAGE_BYTES, BitmapHeader, BitmapRefusal};
 use crate::place::{SECTOR_BYTES, SUPERBLOCK_SECTORS};
 use crate::{BadBlockLog, MinorVersion, Superblock, Uuid};
 
@@ -212,15 +212,11 @@ fn new_bitmap(request: &CreateRequest, size_sectors: u64, wanted: Option<u64>) -
         Level::Raid10(layout) => raid10_sync_sectors(size_sectors, request.members.len() as u64, layout),
         _ => size_sectors,
     };
-    let no_room = || CreateError::BitmapRoom { room_bytes };
-    let least_bytes = BitmapHeader::least_chunk_bytes(sync_sectors, room_bytes).ok_or_else(no_room)?;
-    let chunk_bytes = match wanted {
-        None => BitmapHeader::default_chunk_bytes(sync_sectors, room_bytes).ok_or_else(no_room)?,
-        Some(wanted) => u32::try_from(wanted)
-            .ok()
-            .filter(|chunk| chunk.is_power_of_two() && *chunk >= least_bytes)
-            .ok_or(CreateError::BitmapChunk { chunk_bytes: wanted, least_bytes })?,
-    };
+    let chosen = BitmapHeader::choose_chunk_bytes(sync_sectors, room_bytes, wanted);
+    let chunk_bytes = chosen.map_err(|why| match why {
+        BitmapRefusal::NoRoom => CreateError::BitmapRoom { room_bytes },
+        BitmapRefusal::Chunk { chunk_bytes, least_bytes } => CreateError::BitmapChunk { chunk_bytes, least_bytes },
+    })?;
     Ok(NewBitmap { chunk_bytes, sync_sectors })
 }
 

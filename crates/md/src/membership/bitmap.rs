@@ -3,31 +3,13 @@
 use shoal_array::Level;
 
 use super::Membership;
-use crate::bitmap::BitmapHeader;
+use crate::bitmap::{BITMAP_PAGE_BYTES, BitmapHeader, BitmapRefusal};
 use crate::create::{bitmap_sectors, raid10_sync_sectors};
 use crate::place::SECTOR_BYTES;
 use crate::{Features, MetadataVersion, MinorVersion, Superblock};
 
 /// Where a bitmap lies behind a superblock, in sectors from it, as mdadm has it.
 const BEHIND_SECTORS: i32 = 8;
-
-/// Why an array gets no bitmap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BitmapRefusal {
-    /// There is no room for one.
-    #[error("there is no room for a bitmap beside its data")]
-    NoRoom,
-    /// The chunk that is asked for is none.
-    #[error(
-        "a bit of the bitmap cannot stand for {chunk_bytes} bytes: choose a power of two of at least {least_bytes}"
-    )]
-    Chunk {
-        /// What is asked for.
-        chunk_bytes: u64,
-        /// What there is room for.
-        least_bytes: u32,
-    },
-}
 
 impl Membership {
     /// Gives the array an internal bitmap, whose bits stand for `chunk_bytes` each; as mdadm would
@@ -41,15 +23,11 @@ impl Membership {
         let any = self.members.first().ok_or(BitmapRefusal::NoRoom)?;
         let (array_uuid, sync_sectors) = (any.array_uuid, sync_sectors(any));
         let rooms: Option<Vec<u64>> = self.members.iter().map(room_sectors).collect();
-        let room_bytes = rooms.and_then(|rooms| rooms.into_iter().min()).ok_or(BitmapRefusal::NoRoom)? * SECTOR_BYTES;
-        let least_bytes = BitmapHeader::least_chunk_bytes(sync_sectors, room_bytes).ok_or(BitmapRefusal::NoRoom)?;
-        let chunk_bytes = match chunk_bytes {
-            None => BitmapHeader::default_chunk_bytes(sync_sectors, room_bytes).ok_or(BitmapRefusal::NoRoom)?,
-            Some(wanted) => u32::try_from(wanted)
-                .ok()
-                .filter(|chunk| chunk.is_power_of_two() && *chunk >= least_bytes)
-                .ok_or(BitmapRefusal::Chunk { chunk_bytes: wanted, least_bytes })?,
-        };
+        let room_sectors = rooms.and_then(|rooms| rooms.into_iter().min()).ok_or(BitmapRefusal::NoRoom)?;
+        // It is written in whole pages, which may not reach into what lies behind it.
+        let page_bytes = BITMAP_PAGE_BYTES as u64;
+        let room_bytes = room_sectors * SECTOR_BYTES / page_bytes * page_bytes;
+        let chunk_bytes = BitmapHeader::choose_chunk_bytes(sync_sectors, room_bytes, chunk_bytes)?;
         let header = BitmapHeader::new(array_uuid, sync_sectors, chunk_bytes);
         // mdadm counts one bit more when it goes back from the superblock.
         let back_sectors = bitmap_sectors(header.bits() + 1);

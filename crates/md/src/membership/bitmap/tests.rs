@@ -67,6 +67,21 @@ fn a_chunk_that_is_none_or_has_no_room_is_refused_and_changes_nothing() {
     assert_eq!(members.add_bitmap(Some(4096)).unwrap().chunk_bytes, 4096);
 }
 
+/// The bad-block log begins in the middle of a page: the bits that fit before it do not fill that
+/// page, but the page would be written.
+#[test]
+fn pages_of_a_bitmap_end_before_what_lies_behind_it() {
+    let mut members = array(MinorVersion::Start4K, Level::Raid1);
+    for own in &mut members.members {
+        own.bad_block_log.offset_sectors = BEHIND_SECTORS + 12;
+        own.size_sectors = (160 << 20) / SECTOR_BYTES;
+    }
+    let refused = members.add_bitmap(Some(4096));
+    assert!(matches!(refused, Err(BitmapRefusal::Chunk { least_bytes: 8192, .. })), "{refused:?}");
+    let bits = members.add_bitmap(Some(8192)).unwrap().bits();
+    assert_eq!(bitmap_sectors(bits), 8);
+}
+
 /// Power was cut while superblocks were written that speak of a bitmap, or do not any more.
 #[test]
 fn a_member_that_has_not_heard_of_a_bitmap_is_told_where_it_lies() {
