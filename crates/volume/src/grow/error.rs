@@ -169,7 +169,7 @@ pub enum GrowRefusal {
         added: usize,
     },
     /// It is what it is to become.
-    #[error("it has that shape already")]
+    #[error("it is so already")]
     NothingToDo,
     /// Members would not be used to their end.
     #[error(
