@@ -35,7 +35,7 @@ impl<W: World> ArrayVolume<W> {
             Duty::Member(role) => it.array.fail_member(now, role),
             Duty::Replacement(role) => it.fail_replacement(now, role),
             Duty::Journal(JournalLog::Unreplayed) => Err(CommandError::NoRedundancy),
-            Duty::Journal(JournalLog::Empty) => {
+            Duty::Journal(JournalLog::Empty) | Duty::Returning(_) => {
                 self.tree.drop_slot(now, node, slot);
                 Ok(())
             }
@@ -96,7 +96,7 @@ impl<W: World> ArrayVolume<W> {
     fn removable(&self, drive: DriveId, seat: Seat) -> Result<Seat, ManageError> {
         match seat.duty {
             Duty::Spare | Duty::Out => Ok(seat),
-            Duty::Member(_) | Duty::Replacement(_) | Duty::Journal(_) => {
+            Duty::Member(_) | Duty::Replacement(_) | Duty::Returning(_) | Duty::Journal(_) => {
                 Err(ManageError::InUse { drive: self.tree.world.facts(drive).name })
             }
         }

@@ -334,7 +334,7 @@ impl<W: World> Tree<W> {
         for &slot in slots {
             let slot = &it.slots[slot];
             let Ok(superblock) = it.membership.superblock(slot.number.get()) else { continue };
-            let role = if let Duty::Member(role) = slot.duty { Some(role.0) } else { None };
+            let role = if let Duty::Member(role) | Duty::Returning(role) = slot.duty { Some(role.0) } else { None };
             let has_refused = role.is_some_and(|role| it.array.refused_flush().contains(&Role(role)));
             let refusal = has_refused.then_some(Refusal::Drive);
             let (uuid, target) = (superblock.device_uuid, slot.place.target);

@@ -52,7 +52,7 @@ impl<W: World> ArrayVolume<W> {
         };
         let is_needed = match duty {
             Duty::Member(role) => it.cannot_spare(role) || it.array.is_last_copy(role),
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => false,
+            Duty::Replacement(_) | Duty::Returning(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => false,
         };
         if is_needed {
             let drive = self.tree.world.facts(newcomer).name;

@@ -4,9 +4,12 @@
 //! was away. The member's own copy may know of more: of writes that it was the only one to see
 //! before it left, or, if somebody ran it alone in some way that its superblock does not tell, of
 //! all that it has seen since. So its set bits are added to the array's, and announced, before
-//! anything else. Then it takes its role again and is rebuilt where bits are set; its superblock
-//! says so from the first record on, and a rebuild that was cut short goes on by the bitmap (see
-//! [`crate::bitmap::guided_engine`]). No bit is cleared before that is done.
+//! anything else. Then the superblocks, its own among them, say that it is being filled. Only when
+//! that is durable it takes its role again, and is rebuilt where bits are set. Were anything
+//! written to its data area before, a power cut could leave it with an old superblock that says
+//! "in sync", and content of two times: beside another member that left at the same update it
+//! would be believed. A rebuild that was cut short goes on by the bitmap (see
+//! [`crate::bitmap::guided_engine`]). No bit is cleared before it is done.
 
 use shoal_array::CommandError;
 use shoal_drive::DriveId;
@@ -94,7 +97,7 @@ impl<W: World> ArrayVolume<W> {
         let (membership, readmission) = self.readmission(node, &back)?;
         self.seat_again(node, target, (membership, readmission), bad_blocks, &back)?;
         let now = self.tree.world.now();
-        self.tree.record(now, node, Waiter::Nobody);
+        self.tree.record(now, node, Waiter::Returning(readmission.role));
         Ok(self.settle_if_they_answer()?)
     }
 
@@ -191,6 +194,7 @@ impl<W: World> ArrayVolume<W> {
         Ok(self.settle()?)
     }
 
+    /// Makes it a member that is about to be filled: see the module's documentation.
     fn seat_again(
         &mut self,
         node: NodeId,
@@ -205,18 +209,17 @@ impl<W: World> ArrayVolume<W> {
             self.tree.nodes[node.0].remove_slot(slot);
         }
         let buffer = self.tree.free_notes().ok_or_else(|| ManageError::NoRoom { drive: name.to_owned() })?;
-        let now = self.tree.world.now();
         let it = &mut self.tree.nodes[node.0];
-        let only = it.intent.as_ref().map(|intent| intent.set_regions());
-        let seated = it.array.set_bad_blocks(role, bad_blocks.for_engine(&back.superblock));
-        if let Err(why) = seated.and_then(|()| it.array.rebuild_member(now, role, 0, only)) {
+        let can_be_filled = it.array.can_rebuild_member(role);
+        let known = bad_blocks.for_engine(&back.superblock);
+        if let Err(why) = can_be_filled.and_then(|()| it.array.set_bad_blocks(role, known)) {
             return Err(self.not_taken_back(name, why));
         }
         let superblock = membership.superblock(dev_number).expect("it was taken back just now");
         let number = membership.number_of(superblock).expect("it was taken back just now");
         let place = Place::of(target, superblock);
         it.membership = membership;
-        let (duty, bitmap) = (Duty::Member(role), BitmapCopy::Due);
+        let (duty, bitmap) = (Duty::Returning(role), BitmapCopy::Due);
         it.slots.push(Slot { place, number, duty, buffer, bad_blocks, bitmap });
         it.left_out.retain(|left_out| left_out.name != name);
         Ok(())

@@ -247,7 +247,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "re-added-in-part",
         what: "a member that comes back is not filled in its first 128 KiB",
-        file: "crates/volume/src/re_add.rs",
+        file: "crates/volume/src/tree/upkeep.rs",
         right: "let only = it.intent.as_ref().map(|intent| intent.set_regions());",
         wrong: "let mut only = it.intent.as_ref().map(|intent| intent.set_regions());\n        if PLANTED {\n            only.iter_mut().for_each(|only| only.remove(0..128 << 10));\n        }",
     },

@@ -255,6 +255,11 @@ impl Player<'_> {
         let (Some(old), Some(new)) = (seats[seat % seats.len()].drive, self.free_drives().first().copied()) else {
             return Ok(());
         };
+        // It may take over before its fault strikes.
+        let is_armed = self.content(new).is_armed() || self.content(new).owes_a_flush();
+        if is_armed && !self.can_spare(old) {
+            return Ok(());
+        }
         let (Some(old), Some(new)) = (self.ids[old], self.ids[new]) else { return Ok(()) };
         self.array_mut().world_mut().placement.give(new);
         let replaced = self.array_mut().replace_drive(old, new);

@@ -383,7 +383,7 @@ impl Node {
                 let is_its = |mirror: &&Mirror| mirror.replacement == number.get();
                 self.mirror(role).filter(is_its).is_some_and(|mirror| self.leaves_log(mirror))
             }
-            Duty::Spare | Duty::Journal(_) | Duty::Out => false,
+            Duty::Returning(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => false,
         }
     }
 }

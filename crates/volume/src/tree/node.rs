@@ -61,6 +61,9 @@ pub(crate) enum Duty {
     Member(Role),
     /// It is being filled, to replace the member.
     Replacement(Role),
+    /// A former member that has been re-added. The superblocks are about to say that it is being
+    /// filled; until they do the engine does not have it, and its data area is not written to.
+    Returning(Role),
     Spare,
     /// The write journal: its superblock is kept up to date, and nothing else is written to it.
     Journal(JournalLog),
@@ -245,7 +248,7 @@ impl Node {
         for slot in 0..self.slots.len() {
             let Slot { number, duty, .. } = self.slots[slot];
             let dev_number = number.get();
-            let (Duty::Member(role) | Duty::Replacement(role)) = duty else { continue };
+            let (Duty::Member(role) | Duty::Replacement(role) | Duty::Returning(role)) = duty else { continue };
             let known = self.known_bad_blocks(role, dev_number).clone();
             let superblock = self.membership.superblock(dev_number).expect("slots in use are in the superblocks");
             let has_some = self.slots[slot].bad_blocks.renew(superblock, &known);

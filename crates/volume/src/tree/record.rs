@@ -275,7 +275,10 @@ impl<W: World> Tree<W> {
                 Waiter::Log(notes) => self.unit_recorded(node, notes, &outcome),
                 Waiter::Mirror(role) if outcome == Outcome::Done => self.mirror_recorded(node, role),
                 Waiter::Filled(role) if outcome == Outcome::Done => self.filled_recorded(node, role),
-                Waiter::Mirror(_) | Waiter::Filled(_) => self.nodes[node.0].recorder.try_again(now, waiter),
+                Waiter::Returning(role) if outcome == Outcome::Done && self.seat_returning(now, node, role) => {}
+                Waiter::Mirror(_) | Waiter::Filled(_) | Waiter::Returning(_) => {
+                    self.nodes[node.0].recorder.try_again(now, waiter)
+                }
                 Waiter::Marking => self.release(now, node, &outcome),
                 Waiter::Caller => self.awaited = Some(result(&outcome)),
                 Waiter::Nobody => {}

@@ -178,7 +178,7 @@ impl<W: World> Tree<W> {
         };
         match self.nodes[node.0].slots[slot].duty {
             Duty::Out => true,
-            Duty::Spare | Duty::Journal(_) | Duty::Replacement(_) => !is_alone(),
+            Duty::Spare | Duty::Journal(_) | Duty::Replacement(_) | Duty::Returning(_) => !is_alone(),
             Duty::Member(role) => self.can_lose(node, role) && !is_alone(),
         }
     }
@@ -210,7 +210,7 @@ impl<W: World> Tree<W> {
             Duty::Member(role) if self.nodes[node.0].mirror(role).is_none() => {
                 self.nodes[node.0].array.fail_member(now, role).is_ok()
             }
-            Duty::Spare | Duty::Journal(_) => {
+            Duty::Spare | Duty::Journal(_) | Duty::Returning(_) => {
                 self.drop_slot(now, node, slot);
                 true
             }

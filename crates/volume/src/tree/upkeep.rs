@@ -117,7 +117,8 @@ impl<W: World> Tree<W> {
     fn employ_spare(&mut self, now: Instant, node: NodeId) -> bool {
         let it = &mut self.nodes[node.0];
         let missing = (0..).map(Role).zip(it.array.member_states()).find_map(|(role, state)| {
-            let is_waiting = it.mirror(role).is_some_and(Mirror::has_successor);
+            let is_returning = it.slots.iter().any(|slot| slot.duty == Duty::Returning(role));
+            let is_waiting = is_returning || it.mirror(role).is_some_and(Mirror::has_successor);
             (*state == MemberState::Missing && !is_waiting).then_some(role)
         });
         let Some(role) = missing else { return false };
@@ -138,6 +139,24 @@ impl<W: World> Tree<W> {
         spare.duty = Duty::Member(role);
         it.membership.start_rebuild(spare.number.get(), role).expect("spares are in the superblocks");
         self.record(now, node, Waiter::Nobody);
+        true
+    }
+    /// The superblocks say that a former member is being filled, its own too: the engine gets it,
+    /// unless it has failed by then. Says whether that is done with; if not, something is in the
+    /// way that passes.
+    pub(super) fn seat_returning(&mut self, now: Instant, node: NodeId, role: Role) -> bool {
+        let it = &mut self.nodes[node.0];
+        let Some(slot) = it.slots.iter().position(|slot| slot.duty == Duty::Returning(role)) else { return true };
+        // What is written from here on goes to it, too: all that it lacks is marked by now.
+        let only = it.intent.as_ref().map(|intent| intent.set_regions());
+        match it.array.rebuild_member(now, role, 0, only) {
+            Ok(()) => it.slots[slot].duty = Duty::Member(role),
+            Err(CommandError::Busy) => {
+                it.array.stop_scrub(now);
+                return false;
+            }
+            Err(_) => self.drop_slot(now, node, slot),
+        }
         true
     }
 }

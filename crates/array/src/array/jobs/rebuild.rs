@@ -109,6 +109,15 @@ impl Array {
         position: u64,
         only: Option<Regions>,
     ) -> Result<(), CommandError> {
+        self.can_rebuild_member(role)?;
+        let (position, guide) = self.guide(role, position, only);
+        self.list_rebuild(role, position);
+        self.members.set_guide(role, guide);
+        Ok(())
+    }
+
+    /// Whether a rebuild of this member could be started now.
+    pub fn can_rebuild_member(&self, role: Role) -> Result<(), CommandError> {
         if role.index() >= self.members.states().len() {
             return Err(CommandError::NoSuchRole);
         }
@@ -125,9 +134,6 @@ impl Array {
         if !self.members.can_rebuild(role) {
             return Err(CommandError::NoRedundancy);
         }
-        let (position, guide) = self.guide(role, position, only);
-        self.list_rebuild(role, position);
-        self.members.set_guide(role, guide);
         Ok(())
     }
 

@@ -21,6 +21,8 @@ pub(crate) enum Waiter {
     Mirror(Role),
     /// The member with this role, which has been filled.
     Filled(Role),
+    /// The former member that takes this role again.
+    Returning(Role),
     /// The unit of the partial parity log that these notes belong to.
     Log(u32),
     /// A blocking call, which finds the result in `Tree::awaited`.

@@ -13,7 +13,9 @@ impl<W: World> Tree<W> {
         let it = &mut self.nodes[node.0];
         match it.slots[slot].duty {
             Duty::Member(role) => it.array.flush_failed(now, role),
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => self.drop_slot(now, node, slot),
+            Duty::Replacement(_) | Duty::Returning(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => {
+                self.drop_slot(now, node, slot)
+            }
         }
     }
 
@@ -44,6 +46,12 @@ impl<W: World> Tree<W> {
                 let number = it.slots[slot].number.get();
                 it.slots[slot].duty = Duty::Out;
                 it.membership.retire_journal(number).expect("a journal in use is in the superblocks");
+                it.recorder.next.push(Waiter::Nobody);
+            }
+            Duty::Returning(_) => {
+                let number = it.slots[slot].number.get();
+                it.slots[slot].duty = Duty::Out;
+                it.membership.fail(number).expect("a member that returns is in the superblocks");
                 it.recorder.next.push(Waiter::Nobody);
             }
             Duty::Spare | Duty::Out => it.slots[slot].duty = Duty::Out,

@@ -19,7 +19,7 @@ impl Node {
     pub(super) fn members_in(&self, slots: &[usize]) -> Vec<(usize, Role)> {
         let member = |&slot: &usize| match self.slots[slot].duty {
             Duty::Member(role) => Some((slot, role)),
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => None,
+            Duty::Replacement(_) | Duty::Returning(_) | Duty::Spare | Duty::Journal(_) | Duty::Out => None,
         };
         slots.iter().filter_map(member).collect()
     }
@@ -52,7 +52,9 @@ impl Node {
         match self.slots[slot].duty {
             Duty::Member(role) => self.array.member_states()[role.index()] != MemberState::Missing,
             Duty::Journal(JournalLog::Unreplayed) => true,
-            Duty::Replacement(_) | Duty::Spare | Duty::Journal(JournalLog::Empty) | Duty::Out => false,
+            Duty::Replacement(_) | Duty::Returning(_) | Duty::Spare | Duty::Journal(JournalLog::Empty) | Duty::Out => {
+                false
+            }
         }
     }
 }

@@ -24,9 +24,14 @@ mod too_many;
 mod trace;
 mod world;
 
+use content::Expected;
+use cut::{Cursor, Fate};
 use hunt::cut_everywhere;
-use shoal_volume::ConsistencyPolicy;
+use media::superblock;
+use random::Random;
+use shoal_volume::{ConsistencyPolicy, Features};
 use story::{Act, Story};
+use trace::Fact;
 
 fn writes() -> Vec<Act> {
     vec![
@@ -197,6 +202,25 @@ fn a_member_that_is_filled_by_the_bitmap_under_writes_survives_power_cuts() {
     for (name, level, members) in [("RAID1, filled", "1", 2), ("RAID6, filled", "6", 4)] {
         let fine = ConsistencyPolicy::Bitmap { chunk_bytes: Some(4096) };
         cut_everywhere(&Story { consistency: fine, ..story(name, level, None, members, acts()) });
+    }
+}
+
+/// Until a member that comes back says, durably, that it is being filled, it looks as it did when
+/// it left: in sync with others that left by then. So nothing of it is changed before.
+#[test]
+fn a_member_that_comes_back_says_so_before_anything_is_written_to_it() {
+    for (name, level, members) in [("RAID1", "1", 3), ("RAID5", "5", 3), ("RAID10", "10", 4)] {
+        let told = with_bitmap(story(name, level, None, members, loss_and_return())).tell(1);
+        let mut cursor = Cursor::new(told.before.clone(), Expected::new(told.blocks));
+        let back = told.trace.iter().position(|fact| matches!(fact, Fact::Joined { .. })).unwrap();
+        told.trace[..back].iter().for_each(|fact| cursor.step(fact));
+        let data_offset = superblock(&told.before[1]).unwrap().data_offset_bytes();
+        let is_filled = |fact: &Fact| matches!(fact, Fact::Write { drive: 1, offset, .. } if *offset >= data_offset);
+        let first = back + told.trace[back..].iter().position(is_filled).expect("it is filled");
+        told.trace[back..first].iter().for_each(|fact| cursor.step(fact));
+        let durable = superblock(&cursor.cut(Fate::Lost, &mut Random::new(1))[1]).unwrap();
+        let is_incomplete = durable.features.any_of(Features::RECOVERY_OFFSET);
+        assert!(is_incomplete, "{name}: it says at update {} that it is in sync", durable.events);
     }
 }
 
