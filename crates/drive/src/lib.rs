@@ -38,6 +38,7 @@ mod drive;
 mod erase;
 mod identity;
 mod io_loop;
+mod limits;
 mod mounts;
 mod partitions;
 mod survey;

@@ -5,6 +5,7 @@
 //! multiplied unchecked. (The crates for this reserve memory for as many entries as a header
 //! claims.)
 
+use crate::limits::{GPT_ENTRIES_MAX, LOGICAL_PARTITIONS_MAX};
 use std::collections::HashSet;
 use std::io;
 
@@ -21,12 +22,8 @@ pub struct Partition {
 
 /// The sizes that tables count in.
 const SECTOR_SIZES: [u64; 2] = [512, 4096];
-/// Entries of a GPT that are looked at; 128 are usual.
-const GPT_ENTRY_LIMIT: u32 = 1024;
 /// Bytes of a GPT entry that count; larger ones are allowed.
 const GPT_ENTRY_BYTES: usize = 128;
-/// Logical partitions that are looked at.
-const LOGICAL_LIMIT: u32 = 256;
 
 /// Reads `bytes` from an offset.
 type ReadAt<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
@@ -60,7 +57,7 @@ fn gpt(sector_bytes: u64, read_at: &mut ReadAt<'_>) -> Option<Vec<Partition>> {
         return None;
     }
     let table = u64_at(&header, 72).checked_mul(sector_bytes)?;
-    let count = u32_at(&header, 80).min(GPT_ENTRY_LIMIT);
+    let count = u32_at(&header, 80).min(GPT_ENTRIES_MAX);
     let entry_bytes = u64::from(u32_at(&header, 84));
     if entry_bytes < GPT_ENTRY_BYTES as u64 {
         return None;
@@ -97,7 +94,7 @@ fn mbr(sector: &[u8; 512], read_at: &mut ReadAt<'_>) -> Vec<Partition> {
 /// itself, and the next table, relative to the extended partition.
 fn logical(extended: u64, found: &mut Vec<Partition>, read_at: &mut ReadAt<'_>) {
     let (mut table, mut seen) = (extended, HashSet::new());
-    for number in 5..5 + LOGICAL_LIMIT {
+    for number in 5..5 + LOGICAL_PARTITIONS_MAX {
         let mut sector = [0; 512];
         if !seen.insert(table) || read_at(table * 512, &mut sector).is_err() || sector[510..] != [0x55, 0xaa] {
             return;

@@ -13,8 +13,9 @@ mod table;
 
 use shoal_array::{Array, BufferId, Config, Health, Level, MemberState, Raid0Layout, Role, Scratch, Shape};
 
+use crate::limits::MAX_DEV_LIMIT;
 use crate::place::SECTOR_BYTES;
-use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
+use crate::superblock::MemberUse;
 use crate::{Features, Superblock};
 
 pub use claim::counts_on;

@@ -17,11 +17,9 @@ use std::ops::Range;
 
 use shoal_array::BadBlocks;
 
+use crate::limits::BAD_BLOCK_LOG_LIMIT_SECTORS;
 use crate::place::SECTOR_BYTES;
 use crate::{BadBlockLog, Superblock};
-
-/// The longest log that md knows: a page.
-pub const BAD_BLOCK_LOG_LIMIT_SECTORS: u16 = 8;
 
 const ENTRY_BYTES: usize = 8;
 const LENGTH_BITS: u32 = 10;

@@ -20,6 +20,7 @@ mod error;
 
 use crate::Uuid;
 use crate::field::Field;
+use crate::limits::BITMAP_LIMIT_BYTES;
 use crate::place::SECTOR_BYTES;
 
 pub use bits::Bitmap;
@@ -29,9 +30,6 @@ pub use error::{BitmapError, Distrust};
 pub const BITMAP_HEADER_BYTES: usize = 256;
 /// Bytes of a page: the unit in which a bitmap is read and written.
 pub const BITMAP_PAGE_BYTES: usize = 4096;
-/// No bitmap is longer than this, whatever room there is: what a hostile superblock can make us
-/// keep in memory. It is 128 times what mdadm uses by itself.
-pub const BITMAP_LIMIT_BYTES: u64 = 16 << 20;
 
 const MAGIC: u32 = 0x6d74_6962;
 /// Bits in the byte order of the machine that wrote them, which is recorded nowhere.

@@ -15,10 +15,12 @@ use shoal_array::{Geometry, Level, Role, Shape, ShapeError};
 use shoal_text::format_size;
 
 use crate::level::DiskLevel;
+use crate::limits::MAX_DEV_LIMIT;
 use crate::place::SECTOR_BYTES;
-use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
+use crate::superblock::MemberUse;
 use crate::{BitmapHeader, Features, MinorVersion, Superblock, Timestamp, Uuid};
 
+use crate::limits::{NAME_BYTES_MAX, PPL_MEMBERS_MAX};
 use places::{Beside, DataPlace};
 pub(crate) use places::{bitmap_sectors, raid10_sync_sectors};
 
@@ -149,7 +151,7 @@ pub enum CreateError {
         what: &'static str,
     },
     /// PPL on more members than Linux takes.
-    #[error("a PPL array of {members} members is too large: Linux takes at most {PPL_MEMBER_LIMIT}")]
+    #[error("a PPL array of {members} members is too large: Linux takes at most {PPL_MEMBERS_MAX}")]
     PplMembers {
         /// What was asked for.
         members: usize,
@@ -177,7 +179,7 @@ pub enum CreateError {
 
 /// A name that a superblock does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the name {name:?} does not work: give at most {NAME_LIMIT} bytes, none of them a control character")]
+#[error("the name {name:?} does not work: give at most {NAME_BYTES_MAX} bytes, none of them a control character")]
 pub struct NameError {
     /// What was asked for.
     pub name: String,
@@ -192,13 +194,9 @@ pub(crate) fn too_small(drive: &str, size_bytes: u64, needed_bytes: u64) -> Stri
 const DEFAULT_CHUNK_BYTES: u32 = 512 << 10;
 /// The kernel takes no member with less room.
 const LEAST_DATA_SECTORS: u64 = 10;
-/// The last byte of the field stays 0.
-const NAME_LIMIT: usize = 31;
 /// Superblocks are made to end on a sector; the table of roles takes what is left.
 const ROLES_IN_FIRST_SECTOR: usize = 128;
 const ROLES_PER_SECTOR: usize = 256;
-/// The kernel's log keeps a bit for each member in 64 bits.
-const PPL_MEMBER_LIMIT: usize = 64;
 
 /// The superblocks of a new array, and its shape.
 pub fn plan_creation(request: &CreateRequest) -> Result<Creation, CreateError> {
@@ -251,7 +249,7 @@ fn check_consistency(request: &CreateRequest) -> Result<(), CreateError> {
         ConsistencyPolicy::Ppl if !matches!(level, Level::Raid5(_)) => {
             Err(CreateError::Consistency { level, what: "a partial-parity log (PPL)" })
         }
-        ConsistencyPolicy::Ppl if request.members.len() > PPL_MEMBER_LIMIT => {
+        ConsistencyPolicy::Ppl if request.members.len() > PPL_MEMBERS_MAX => {
             Err(CreateError::PplMembers { members: request.members.len() })
         }
         ConsistencyPolicy::Resync | ConsistencyPolicy::Bitmap { .. } | ConsistencyPolicy::Ppl => Ok(()),
@@ -311,11 +309,11 @@ fn records_raid0_layout(request: &CreateRequest, chunk_bytes: u32) -> bool {
 
 /// `homehost:name` if it fits and the name does not name a host already, else the name.
 pub(crate) fn name_bytes(name: &str, homehost: Option<&str>) -> Result<[u8; 32], NameError> {
-    if name.len() > NAME_LIMIT || name.chars().any(char::is_control) {
+    if name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         return Err(NameError { name: name.to_owned() });
     }
     let full = match homehost {
-        Some(host) if !name.contains(':') && host.len() + 1 + name.len() <= NAME_LIMIT => format!("{host}:{name}"),
+        Some(host) if !name.contains(':') && host.len() + 1 + name.len() <= NAME_BYTES_MAX => format!("{host}:{name}"),
         _ => name.to_owned(),
     };
     let mut bytes = [0; 32];

@@ -53,7 +53,7 @@ use crate::{Superblock, Uuid};
 
 use block::META_HEADER_BYTES;
 pub use error::JournalError;
-pub use replay::{DataBlock, JOURNAL_PENDING_LIMIT, JournalEnd, JournalIo, RowBlock, replay_journal};
+pub use replay::{DataBlock, JournalEnd, JournalIo, RowBlock, replay_journal};
 
 /// Bytes of a block: of meta blocks and of what they describe.
 pub const JOURNAL_BLOCK_BYTES: usize = 4096;

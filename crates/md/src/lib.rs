@@ -64,6 +64,7 @@ mod features;
 mod field;
 mod journal;
 mod level;
+mod limits;
 mod membership;
 mod place;
 mod ppl;
@@ -77,26 +78,23 @@ pub use assemble::{
     AssembleError, Assembly, Candidate, ReadOnlyReason, RefusalReason, Replacement, ShapeUnknown, Slot, Verdict,
     assemble, counts_on, group_by_array,
 };
-pub use bad_blocks::{BAD_BLOCK_LOG_LIMIT_SECTORS, BadBlockList, BadBlocksError};
-pub use bitmap::{
-    BITMAP_HEADER_BYTES, BITMAP_LIMIT_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, BitmapRefusal,
-    Distrust,
-};
+pub use bad_blocks::{BadBlockList, BadBlocksError};
+pub use bitmap::{BITMAP_HEADER_BYTES, BITMAP_PAGE_BYTES, Bitmap, BitmapError, BitmapHeader, BitmapRefusal, Distrust};
 pub use create::{ConsistencyPolicy, CreateError, CreateRequest, Creation, NameError, NewMember, plan_creation};
 pub use features::Features;
 pub use journal::{
-    DataBlock, JOURNAL_BLOCK_BYTES, JOURNAL_PENDING_LIMIT, Journal, JournalBlock, JournalEnd, JournalError, JournalIo,
-    RowBlock, replay_journal,
+    DataBlock, JOURNAL_BLOCK_BYTES, Journal, JournalBlock, JournalEnd, JournalError, JournalIo, RowBlock,
+    replay_journal,
 };
 pub use level::{DiskLevel, LevelError, level_name};
+pub use limits::{BAD_BLOCK_LOG_LIMIT_SECTORS, BITMAP_LIMIT_BYTES, JOURNAL_PENDING_LIMIT, PPL_WRITE_BYTES_MAX};
 pub use membership::{
     AddError, MemberNumber, Membership, NotAMember, ReAddError, ReAddProblem, Readmission, RemoveError, ReshapeTarget,
     SinceItLeft, in_one_voice,
 };
 pub use place::{MetadataVersion, MinorVersion, SECTOR_BYTES};
 pub use ppl::{
-    PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PPL_WRITE_BYTES_MAX, PplEntry, PplEntryError, PplError, PplHeader, PplRun,
-    PplWrite, newest_ppl,
+    PPL_ENTRIES_MAX, PPL_HEADER_BYTES, PplEntry, PplEntryError, PplError, PplHeader, PplRun, PplWrite, newest_ppl,
 };
 pub use recovery::{Choice, Proposal, propose};
 pub use superblock::{BadBlockLog, MemberUse, Reshape, SUPERBLOCK_BYTES, Superblock, SuperblockError, Unverified};

@@ -14,8 +14,9 @@ mod readmission;
 use shoal_array::Role;
 
 use crate::create::{NameError, NewMember, name_bytes};
+use crate::limits::NUMBER_LIMIT;
 use crate::place::SECTOR_BYTES;
-use crate::superblock::{MAX_DEV_LIMIT, MemberUse};
+use crate::superblock::MemberUse;
 use crate::{Candidate, Creation, Features, Superblock, Timestamp, counts_on};
 
 pub use growth::{ReshapeTarget, in_one_voice};
@@ -38,9 +39,6 @@ impl MemberNumber {
         self.0
     }
 }
-
-/// Numbers of members lie below.
-pub(crate) const NUMBER_LIMIT: u32 = MAX_DEV_LIMIT as u32;
 
 /// Features that are one member's, not the array's.
 const OWN_FEATURES: Features = Features(

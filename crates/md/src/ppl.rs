@@ -61,8 +61,6 @@ pub use search::{PplWrite, newest_ppl};
 pub const PPL_HEADER_BYTES: usize = 4096;
 /// No header has more entries.
 pub const PPL_ENTRIES_MAX: usize = (PPL_HEADER_BYTES - ENTRIES_PLACE) / entry::ENTRY_BYTES;
-/// The partial parity of one log write, at most, where there is room for several.
-pub const PPL_WRITE_BYTES_MAX: u32 = 128 << 10;
 
 const RESERVED_BYTES: usize = 512;
 const SIGNATURE_PLACE: usize = 512;

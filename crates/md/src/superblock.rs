@@ -16,6 +16,7 @@ use shoal_array::{Level, Role};
 
 use crate::field::Field;
 use crate::level::{DiskLevel, LevelError};
+use crate::limits::MAX_DEV_LIMIT;
 use crate::place::SECTOR_BYTES;
 use crate::{Features, MetadataVersion, MinorVersion, Timestamp, Uuid};
 
@@ -32,8 +33,8 @@ const MAJOR_VERSION: u32 = 1;
 /// Bytes of the fields, and the place of the roles.
 const FIELD_BYTES: usize = 256;
 const ROLE_BYTES: usize = 2;
-/// As many roles as fit in.
-pub(crate) const MAX_DEV_LIMIT: usize = (SUPERBLOCK_BYTES - FIELD_BYTES) / ROLE_BYTES;
+// As many roles as fit in.
+const _: () = assert!(MAX_DEV_LIMIT == (SUPERBLOCK_BYTES - FIELD_BYTES) / ROLE_BYTES);
 /// A member with less room for data is none.
 const LEAST_DATA_SECTORS: u64 = 10;
 

@@ -14,6 +14,7 @@ mod apply;
 mod changes;
 mod copy;
 mod damage;
+mod limits;
 mod losses;
 mod plan;
 mod reads;

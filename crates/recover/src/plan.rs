@@ -12,6 +12,7 @@ use shoal_volume::{
     Superblock, VolumeError, Window, inspect, superblock_in_content,
 };
 
+use crate::limits::IOS_MAX;
 use crate::search::Found;
 
 /// With what members are read.
@@ -62,8 +63,6 @@ impl HasFault for PlanError {
     }
 }
 
-/// I/Os under way at most.
-const IOS_MAX: u32 = 1024;
 /// Buffers for copying content: count and size.
 const TRANSFER: (u32, u32) = (8, 1 << 20);
 

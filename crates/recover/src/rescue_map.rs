@@ -4,6 +4,7 @@
 //! position, size and status; `+` is what was copied. Everything else holds nothing that came from
 //! the drive.
 
+use crate::limits::MAPFILE_BYTES_MAX;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -33,8 +34,6 @@ const ENDINGS: [&str; 3] = ["map", "mapfile", "log"];
 
 /// How mapfiles begin, by today's and by older ddrescues.
 const HEADS: [&str; 2] = ["# Mapfile", "# Rescue Logfile"];
-/// What is looked at of a file of that name: mapfiles of very bad drives have a million lines.
-const LENGTH_MAX: u64 = 64 << 20;
 
 /// The ranges that the mapfile beside an image says were not copied; none if there is no mapfile.
 pub(crate) fn holes_of(image: &Path) -> Result<Vec<Range<u64>>, MapError> {
@@ -61,8 +60,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::ErrorKind::NotFound.into());
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LENGTH_MAX).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == LENGTH_MAX {
+    File::open(path)?.take(MAPFILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == MAPFILE_BYTES_MAX {
         bytes.extend(b"\n(cut off)\n");
     }
     Ok(bytes)

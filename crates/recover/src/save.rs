@@ -14,6 +14,7 @@ use shoal_volume::transfer::{TransferError, read_to};
 use shoal_volume::{ArrayVolume, Volume, VolumeError};
 
 use crate::copy::{Copied, copy};
+use crate::limits::PIECES_WAITING_MAX;
 use crate::plan::Overlay;
 
 /// Why content is not copied into a file.
@@ -115,9 +116,6 @@ enum Unsaved {
     File(io::Error),
 }
 
-/// How many pieces may wait to be written.
-const WAITING_MAX: usize = 8;
-
 /// Reads here, and writes in a thread beside it.
 fn save_into(
     file: &File,
@@ -127,7 +125,7 @@ fn save_into(
 ) -> Result<Copied, Unsaved> {
     let size_bytes = array.size_bytes();
     let copied = scope(|scope| {
-        let (pieces, to_write) = sync_channel(WAITING_MAX);
+        let (pieces, to_write) = sync_channel(PIECES_WAITING_MAX);
         let (written, empties) = channel();
         let writer = scope.spawn(move || write_pieces(file, &to_write, &written));
         let mut sink = |offset, content: &[u8]| {

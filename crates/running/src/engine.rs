@@ -334,11 +334,11 @@ fn bring_in(
 fn manage_fault(error: &ManageError) -> Fault {
     match error {
         ManageError::NotAMember { .. }
-        | ManageError::InUse { .. }
         | ManageError::NoFormerMember { .. }
         | ManageError::Name(_)
         | ManageError::Add(_) => Fault::Usage,
         ManageError::ActiveMember { .. }
+        | ManageError::InUse { .. }
         | ManageError::Degraded { .. }
         | ManageError::Refused { .. }
         | ManageError::ReAdd(_) => Fault::Refused,

@@ -224,7 +224,9 @@ impl Server {
         // Whoever is told of the end may start the array anew at once: its members, and the array,
         // are free by then. A drive that does not answer is waited for, but not for long.
         drop(self.host);
-        tell_end(stop, &state);
+        // Several may ask for the end at the same time: all have what they want.
+        let others = self.jobs.try_iter().filter_map(|job| if let Job::Stop(stop) = job { stop } else { None });
+        stop.into_iter().chain(others).for_each(|stop| tell_end(stop, &state));
         drop(self.watch);
         state
     }
@@ -318,16 +320,14 @@ impl Server {
     }
 }
 
-/// Tells the client that stopped the array, if one did, how it is.
-fn tell_end(stop: Option<StopReply>, state: &Result<StateDocument, RunError>) {
-    if let Some(StopReply { result, answered }) = stop {
-        let told = match state {
-            Ok(state) => Ok(state.clone()),
-            Err(error) => Err(ExecuteError::NotAtRest(error.to_string())),
-        };
-        let _ = result.send(told);
-        let _ = answered.recv_timeout(LAST_ANSWER_PATIENCE);
-    }
+/// Tells a client that stopped the array how it is.
+fn tell_end(StopReply { result, answered }: StopReply, state: &Result<StateDocument, RunError>) {
+    let told = match state {
+        Ok(state) => Ok(state.clone()),
+        Err(error) => Err(ExecuteError::NotAtRest(error.to_string())),
+    };
+    let _ = result.send(told);
+    let _ = answered.recv_timeout(LAST_ANSWER_PATIENCE);
 }
 
 /// Ends what clients have under way, and brings the array to rest; or leaves it as a power cut

@@ -12,6 +12,7 @@ mod content;
 mod description;
 mod drive;
 mod faults;
+mod limits;
 mod model;
 mod notation;
 mod pool;

@@ -2,6 +2,9 @@
 
 use crate::bus::{Wiring, is_hub};
 use crate::drive::Routes;
+use crate::limits::{
+    BUFFER_MAX_BYTES, DURATION_MAX_NS, OPEN_UNITS_MAX, PAGE_MAX_BYTES, RATE_MIN_BYTES_PER_S, SIZE_MAX_BYTES, STALLS_MAX,
+};
 use crate::{BusKind, Disk, DriveModel, Flash, HostModel, Medium, Operation, PerDirection, Topology};
 
 /// What is wrong with drives, buses or host.
@@ -40,16 +43,6 @@ pub enum TopologyError {
         problem: &'static str,
     },
 }
-
-/// Slower, longer or larger than this nothing is: so no sum of times overflows within a simulated
-/// century.
-const RATE_MIN_BYTES_PER_S: u64 = 1000;
-const DURATION_MAX_NS: u64 = 3_600_000_000_000;
-const PAGE_MAX_BYTES: u32 = 16 << 20;
-const BUFFER_MAX_BYTES: u64 = 64 << 30;
-const OPEN_UNITS_MAX: u32 = 4096;
-const STALLS_MAX: usize = 64;
-const SIZE_MAX_BYTES: u64 = 1 << 60;
 
 /// The channels of everything, bus by bus: for reads, and for writes.
 pub(crate) type BusChannels = Vec<PerDirection<u32>>;

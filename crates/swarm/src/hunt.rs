@@ -8,14 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use shoal_volume::Arena;
 
+use crate::limits::{DRIVES_MAX, FAILURES_MAX};
 use crate::player::{self, Counts, Played};
 use crate::{Failure, Scenario, sample};
-
-/// A hunt ends when so many seeds have failed: the first ones are what one looks at.
-pub const FAILURES_MAX: usize = 8;
-
-/// Drives of the largest scenario, for which every thread has memory.
-pub(crate) const DRIVES_MAX: usize = 28;
 
 /// A seed that fails.
 #[derive(Clone, Debug)]

@@ -75,6 +75,7 @@ mod chronicle;
 mod fleet;
 mod hunt;
 mod journals;
+mod limits;
 mod out_of_order;
 mod player;
 mod random;
@@ -85,7 +86,8 @@ mod watched;
 
 pub use checkers::Failure;
 pub use fleet::Make;
-pub use hunt::{FAILURES_MAX, Find, Hunt, Watch, hunt, play};
+pub use hunt::{Find, Hunt, Watch, hunt, play};
+pub use limits::FAILURES_MAX;
 pub use player::{Counts, Played, Waits};
 pub use sample::sample;
 pub use scenario::{Growth, Linux, Misuse, Reordering, Run, Scenario, Step, Stranger, Trouble};

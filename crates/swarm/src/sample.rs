@@ -15,6 +15,7 @@ use shoal_volume::{
 };
 
 use crate::fleet::Make;
+use crate::limits::WRITE_BACK_BYTES_MAX;
 use crate::random::Random;
 use crate::scenario::{Misuse, Reordering, Run, Scenario, Step, Stranger};
 use faults::faults;
@@ -33,9 +34,6 @@ const PURPOSE_REORDERING: u64 = 8;
 
 /// Sizes of write-back windows.
 const WRITE_BACK_BYTES: [u32; 3] = [64 << 10, 128 << 10, WRITE_BACK_BYTES_MAX];
-
-/// The largest.
-pub(crate) const WRITE_BACK_BYTES_MAX: u32 = 1 << 20;
 
 /// What a world has most of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

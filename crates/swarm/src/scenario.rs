@@ -191,9 +191,6 @@ pub struct Stranger {
     pub number: Option<usize>,
 }
 
-/// Blocks that a request has at most.
-pub(crate) const REQUEST_BLOCKS_MAX: u32 = 64;
-
 /// Blocks of 512 bytes, wrapped into the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {

@@ -9,12 +9,10 @@ use shoal_volume::Arena;
 
 use crate::fleet::Make;
 use crate::hunt::play_caught;
+use crate::limits::SHRINK_TRIES_MAX;
 use crate::player::arena;
 use crate::scenario::Reordering;
 use crate::{Failure, Scenario};
-
-/// So often a smaller scenario is tried.
-const TRIES_MAX: u32 = 1500;
 
 /// A scenario that fails, and cannot easily be made smaller.
 #[derive(Clone, Debug)]
@@ -47,7 +45,7 @@ impl Shrinker {
             self.cut(|scenario| scenario.steps.len(), remove_steps),
             self.simplify(),
         ];
-        helped.contains(&true) && self.tries < TRIES_MAX
+        helped.contains(&true) && self.tries < SHRINK_TRIES_MAX
     }
 
     /// Removes runs of something, halving their length down to one.
@@ -96,7 +94,7 @@ impl Shrinker {
     fn try_out(&mut self, change: impl Fn(&mut Scenario)) -> bool {
         let mut scenario = self.best.scenario.clone();
         change(&mut scenario);
-        if self.tries >= TRIES_MAX || scenario == self.best.scenario {
+        if self.tries >= SHRINK_TRIES_MAX || scenario == self.best.scenario {
             return false;
         }
         self.tries += 1;

@@ -10,6 +10,7 @@ use shoal_volume::{Arena, DriveFacts, DriveId, SimulatedWorld, World};
 
 use crate::checkers::Placement;
 use crate::chronicle::Shared;
+use crate::limits::IDLE_WAITS_MAX;
 use crate::out_of_order::OutOfOrder;
 
 /// A simulated world under watch.
@@ -25,9 +26,6 @@ pub(crate) struct Watched {
     /// Virtual time before this world began.
     began_ns: u64,
 }
-
-/// So many waits in a row without any time passing are no progress.
-const IDLE_WAITS_MAX: u32 = 1_000_000;
 
 impl Watched {
     pub(crate) fn new(world: OutOfOrder, given: HashSet<DriveId>, chronicle: Shared) -> Self {

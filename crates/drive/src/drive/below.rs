@@ -17,9 +17,7 @@ use rustix::io::Errno;
 
 use super::key::DeviceNumber;
 use super::lock::{FileLock, Kind, patiently};
-
-/// Loop devices over loop devices, at most.
-const DEPTH_MAX: usize = 8;
+use crate::limits::LOOP_DEPTH_MAX;
 
 /// Something below a loop device, claimed until this is dropped.
 #[derive(Debug)]
@@ -39,7 +37,7 @@ pub(super) struct Taken {
 /// Claims what lies below a device; nothing if that is no loop device.
 pub(super) fn claim(device: DeviceNumber) -> Result<Vec<Claim>, Taken> {
     let (mut claims, mut number) = (Vec::new(), device);
-    while let Some((path, kind)) = backing_file(number).filter(|_| claims.len() < DEPTH_MAX) {
+    while let Some((path, kind)) = backing_file(number).filter(|_| claims.len() < LOOP_DEPTH_MAX) {
         let taken = |errno| (errno == Errno::BUSY).then(|| Taken { path: path.clone() });
         match claim_path(&path, kind).map_err(taken) {
             Ok((claim, below)) => {

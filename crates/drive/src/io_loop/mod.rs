@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::limits::{AT_ONCE_BYTES_MAX, QUEUE_DEPTH_MAX};
 use crate::{Arena, Drive, Memory};
 
 pub use request::{DriveId, Finished, Io, IoKind, LoopError};
@@ -69,15 +70,8 @@ pub struct IoLoop {
     stays_on_its_thread: PhantomData<*mut ()>,
 }
 
-/// To copy so much takes 5 to 15 us, as long as to hand it to another thread and to hear of its
-/// end.
-const AT_ONCE_BYTES_MAX: u32 = 64 << 10;
-
 /// How long drives may take over what they have when a loop is dropped.
 const FAREWELL: Duration = Duration::from_secs(5);
-
-/// The deepest queue, which is the largest ring that the kernel makes.
-const MAX_DEPTH: u32 = 32_768;
 
 #[derive(Debug)]
 enum Engine {
@@ -89,7 +83,7 @@ impl IoLoop {
     /// Makes a loop over `arena` for up to `depth` I/Os in flight (more are queued inside). `None`
     /// probes: io_uring on systems of 64 bits, if the kernel lets us, else threads.
     pub fn new(engine: Option<IoEngine>, arena: Arena, depth: u32) -> Result<Self, LoopError> {
-        let depth = depth.clamp(1, MAX_DEPTH);
+        let depth = depth.clamp(1, QUEUE_DEPTH_MAX);
         let at_once_bytes_max = if engine.is_some() { 0 } else { at_once_bytes_max() };
         let uring = || uring::Uring::new(arena.clone(), depth).map(|uring| Engine::Uring(Box::new(uring)));
         let threads = || Engine::Threads(threads::Threads::new(arena.clone(), depth));

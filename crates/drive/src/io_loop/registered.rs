@@ -7,12 +7,11 @@
 
 use io_uring::IoUring;
 
+use crate::limits::REGISTERED_PIECES_MAX;
 use crate::{Arena, Memory};
 
 /// So much is registered at a time: a huge page, which the kernel backs as a whole.
 const PIECE_BYTES: usize = 2 << 20;
-/// The kernel's table has no more places.
-const PIECES_MAX: usize = 1 << 14;
 
 /// How a piece stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl Registered {
     /// Makes an empty table, without the arena's reserve. Kernels before 5.19 cannot fill one
     /// later, and have none.
     pub(super) fn new(ring: &IoUring, arena: &Arena) -> Self {
-        let count = arena.registered_bytes().div_ceil(PIECE_BYTES).min(PIECES_MAX);
+        let count = arena.registered_bytes().div_ceil(PIECE_BYTES).min(REGISTERED_PIECES_MAX);
         let is_there = ring.submitter().register_buffers_sparse(count as u32).is_ok();
         Self(vec![Piece::Untouched; if is_there { count } else { 0 }])
     }

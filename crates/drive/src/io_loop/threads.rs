@@ -13,13 +13,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::{DriveId, FAREWELL, Finished, Io, IoKind, transfer, wait_until_ready};
+use crate::limits::{THREADS_MAX, THREADS_ON_ONE_MAX};
 use crate::{Arena, Drive, DriveKind, Memory};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
-/// More threads than this wait for each other rather than for drives.
-const MAX_THREADS: u32 = 128;
-/// Of these, the most for one drive: if that does not answer, the others have the rest.
-const MAX_THREADS_ON_ONE: usize = 96;
 /// A worker's stack: it calls the kernel and little else.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -90,7 +87,7 @@ impl Threads {
         Self {
             shared: Arc::new(shared),
             workers: Vec::new(),
-            max_workers: depth.min(MAX_THREADS) as usize,
+            max_workers: depth.min(THREADS_MAX) as usize,
             starting: Vec::new(),
             in_flight: 0,
             in_flight_on: Vec::new(),
@@ -114,7 +111,7 @@ impl Threads {
 
     /// Whether a thread may be had for one more I/O on a drive.
     pub(super) fn has_room(&self, id: DriveId) -> bool {
-        self.in_flight_on.get(id.0 as usize).is_none_or(|&count| count < MAX_THREADS_ON_ONE)
+        self.in_flight_on.get(id.0 as usize).is_none_or(|&count| count < THREADS_ON_ONE_MAX)
     }
 
     pub(super) fn uses(&self, id: DriveId) -> bool {

@@ -1,6 +1,7 @@
 //! What keeps an array from being written, or used at all: features that are known and not
 //! supported.
 
+use crate::limits::EVENTS_MAX;
 use crate::{Features, MetadataVersion, Superblock};
 
 /// Why the array must not be written. Its content can be read.
@@ -33,9 +34,6 @@ impl ReadOnlyReason {
         }
     }
 }
-
-/// Counts of updates beyond leave no room for those that are to come.
-const EVENTS_MAX: u64 = u64::MAX - (1 << 32);
 
 /// Why the array can be shown, and neither read nor written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]

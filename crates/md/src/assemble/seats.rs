@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use shoal_array::{MemberState, Role};
 
 use super::{AssembleError, Candidate, Verdict};
-use crate::membership::NUMBER_LIMIT;
+use crate::limits::NUMBER_LIMIT;
 use crate::superblock::MemberUse;
 
 /// One role of the array.

@@ -5,7 +5,7 @@ use shoal_array::{Geometry, ParityLayout};
 
 use super::reasons::REFUSED;
 use super::*;
-use crate::membership::NUMBER_LIMIT;
+use crate::limits::NUMBER_LIMIT;
 use crate::{ConsistencyPolicy, CreateRequest, Membership, MinorVersion, NewMember, Timestamp, Uuid, plan_creation};
 
 const MIB: u64 = 1 << 20;

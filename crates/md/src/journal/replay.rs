@@ -7,11 +7,8 @@ use shoal_array::{Geometry, Home, Role, Stripe};
 
 use super::block::{MetaBlock, Payload, flushed};
 use super::{BLOCK_SECTORS, JOURNAL_BLOCK_BYTES, Journal, JournalBlock, JournalError, SEQUENCE_JUMP};
+use crate::limits::JOURNAL_PENDING_LIMIT;
 use crate::place::SECTOR_BYTES;
-
-/// So many blocks are remembered before complete rows are written: their places, not they
-/// themselves.
-pub const JOURNAL_PENDING_LIMIT: usize = 1 << 18;
 
 /// What a replay needs of the outside.
 pub trait JournalIo {

@@ -4,6 +4,7 @@ use shoal_array::{Geometry, Level, ParityLayout, Shape};
 
 use super::replay::replay_within;
 use super::*;
+use crate::limits::JOURNAL_PENDING_LIMIT;
 
 const UUID: Uuid = Uuid([7; 16]);
 const SIZE_SECTORS: u64 = 800;

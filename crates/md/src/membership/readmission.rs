@@ -7,7 +7,8 @@
 
 use shoal_array::Role;
 
-use super::{Membership, NUMBER_LIMIT, set_recovery};
+use super::{Membership, set_recovery};
+use crate::limits::NUMBER_LIMIT;
 use crate::superblock::MemberUse;
 use crate::{Candidate, Features, Superblock};
 

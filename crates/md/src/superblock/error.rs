@@ -1,8 +1,8 @@
 //! What may be wrong with a superblock.
 
-use super::MAX_DEV_LIMIT;
 use crate::Features;
 use crate::level::LevelError;
+use crate::limits::MAX_DEV_LIMIT;
 
 /// Why bytes are no superblock, or none that may be believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -14,11 +14,10 @@ use shoal_array::Role;
 
 use super::{MAGIC, MemberUse, Reshape, SUPERBLOCK_BYTES, Superblock, SuperblockError};
 use crate::field::Field;
+use crate::limits::{LEGACY_DRIVES_MAX, LEGACY_SIZE_MAX_SECTORS};
 use crate::place::SECTOR_BYTES;
 use crate::{Features, MetadataVersion, Timestamp, Uuid};
 
-/// Drives that a superblock has places for.
-const DRIVE_LIMIT: u32 = 27;
 const MINOR: u32 = 90;
 /// What the minor version becomes while the shape changes.
 const MINOR_RESHAPING: u32 = 91;
@@ -74,8 +73,6 @@ const WRITE_MOSTLY: u8 = 1;
 
 /// The bitmap lies behind the superblock.
 const BITMAP_OFFSET_SECTORS: i32 = 8;
-/// Sizes are counted in KiB, in 32 bits, and never beyond this.
-const SIZE_LIMIT_SECTORS: u64 = (1 << 33) - 2;
 
 /// The checksum's first byte.
 pub(super) const CHECKSUM_PLACE: usize = 4 * word::CHECKSUM;
@@ -93,7 +90,7 @@ impl Words<'_> {
 
     /// A drive's description; none behind the last.
     fn drive(&self, number: u32, field: usize) -> Option<u32> {
-        let number = usize::try_from(number).ok().filter(|_| number < DRIVE_LIMIT)?;
+        let number = usize::try_from(number).ok().filter(|_| number < LEGACY_DRIVES_MAX)?;
         Some(self.at(word::DRIVES + number * word::DRIVE_WORDS + field))
     }
 
@@ -128,13 +125,13 @@ pub(super) fn read(bytes: &[u8; SUPERBLOCK_BYTES], drive_sectors: u64) -> Result
         return Err(SuperblockError::Checksum { stored, computed });
     }
     let raid_devices = words.at(word::RAID_DEVICES);
-    if !(1..=DRIVE_LIMIT).contains(&raid_devices) {
+    if !(1..=LEGACY_DRIVES_MAX).contains(&raid_devices) {
         return Err(SuperblockError::MaxDev { max_dev: raid_devices });
     }
     let at = MetadataVersion::Legacy
         .superblock_sector(drive_sectors)
         .ok_or(SuperblockError::DriveTooSmall { drive: drive_sectors })?;
-    let mut superblock = Superblock::blank(DRIVE_LIMIT as usize);
+    let mut superblock = Superblock::blank(LEGACY_DRIVES_MAX as usize);
     superblock.super_offset_sectors = at;
     superblock.raid_devices = raid_devices;
     read_shape(&words, &mut superblock);
@@ -157,7 +154,7 @@ fn read_shape(words: &Words<'_>, superblock: &mut Superblock) {
     superblock.chunk_sectors = words.at(word::CHUNK_BYTES) / SECTOR_BYTES as u32;
     superblock.size_sectors = if has_one_size { u64::from(words.at(word::SIZE_KIB)) * 2 } else { 0 };
     let room_sectors = superblock.super_offset_sectors;
-    superblock.data_size_sectors = if has_one_size { room_sectors.min(SIZE_LIMIT_SECTORS) } else { room_sectors };
+    superblock.data_size_sectors = if has_one_size { room_sectors.min(LEGACY_SIZE_MAX_SECTORS) } else { room_sectors };
 }
 
 fn read_state(words: &Words<'_>, minor: u32, superblock: &mut Superblock) {
@@ -194,7 +191,7 @@ fn read_state(words: &Words<'_>, minor: u32, superblock: &mut Superblock) {
 }
 
 fn read_roles(words: &Words<'_>, superblock: &mut Superblock) {
-    for number in 0..DRIVE_LIMIT {
+    for number in 0..LEGACY_DRIVES_MAX {
         let state = words.drive(number, word::DRIVE_STATE).unwrap_or(0);
         let role = words.drive(number, word::ROLE).and_then(|role| u16::try_from(role).ok());
         let member_use = match role {

@@ -1,10 +1,11 @@
 //! From bytes to a superblock that may be believed, in two steps.
 
 use super::{
-    CHECKSUM_PLACE, FIELD_BYTES, MAGIC, MAGIC_PLACE, MAJOR_VERSION, MAJOR_VERSION_PLACE, MAX_DEV_LIMIT, MAX_DEV_PLACE,
-    ROLE_BYTES, SUPERBLOCK_BYTES, Superblock, SuperblockError, ZERO_PLACE, checksum, legacy,
+    CHECKSUM_PLACE, FIELD_BYTES, MAGIC, MAGIC_PLACE, MAJOR_VERSION, MAJOR_VERSION_PLACE, MAX_DEV_PLACE, ROLE_BYTES,
+    SUPERBLOCK_BYTES, Superblock, SuperblockError, ZERO_PLACE, checksum, legacy,
 };
 use crate::field::Field;
+use crate::limits::MAX_DEV_LIMIT;
 use crate::place::SECTOR_BYTES;
 use crate::{Features, MetadataVersion, MinorVersion};
 

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use shoal_inventory::{Environment, Named, RUNTIME_VARIABLE, STATE_VARIABLE};
@@ -129,6 +130,27 @@ fn who_is_told_that_an_array_has_stopped_can_start_it() {
     });
     server.run().unwrap();
     client.join().unwrap().unwrap();
+}
+
+#[test]
+fn all_who_stop_an_array_at_the_same_time_are_told_that_it_has_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let environment = environment(directory.path());
+    let (host, _) = host(&environment, directory.path());
+    let (server, jobs) = start(host, None);
+    // They are all there before the first is heard.
+    let replies: Vec<_> = (0..4)
+        .map(|_| {
+            let ((result, came), (unanswered, answered)) = (sync_channel(1), sync_channel(1));
+            assert!(jobs.hand_over(Job::Stop(Some(StopReply { result, answered }))));
+            drop(unanswered);
+            came
+        })
+        .collect();
+    server.run().unwrap();
+    for came in replies {
+        came.recv().expect("everybody is told").unwrap();
+    }
 }
 
 /// Whoever waits for what was submitted to a process that is gone is told each time: nothing of it

@@ -6,9 +6,6 @@ use super::units::Dimension;
 use super::{Description, DescriptionError};
 use crate::{AllocationUnits, BusKind, Disk, Fake, FastArea, Flash, Medium, Stall, Zone};
 
-/// Parts of a list, at most: stalls and zones.
-pub(super) const LIST_LIMIT: usize = 64;
-
 /// A parameter that is a number.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
@@ -27,7 +24,7 @@ pub(super) trait Visitor {
     fn word(&mut self, path: &str, value: &mut String) -> Result<(), DescriptionError>;
     /// Whether a section that may be missing is there; `present` is what the description has.
     fn section(&mut self, path: &str, present: bool) -> Result<bool, DescriptionError>;
-    /// How many parts a list has; at most [`LIST_LIMIT`].
+    /// How many parts a list has; at most [`crate::limits::LIST_PARTS_MAX`].
     fn list(&mut self, path: &str, length: usize) -> Result<usize, DescriptionError>;
     /// A number that has to be there.
     fn number(&mut self, field: &Field, value: &mut u64) -> Result<(), DescriptionError>;

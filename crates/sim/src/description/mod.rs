@@ -31,6 +31,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::DriveModel;
+use crate::limits::{LIST_PARTS_MAX, TEXT_BYTES_MAX};
 
 pub use facts::{Facts, Power, Price};
 
@@ -96,7 +97,7 @@ pub enum DescriptionError {
         what: String,
     },
     /// It is longer than any description.
-    #[error("it has {length} bytes, and a description has at most {}: it is some other file", read::TEXT_LIMIT)]
+    #[error("it has {length} bytes, and a description has at most {}: it is some other file", TEXT_BYTES_MAX)]
     TooLong {
         /// Bytes.
         length: usize,
@@ -134,7 +135,7 @@ pub enum DescriptionError {
         path: String,
     },
     /// Something that should be a list.
-    #[error("`{path}` has to be a list of at most {} parts: write each below a line [[{path}]]", fields::LIST_LIMIT)]
+    #[error("`{path}` has to be a list of at most {} parts: write each below a line [[{path}]]", LIST_PARTS_MAX)]
     List {
         /// Which.
         path: String,
@@ -162,7 +163,7 @@ pub fn read_description(path: &Path) -> Result<Description, DescriptionError> {
     let unreadable = |error: std::io::Error| DescriptionError::Unreadable { what: error.to_string() };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut text = String::new();
-    file.take(read::TEXT_LIMIT as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
     parse_description(&text)
 }
 

@@ -7,12 +7,10 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::facts::Price;
-use super::fields::{Field, LIST_LIMIT, Visitor, walk};
+use super::fields::{Field, Visitor, walk};
 use super::{Description, DescriptionError, Facts, Origin, Status, check};
+use crate::limits::{LIST_PARTS_MAX, TEXT_BYTES_MAX};
 use crate::{BusKind, DriveModel, Flash, Medium, PerDirection};
-
-/// A description is a page of text; nothing that is longer is one.
-pub(super) const TEXT_LIMIT: usize = 64 << 10;
 
 /// A parameter as it stands in the text.
 #[derive(Deserialize)]
@@ -27,7 +25,7 @@ struct Parameter {
 }
 
 pub(super) fn parse(text: &str) -> Result<Description, DescriptionError> {
-    if text.len() > TEXT_LIMIT {
+    if text.len() > TEXT_BYTES_MAX {
         return Err(DescriptionError::TooLong { length: text.len() });
     }
     let table = text.parse::<Table>().map_err(|error| syntax(text, &error))?;
@@ -222,7 +220,7 @@ impl Visitor for Reader {
     fn list(&mut self, path: &str, _length: usize) -> Result<usize, DescriptionError> {
         match self.find(path) {
             None => Ok(0),
-            Some(Value::Array(list)) if list.len() <= LIST_LIMIT => Ok(list.len()),
+            Some(Value::Array(list)) if list.len() <= LIST_PARTS_MAX => Ok(list.len()),
             Some(_) => Err(DescriptionError::List { path: path.to_owned() }),
         }
     }

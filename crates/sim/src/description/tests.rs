@@ -62,9 +62,9 @@ fn what_is_wrong_is_told_in_one_line_with_its_place_and_its_mend() {
 
 #[test]
 fn nothing_is_sized_by_a_hostile_text() {
-    let long = "#".repeat(read::TEXT_LIMIT + 1);
+    let long = "#".repeat(TEXT_BYTES_MAX + 1);
     assert_eq!(parse_description(&long), Err(DescriptionError::TooLong { length: long.len() }));
-    let stall = "\n[[flash.stall]]\n".repeat(fields::LIST_LIMIT + 1);
+    let stall = "\n[[flash.stall]]\n".repeat(LIST_PARTS_MAX + 1);
     let error = parse_description(&format!("{CRUZER}{stall}")).expect_err("too many stalls");
     assert_eq!(error, DescriptionError::List { path: "flash.stall".to_owned() });
     assert!(parse_description(&"[".repeat(60_000)).is_err());
@@ -120,7 +120,7 @@ fn a_smaller_disk_has_its_zones_in_proportion() {
 #[test]
 fn a_file_is_read_as_far_as_a_description_may_go() {
     let error = read_description(Path::new("/dev/zero")).expect_err("it never ends");
-    assert_eq!(error, DescriptionError::TooLong { length: read::TEXT_LIMIT + 1 });
+    assert_eq!(error, DescriptionError::TooLong { length: TEXT_BYTES_MAX + 1 });
 }
 
 /// What stands between two lines of a text.

@@ -33,14 +33,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::limits::FLEET_MAX;
 use crate::{Description, DescriptionError, Topology, UnknownDrive, find, read_description};
 use syntax::{Group, groups};
 
 /// What marks simulated drives where others are asked for.
 pub const PREFIX: &str = "sim:";
-
-/// Drives of a fleet, at most; and buses.
-const FLEET_LIMIT: u32 = 1000;
 
 /// Why a text is no fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -67,7 +65,7 @@ pub enum NotationError {
         error: DescriptionError,
     },
     /// More than anybody has.
-    #[error("these are more than {FLEET_LIMIT} {what}: take fewer")]
+    #[error("these are more than {FLEET_MAX} {what}: take fewer")]
     TooMany {
         /// Drives or buses.
         what: &'static str,
@@ -100,7 +98,7 @@ pub struct Fleet {
 pub fn parse_fleet(text: &str) -> Result<Fleet, NotationError> {
     let groups = groups(text)?;
     let count: u32 = groups.iter().map(|group| group.count).sum();
-    if count > FLEET_LIMIT {
+    if count > FLEET_MAX {
         return Err(NotationError::TooMany { what: "drives" });
     }
     let mut descriptions = Vec::new();

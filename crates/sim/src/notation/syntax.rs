@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use super::{FLEET_LIMIT, NotationError};
+use super::NotationError;
 use crate::BusKind;
-
-/// A command line is shorter than this.
-const TEXT_LIMIT: usize = 64 << 10;
+use crate::limits::{FLEET_MAX, TEXT_BYTES_MAX};
 
 /// Drives of one model in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +45,7 @@ impl Group {
 /// Reads all groups.
 pub(super) fn groups(text: &str) -> Result<Vec<Group>, NotationError> {
     let mut reader = Reader { text, at: 0 };
-    if text.len() > TEXT_LIMIT {
+    if text.len() > TEXT_BYTES_MAX {
         return Err(reader.error("it is too long: take fewer groups"));
     }
     let mut groups = vec![reader.group()?];
@@ -127,10 +125,10 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let digits = self.take_while(|letter| letter.is_ascii_digit());
         match digits.parse() {
-            Ok(number) if (1..=FLEET_LIMIT).contains(&number) => Ok(number),
+            Ok(number) if (1..=FLEET_MAX).contains(&number) => Ok(number),
             _ => {
                 self.at = start;
-                Err(self.error(&format!("here should be {wanted}, from 1 to {FLEET_LIMIT}")))
+                Err(self.error(&format!("here should be {wanted}, from 1 to {FLEET_MAX}")))
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::NotationError;
 use super::syntax::{Group, Segment, Which};
-use super::{FLEET_LIMIT, NotationError};
+use crate::limits::FLEET_MAX;
 use crate::{Bus, BusKind, Description, Topology};
 
 /// What tells a bus from the others on the same bus.
@@ -53,7 +54,7 @@ impl Wiring {
             let known = self.known.get(&way[..depth]).copied();
             let bus = known.unwrap_or(self.buses.len());
             if known.is_none() {
-                if self.buses.len() >= FLEET_LIMIT as usize {
+                if self.buses.len() >= FLEET_MAX as usize {
                     return Err(NotationError::TooMany { what: "buses" });
                 }
                 self.buses.push(Bus { kind: way[depth - 1].0, upstream });
@@ -88,7 +89,7 @@ fn ways(place: &[Segment]) -> Result<Vec<Way>, NotationError> {
             Which::UpTo(count) => 1..=count,
             Which::Number(number) => number..=number,
         };
-        if ways.len() * numbers.clone().count() > FLEET_LIMIT as usize {
+        if ways.len() * numbers.clone().count() > FLEET_MAX as usize {
             return Err(NotationError::TooMany { what: "buses" });
         }
         let longer =

@@ -23,9 +23,9 @@ use super::{Counts, Player};
 use crate::books::Books;
 use crate::checkers::{Answers, DEADLINE_NS, Failure, Promises, Silent};
 use crate::chronicle::{Chronicle, Shared};
+use crate::limits::{REQUEST_BLOCKS_MAX, WRITE_BACK_BYTES_MAX};
 use crate::random::Random;
-use crate::sample::WRITE_BACK_BYTES_MAX;
-use crate::scenario::{REQUEST_BLOCKS_MAX, Scenario, Step};
+use crate::scenario::{Scenario, Step};
 use crate::watched::Watched;
 
 const CHECKER: &str = "opens";

@@ -7,16 +7,12 @@ use shoal_volume::{ArrayVolume, ConsistencyPolicy, Health, OpenOptions, ScrubMod
 use super::Player;
 use super::boot::options;
 use crate::checkers::{Failure, check_health, check_redundancy, check_scrub, scrub};
-use crate::hunt::DRIVES_MAX;
+use crate::limits::ROUNDS_MAX;
 use crate::sample::mirrors_parity;
 use crate::watched::Watched;
 
 /// Virtual time that any work of the array's own has to be done in.
 const PATIENCE: Duration = Duration::from_secs(3600);
-
-/// A drive is given to the array so often at most: each time a member is missing, and all drives
-/// may have been tried.
-const ROUNDS_MAX: usize = 2 * DRIVES_MAX;
 
 impl Player<'_> {
     /// Ends the faults, and holds the array against everything that it should be then.

@@ -16,13 +16,11 @@ use super::power::{has_all, superblock};
 use super::requests::BLOCK;
 use super::worlds::world;
 use crate::checkers::Failure;
+use crate::limits::GROWTH_TRIES_MAX;
 use crate::scenario::Growth;
 use crate::watched::Watched;
 
 const CHECKER: &str = "grows";
-
-/// A drive refuses once for each fault that is armed in it.
-const TRIES_MAX: usize = 16;
 
 impl Player<'_> {
     /// Closes the array in order, lets it grow, and opens it.
@@ -96,7 +94,7 @@ impl Player<'_> {
             return Ok(contents);
         }
         let mut contents = contents;
-        for _ in 0..TRIES_MAX {
+        for _ in 0..GROWTH_TRIES_MAX {
             let all = self.carriers(&contents);
             let is_under_way = |drive: &usize| superblock(&contents[*drive]).is_some_and(|own| is_reshaping(&own));
             if !all.iter().any(is_under_way) {

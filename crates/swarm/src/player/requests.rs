@@ -7,7 +7,8 @@ use shoal_volume::{Command, Completion, LiveVolume, Mark, Memory, Request, Reque
 
 use super::{Player, Waits};
 use crate::checkers::{Answered, BLOCK_BYTES, DEADLINE_NS, Failure, Seen, stamp};
-use crate::scenario::{REQUEST_BLOCKS_MAX, Run, Step};
+use crate::limits::REQUEST_BLOCKS_MAX;
+use crate::scenario::{Run, Step};
 
 pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
 

@@ -5,9 +5,9 @@ use shoal_volume::{ArrayLevel, ConsistencyPolicy, Level, MinorVersion, ParityLay
 
 use super::faults::{flush_error, metadata};
 use super::vast::make_vast;
-use crate::hunt::DRIVES_MAX;
+use crate::limits::{DRIVES_MAX, REQUEST_BLOCKS_MAX};
 use crate::random::Random;
-use crate::scenario::{Growth, Linux, REQUEST_BLOCKS_MAX, Run, Scenario, Step, Trouble};
+use crate::scenario::{Growth, Linux, Run, Scenario, Step, Trouble};
 
 /// What is told apart in the chance that a seed gives.
 const PURPOSE_WIDEN: u64 = 4;
