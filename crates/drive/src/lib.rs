@@ -53,4 +53,6 @@ pub use identity::{Identity, UsbPort};
 pub use io_loop::{DriveId, Finished, Io, IoEngine, IoKind, IoLoop, LoopError};
 pub use mounts::{Mount, mounts};
 pub use partitions::{Partition, partitions};
-pub use survey::{FileContent, Finding, Survey, survey, survey_content, survey_data, survey_file, uses};
+pub use survey::{
+    FileContent, Finding, Survey, survey, survey_content, survey_data, survey_file, survey_signatures, uses,
+};

@@ -55,4 +55,6 @@ pub use remembered::{
 pub use search::{Named, SearchError, arrays, files_in, member_paths, named_drives, outer_superblock};
 pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
-pub use wipe::{Former, WipeError, Wipeable, check_content, check_erasable, check_measurable, check_wipeable};
+pub use wipe::{
+    Former, WipeError, Wipeable, check_content, check_erasable, check_measurable, check_no_file_system, check_wipeable,
+};

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use shoal_bench::Fill;
 use shoal_documents::{Fault, HasFault};
-use shoal_drive::{Access, Drive, FileContent, Finding, survey, survey_content, survey_data, survey_file};
+use shoal_drive::{
+    Access, Drive, FileContent, Finding, survey, survey_content, survey_data, survey_file, survey_signatures,
+};
 use shoal_volume::transfer::read_to;
 use shoal_volume::{Superblock, Volume};
 
@@ -250,7 +252,16 @@ fn is_measured(bytes: &[u8]) -> bool {
 /// Refuses an array, so named, whose content is known by a signature, or begins as files do that
 /// people keep.
 pub fn check_content(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
-    let found = survey_content(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes));
+    refuse_found(survey_content(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes)), array)
+}
+
+/// Refuses an array, so named, that holds a file system, or what else is known by a signature.
+/// Content without one can be written over: it is for whoever writes it to know.
+pub fn check_no_file_system(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
+    refuse_found(survey_signatures(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes)), array)
+}
+
+fn refuse_found(found: io::Result<Vec<Finding>>, array: &str) -> Result<(), WipeError> {
     match found.map_err(WipeError::Read)?.into_iter().next() {
         None => Ok(()),
         Some(finding) => Err(WipeError::Content { array: array.to_owned(), finding }),

@@ -72,13 +72,21 @@ pub fn uses(path: &Path) -> Vec<Finding> {
     in_use::uses_of(path).into_iter().map(|how| Finding::InUse { how }).collect()
 }
 
-/// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads; if it has
-/// none, whether it begins as files do that people keep: archives, images, text.
+/// Looks for signatures in any content of `size_bytes` that `read` (offset, bytes) reads: file
+/// systems, partition tables, md, LUKS, LVM.
+pub fn survey_signatures(
+    size_bytes: u64,
+    read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
+) -> io::Result<Vec<Finding>> {
+    Ok(signatures_in(&Ends::read(size_bytes, read)?).collect())
+}
+
+/// The same; if the content has none, whether it begins as files do that people keep: archives, images, text.
 pub fn survey_content(
     size_bytes: u64,
     mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
 ) -> io::Result<Vec<Finding>> {
-    let mut findings: Vec<_> = signatures_in(&Ends::read(size_bytes, &mut read)?).collect();
+    let mut findings = survey_signatures(size_bytes, &mut read)?;
     if findings.is_empty() {
         let mut head = vec![0; size_bytes.min(LOOK_BYTES) as usize];
         read(0, &mut head)?;

@@ -178,7 +178,8 @@ pub(crate) struct WriteArgs {
     /// First byte of the content.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "0")]
     pub(crate) offset: u64,
-    /// Write to a degraded array that was not shut down cleanly, though some blocks may be wrong.
+    /// Write over a file system; or to a degraded array that was not shut down cleanly, though some
+    /// blocks may be wrong.
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Which array.

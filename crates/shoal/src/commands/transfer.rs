@@ -7,10 +7,11 @@ use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek};
 use shoal_attaching::refuse_served;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument, TransferDocument};
+use shoal_inventory::{WipeError, check_no_file_system};
 use shoal_running::{Handle, Opening};
-use shoal_text::{format_ns, format_rate, format_size};
-use shoal_volume::Incomplete;
+use shoal_text::{Outside, format_ns, format_rate, format_size};
 use shoal_volume::transfer::{TransferError, read_to, write_from};
+use shoal_volume::{Incomplete, Volume};
 
 use crate::args::{Cli, ReadArgs, WriteArgs};
 use crate::attaching::refuse_occupied;
@@ -81,8 +82,13 @@ pub(crate) fn write(cli: &Cli, args: &WriteArgs) -> Result<(), Failure> {
     refuse_occupied(&args.array)?;
     let opening = Opening { force: args.force, ..Opening::WRITABLE };
     let check = |array: &mut dyn Handle| {
-        refuse_incomplete(&array.execute(Command::Status)?.array)?;
-        refuse_no_room(args.offset, array.content().size_bytes())
+        let state = array.execute(Command::Status)?.array;
+        refuse_incomplete(&state)?;
+        refuse_no_room(args.offset, array.content().size_bytes())?;
+        match args.force {
+            true => Ok(()),
+            false => refuse_file_system(array.content(), &state.name),
+        }
     };
     check_first(cli, &args.array, opening, None, check)?;
     let mut array = reach(cli, &args.array, opening, None)?;
@@ -121,6 +127,17 @@ fn refuse_incomplete(array: &ArrayDocument) -> Result<(), Failure> {
          `shoal recover` shows what can be had without them",
         array.name
     )))
+}
+
+/// Files are put on a file system by way of a mount. What cannot be read may be healed by writing.
+fn refuse_file_system(content: &mut dyn Volume, array: &str) -> Result<(), Failure> {
+    match check_no_file_system(content, array) {
+        Err(WipeError::Content { finding, .. }) => Err(Failure::Refused(format!(
+            "array {} {finding}, which would be damaged: `shoal mount` makes its files accessible; --force writes over it",
+            Outside(array)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// An offset beyond the content, and a file on standard input that has more than there is room for,

@@ -281,6 +281,24 @@ fn ranges_outside_the_content() {
     ran.is_one_line("write", &["4 bytes", "room for 3", "nothing was written"]);
 }
 
+/// What has no signature is written over: it is for whoever writes it to know.
+#[test]
+fn a_file_system_is_not_written_over_unless_that_is_meant() {
+    let bay = Bay::new(2);
+    bay.done("create --name pond --level 1 d0 d1");
+    let swap = [vec![1; 4086], b"SWAPSPACE2".to_vec()].concat();
+    for content in [&b"old"[..], &swap] {
+        bay.write("write d0 d1", content);
+    }
+    for line in ["write d0 d1", "write d0 d1 --offset 1M"] {
+        let ran = bay.run_with(line, b"new");
+        assert_eq!(ran.code, REFUSED, "{}", ran.stderr);
+        ran.is_one_line(line, &["pond carries swap", "shoal mount"]);
+    }
+    assert!(bay.done("read d0 d1 --length 4096").stdout == swap);
+    bay.write("write --force d0 d1", b"new");
+}
+
 #[test]
 fn commands_that_do_not_apply() {
     let bay = Bay::new(4);
