@@ -52,16 +52,6 @@ pub enum EngineError {
     /// The kernel keeps the superblocks of an array that it runs, with the name that it began with.
     #[error("the kernel runs the array, and does not rename it: `shoal stop` it first")]
     RenamedAtRest,
-    /// The drive is in the array already.
-    #[error(
-        "{0} is in this array already: if it failed, `shoal re-add --drive {0}` takes it back with what it holds; to \
-         add it as a new drive, `shoal remove --member {0}` first",
-        drive.display()
-    )]
-    InArrayAlready {
-        /// The drive.
-        drive: PathBuf,
-    },
     /// The array's drives have gone away.
     #[error("array {array} {absence}")]
     Absent {
@@ -102,7 +92,7 @@ impl HasFault for EngineError {
             Self::Drive(error) => error.fault(),
             Self::Active(error) => error.fault(),
             Self::NewDrive(error) => error.fault(),
-            Self::GrowsAtRest | Self::RenamedAtRest | Self::InArrayAlready { .. } => Fault::Refused,
+            Self::GrowsAtRest | Self::RenamedAtRest => Fault::Refused,
             Self::Absent { .. } => Fault::Busy,
         }
     }
@@ -239,9 +229,6 @@ impl Engine for ArrayVolume<HostWorld> {
             (Ok(drive), _) => bring_in(self, drive, Self::add_drive),
             (Err(_), Ok(own)) if self.world().is_simulated() || self.is_of_unused_array(own) => {
                 self.add_drive(own).map_err(EngineError::from)
-            }
-            (Err(error), Ok(_)) if error.fault() == Fault::Busy => {
-                Err(EngineError::InArrayAlready { drive: path.to_owned() })
             }
             (Err(error), _) => Err(error.into()),
         }

@@ -62,6 +62,9 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
                 None
             } else {
                 consider(environment, &array, &drive, ask)?;
+                if force {
+                    let_go_of_failed(&array, &drive, ask)?;
+                }
                 Some(open_wipeable(&drive, force)?)
             };
             Order::Replace { member, spare: drive, opened }
@@ -92,8 +95,9 @@ fn add(environment: &Environment, path: PathBuf, force: bool, ask: &mut Ask<'_>)
         return Ok(Order::Add { opened: open_one(&path), path });
     }
     consider(environment, &array, &path, ask)?;
-    if !force {
-        refuse_former(environment, &array, &path)?;
+    match force {
+        true => let_go_of_failed(&array, &path, ask)?,
+        false => refuse_former(environment, &array, &path)?,
     }
     Ok(Order::Add { opened: open_wipeable(&path, force), path })
 }
@@ -133,6 +137,20 @@ fn open_wipeable(path: &Path, force: bool) -> Result<Drive, WipeError> {
 fn is_of_unused_array(array: &ArrayDocument, drive: &Path) -> bool {
     let mut drives = array.unattached.iter().flat_map(ArrayDocument::drives);
     drives.any(|other| same_file(Path::new(other), drive))
+}
+
+/// Has the array let go of a drive that it has and does not use any more: it is to be a new one.
+fn let_go_of_failed(array: &ArrayDocument, drive: &Path, ask: &mut Ask<'_>) -> Result<(), ExecuteError> {
+    match is_left_out(array, drive) {
+        true => ask(Order::Remove { drive: drive.to_owned() }).map(drop),
+        false => Ok(()),
+    }
+}
+
+/// Whether the array, or one inside it, has a drive that it does not use.
+fn is_left_out(array: &ArrayDocument, drive: &Path) -> bool {
+    array.left_out.iter().any(|left_out| same_file(Path::new(&left_out.drive), drive))
+        || array.inner_arrays().any(|inner| is_left_out(inner, drive))
 }
 
 /// Whether a path leads to a spare of the array, or of one inside it.

@@ -85,10 +85,7 @@ impl ReAddProblem {
         match self {
             Self::StillThere => "there is nothing to do",
             Self::OtherArray => "take another drive",
-            _ => {
-                "add it as a new drive with `shoal add --force` (in an array that runs, `shoal remove` it first), which \
-                 rebuilds all of it"
-            }
+            _ => "add it as a new drive with `shoal add --force`, which rebuilds all of it",
         }
     }
 }

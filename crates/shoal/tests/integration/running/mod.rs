@@ -101,9 +101,9 @@ fn administer(bay: &Bay) {
     assert_eq!((&failed["health"], &failed["members"][1]["state"]), (&json!("degraded"), &json!("missing")));
     let news = failed["running"]["news"].to_string();
     assert!(news.contains("member 1") && news.contains("d1") && news.contains("failed"), "{news}");
-    let added = bay.run("add --force --drive d1 d2");
+    let added = bay.run("add --drive d1 d2");
     assert_eq!(added.code, 3, "{}", added.stderr);
-    added.is_one_line("add", &["d1 is in this array already", "re-add --drive", "remove --member"]);
+    added.is_one_line("add", &["d1 was a member", "re-add", "--force"]);
     assert_eq!(bay.json("re-add --drive d1 d2")["health"], "optimal");
     bay.done("fail --member d0 d1");
     let slow = bay.json("speed --min 100KB --max 200KB d1");

@@ -37,3 +37,23 @@ fn a_former_member_that_a_bitmap_knows_is_re_added_and_not_made_anew() {
     bay.done("stop d0");
     assert_eq!(server.ended().code, 0);
 }
+
+/// A drive that failed is still the array's, which may have been started with it.
+#[test]
+fn a_failed_drive_that_the_running_array_has_is_filled_anew_if_that_is_forced() {
+    let bay = Bay::new(4);
+    bay.done("create --level 1 d0 d1 d2");
+    bay.done("fail --member d1 d0 d2");
+    let server = Server::start(&bay, "d0 d1 d2");
+    assert_eq!(bay.json("add --force --drive d1 d0")["health"], "optimal");
+    bay.done("fail --member d1 d0");
+    bay.refused_running("add --drive d1 d0", 3, &["d1 is or was a member", "--force"]);
+    assert_eq!(bay.json("add --force --drive d1 d0")["health"], "optimal");
+    bay.done("fail --member d1 d0");
+    assert_eq!(bay.json("add --drive d3 d0")["health"], "optimal");
+    let replaced = bay.json("replace --member d2 --with d1 --force d0");
+    let drives: Vec<_> = replaced["members"].as_array().unwrap().iter().map(|it| it["drive"].to_string()).collect();
+    assert!(drives[2].ends_with("/d1\""), "{replaced}");
+    bay.done("stop d0");
+    assert_eq!(server.ended().code, 0);
+}
